@@ -10,11 +10,11 @@ BIN := .venv/bin
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 # Seconds that a slow test may take before it is taken for one that never ends.
 PATIENCE := 7200
-SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh
+SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh $(wildcard deploy/packages/*.sh) $(filter-out %/databases, $(wildcard deploy/hooks/*))
 LOCK := $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
-.PHONY: help demo test torture fresh fuzz lint types imports wheel native bench docs lock clean
+.PHONY: help demo try test torture fresh fuzz lint types imports wheel packages upgrades native bench docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
@@ -22,6 +22,10 @@ help: ## this list
 demo: ## one night from logs to DNS on a private name server; ARGS="..." go to `flex demo`, DEMO_DIR=... keeps its files
 	$(SETUP) run native named
 	@$(BIN)/flex demo $(if $(DEMO_DIR),--dir "$(DEMO_DIR)") $(ARGS)
+
+try: ## the demo's cluster, kept up until Ctrl-C: pages to open, nodes to kill, ten things to try; DEMO_DIR=... keeps its files
+	$(SETUP) run native named
+	@$(BIN)/flex demo --serve $(if $(DEMO_DIR),--dir "$(DEMO_DIR)") $(ARGS)
 
 test: ## every test, with real servers; says what was skipped and why (ARGS="-k name")
 	$(SETUP) dev native servers
@@ -61,6 +65,14 @@ wheel: ## dist/: the source distribution and the wheel made from it, and the nat
 	@$(BIN)/python -m build --no-isolation --outdir dist
 	@for wheel in .cache/wheels/*.whl; do [ ! -e "$$wheel" ] || cp "$$wheel" dist/; done
 
+packages: ## dist/: packages for Debian 12 and 13, controller and node; ARGS="--debian 12 --twice flex-node"; takes a cargo
+	$(SETUP) dev
+	@nice $(BIN)/python -m deploy.packages $(ARGS)
+
+upgrades: ## packages of several versions installed, upgraded, refused and purged in a minimal Debian; as root; ARGS="12 13"
+	$(SETUP) dev fresh
+	@$(BIN)/python -m deploy.packages.upgrades $(ARGS)
+
 native: ## build the hot loops in Rust again, also after a failure
 	@rm -f .venv/stamps/native
 	$(SETUP) run native
@@ -78,7 +90,7 @@ docs: ## these pages as a site with search, in build/docs; ARGS goes to sphinx-b
 lock: ## bring the lock files in step with the .in files; ARGS=--upgrade takes the newest of everything
 	$(SETUP) dev
 	@cd requirements && ../$(LOCK) dev.in -o dev.txt
-	@cd requirements && for name in run build spark docs; do cp dev.txt $$name.txt && ../$(LOCK) $$name.in -o $$name.txt; done
+	@cd requirements && for name in run node build spark docs; do cp dev.txt $$name.txt && ../$(LOCK) $$name.in -o $$name.txt; done
 
 clean: ## take away what make made, the environment too
 	rm -rf .venv .cache build dist native/target bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

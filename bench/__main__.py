@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import loops, sim, web
+from bench import locality, loops, sim, web
 from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import small, speed
+from bench.moving import readiness, torn_moves
 from bench.routing import doors, flips_in_traffic, one_writer
 from bench.routing import speed as routing
 from bench.solver import days, moves, reassignment
@@ -25,7 +26,10 @@ BENCHES: dict[str, Measure] = {
     "one-writer": one_writer.measure,
     "ingest": speed.measure,
     "ingest-small": small.measure,
+    "moves-torn": torn_moves.measure,
+    "locality": locality.measure,
     "loops": loops.measure,
+    "ready": readiness.measure,
     "routing": routing.measure,
     "sim": sim.measure,
     "solver": moves.measure,

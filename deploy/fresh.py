@@ -242,7 +242,7 @@ def _mirror(lists: Sequence[tuple[str, str, str]]) -> str:
     )
 
 
-def _carry_apt(root: Path, lists: Sequence[tuple[str, str, str]]) -> None:
+def carry_apt(root: Path, lists: Sequence[tuple[str, str, str]]) -> None:
     text = "".join(
         f"deb {uri} {release} {component}\n" for uri, release, component in lists
     )
@@ -273,7 +273,7 @@ def carried() -> dict[str, str]:
     }
 
 
-def _carry_files(root: Path) -> None:
+def carry_files(root: Path) -> None:
     """Settings, the certificates that they name, and how names and users of networks are found."""
     pairs = [(source, root / inside) for source, inside in _settings_files(Path.home())]
     pairs += [
@@ -311,13 +311,13 @@ def _toolchain() -> Path:
 # -----------------------------------------------------------------------------------------------
 
 
-def _mount(root: Path, inside: str, *arguments: str) -> None:
+def mount(root: Path, inside: str, *arguments: str) -> None:
     place = root / inside
     place.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mount", *arguments, str(place)], check=True)
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Never into what is mounted below it."""
     subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], check=True)
 
@@ -328,7 +328,7 @@ def _base(folder: Path, lists: Sequence[tuple[str, str, str]], log: Path) -> Pat
     if made.exists() and time.time() - made.stat().st_mtime < KEPT_FOR:
         return base
     made.unlink(missing_ok=True)
-    _remove(base)
+    remove(base)
     _say(f"makes a minimal Debian ({SUITE})")
     command = [
         "debootstrap",
@@ -356,20 +356,20 @@ def _prepared(
     """
     base = _base(folder, lists, RESULTS / "debootstrap.log")
     root = folder / kind
-    _remove(root)
+    remove(root)
     subprocess.run(
         ["cp", "--archive", "--reflink=auto", str(base), str(root)], check=True
     )
-    _carry_apt(root, lists)
-    _carry_files(root)
-    _mount(root, "proc", "-t", "proc", "proc")
-    _mount(root, "dev", "--rbind", "/dev")
+    carry_apt(root, lists)
+    carry_files(root)
+    mount(root, "proc", "-t", "proc", "proc")
+    mount(root, "dev", "--rbind", "/dev")
     # A folder of its own: what browsers and databases leave there goes with them.
-    _mount(root, "dev/shm", "-t", "tmpfs", "tmpfs")
+    mount(root, "dev/shm", "-t", "tmpfs", "tmpfs")
     # What was downloaded once is not downloaded again; what is installed is.
     for name, inside in DOWNLOADS.items():
         (folder / name).mkdir(exist_ok=True)
-        _mount(root, inside, "--bind", str(folder / name))
+        mount(root, inside, "--bind", str(folder / name))
     subprocess.run(
         ["git", "clone", "--quiet", "--no-hardlinks", str(CHECKOUT), str(root / CLONE)],
         check=True,
@@ -422,7 +422,7 @@ def _tried(
         "PYTEST_ADDOPTS": f"--junitxml=/{JUNIT} {only}",
     }
     if kind == "with-cargo":
-        _mount(root, RUST, "--bind", "-o", "ro", str(_toolchain()))
+        mount(root, RUST, "--bind", "-o", "ro", str(_toolchain()))
         environment["PATH"] = f"/{RUST}/bin:{path}"
         install = f"apt-get update && apt-get install -y --no-install-recommends {' '.join(LINKER)}"
         if (
@@ -450,7 +450,7 @@ def _say(text: str) -> None:
     sys.stderr.write(f"fresh: {text}\n")
 
 
-def _why_not() -> str:
+def why_not() -> str:
     """What keeps this machine from making a Debian; nothing where it can."""
     if os.geteuid() != 0:
         return "a fresh Debian takes root's rights: run it as root"
@@ -507,7 +507,7 @@ def main(arguments: Sequence[str]) -> int:
         "kinds", nargs="*", choices=[*KINDS, []], help="all of them where none is named"
     )
     given = parser.parse_args(arguments)
-    if why := _why_not():
+    if why := why_not():
         _say(f"not tried: {why}")
         return 0 if given.where_possible else 1
     if not given.apart:

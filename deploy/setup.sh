@@ -6,7 +6,8 @@
 #   native    the hot loops in Rust, where there is a cargo that runs
 #   named     BIND, without which the demo cannot start
 #   spark     what tests of reading logs on a cluster need, where there is a Java; they are skipped without
-#   servers   BIND, its tools, Knot DNS, PostgreSQL, HAProxy and Chromium for the tests, which skip what is missing;
+#   servers   BIND, its tools, Knot DNS, PostgreSQL, HAProxy and Chromium for the tests, which skip what is missing, and
+#             what the commands of deploy/hooks work with: rsync, OpenSSH, nginx, Apache, PHP, MariaDB (160 MB, a minute);
 #             after `dev`, as Chromium's driver is among the packages of Python
 #   fresh     debootstrap, for `make fresh`
 #   docs      Sphinx, in an environment of its own: nothing else uses it
@@ -75,6 +76,14 @@ leave_off() {
     done
 }
 
+# Its service has the version in its name.
+leave_off_php() {
+    local script
+    for script in /etc/init.d/php*-fpm; do
+        [ ! -e "$script" ] || leave_off "${script##*/}"
+    done
+}
+
 # packages WHY NAME...: false, after one line that says what to install, where we may not do it ourselves.
 packages() {
     local why=$1
@@ -93,6 +102,9 @@ packages() {
     case " $* " in *" postgresql "*) logged leave_off postgresql ;; esac
     case " $* " in *" haproxy "*) logged leave_off haproxy ;; esac
     case " $* " in *" knot "*) logged leave_off knot ;; esac
+    case " $* " in *" openssh-server "*) logged leave_off ssh ;; esac
+    case " $* " in *" nginx "*) logged leave_off nginx ;; esac
+    case " $* " in *" php-fpm "*) logged leave_off_php ;; esac
 }
 
 # --- Does it run? ---------------------------------------------------------------------------------------------
@@ -121,6 +133,19 @@ runs_haproxy() { runs haproxy -v; }
 runs_knotd() { runs knotd -V && runs knotc -V; }
 runs_chromium() { runs chromium --version; }
 runs_curl() { runs curl --version; }
+runs_rsync() { runs rsync --version; }
+runs_sshd() { runs sshd -V; }
+runs_nginx() { runs nginx -v; }
+runs_apache2() { runs apache2 -v; }
+# Debian's has the version in its name.
+runs_php() {
+    local program
+    answer=''
+    program=$(PATH=$PATH:/usr/sbin type -P php-fpm || compgen -G '/usr/sbin/php-fpm[0-9]*' | sort -V | tail -n 1) || return 1
+    [ -n "$program" ] && runs "$program" -v
+}
+runs_mariadbd() { runs mariadbd --no-defaults --version; }
+runs_dump() { runs mariadb-dump --no-defaults --version && runs mariadb --no-defaults --version; }
 runs_cargo() { runs cargo --version && runs rustc --version; }
 runs_java() { runs java -version; }
 
@@ -130,7 +155,8 @@ runs_driver() { runs "$python" -c "$find_driver" && runs "$answer" --version; }
 
 # Each with the Debian package that brings it, or what it lacks: Playwright's Node.js wants libatomic1.
 server_tools=(named:bind9 dig:bind9-dnsutils nsupdate:bind9-dnsutils postgresql:postgresql haproxy:haproxy
-    knotd:knot chromium:chromium driver:libatomic1 curl:curl)
+    knotd:knot chromium:chromium driver:libatomic1 curl:curl rsync:rsync sshd:openssh-server nginx:nginx
+    apache2:apache2-bin php:php-fpm mariadbd:mariadb-server-core dump:mariadb-client)
 
 step_named() {
     runs_named && return

@@ -17,6 +17,7 @@
     │   ├── Outdated     a plan whose base is not in force any more
     │   ├── Ended        a plan that is not waiting any more
     │   ├── Unwell       nodes that sites move to do not answer
+    │   ├── NoneMoved    no site of a plan could move: all of it was taken back
     │   ├── Cancelled    a job that somebody ended
     │   └── Interrupted  a job whose process is gone
     ├── Busy             another run holds the lease              exit 23
@@ -149,6 +150,10 @@ class Ended(Held):
 
 
 class Unwell(Held):
+    pass
+
+
+class NoneMoved(Held):
     pass
 
 

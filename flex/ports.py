@@ -12,6 +12,7 @@ from typing import Protocol, Self
 
 import pandas as pd
 
+from flex.model.answers_of_sites import AnswersOfSites
 from flex.model.audit_chain import Author, Entry, Head
 from flex.model.dns_update_journal import Journal
 from flex.model.door_order import DoorOrders
@@ -31,6 +32,7 @@ from flex.model.when_to_retry_failover_or_delivery import Attempts
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
+from flex.placing.proof_statement import Json
 from flex.zones.last_dns_check import Check
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
@@ -319,6 +321,14 @@ class Plans(Protocol):
         ...
 
     def propose(self, plan: Plan, placement: pd.DataFrame) -> None: ...
+    def keep_proof(self, plan_id: str, proof: Json) -> None:
+        """Stores the proof that so many moves are needed. Raises Unknown."""
+        ...
+
+    def proof_of(self, plan_id: str) -> Json | None:
+        """None where the plan has none. Raises Unknown."""
+        ...
+
     def update(self, plan: Plan) -> None:
         """Stores the plan's new state. Raises Unknown."""
         ...
@@ -519,6 +529,7 @@ class Store(
     DoorOrders,
     Strays,
     SiteMoves,
+    AnswersOfSites,
     Moves,
     Readings,
     Profiles,

@@ -24,9 +24,17 @@ LOOKED_AT = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Schema:
+    """Tables of earlier versions lack the columns `later`: in these they have 0 of everything."""
+
     name: str
     columns: Mapping[str, str]
     key: tuple[str, ...]
+    later: tuple[str, ...] = ()
+
+    @property
+    def earlier(self) -> list[str]:
+        """The columns that tables of all versions have."""
+        return [name for name in self.columns if name not in self.later]
 
     def empty(self) -> pd.DataFrame:
         return pd.DataFrame(
@@ -37,6 +45,8 @@ class Schema:
         """The frame in the declared shape: columns picked and cast, rows sorted by key; then
         checked.
         """
+        if lacked := [name for name in self.later if name not in frame.columns]:
+            frame = frame.assign(**dict.fromkeys(lacked, 0))
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
             raise self._broken_error(f"columns are missing: {', '.join(missing)}")
@@ -154,11 +164,22 @@ FILES = Schema(
     key=("site", "target"),
 )
 
-# Bytes and requests per site and hour, all answers included.
+# Per site and hour, all answers included: requests, bytes, how many of the requests say how long
+# they took, and the microseconds of these; microseconds of processor, where a node counts them.
+# Where nothing is timed, no time was counted, which is not the same as a time of 0.
 HOURS = Schema(
     "hours",
-    {"site": "str", "hour": "int64", "requests": "int64", "bytes": "int64"},
+    {
+        "site": "str",
+        "hour": "int64",
+        "requests": "int64",
+        "bytes": "int64",
+        "timed": "int64",
+        "service_us": "int64",
+        "cpu_us": "int64",
+    },
     key=("site", "hour"),
+    later=("timed", "service_us", "cpu_us"),
 )
 
 # A time-ordered sample of accesses. `target` numbers the rows of the partial (or file table) it
@@ -170,7 +191,8 @@ SAMPLE = Schema(
     key=(),
 )
 
-# What a site asks of a node when one node serves it: A(s), W(s) and what helps to judge them.
+# What a site asks of a node when one node serves it: A(s), W(s) and what helps to judge them. Times
+# are as in HOURS.
 PROFILES = Schema(
     "profiles",
     {
@@ -181,8 +203,12 @@ PROFILES = Schema(
         "targets": "int64",
         "one_timers": "int64",
         "busy_hour_bytes": "int64",
+        "timed": "int64",
+        "service_us": "int64",
+        "cpu_us": "int64",
     },
     key=("site",),
+    later=("timed", "service_us", "cpu_us"),
 )
 
 # W_k: the working set on each of k nodes when requests are split at random. k = 1 is in the profile

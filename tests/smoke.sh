@@ -49,6 +49,10 @@ says '"counted": 3' flex -o json ingest
 # Read once, counted once.
 says '"new_bytes": 0' flex -o json ingest
 ends 3 flex --config missing.toml config show
+says "wrote" flex init "$folder/etc"
+# The commands for sites that move are there, and say how they are called.
+ends 78 "$folder/etc/hooks/files"
+grep -q usage answer
 # The loop from solving to DNS, where there is a name server to play with.
 if PATH=$PATH:/usr/sbin command -v named >/dev/null; then
     says '"report"' flex -o json demo --dir "$folder/demo"

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "requirements"
-NAMES = ["run", "build", "spark", "dev"]
+NAMES = ["run", "node", "build", "spark", "dev"]
 
 
 def asked(name: str) -> dict[str, Requirement]:
@@ -94,7 +94,7 @@ def test_a_lock_holds_nothing_that_is_asked_for_no_longer(name: str) -> None:
             )
 
 
-@pytest.mark.parametrize("name", ["run", "build", "spark"])
+@pytest.mark.parametrize("name", ["run", "node", "build", "spark"])
 def test_what_runs_is_what_was_tested(name: str) -> None:
     tested = entries("dev")
     # What only a cluster needs is tested where it is installed.

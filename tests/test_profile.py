@@ -74,6 +74,9 @@ def test_a_site_asks_for_what_it_sent_and_for_the_files_it_needs() -> None:
             "hour": [7, 9],
             "requests": [4, 5],
             "bytes": [900, 1100],
+            "timed": [3, 5],
+            "service_us": [2000, 7000],
+            "cpu_us": [10, 20],
         }
     )
     assert profiles(of_files, of_hours).to_dict("records") == [
@@ -85,8 +88,19 @@ def test_a_site_asks_for_what_it_sent_and_for_the_files_it_needs() -> None:
             "targets": 3,
             "one_timers": 1,
             "busy_hour_bytes": 1100,
+            "timed": 8,
+            "service_us": 9000,
+            "cpu_us": 30,
         }
     ]
+
+
+def test_hours_of_earlier_versions_have_no_times() -> None:
+    of_hours = HOURS.from_columns(
+        {"site": ["b.example"], "hour": [7], "requests": [4], "bytes": [900]}
+    )
+    found = profiles(FILES.empty(), of_hours)
+    assert found[["timed", "service_us", "cpu_us"]].to_numpy().tolist() == [[0, 0, 0]]
 
 
 def test_a_site_that_only_sent_errors_is_still_there() -> None:

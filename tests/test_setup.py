@@ -23,6 +23,14 @@ BROUGHT_BY = {
     "chromium": "chromium",
     "node": "libatomic1",
     "curl": "curl",
+    "rsync": "rsync",
+    "sshd": "openssh-server",
+    "nginx": "nginx",
+    "apache2": "apache2-bin",
+    "php-fpm": "php-fpm",
+    "mariadbd": "mariadb-server-core",
+    "mariadb-dump": "mariadb-client",
+    "mariadb": "mariadb-client",
 }
 
 

@@ -105,8 +105,7 @@ def _of_other_names(settings: Settings) -> Iterator[str]:
 
 
 def _listed_sites(settings: Settings) -> frozenset[str]:
-    path = settings.ingest.sites_file
-    return frozenset(which_names_are_sites.read_site_list(path) if path else ())
+    return other_names_in_settings.listed_sites(settings.ingest)
 
 
 def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:

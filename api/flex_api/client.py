@@ -73,7 +73,14 @@ from flex_api.schemas.rest_bodies_and_answers import (
 )
 from flex_api.schemas.routing import NodeFiles, RoutedRow, RouteOutput
 from flex_api.schemas.sim import SimulateOutput
-from flex_api.schemas.site_moves import AgainGiven, MovesOutput, RestOutput
+from flex_api.schemas.site_moves import (
+    AgainGiven,
+    MovesOutput,
+    ReadyGiven,
+    ReadyOutput,
+    RestOutput,
+    SiteMoveGiven,
+)
 from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, PinTried
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
@@ -234,6 +241,14 @@ class Client(ServerCalls):
         path = f"/rollbacks{_dry(True)}"
         return self.ask(PlanOutput, "POST", path, given, {})[0]
 
+    def move_site(self, given: SiteMoveGiven) -> JobShown:
+        return self.ask(JobShown, "POST", "/moves", given, {})[0]
+
+    def try_move_site(self, given: SiteMoveGiven) -> PlanOutput:
+        """The plan that moves it, which is not kept."""
+        path = f"/moves{_dry(True)}"
+        return self.ask(PlanOutput, "POST", path, given, {})[0]
+
     def recover(self, given: RecoveryGiven, tag: str) -> JobShown:
         """The tag has the digests of the plans that are half applied."""
         return self.ask(JobShown, "POST", "/recoveries", given, {"If-Match": tag})[0]
@@ -343,9 +358,9 @@ class Client(ServerCalls):
     def take_down(self, node: str, given: DownGiven) -> JobShown:
         return self.ask(JobShown, "PUT", f"/nodes/{part(node)}/down", given, {})[0]
 
-    def try_take_down(self, node: str) -> NodeChanged:
+    def try_take_down(self, node: str, given: DownGiven) -> NodeChanged:
         return self.ask(
-            NodeChanged, "PUT", f"/nodes/{part(node)}/down{_dry(True)}", DownGiven(), {}
+            NodeChanged, "PUT", f"/nodes/{part(node)}/down{_dry(True)}", given, {}
         )[0]
 
     def take_up(
@@ -417,9 +432,13 @@ class Client(ServerCalls):
             {"Accept": ANY + "/" + ANY},
         )[0]
 
-    def site_moves(self, site: str = "", limit: int = 50) -> MovesOutput:
-        asked = urlencode({"site": site, "limit": limit})
-        return self.get(MovesOutput, f"/moves?{asked}")[0]
+    def site_moves(self, **filters: Filter) -> MovesOutput:
+        """One page of them, the newest first."""
+        asked = {name: said for name, said in filters.items() if said}
+        return self.get(MovesOutput, f"/moves?{urlencode(asked)}")[0]
+
+    def ask_ready(self, given: ReadyGiven) -> ReadyOutput:
+        return self.ask(ReadyOutput, "POST", "/moves/ready", given, {})[0]
 
     def let_move_again(
         self, site: str, reason: str = "", *, dry_run: bool = False

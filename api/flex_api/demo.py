@@ -23,7 +23,7 @@ from flex.sim import made_up_cluster, made_up_logs
 from flex.sim.made_up_cluster import Hosting
 from flex.sim.made_up_logs import LogSource
 from flex.store import migrate
-from flex_api import demo_moves_site_and_kills_node
+from flex_api import demo_moves_site_and_kills_node, demo_stays_up
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
@@ -69,10 +69,11 @@ class DemoStage:
     rng: np.random.Generator
     say: Say
     ports: Ports | None = None
+    web_port: int = 0
 
     def addresses(self, number: int) -> tuple[str, ...]:
-        """Nodes whose doors are asked are on this machine."""
-        if self.ports:
+        """Nodes that are asked something are on this machine."""
+        if self.ports or self.web_port:
             return (LOOPBACKS[number],)
         return f"192.0.2.{FIRST + number}", f"2001:db8::{FIRST + number}"
 
@@ -83,9 +84,11 @@ def run(
     say: Say,
     now: datetime,
     haproxy: HaproxyProgram | None = None,
+    *,
+    stays_up: bool = False,
 ) -> DemoOutput:
     """The second of its nights is the last one before `now`, so that its logs are not old for who
-    looks on.
+    looks on. One that `stays_up` does so until a signal, with its last night some days before.
 
     Raises BadInput when the folder holds something already; nothing outside it is touched, but for
     a temporary folder of the HAProxies.
@@ -97,6 +100,7 @@ def run(
     if native_or_python.NATIVE is None:
         say(f"On the Python loops, which are slower: {native_or_python.WHY_NOT}.")
     rng = np.random.default_rng(seed)
+    now -= timedelta(days=demo_stays_up.DAYS_BEHIND if stays_up else 0)
     key = make_key("flex-update")
     say("Starting a private BIND 9 on loopback for the zone hosting.example …")
     with ExitStack() as running:
@@ -106,19 +110,28 @@ def run(
             f"  it answers on 127.0.0.1 port {server.port}; updates are signed with a "
             "key made for it"
         )
-        stage = DemoStage(folder, server, key, rng, say, ports)
+        web_port = (
+            running.enter_context(free_ports(LOOPBACKS)).visitors if stays_up else 0
+        )
+        stage = DemoStage(folder, server, key, rng, say, ports, web_port)
         hosting = made_up_cluster.hosting(rng, ZONE)
         last = (now.astimezone(UTC) - NIGHT).date() - timedelta(days=1)
         first, here = _night(stage, hosting, last - timedelta(days=1), None)
-        second, here = _night(stage, made_up_cluster.drift(hosting, rng), last, here)
+        drifted = made_up_cluster.drift(hosting, rng)
+        second, here = _night(stage, drifted, last, here)
         path = write_reports.write(here, here.store.plans(1)[0])
         shown = (
             demo_moves_site_and_kills_node.show(here, haproxy, ports, say)
             if haproxy and ports
             else None
         )
-    seconds = time.monotonic() - started
-    say(_ending(second, seconds))
+        seconds = time.monotonic() - started
+        say(_ending(second, seconds))
+        if stays_up:
+            addresses = dict(zip(NODES, LOOPBACKS, strict=True))
+            demo_stays_up.stay(
+                here, drifted, addresses, web_port, server.port, REQUESTS, seed, say
+            )
     return DemoOutput(
         directory=str(folder),
         report=str(path),
@@ -246,8 +259,21 @@ port = {stage.server.port}
 key_file = "flex.key"
 zones = ["{ZONE}"]
 
-{_routing(stage.ports)}[report]
+{_routing(stage.ports)}{_watch(stage.web_port)}[report]
 dir = "reports"
+"""
+
+
+def _watch(web_port: int) -> str:
+    if not web_port:
+        return ""
+    return f"""\
+[watch]
+probes = ["http:{web_port}/"]
+interval = "1s"
+timeout = "1s"
+fails = 2
+
 """
 
 

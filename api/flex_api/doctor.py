@@ -18,15 +18,16 @@ from flex import native_or_python
 from flex.errors import BadSetting, FlexError
 from flex.model.period import Period
 from flex.planning import remarks_on_sites, sites_that_stay_for_dependents
+from flex.planning.names_left_behind import MOST
 from flex.planning.reason_to_stay_for_dependents import GIVE_A_NAME, WAY_ON
 from flex.site_names_in_words import first_few
 from flex.store import migrate, open_store
 from flex.zones import records_of_partition
 from flex.zones.names_not_following_sites import Followed
 from flex_api import other_names_in_settings, which_names_are_sites, wiring
+from flex_api.doctor_routing import routing_checks
 from flex_api.facts import leaning_on_sites, logs_good_enough, other_names
 from flex_api.in_words import amounts
-from flex_api.night.routing_settings_without_effect import misnamed_sites
 from flex_api.schemas.verbs_output import CheckRow
 from flex_api.settings.file import Settings
 from flex_api.settings.name_servers_and_zones import Primary
@@ -39,6 +40,10 @@ from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text, paths
 OTHER_NAMES = (
     "make each a CNAME to its site, which then takes it along; only an "
     "apex cannot be one"
+)
+NAME_MAIL_SERVER = (
+    "give each an MX that names its mail server, as in `MX 10 mail`, or `MX 0 .` if it takes no "
+    "mail; in DNS nobody sees whether mail comes"
 )
 # What more helps those that lead to nodes alone and lie in a zone of ours.
 FOLLOWING = (
@@ -61,7 +66,7 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield _sites(settings)
     yield from _names_in_files(settings)
     yield _room(settings.ingest.directory)
-    yield from _routing(settings)
+    yield from routing_checks(settings)
     yield from _dns(settings, now)
 
 
@@ -274,19 +279,20 @@ def _sites(settings: Settings) -> CheckRow:
 
 
 def _names_in_files(settings: Settings) -> Iterator[CheckRow]:
-    """What files say of other names of sites, where the settings name such files."""
+    """What files say of other names of sites, where the settings name such files; and what is wrong
+    with these names, wherever they are written.
+    """
     ingest, name = settings.ingest, "names in files"
-    if not ingest.aliases_file and not ingest.vhosts:
+    are_named = bool(ingest.aliases_file or ingest.vhosts)
+    if not are_named and not ingest.aliases:
         return
     try:
-        listed = frozenset(
-            which_names_are_sites.read_site_list(ingest.sites_file)
-            if ingest.sites_file
-            else ()
-        )
+        listed = other_names_in_settings.listed_sites(ingest)
         found = other_names_in_settings.names_in_settings(ingest, listed)
     except FlexError as error:
         yield _fail(name, error)
+        return
+    if not are_named:
         return
     names = len({claim.name for claim in found.claims})
     sites = len({claim.site for claim in found.claims})
@@ -324,25 +330,6 @@ def _room(directory: Path) -> CheckRow:
     return _ok("disk", f"{amounts.size(free)} free at {there}")
 
 
-def _routing(settings: Settings) -> Iterator[CheckRow]:
-    """Only where it is on: what it says of sites and nodes that are not there. The database has a
-    line of its own.
-    """
-    if not settings.routing.on:
-        return
-    try:
-        with open_store(settings.database.url) as store:
-            found = misnamed_sites(settings, store)
-    except FlexError:
-        return
-    yield from (
-        _warn("routing", line, "correct the name in [[routing.site]], or leave it out")
-        for line in found
-    )
-    if not found:
-        yield _ok("routing", f"by {settings.routing.policy}")
-
-
 def _dns(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not settings.dns.every_zone:
         yield (
@@ -375,8 +362,10 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
             name, f"where other names of sites lead was not read: {error}", error.advice
         )
         return
-    for said in remarks_on_sites.of_other_names(replace(found, unseen=())):
-        yield _warn(name, said, _way_on(settings, found))
+    every = [stray.name for stray in found.strays]
+    for said in remarks_on_sites.of_other_names(replace(found, unseen=()), most=MOST):
+        row = _warn(name, said, _way_on(settings, found))
+        yield row.model_copy(update={"names": every})
     for said in remarks_on_sites.of_other_names(replace(found, strays=())):
         yield _ok(name, said)
     if found.along:
@@ -412,7 +401,14 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if along:
         said = f"{sites_that_stay_for_dependents.MOVED_ALONG}: {first_few(along)}"
         yield _warn(name, said, GIVE_A_NAME)
-    if not reasons and not along:
+    if unsure := leaning_on_sites.mail_without_mx(found, sites, dependents):
+        said = (
+            "mail may come to sites without any MX, by their address, and go with them when "
+            f"they move; their SPF lets hosts send mail: {first_few(unsure)}"
+        )
+        row = _warn(name, said, NAME_MAIL_SERVER)
+        yield row.model_copy(update={"names": unsure})
+    if not reasons and not along and not unsure:
         yield _ok(name, "no mail, service or name server is at a site's name")
 
 

@@ -1,5 +1,5 @@
 """The first files of an installation: settings, a key, the configuration of the name server, the
-nightly timer.
+nightly timer, and commands that bring a site to its new node.
 
 Does not overwrite a file that exists, so it can be run again after an upgrade.
 """
@@ -31,6 +31,12 @@ SETTINGS_MODE = 0o640
 # The account that the units run FLEX as.
 ACCOUNT = "flex"
 STATE = "/var/lib/flex/"
+# Where a package of Debian's has the command, and one of its units.
+PACKAGED = Path("/usr/sbin/flex")
+PACKAGED_UNIT = Path("/usr/lib/systemd/system/flex-nightly.service")
+# Where the commands for sites that move are: of an installed FLEX, and of a checkout.
+_HOOKS = "hooks"
+_CHECKOUT = Path(__file__).parents[2] / "deploy"
 
 
 def write(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -44,9 +50,10 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
             if not (folder / name).exists()
         }
         for name, content in fresh.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             _write(folder / name, content, _mode(name))
         if SETTINGS in fresh:
-            _give_to_account(folder / SETTINGS)
+            give_to_account(folder / SETTINGS)
     except OSError as error:
         raise BadInput(
             f"writing the first files to {folder}",
@@ -78,9 +85,13 @@ def _files(folder: Path) -> dict[str, str]:
     texts = {
         entry.name: entry.read_text(encoding="utf-8")
         for entry in starter.iterdir()
-        if entry.name[0] != "_"
+        if entry.name[0] != "_" and entry.is_file()
     }
-    plain = {name: _fill_marks(text, marks) for name, text in texts.items()}
+    plain = {
+        name: _fill_marks(text, marks)
+        for name, text in texts.items()
+        if not _is_unit(name) or not units_are_installed()
+    }
     keys = {
         "flex.key": make_key(KEY_NAME).clause(),
         "flex-transfer.key": make_key(READER_NAME).clause(),
@@ -88,7 +99,30 @@ def _files(folder: Path) -> dict[str, str]:
     return {
         **plain,
         **keys,
+        **_hooks(),
         "named.conf.flex": bind_snippet(ZONE, KEY_NAME, READER_NAME),
+    }
+
+
+def _is_unit(name: str) -> bool:
+    return name.endswith((".service", ".timer"))
+
+
+def units_are_installed() -> bool:
+    """Whether the FLEX that runs came in a package of Debian's, which has its units."""
+    return paths_in_systemd_units.program() == PACKAGED and PACKAGED_UNIT.exists()
+
+
+def _hooks() -> dict[str, str]:
+    """They are at deploy/hooks in a checkout, for people to read; a wheel has them beside the
+    others.
+    """
+    installed = resources.files("flex_api") / "starter" / _HOOKS
+    folder = installed if installed.is_dir() else _CHECKOUT / _HOOKS
+    return {
+        f"{_HOOKS}/{entry.name}": entry.read_text(encoding="utf-8")
+        for entry in folder.iterdir()
+        if entry.is_file()
     }
 
 
@@ -101,10 +135,19 @@ def _fill_marks(text: str, marks: Mapping[str, str]) -> str:
 def _mode(name: str) -> int:
     if name.endswith(".key"):
         return KEY_MODE
+    if is_command(name):
+        return 0o755
     return SETTINGS_MODE if name == SETTINGS else 0o644
 
 
-def _give_to_account(path: Path) -> None:
+def is_command(name: str) -> bool:
+    """Whether it is one of the commands for sites that move, and not what they read."""
+    return name in {
+        f"{_HOOKS}/{each}" for each in ("files", "database", "vhost", "cron")
+    }
+
+
+def give_to_account(path: Path) -> None:
     """The units must read the settings that root writes for them, where their account is there
     already.
     """

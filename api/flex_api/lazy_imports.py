@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from threading import RLock
 from types import ModuleType
 
@@ -25,15 +24,16 @@ class _Later(ModuleType):
 
 
 def put_off(*names: str) -> None:
-    """Those of them that are there and not loaded yet. A module is named with its package, which is
-    loaded at once.
+    """Those of them that are not loaded yet. A module is named with its package, which is loaded at
+    once. One that is not there is missed where it is used: a node has no more than nodes need.
     """
     for name in names:
-        if name not in sys.modules and find_spec(name):
-            later = sys.modules[name] = _Later(name)
+        if name not in sys.modules:
             package, _, module = name.rpartition(".")
-            if package:
-                setattr(sys.modules[package], module, later)
+            within = import_module(package) if package else None
+            later = sys.modules[name] = _Later(name)
+            if within:
+                setattr(within, module, later)
 
 
 def _load(later: _Later) -> ModuleType:

@@ -1,21 +1,24 @@
 """Which other names sites have by the settings: those of `ingest.aliases`, of `ingest.aliases_file`
 and of the virtual hosts of `ingest.vhosts`.
 
-Takes settings and the sites that are listed. Returns the site of each other name. Does not ask DNS,
-and does not look into logs. The same file is read again only after it has changed.
+Takes settings and the sites that are listed. Returns the site of each other name, and every place
+that says so. Does not ask DNS, and does not look into logs. The same file is read again only after
+it has changed.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from flex.errors import BadSetting, FlexError
 from flex.why_file_unreadable import why_unreadable
-from flex_api import which_names_are_sites
+from flex_api import names_of_two_sites, which_names_are_sites
+from flex_api.names_of_two_sites import ALIASES, Claim, refusal
 from flex_api.settings.whole_settings import Ingest
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule, spelling_in_logs
 from flex_logs_ingest.vhosts.read_vhosts import (
@@ -26,62 +29,108 @@ from flex_logs_ingest.vhosts.read_vhosts import (
     stamp_of,
 )
 
-ALIASES = "ingest.aliases"
 VHOSTS = "ingest.vhosts"
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """That a name is another one of a site, and where that is written; `is_of_file` where that is
-    `aliases_file`.
-    """
-
-    name: str
-    site: str
-    where: str
-    is_of_file: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class NamesInSettings:
-    """`claims` are those of `aliases_file` and `vhosts`. `aliases` are all other names, with their
-    sites.
+    """`claims` are those of `aliases_file` and `vhosts`, `written` those of `ingest.aliases`.
+    `aliases` are all other names, with their sites.
     """
 
     aliases: Mapping[str, str]
     claims: tuple[Claim, ...] = ()
     vhosts: Vhosts = field(default_factory=Vhosts)
+    written: tuple[Claim, ...] = ()
+
+    def places(self) -> dict[str, list[Claim]]:
+        """By name every place that says whose it is."""
+        found: dict[str, list[Claim]] = {}
+        for claim in (*self.written, *self.claims):
+            found.setdefault(claim.name, []).append(claim)
+        return found
 
 
 def site_rule(ingest: Ingest) -> SiteRule:
     """What all logs have in common in how their sites are named. Raises BadSetting."""
-    listed = (
-        frozenset(which_names_are_sites.read_site_list(ingest.sites_file))
-        if ingest.sites_file
-        else None
-    )
-    names = names_in_settings(ingest, listed or frozenset())
+    listed = listed_sites(ingest)
+    names = names_in_settings(ingest, listed)
     return SiteRule(aliases=names.aliases, listed=listed or None, www=ingest.www)
+
+
+def listed_sites(ingest: Ingest) -> frozenset[str]:
+    """None where no file lists them. Raises BadSetting."""
+    path = ingest.sites_file
+    return frozenset(which_names_are_sites.read_site_list(path) if path else ())
 
 
 def names_in_settings(ingest: Ingest, listed: Set[str]) -> NamesInSettings:
     """Raises BadSetting where a file cannot be read or two sites claim one name."""
     if not ingest.aliases_file and not ingest.vhosts:
-        return NamesInSettings(ingest.aliases)
-    claims = list(_of_file(ingest.aliases_file)) if ingest.aliases_file else []
-    written = [
-        Claim(spelling_in_logs(name), _spelling(site), ALIASES)
-        for name, site in ingest.aliases.items()
-    ]
-    _refuse_contradiction((*written, *claims), listed)
+        written = _claims_of_settings(ingest)
+        names_of_two_sites.refuse(written, frozenset())
+        return NamesInSettings(ingest.aliases, written=written)
     vhosts = _read_vhosts(ingest.vhosts)
+    return _LAST_NAMES.read(ingest, frozenset(listed), vhosts)
+
+
+def names_despite_faults(ingest: Ingest) -> Mapping[str, str]:
+    """All other names, for who must act whatever is wrong with them: as this process read them when
+    nothing was wrong; else each name with the site that is named first, in `ingest.aliases`, in
+    `aliases_file`, in `vhosts`, without what cannot be read. Raises nothing.
+    """
+    if good := _LAST_NAMES.good(ingest):
+        return good.aliases
+    claims = list(_claims_of_settings(ingest))
+    with suppress(FlexError):
+        if ingest.aliases_file:
+            claims += _of_file(ingest.aliases_file)
+    found = _first_of_each(claims)
+    with suppress(FlexError):
+        listed = listed_sites(ingest) or None
+        rule = SiteRule(aliases=found, listed=listed, www=ingest.www)
+        hosts = _read_vhosts(ingest.vhosts).hosts
+        claims += _of_vhosts(hosts, rule)
+    return _first_of_each(claims)
+
+
+def rule_despite_faults(ingest: Ingest) -> SiteRule:
+    """How sites are named, for who only shows what was counted by name."""
+    try:
+        return site_rule(ingest)
+    except BadSetting:
+        return SiteRule(aliases=names_despite_faults(ingest), www=ingest.www)
+
+
+def _first_of_each(claims: Iterable[Claim]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for claim in claims:
+        found.setdefault(claim.name, claim.site)
+    return found
+
+
+def _claims_of_settings(ingest: Ingest) -> tuple[Claim, ...]:
+    """A name that leads to itself says nothing."""
+    claims = (
+        Claim(spelling_in_logs(name), _spelling(site), ALIASES, "settings")
+        for name, site in ingest.aliases.items()
+    )
+    return tuple(claim for claim in claims if claim.name != claim.site)
+
+
+def _names(ingest: Ingest, listed: frozenset[str], vhosts: Vhosts) -> NamesInSettings:
+    claims = list(_of_file(ingest.aliases_file)) if ingest.aliases_file else []
+    written = _claims_of_settings(ingest)
+    names_of_two_sites.refuse((*written, *claims), listed)
     if vhosts.hosts:
         known = ingest.aliases | {claim.name: claim.site for claim in claims}
-        rule = SiteRule(aliases=known, listed=frozenset(listed) or None, www=ingest.www)
+        rule = SiteRule(aliases=known, listed=listed or None, www=ingest.www)
         claims += _of_vhosts(vhosts.hosts, rule)
-        _refuse_contradiction((*written, *claims), listed)
-    every = ingest.aliases | {claim.name: claim.site for claim in claims}
-    return NamesInSettings(every, tuple(claims), vhosts)
+        names_of_two_sites.refuse((*written, *claims), listed)
+    every = ingest.aliases | {
+        claim.name: claim.site for claim in claims if not claim.is_known
+    }
+    return NamesInSettings(every, tuple(claims), vhosts, written)
 
 
 def _of_file(path: Path) -> Iterator[Claim]:
@@ -92,30 +141,34 @@ def _of_file(path: Path) -> Iterator[Claim]:
     try:
         rows = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise _refusal(asked, why_unreadable(error)) from error
+        raise refusal(asked, why_unreadable(error)) from error
     for number, row in enumerate(rows, start=1):
         words = row.partition("#")[0].split()
         if not words:
             continue
         where = f"line {number}"
         if len(words) != 2:
-            raise _refusal(
+            raise refusal(
                 asked, f"{where} is not a name and its site: {row.strip()!r:.200}"
             )
         try:
             name, site = map(which_names_are_sites.site_name, words)
         except FlexError as error:
-            raise _refusal(asked, f"{where}: {error.asked}: {error.answer}") from error
+            raise refusal(asked, f"{where}: {error.asked}: {error.answer}") from error
         name = spelling_in_logs(name)
         if not name:
-            raise _refusal(asked, f"{where}: {words[0]!r:.200} can be no name in a log")
+            raise refusal(asked, f"{where}: {words[0]!r:.200} can be no name in a log")
         if name != site:
-            yield Claim(name, _spelling(site), f"{path}, {where}", is_of_file=True)
+            yield Claim(name, _spelling(site), f"{path}, {where}", "aliases_file")
 
 
 def _of_vhosts(hosts: tuple[Vhost, ...], rule: SiteRule) -> Iterator[Claim]:
-    """The main name of a host is its site, or the first that is known as one. Names that are known
-    already keep their site. A host of no site of ours has no other names.
+    """The main name of a host is its site, or the first that is known as one. A host of no site of
+    ours has no other names.
+
+    Names that are known already keep their site. Only a host that has the name of its site itself
+    claims such names for that site: others, as those that lead the names of many sites to https,
+    are no site's own.
     """
     site_of = rule.naming_of_names()
     known = {
@@ -123,6 +176,9 @@ def _of_vhosts(hosts: tuple[Vhost, ...], rule: SiteRule) -> Iterator[Claim]:
         *map(_spelling, rule.aliases.values()),
         *(rule.listed or ()),
     }
+    # Of these only `ingest.www` says whose they are.
+    twins: list[Claim] = []
+    said: dict[str, str] = {}
     for host in hosts:
         sites = {name: site_of(name) for name in host.names}
         ours = {
@@ -133,50 +189,71 @@ def _of_vhosts(hosts: tuple[Vhost, ...], rule: SiteRule) -> Iterator[Claim]:
         main = next(iter(ours.values()), "" if rule.listed else sites[host.names[0]])
         for name in host.names if main not in ("", UNKNOWN) else ():
             if name not in ours and name != main:
-                yield Claim(name, main, host.where)
+                yield Claim(name, main, host.where, "vhosts")
+            elif name in ours and name != ours[name] and main in sites:
+                site = ours[name]
+                claim = Claim(name, main, host.where, "vhosts", is_known=True)
+                if site == main:
+                    said[name] = site
+                    yield claim
+                elif site not in sites:
+                    twins.append(claim)
+    written = frozenset(map(spelling_in_logs, rule.aliases))
+    yield from (one for one in twins if one.name in said or one.name in written)
 
 
 def _spelling(site: str) -> str:
     return spelling_in_logs(site) or site
 
 
-def _refuse_contradiction(claims: tuple[Claim, ...], listed: Set[str]) -> None:
-    """Only `ingest.aliases` by itself may say what it likes, as it always could."""
-    by_name: dict[str, Claim] = {}
-    for claim in claims:
-        other = by_name.setdefault(claim.name, claim)
-        if other.site != claim.site and {other.where, claim.where} != {ALIASES}:
-            raise _refusal(
-                f"the name {claim.name!r:.255}",
-                f"it is another name of two sites: of {other.site} ({other.where}) and of "
-                f"{claim.site} ({claim.where})",
+class _LastNames:
+    """What was read last. It counts while settings, the list of sites and all files are as they
+    were.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._key: object = None
+        self._kept = NamesInSettings({})
+        self._of: object = None
+
+    def good(self, ingest: Ingest) -> NamesInSettings | None:
+        """Those in which nothing was wrong, of the same places."""
+        with self._lock:
+            return self._kept if self._of == _places(ingest) else None
+
+    def read(
+        self, ingest: Ingest, listed: frozenset[str], vhosts: Vhosts
+    ) -> NamesInSettings:
+        with self._lock:
+            # Before it is read: who writes meanwhile is seen the next time.
+            key = (
+                dict(ingest.aliases),
+                ingest.www,
+                ingest.aliases_file,
+                _stamp(ingest.aliases_file),
+                listed,
+                id(vhosts),
             )
-    # Those of `ingest.aliases` come first, so that what a file says counts.
-    sites = {claim.site: claim for claim in claims}
-    for claim in claims:
-        of_it = sites.get(claim.name)
-        if claim.where != ALIASES and claim.name in listed:
-            raise _refusal(
-                f"the name {claim.name!r:.255}",
-                f"it is another name of {claim.site} ({claim.where}), and a site itself "
-                "(ingest.sites_file)",
-            )
-        if of_it and {of_it.where, claim.where} != {ALIASES}:
-            raise _refusal(
-                f"the name {claim.name!r:.255}",
-                f"it is another name of {claim.site} ({claim.where}), and a site itself, "
-                f"which {of_it.name} is another name of ({of_it.where})",
-            )
+            if key != self._key:
+                self._kept = _names(ingest, listed, vhosts)
+                self._key, self._of = key, _places(ingest)
+            return self._kept
 
 
-def _refusal(asked: str, answer: str) -> BadSetting:
-    return BadSetting(
-        asked,
-        answer,
-        kept="the partition in force stays",
-        advice="correct that place: each name is a site or another name of one site alone; "
-        "`flex config check` reads all of it again",
-    )
+def _places(ingest: Ingest) -> object:
+    return dict(ingest.aliases), ingest.aliases_file, ingest.vhosts, ingest.www
+
+
+def _stamp(path: Path | None) -> object:
+    """None where it cannot be read: then reading it says why."""
+    try:
+        return stamp_of(path.stat()) if path else None
+    except OSError:
+        return None
+
+
+_LAST_NAMES = _LastNames()
 
 
 class _LastRead:
@@ -219,7 +296,8 @@ def _around(kept: Vhosts, patterns: tuple[str, ...]) -> object:
 
 
 _LAST = _LastRead()
+_NO_VHOSTS = Vhosts()
 
 
 def _read_vhosts(patterns: tuple[str, ...]) -> Vhosts:
-    return _LAST.read(patterns) if patterns else Vhosts()
+    return _LAST.read(patterns) if patterns else _NO_VHOSTS

@@ -43,6 +43,8 @@ def words(flex: Path, settings: Path, state: str, *others: Path) -> Mapping[str,
     return {
         "@FLEX@": _escape(str(flex)),
         "@CONFIG@": _escape(str(settings)),
+        # The rest of a line, in which only the percent sign stands for something.
+        "@KEYS@": str(settings.parent).replace("%", "%%"),
         "@HOME@": "read-only" if _one_below(HOMES, flex, settings, *others) else "yes",
         "@WRITABLE@": ""
         if state

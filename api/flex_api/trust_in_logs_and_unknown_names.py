@@ -6,12 +6,24 @@ Takes a World. Returns output models. Does not read logs: it reads the counts th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from flex.errors import NoData
 from flex.model.period import LAST_DAY, Period
-from flex_api.facts import logs_good_enough
+from flex.table_schemas import texts
+from flex_api.facts import logs_good_enough, proposed_names
+from flex_api.facts.proposed_names import NamesInLogs
+from flex_api.facts.remarks_on_names_that_stay import newest_plan
 from flex_api.schemas.log_verbs_output import DataOutput
-from flex_api.schemas.verbs_output import UnknownName, UnknownOutput
-from flex_api.wiring import World
+from flex_api.schemas.verbs_output import ProposalRow, UnknownName, UnknownOutput
+from flex_api.wiring import World, merging, site_names
 from flex_logs_ingest.counts.file_of_unknown_hosts import requests_for_unknown_hosts
+from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.counts.sites_with_same_files import SameFiles, same_files
+from flex_logs_ingest.scan.site_rules import spelling_in_logs
+
+# Unknown names among which those of sites are looked for: as many as a reading keeps.
+MOST_LOOKED_AT = 1000
 
 
 def data_output(world: World) -> DataOutput:
@@ -30,12 +42,53 @@ def unknown_output(world: World, most: int) -> UnknownOutput:
     since = Period.days_before(world.clock(), settings.profile.window.days).start
     days = (int(since.timestamp()) // 86400, LAST_DAY)
     told = requests_for_unknown_hosts(
-        settings.ingest.directory, world.store.segments(*days), *days, most
+        settings.ingest.directory, world.store.segments(*days), *days, MOST_LOOKED_AT
     )
     items = [
         UnknownName(name=name, requests_at_least=requests)
-        for name, requests in told.names
+        for name, requests in told.names[:most]
     ]
     return UnknownOutput(
-        since=since, requests=told.requests, bytes=told.bytes, items=items
+        since=since,
+        requests=told.requests,
+        bytes=told.bytes,
+        items=items,
+        proposals=_proposals(world, dict(told.names))[:most],
     )
+
+
+def _proposals(world: World, unknown: Mapping[str, int]) -> list[ProposalRow]:
+    kept, ingest = world.store.profiles(), world.settings.ingest
+    if kept is None:
+        return []
+    period, profiles, _ = kept
+    requests = profiles["requests"].tolist()
+    # What is written down already is not counted so before the next reading.
+    written = set(map(spelling_in_logs, site_names(world.settings).aliases))
+    asked = {
+        site: number
+        for site, number in zip(texts(profiles["site"]), requests, strict=True)
+        if site not in written
+    }
+    names = NamesInLogs(
+        {name: number for name, number in unknown.items() if name not in written},
+        asked,
+        are_listed=ingest.sites_file is not None,
+        www=ingest.www,
+    )
+    found = proposed_names.proposals(
+        names,
+        newest_plan(world),
+        () if names.are_listed else _same_files(world, period),
+    )
+    return [ProposalRow.model_validate(one, from_attributes=True) for one in found]
+
+
+def _same_files(world: World, period: Period) -> list[SameFiles]:
+    """None where the counts of the period are gone: what else is known counts all the same."""
+    try:
+        told = merging(world, period)
+        table = file_table(world.store, world.settings.ingest.directory, period, told)
+        return same_files(table)
+    except NoData:
+        return []

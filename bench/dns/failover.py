@@ -153,7 +153,7 @@ def _settle(one: Rig, sites: list[str]) -> None:
     with open_store(url) as store:
         store.put_profiles(
             period,
-            PROFILES.make(pd.DataFrame(loads, columns=list(PROFILES.columns))),
+            PROFILES.make(pd.DataFrame(loads, columns=PROFILES.earlier)),
             SPREADS.empty(),
         )
         made = replace(

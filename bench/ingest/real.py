@@ -32,14 +32,17 @@ class RealLog:
 
 
 def logs(
-    traces: Path, folder: Path, only: Container[str] | None = None
+    traces: Path,
+    folder: Path,
+    only: Container[str] | None = None,
+    least: int = LEAST_LINES,
 ) -> Iterator[RealLog]:
     """The large sets, or only these of them, each as one plain log in the folder."""
     for directory in sorted(path for path in traces.iterdir() if path.is_dir()):
         if only is not None and directory.name not in only:
             continue
         joined = folder / f"{directory.name}.log"
-        if _join(directory, joined) >= LEAST_LINES:
+        if _join(directory, joined) >= least:
             with Log(str(joined)) as log:
                 yield RealLog(directory.name, joined, detect(log.read(LOOK)))
         else:

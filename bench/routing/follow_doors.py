@@ -1,15 +1,17 @@
 """How long an order for doors takes until nodes that follow go by it.
 
-Each node has an HAProxy, `flex route follow`, and a FLEX server of its own, since the layout of
-machines is one for all nodes; all servers share one SQLite database, or the empty one that DATABASE
-names. The order is this process's own. Everything is on this machine:
-eight nodes on two cores are slower than eight machines. Timed from the moment before the order is
+Each node has an HAProxy and `flex route follow`. On hosts of their own they all follow one FLEX
+server. On loopback each has a FLEX server of its own, since the layout of machines is one for all
+nodes; all servers share one SQLite database, or the empty one that DATABASE names. The order is
+this process's own. Everything is on this machine: eight nodes on two cores are slower than eight
+machines. Timed from the moment before the order is
 put into the database until the HAProxy of the last node says that it goes by it.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -25,6 +27,7 @@ from statistics import median
 from bench.figures import Figures
 from bench.routing.network_namespaces import VISITORS, Hosts
 from bench.routing.web_servers import until_listens
+from flex.errors import Away
 from flex.model.balance import Balance
 from flex.model.door_order import DoorOrder
 from flex.model.period import Period
@@ -50,6 +53,8 @@ FLEX = Path(sys.executable).parent / "flex"
 # What a loopback connection to 127.0.0.3 comes from.
 HERE = "127.0.0.1"
 PATIENCE = 120.0
+# Seconds between two looks at all nodes. To look takes the same two cores.
+_BETWEEN_LOOKS = 0.004
 
 
 def measure(names: int, flipped: int, rounds: int) -> Figures:
@@ -77,10 +82,15 @@ class Cluster:
     number: int = 0
     # None where all nodes are on loopback.
     hosts: Hosts | None = None
+    # One layout of machines fits all hosts, so one server is enough.
+    has_one_server: bool = False
 
     def on(self, node: str) -> list[str]:
         """What a command begins with that is to run on the node."""
-        return self.hosts.on(node) if self.hosts else []
+        if not self.hosts:
+            return []
+        own = (self.here(node), self.there(node)) if self.has_one_server else None
+        return self.hosts.on(node, own)
 
     @property
     def neighbours(self) -> set[str]:
@@ -91,14 +101,22 @@ class Cluster:
         if not self.hosts:
             return found
         there = self.folder / node / "run_haproxy"
-        there.write_text(
-            f'#!/bin/sh\nexec {" ".join(self.on(node))} {found.path} "$@"\n'
-        )
+        on = shlex.join(self.on(node))
+        there.write_text(f'#!/bin/sh\nexec {on} {found.path} "$@"\n')
         there.chmod(0o700)
         return haproxy_program.HaproxyProgram(str(there), found.version)
 
     def here(self, node: str) -> Path:
+        """Where the node's files are."""
         return self.folder / node / "haproxy"
+
+    def there(self, node: str) -> Path:
+        """Where the node itself finds them."""
+        return self.folder / "haproxy" if self.has_one_server else self.here(node)
+
+    def settings(self, node: str) -> Path:
+        its = self.folder if self.has_one_server else self.folder / node
+        return its / "flex.toml"
 
     def owners(
         self, flipped: int, number: int, owner: str = "n2"
@@ -138,16 +156,20 @@ class Cluster:
         while waiting:
             assert time.monotonic() < end, f"{min(waiting)} does not follow"
             for node, stats in [*waiting.items()]:
-                if (
-                    apply_owners_map_to_haproxy.order_in_force(stats, self.here(node))[
-                        0
-                    ]
-                    == number
-                ):
+                if self._goes_by(node, stats) == number:
                     seen[node] = time.perf_counter()
                     del waiting[node]
-            time.sleep(0.002)
+            time.sleep(_BETWEEN_LOOKS)
         return seen
+
+    def _goes_by(self, node: str, stats: Socket) -> int | None:
+        """None while its HAProxy does not answer, as one that was killed and begins again."""
+        try:
+            return apply_owners_map_to_haproxy.order_in_force(stats, self.there(node))[
+                0
+            ]
+        except Away:
+            return None
 
     def until_all_say(self, number: int) -> None:
         end = time.monotonic() + PATIENCE
@@ -186,15 +208,21 @@ def following_cluster(
             stack.enter_context(open_store(url)),
             owner_of,
             host_to_node_maps.map_of(owner_of),
-            {name: _free_port() for name in ("visit", "inner", "origin", "peers")},
+            {name: free_port() for name in ("visit", "inner", "origin", "peers")},
             dict(hosts.addresses) if hosts else on_loopback(followers),
             hosts=hosts,
+            has_one_server=hosts is not None,
         )
         for node in cluster.addresses:
-            _write_settings(cluster, node, url, routing)
+            cluster.here(node).mkdir(parents=True)
+            write_settings(cluster, node, url, routing)
         (begin or _begin)(cluster)
+        servers: dict[Path, tuple[str, int]] = {}
         for node in cluster.addresses:
-            _start(cluster, node, stack)
+            settings = cluster.settings(node)
+            if settings not in servers:
+                servers[settings] = _start_server(cluster, settings, stack)
+            _start(cluster, node, servers[settings], stack)
         cluster.until_all_say(cluster.number)
         yield cluster
 
@@ -203,18 +231,20 @@ def on_loopback(nodes: int) -> dict[str, str]:
     return {f"n{each + 1}": f"127.0.0.{each + 2}" for each in range(nodes)}
 
 
-def _write_settings(cluster: Cluster, node: str, url: str, routing: str) -> None:
-    here, address, ports = cluster.here(node), cluster.addresses[node], cluster.ports
-    here.mkdir(parents=True)
+def write_settings(cluster: Cluster, node: str, url: str, routing: str) -> None:
+    here, ports = cluster.there(node), cluster.ports
+    here.mkdir(parents=True, exist_ok=True)
+    own = cluster.addresses[node]
+    address, origin = ("0.0.0.0", HERE) if cluster.has_one_server else (own, own)
     every = "".join(
         f'[[node]]\nname = "{one}"\nram = "1 GiB"\n'
         f"addresses = {[at, *([HERE] if one == 'n1' and not cluster.hosts else [])]}\n"
         for one, at in cluster.addresses.items()
     )
-    (here.parent / "flex.toml").write_text(
+    cluster.settings(node).write_text(
         f'schema = 1\n[cluster]\nname = "bench"\n{every}[database]\nurl = "{url}"\n'
         f'[routing]\non = true\ndoors = "all"\ndirectory = "{here}"\n'
-        f'listen = ["{address}:{ports["visit"]}"]\norigin = "{address}"\n'
+        f'listen = ["{address}:{ports["visit"]}"]\norigin = "{origin}"\n'
         f"origin_port = {ports['origin']}\ninner_port = {ports['inner']}\n"
         f'inner_listen = ["{address}:{ports["inner"]}"]\npeers_port = {ports["peers"]}\n'
         f'socket = "{here}/s"\nmaster = "{here}/m"\nmetrics = ""\nthreads = 1\n'
@@ -247,43 +277,54 @@ def _begin(cluster: Cluster) -> None:
     assert store.put_door_order(order, made.moved, 0)
     doors = Doors(made, cluster.neighbours)
     for node in cluster.addresses:
-        layout = load(cluster.here(node).parent / "flex.toml").routing.layout()
+        layout = load(cluster.settings(node)).routing.layout()
         files = haproxy.files(node, cluster.addresses, [], layout, doors)
         haproxy_program.write(files, cluster.here(node))
 
 
-def _start(cluster: Cluster, node: str, stack: ExitStack) -> None:
-    """FLEX's server is where visitors are, everything else on the node."""
-    here, address = cluster.here(node), cluster.addresses[node]
-    visit, master = cluster.ports["visit"], here / "m"
+def _start_server(
+    cluster: Cluster, settings: Path, stack: ExitStack
+) -> tuple[str, int]:
+    """FLEX's own, where visitors are. Returns where it listens."""
+    server = VISITORS if cluster.hosts else HERE, free_port()
+    listen = f"{server[0]}:{server[1]}"
+    words = "--config", str(settings), "serve", "--listen", listen
+    _run(stack, settings.parent / "log", [], *words)
+    until_listens(iter([server]))
+    return server
+
+
+def _start(
+    cluster: Cluster, node: str, server: tuple[str, int], stack: ExitStack
+) -> None:
+    """Everything that is on the node."""
+    here, there = cluster.here(node), cluster.there(node)
+    address, visit = cluster.addresses[node], cluster.ports["visit"]
     running = haproxy_program.start_with_master(
-        cluster.program(node), here, visit, master, address
+        cluster.program(node), here, visit, here / "m", address
     )
     stack.enter_context(running)
     token = here.parent / "token"
-    token.write_text(_new_token(cluster.store, node), encoding="ascii")
-    server = VISITORS if cluster.hosts else HERE, _free_port()
-    settings, listen = str(here.parent / "flex.toml"), f"{server[0]}:{server[1]}"
-    _run(stack, here, [], "--config", settings, "serve", "--listen", listen)
-    until_listens(iter([server]))
-    url = f"http://{listen}/api/v1/routing/nodes/{node}"
-    where = ["--to", str(here), "--master", str(master), "--token-file", str(token)]
-    _run(stack, here, cluster.on(node), "route", "follow", "--from", url, *where)
+    token.write_text(new_token(cluster.store, node), encoding="ascii")
+    url = f"http://{server[0]}:{server[1]}/api/v1/routing/nodes/{node}"
+    where = ["--to", str(there), "--master", f"{there}/m", "--token-file", str(token)]
+    log, on = here.parent / "log", cluster.on(node)
+    _run(stack, log, on, "route", "follow", "--from", url, *where)
 
 
-def _new_token(store: SqlStore, node: str) -> str:
+def new_token(store: SqlStore, node: str) -> str:
     caller, now = Caller("bench", "admin"), datetime.now(UTC)
     return manage_tokens.create(store, caller, f"node@{node}", "viewer", now)[1]
 
 
-def _run(stack: ExitStack, here: Path, before: Sequence[str], *words: str) -> None:
-    log = stack.enter_context((here.parent / "log").open("ab"))
-    process = subprocess.Popen([*before, str(FLEX), *words], stdout=log, stderr=log)
+def _run(stack: ExitStack, log: Path, before: Sequence[str], *words: str) -> None:
+    said = stack.enter_context(log.open("ab"))
+    process = subprocess.Popen([*before, str(FLEX), *words], stdout=said, stderr=said)
     stack.callback(process.wait, PATIENCE)
     stack.callback(process.kill)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HERE, 0))
         port: int = probe.getsockname()[1]

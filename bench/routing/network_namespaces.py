@@ -30,9 +30,16 @@ class Hosts:
     prefix: str
     addresses: Mapping[str, str]
 
-    def on(self, node: str) -> list[str]:
-        """What a command begins with that is to run on the node."""
-        return [_ip(), "netns", "exec", f"{self.prefix}{node}"]
+    def on(self, node: str, own: tuple[Path, Path] | None = None) -> list[str]:
+        """What a command begins with that is to run on the node. It sees the first folder of its
+        `own` where the second one is.
+        """
+        begin = [_ip(), "netns", "exec", f"{self.prefix}{node}"]
+        if own is None:
+            return begin
+        # `ip netns exec` has made a namespace of mounts for the command.
+        bind = 'mount --bind "$0" "$1" && shift && exec "$@"'
+        return [*begin, "sh", "-c", bind, *map(str, own)]
 
 
 def lacking() -> str:

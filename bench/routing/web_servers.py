@@ -20,6 +20,7 @@ from pathlib import Path
 
 MIB = 2**20
 _PATIENCE = 30.0
+_LOOPBACK = "127.0.0.1"
 _CONNECTIONS = 8_192
 
 
@@ -62,14 +63,16 @@ def _is_silent(place: tuple[str, int]) -> bool:
 def nginx_of(
     port: int, nodes: Mapping[str, str], before: Sequence[str] = ()
 ) -> Iterator[None]:
-    """One process for these nodes. `before` is what its command begins with."""
+    """One process for these nodes. `before` is what its command begins with that makes it a host's
+    own: then it listens on that host's loopback, too.
+    """
     program = nginx()
     assert program
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as name:
         folder = Path(name)
         (folder / "1m").write_bytes(os.urandom(MIB))
         configuration = folder / "nginx.conf"
-        configuration.write_text(_configuration(folder, port, nodes))
+        configuration.write_text(_configuration(folder, port, nodes, bool(before)))
         command = [program, "-e", f"{folder}/nginx.log", "-c", str(configuration)]
         process = subprocess.Popen([*before, *command])
         try:
@@ -80,12 +83,17 @@ def nginx_of(
             process.wait(_PATIENCE)
 
 
-def _configuration(folder: Path, port: int, nodes: Mapping[str, str]) -> str:
+def _configuration(
+    folder: Path, port: int, nodes: Mapping[str, str], on_loopback: bool
+) -> str:
     # A worker of another user could not read what a folder of ours has.
     user = "user root;\n" if os.geteuid() == 0 else ""
     parts = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"    {part}_temp_path {folder}/{part};\n" for part in parts)
-    servers = "".join(_server(folder, port, *node) for node in nodes.items())
+    own = (_LOOPBACK,) if on_loopback else ()
+    servers = "".join(
+        _server(folder, port, node, (address, *own)) for node, address in nodes.items()
+    )
     return (
         f"{user}daemon off;\nworker_processes 1;\npid {folder}/nginx.pid;\n"
         f"events {{ worker_connections {_CONNECTIONS}; }}\n"
@@ -94,9 +102,10 @@ def _configuration(folder: Path, port: int, nodes: Mapping[str, str]) -> str:
     )
 
 
-def _server(folder: Path, port: int, node: str, address: str) -> str:
+def _server(folder: Path, port: int, node: str, addresses: Sequence[str]) -> str:
+    listen = "".join(f"        listen {at}:{port} backlog=1024;\n" for at in addresses)
     return (
-        f"    server {{\n        listen {address}:{port} backlog=1024;\n"
+        f"    server {{\n{listen}"
         f'        add_header x-node {node} always;\n        location / {{ return 200 "ok"; }}\n'
         f"        location = /1m {{ root {folder}; }}\n    }}\n"
     )

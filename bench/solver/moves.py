@@ -4,9 +4,11 @@ and seconds of each.
 `solver` takes ten seeds of every size but the largest, of which it takes one; `solver-quick` two
 seeds of the first four sizes. The other solvers of the register stand beside `auto` on the first
 seed: what they move, and how many nodes they leave outside the band; on the other seeds all but the
-slow ones are asked whether they balance as well with fewer moves. A million equal sites in balance
-show what size alone costs. FAMILIES names some of the sizes, SEEDS says how many seeds of each.
-Every figure is printed and kept as soon as it is there.
+slow ones are asked whether they balance as well with fewer moves. Then come the families of
+hard_families.py, on other seeds with every version: of `solver` at two sizes, of `solver-quick` at
+one. A million equal sites in balance show what size alone costs. FAMILIES names some of the sizes
+and families, SEEDS says how many seeds of each. Every figure is printed and kept as soon as it is
+there.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from functools import partial
 import numpy as np
 
 from bench.figures import Figures, keep, kept_figures
+from bench.solver import hard_families
 from bench.solver.family import SIZES, cluster
 from flex import native_or_python
 from flex.placing import score
@@ -54,6 +57,10 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "s2000x16": HEURISTICS,
     "s20000x64": ("hill", "offload", "greedy", "keep", "scratch"),
 }
+# The sizes at which there are hard families.
+HARD = ("s2000x16", "s20000x64")
+# Seeds of each hard family.
+HARD_SEEDS = 3
 # These take all the time they are given, and get it on the first seed alone.
 SLOW: Mapping[str, tuple[str, ...]] = {"s2000x16": ("exact", "cpsat")}
 
@@ -95,6 +102,7 @@ def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         )
         keep(name, figures)
+    figures |= _hard(seeds, name, figures)
     return figures | {
         "equal_sites_1000000_seconds": _solve(
             "auto", _equal(1_000_000, 16), 15.0
@@ -103,6 +111,19 @@ def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
 
 
 quick = partial(measure, QUICK, "solver-quick")
+
+
+def _hard(seeds: Mapping[str, int], name: str, figures: Figures) -> Figures:
+    """Each family at the sizes of HARD that are asked for at all."""
+    wanted = os.environ.get("FAMILIES", " ".join(hard_families.FAMILIES)).split()
+    families = [family for family in hard_families.FAMILIES if family in wanted]
+    found: Figures = {}
+    for size in HARD if seeds is SEEDS else HARD[:1]:
+        count = int(os.environ.get("SEEDS", 1 if seeds is QUICK else HARD_SEEDS))
+        if families:
+            found |= hard_families.measure(size, count, SECONDS[size], families)
+            keep(name, figures | found)
+    return found
 
 
 def _of_other_sizes(name: str, asked: Mapping[str, int]) -> Figures:

@@ -14,7 +14,8 @@ OrderState = Literal["active", "draining", "down", "removed"]
 @dataclass(frozen=True, slots=True)
 class NodeOrder:
     """The state that somebody put a node into. A draining one should be empty by the deadline,
-    where there is one.
+    where there is one. Of one that is down all sites go to other nodes, also `without_content`,
+    where somebody said so.
     """
 
     node: str
@@ -23,6 +24,7 @@ class NodeOrder:
     deadline: datetime | None = None
     reason: str = ""
     author: str = ""
+    without_content: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,12 @@ class Proven:
     proven: bool
     note: str = ""
     shortfalls: tuple[Shortfall, ...] = ()
+    certified: int = 0
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the fewest moves are proven, for the checker too."""
+        return self.proven and self.certified >= self.bound
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,43 @@
 
 Takes and returns plain values. Does not run anything.
 
-The stages, in order. `prepare` makes the new node ready, `copy` brings the content while the old
-node serves, `check` asks whether all is there. Then the plan leads visitors to the new node
-(`switch`). `release` is run once that is done, and `clean` when nobody needs the old copy.
+The stages, in order. `prepare` makes the new node ready, and `copy` brings the content while the
+old node serves. Requests of a site with one writer wait at doors from then on (`hold`). `final
+copy` brings what changed since, and `check` asks whether all is there. Then doors and DNS lead
+visitors to the new node (`switch`). `release` is run once that is done. How the new node answers
+for the site is compared with the old one (`watch`), and `clean` is run when nobody needs the old
+copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
-Stage = Literal["prepare", "copy", "check", "switch", "release", "clean"]
-STAGES: tuple[Stage, ...] = ("prepare", "copy", "check", "switch", "release", "clean")
-# Those that commands of the settings are run for. FLEX itself does the others.
-HOOK_STAGES: tuple[Stage, ...] = ("prepare", "copy", "check", "release", "clean")
-# Those after which the site may still stay where it is.
-UNDOABLE: tuple[Stage, ...] = ("prepare", "copy", "check")
+Stage = Literal[
+    "prepare",
+    "copy",
+    "hold",
+    "final copy",
+    "check",
+    "switch",
+    "release",
+    "watch",
+    "clean",
+]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+# Those that FLEX does itself.
+OWN_STAGES: tuple[Stage, ...] = ("hold", "switch", "watch")
+# Those that commands of the settings are run for.
+HOOK_STAGES: tuple[Stage, ...] = tuple(
+    stage for stage in STAGES if stage not in OWN_STAGES
+)
+# Those of them that are run while a site's requests wait, where it has one writer.
+WITHIN_HOLD: tuple[Stage, ...] = ("final copy", "check")
+# Those of them after which the site may still stay where it is.
+UNDOABLE: tuple[Stage, ...] = ("prepare", "copy", *WITHIN_HOLD)
 # What a command is told of a move.
 MARKS = frozenset(
     ("{site}", "{names}", "{from}", "{to}", "{from_address}", "{to_address}", "{move}")
@@ -34,7 +53,9 @@ TAKE_BACK = 70
 # A site that a command said `never` of rests until somebody lets it move again.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 
-State = Literal["under way", "ready", "moved", "done", "taking back", "stayed"]
+State = Literal[
+    "under way", "ready", "moved", "done", "taking back", "stayed", "went back"
+]
 # States in which something is still to be done.
 OPEN: tuple[State, ...] = ("under way", "ready", "moved", "taking back")
 
@@ -43,7 +64,8 @@ OPEN: tuple[State, ...] = ("under way", "ready", "moved", "taking back")
 class SiteMove:
     """One site goes from the node `source` to the node `target`, by a plan.
 
-    `reason` is why it stayed or is taken back. Until `rests_until` it is not moved again.
+    `reason` is why it stayed, is taken back or went back. Until `rests_until` it is not moved
+    again.
     """
 
     id: str
@@ -63,6 +85,8 @@ class SiteMove:
 
 
 RunState = Literal["begun", "done", "failed", "undoing", "undone"]
+# In these a watch has not come to its end: the site is watched, or goes back.
+WATCHING: tuple[RunState, ...] = ("begun", "undoing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +103,42 @@ class StageRun:
     begun: datetime
     ended: datetime | None = None
     said: str = ""
+
+
+# When a move began, with its id: where it stands in the order of moves.
+Place = tuple[datetime, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCounts:
+    """How many moves there are in each state, and since when the oldest of each open state is open.
+
+    Of those that began lately: how often commands of a stage were tried again, how many stages
+    failed at last, and for how long requests of each site waited at the doors, in seconds.
+    """
+
+    states: Mapping[State, int]
+    oldest: Mapping[State, datetime]
+    again: Mapping[Stage, int]
+    failed: Mapping[Stage, int]
+    waited: Sequence[float]
+
+
+def seconds_waited(runs: Sequence[StageRun]) -> float | None:
+    """For how long requests of a site waited at the doors in one move: until the doors led them on,
+    or the site stayed after all. None where they did not wait, or do still.
+    """
+    began = next((run.begun for run in runs if run.stage == "hold"), None)
+    ends = [
+        run.ended
+        for run in runs
+        if run.ended
+        and (
+            (run.stage == "switch" and run.state == "done")
+            or (run.stage == "hold" and run.state == "undone")
+        )
+    ]
+    return (max(ends) - began).total_seconds() if began and ends else None
 
 
 class SiteMoves(Protocol):
@@ -98,10 +158,19 @@ class SiteMoves(Protocol):
         plan: str = "",
         only_open: bool = False,
         resting_at: datetime | None = None,
+        node: str = "",
+        states: Sequence[State] = (),
+        behind: Place | None = None,
+        oldest_first: bool = False,
     ) -> tuple[SiteMove, ...]:
-        """Those begun last come first; only those of one site or plan, where one is named,
-        and those whose site rests at a moment, where that is given.
+        """Those begun last come first, or last; only those of one site or plan, or from or to one
+        node, where one is named, in one of the states, where some are, those whose site rests at a
+        moment, where that is given, and those that come behind a place in that order.
         """
+        ...
+
+    def count_site_moves(self, since: datetime) -> MoveCounts:
+        """How many moves there are, and what was run for those that began since then."""
         ...
 
     def put_stage_run(self, run: StageRun) -> None:
@@ -110,4 +179,8 @@ class SiteMoves(Protocol):
 
     def stage_runs(self, moves: Sequence[str]) -> tuple[StageRun, ...]:
         """In the order in which they were begun."""
+        ...
+
+    def watched_moves(self) -> tuple[tuple[SiteMove, StageRun], ...]:
+        """Moves whose stage `watch` is `begun` or `undoing`, those begun first come first."""
         ...

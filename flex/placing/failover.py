@@ -7,6 +7,8 @@ node. Does not move other sites or balance the nodes: the next plan does that, a
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from flex.placing import score
@@ -16,11 +18,15 @@ from flex.placing.problem import Floats, Ints, Problem, in_order
 SOLVER = "failover"
 
 
-def survivors(asked: Problem, dead: int) -> Ints:
-    """The rows in force without the dead node's, where a site has another node that is open."""
+def survivors(asked: Problem, dead: int, copied: Collection[str] = ()) -> Ints:
+    """The rows in force without the dead node's, where a site has another node that is open. Those
+    that are `copied` have one that serves, and it is enough for them.
+    """
     site, node = asked.old[:, 0], asked.old[:, 1]
     elsewhere = site[asked.open[node] & (node != dead)]
-    return in_order(asked.old[(node != dead) | ~np.isin(site, elsewhere)])
+    there = [at for at, name in enumerate(asked.sites) if name in copied]
+    leaves = np.isin(site, elsewhere) | np.isin(site, there)
+    return in_order(asked.old[(node != dead) | ~leaves])
 
 
 def rehome(asked: Problem, rows: Ints, dead: int) -> Ints:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from flex.model.best_effort_shortfalls import Shortfall
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS, texts
-from flex.traffic.replicas_and_demand import Demand, Marks, ReplicaCounts
+from flex.traffic.replicas_and_demand import RESOURCES, Demand, Marks, ReplicaCounts
 from flex.wishes.pins_for_solvers import Wished, fit_replicas, read_wishes
 
 Floats = npt.NDArray[np.float64]
@@ -120,6 +121,7 @@ class Solution:
     `bound` is a number of moves that no balanced partition can stay under, those of idle sites and
     of all members of a group among them; `proven` says that this one meets it, and keeps every wish
     and every limit. Where the answer is a best effort, `shortfalls` say which rules it breaks.
+    `certificate` shows how many moves are needed, as far as it does: see check_proof.py.
     """
 
     rows: Ints
@@ -128,6 +130,7 @@ class Solution:
     proven: bool
     note: str = ""
     shortfalls: tuple[Shortfall, ...] = ()
+    certificate: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +202,8 @@ def build(
         if node.name not in gone
     }
     wishes = read_wishes(pins, sites, known, is_open)
-    demand = Demand(
-        profiles, spreads, sites, terms.dimensions, terms.headroom, terms.routed
-    )
+    dimensions = _asked_for(profiles, terms.dimensions)
+    demand = Demand(profiles, spreads, sites, dimensions, terms.headroom, terms.routed)
     counts = _counts(wishes, old, stays, lately, sites)
     replicas = fit_replicas(
         wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open
@@ -212,7 +214,7 @@ def build(
         asked * 100.0 * is_open.sum(), total, out=np.zeros_like(asked), where=total > 0
     )
     return Problem(
-        dimensions=terms.dimensions,
+        dimensions=dimensions,
         nodes=names,
         open=is_open,
         share=weights * 100.0,
@@ -232,6 +234,17 @@ def build(
         apart=wishes.apart,
         together=wishes.together,
         limits=_limits(terms.limits, replicas, old),
+    )
+
+
+def _asked_for(profiles: pd.DataFrame, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Without those that nobody asks for, as times where none were counted: all nodes would be as
+    far from their shares as can be. The first two always count.
+    """
+    return tuple(
+        name
+        for name in wanted
+        if name in DIMENSIONS or (profiles[RESOURCES[name]] > 0).any()
     )
 
 

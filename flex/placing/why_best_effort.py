@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 
 import numpy as np
 
@@ -31,6 +31,8 @@ MOST = 5
 # So many causes of each are in a sentence.
 SAID = 2
 BAND = ("over", "under")
+# What is named where the search did not come to an end.
+TOO_LITTLE_TIME = "too little time for the search"
 # What limits of moves are on.
 LIMITS = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node"}
 # What would do, where one of it is enough.
@@ -41,12 +43,28 @@ ONE = {
 }
 
 
-def shortfalls(problem: Problem, rows: Ints) -> tuple[Shortfall, ...]:
+IsCause = Callable[[Problem, int], bool]
+
+
+def no_cause(problem: Problem, site: int) -> bool:  # noqa: ARG001  # Nobody tried.
+    return False
+
+
+def shortfalls(
+    problem: Problem,
+    rows: Ints,
+    is_cause: IsCause = no_cause,
+    *,
+    is_late: bool = False,
+) -> tuple[Shortfall, ...]:
+    """A large site is named where counting proves that it is in the way, or where `is_cause` says
+    that the others could be balanced without it. Where the search `is_late` that is named before.
+    """
     broken = score.violations(problem, rows)
     others = [violation for violation in broken if violation.kind not in BAND][:MOST]
     found = [_of_rule(problem, violation) for violation in others]
     return (
-        (*found, _of_band(problem, rows))
+        (*found, _of_band(problem, rows, is_cause, is_late=is_late))
         if any(v.kind in BAND for v in broken)
         else tuple(found)
     )
@@ -133,17 +151,27 @@ def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
     )
 
 
-def _of_band(problem: Problem, rows: Ints) -> Shortfall:
+def _of_band(
+    problem: Problem, rows: Ints, is_cause: IsCause, *, is_late: bool
+) -> Shortfall:
     away = _away(problem, rows)
     node, dimension = divmod(int(np.abs(away).argmax()), len(problem.dimensions))
     off = float(away[node, dimension])
     enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
     least, because = _least_tolerance(problem)
     if not because:
+        causes = (
+            [] if off <= 0 or is_late else _large_on(problem, rows, node, dimension)
+        )
         because = _some(
             [
+                *([TOO_LITTLE_TIME] if is_late else []),
                 *_used_up_limits(problem, rows, node),
-                *(_causes(problem, rows, node, dimension) if off > 0 else ()),
+                *(
+                    f"{problem.sites[site]}, {part:.0%} of the node"
+                    for site, part in causes[:MOST]
+                    if is_cause(problem, site)
+                ),
             ]
         )
     return Shortfall(
@@ -289,18 +317,19 @@ def _used_up_limits(problem: Problem, rows: Ints, node: int) -> list[str]:
     ]
 
 
-def _causes(problem: Problem, rows: Ints, node: int, dimension: int) -> tuple[str, ...]:
-    """The largest sites on the node, as far as more than the band's width depends on each."""
+def _large_on(
+    problem: Problem, rows: Ints, node: int, dimension: int
+) -> list[tuple[int, float]]:
+    """The largest sites on the node, as far as more than the band's width depends on each, with
+    their parts of the node.
+    """
     sites = rows[rows[:, 1] == node, 0]
     asked = problem.load[sites, dimension] / problem.share[node]
-    large = [
-        i
+    return [
+        (int(sites[i]), float(asked[i]))
         for i in np.argsort(-asked, kind="stable").tolist()
         if asked[i] > problem.tolerance
     ]
-    return _some(
-        [f"{problem.sites[sites[i]]}, {asked[i]:.0%} of the node" for i in large]
-    )
 
 
 def _some(names: list[str]) -> tuple[str, ...]:

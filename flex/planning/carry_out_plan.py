@@ -179,9 +179,10 @@ def abandon(
     publisher: Publisher,
     store: Plans,
     publishing: Publishing | None = None,
+    as_led: Callable[[pd.DataFrame], pd.DataFrame] = lambda said: said,
 ) -> Plan:
     """Give up a half-applied proposal: what DNS says now becomes the partition in force, site by
-    site.
+    site, with the nodes that doors alone may say.
 
     Where DNS says nothing of ours, the partition that was in force stays. So it does for sites that
     doors alone lead to, as DNS never followed them.
@@ -207,7 +208,7 @@ def abandon(
             )
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
-    becomes = PLACEMENT.make(pd.concat([said, kept], ignore_index=True))
+    becomes = as_led(PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
     ended = replace(
         plan,
         state="failed",

@@ -26,9 +26,19 @@ ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """What a solver was asked, and its answer with the certificate."""
+
+    problem: Problem
+    solution: Solution
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Decision:
     """`rows` are to be had tonight, `whole` in the end; `later` counts the moves that are left to
     the next nights.
+
+    `claim` is what a solver says of the rows, where these are all of its answer.
 
     `worst` is the largest distance from a fair share in force, `reached` that of the best rows that
     were found, None where nobody looked for any.
@@ -40,6 +50,7 @@ class Decision:
     later: int = 0
     worst: float = 0.0
     reached: float | None = None
+    claim: Claim | None = None
 
 
 def decide(
@@ -66,13 +77,12 @@ def decide(
         # A new site or a new pin is no reason to rebalance: what is tolerated tonight is tolerated
         # all the same.
         tolerated = max(trigger, worst)
-        repaired = solve_with_wishes_that_give_way(
-            replace(held, tolerance=max(tolerated, asked.tolerance)), solver, budget
-        )
+        tolerant = replace(held, tolerance=max(tolerated, asked.tolerance))
+        repaired = solve_with_wishes_that_give_way(tolerant, solver, budget)
         reached = score.balance(asked, repaired.rows).worst
         if reached <= tolerated + score.ROUNDING:
             return replace(
-                _tonight(asked, repaired.rows, _quality(repaired), guard),
+                _tonight(asked, Claim(tolerant, repaired), _quality(repaired), guard),
                 worst=worst,
                 reached=reached,
             )
@@ -86,7 +96,9 @@ def decide(
             asked.old, _of_none(asked, found), asked.old, worst=worst, reached=reached
         )
     return replace(
-        _tonight(asked, found.rows, quality, guard), worst=worst, reached=reached
+        _tonight(asked, Claim(held, found), quality, guard),
+        worst=worst,
+        reached=reached,
     )
 
 
@@ -143,16 +155,18 @@ def _oldest_first(asked: Problem, guard: Guard, site: int) -> list[int]:
     return sorted(held, key=lambda node: (since.get(asked.nodes[node], ALWAYS), node))
 
 
-def _tonight(asked: Problem, rows: Ints, quality: Proven, guard: Guard) -> Decision:
+def _tonight(asked: Problem, claim: Claim, quality: Proven, guard: Guard) -> Decision:
+    rows = claim.solution.rows
+    whole = Decision(rows, quality, rows, claim=claim)
     if guard.limits is None:
-        return Decision(rows, quality, rows)
+        return whole
     first, later = tonights_part_of_plan.first(
         asked, rows, guard.limits, due_nodes(asked, guard), urgent_sites(asked, guard)
     )
     # What an adoption gives up is given up at once, or after a yes: before that the cluster is as
     # it always was.
     if not later or (guard.adopted and not len(score.new_rows(asked, rows))):
-        return Decision(rows, quality, rows)
+        return whole
     return Decision(first, replace(quality, bound=0, proven=False), rows, later)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from flex.model.content_of_dead_nodes import NO_CONTENT, ContentOfDeadNodes
 from flex.model.dependents_of_moves import Dependents
 from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import Limits
@@ -40,7 +41,8 @@ class Facts:
     reason: they stay where all of their nodes are active. `unready` sites stay, as their new node
     is not ready, with the reason; those without a reason stay with them. `waiting` (PLACEMENT) says
     where they are on nodes that take no sites. `along` are the other names that the plan in force
-    gave the addresses of their sites, each with its site.
+    gave the addresses of their sites, each with its site. `content` are sites of dead nodes that no
+    node without their content may get.
     """
 
     period: Period
@@ -63,6 +65,7 @@ class Facts:
     along: tuple[tuple[str, str], ...] = ()
     unready: Mapping[str, str] = field(default_factory=dict)
     waiting: pd.DataFrame = field(default_factory=PLACEMENT.empty)
+    content: ContentOfDeadNodes = NO_CONTENT
 
     @property
     def sites(self) -> list[str]:

@@ -20,13 +20,16 @@ from flex.table_schemas import PLACEMENT
 
 
 def heirs(facts: Facts, rules: Rules) -> pd.DataFrame:
-    """PLACEMENT. Sites of nodes that are not down stay where they are."""
+    """PLACEMENT. Sites of nodes that are not down stay where they are. Those whose content is at
+    dead nodes alone are left out.
+    """
     led = frozenset(facts.sites)
     everything = Reach({}, {}, PLACEMENT.empty(), {}, led=led)
     asked = build(within(everything, facts), rules)
     for node in facts.nodes:
         if node.state == "down":
             dead = asked.nodes.index(node.name)
-            rows = failover.rehome(asked, failover.survivors(asked, dead), dead)
+            kept = failover.survivors(asked, dead, facts.content.elsewhere)
+            rows = failover.rehome(asked, kept, dead)
             asked = replace(asked, old=rows)
     return problem.partition_of(asked, asked.old)

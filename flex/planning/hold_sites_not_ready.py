@@ -1,4 +1,5 @@
-"""Sites stay where they are because the node they would move to is not ready for them.
+"""Sites stay where they are because the node they would move to is not ready for them, or as their
+last move failed.
 
 Takes facts that name these sites. Returns facts in which they cannot move: they are fixed on the
 nodes that take sites, they wait on nodes that take none but serve still, and new ones are left out.
@@ -18,23 +19,26 @@ from flex.table_schemas import PLACEMENT, texts
 
 
 def hold(facts: Facts, but: str = "") -> Facts:
-    """The same facts with their `unready` sites held. Sites that are to be together with one of
-    them stay with it. Whoever is asked about a site names it, and it is not taken out.
+    """The same facts with their `unready` and `held` sites held. Sites that are to be together with
+    one of them stay with it. Whoever is asked about a site names it, and it is not taken out.
     """
-    unready = dict(facts.unready)
+    unready, resting = dict(facts.unready), dict(facts.held)
     unready.pop(but, None)
-    if not unready:
+    if not unready and not resting:
         return facts
     placed = facts.placement
-    unready = _with_company(unready, facts, set(texts(placed["site"])))
+    there = set(texts(placed["site"]))
+    unready = _with_company(unready, facts, there)
+    resting = _with_company(resting, facts, there)
     states = {node.name: node.state for node in facts.nodes}
-    ours = placed["site"].isin(list(unready)) & ~placed["site"].isin(list(facts.fixed))
+    staying = unready.keys() | (resting.keys() & there)
+    ours = placed["site"].isin(list(staying)) & ~placed["site"].isin(list(facts.fixed))
     state = placed["node"].map(states)
     stay = set(texts(placed["site"][ours & (state == "active")]))
     waits = ours & (state == "draining")
     # Where all its nodes are away it cannot stay, whatever it finds elsewhere.
     lost = set(texts(placed["site"][ours])) - stay - set(texts(placed["site"][waits]))
-    new = unready.keys() - set(texts(placed["site"]))
+    new = unready.keys() - there
     out = (set(texts(placed["site"][waits])) - stay) | new
     profiles, spreads = facts.profiles, facts.spreads
     return replace(
@@ -42,9 +46,12 @@ def hold(facts: Facts, but: str = "") -> Facts:
         profiles=profiles[~profiles["site"].isin(list(out))].reset_index(drop=True),
         spreads=spreads[~spreads["site"].isin(list(out))].reset_index(drop=True),
         placement=PLACEMENT.make(placed[~waits].reset_index(drop=True)),
-        waiting=PLACEMENT.make(placed[waits].reset_index(drop=True)),
+        waiting=PLACEMENT.make(
+            pd.concat([facts.waiting, placed[waits]], ignore_index=True)
+        ),
         fixed=facts.fixed | stay,
         unready={site: why for site, why in unready.items() if site not in lost},
+        held={site: why for site, why in resting.items() if site in there - lost},
         remarks=(*facts.remarks, *_remarks(unready, lost, facts.profiles)),
     )
 

@@ -21,6 +21,7 @@ from flex.planning import (
 )
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.hold_sites_not_ready import hold
+from flex.planning.leave_sites_with_their_content import leave
 from flex.planning.load_from_forwarding_at_doors import count_forwarding
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.ports import Publisher
@@ -120,16 +121,16 @@ def within(found: Reach, facts: Facts) -> Facts:
     )
     partition = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
     held = _held_where_they_are(movable, facts)
-    within = hold(
-        replace(
-            facts,
-            profiles=known,
-            placement=partition,
-            fixed=frozenset(found.fixed["site"]) | held.keys(),
-            # Without any zone DNS follows no site.
-            doors_alone=frozenset(found.doors_alone) if found.states else found.led,
-        )
+    reached = replace(
+        facts,
+        profiles=known,
+        placement=partition,
+        fixed=frozenset(found.fixed["site"]),
+        held=held,
+        # Without any zone DNS follows no site.
+        doors_alone=frozenset(found.doors_alone) if found.states else found.led,
     )
+    within = hold(leave(reached))
     kept = suspended_wishes.possible(
         facts.pins, set(within.sites) - within.fixed, facts.nodes
     )
@@ -137,7 +138,10 @@ def within(found: Reach, facts: Facts) -> Facts:
         *within.remarks,
         *remarks_on_sites.of_reach(found, facts.profiles),
         *remarks_on_sites.of_other_names(found.others, facts.profiles),
-        *(f"{site} stays where it is: {why}" for site, why in sorted(held.items())),
+        *(
+            f"{site} stays where it is: {why}"
+            for site, why in sorted(within.held.items())
+        ),
         *remarks_on_sites.of_names_given_up(_names_given_up(facts)),
         *remarks_on_sites.of_wishes(kept.suspended),
     )
@@ -170,7 +174,7 @@ def as_in(plan: Plan, facts: Facts, rules: Rules, asked: str = "") -> Facts:
     known = set(facts.sites)
     facts = _without_moving(immovable_in(plan, facts, rules), facts, asked)
     unready = {one.site: one.why for one in plan.not_ready}
-    facts = hold(replace(facts, unready=unready), asked)
+    facts = hold(replace(leave(facts, asked), unready=unready), asked)
     strays = [
         stray
         for stray in strays_in(plan)

@@ -8,7 +8,7 @@ yes to the plan said yes to all of it. Does not store anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -39,18 +39,22 @@ def leave_out(
     scratch: Solver,
     publisher: Publisher,
     now: datetime,
+    gone: Collection[str] = (),
+    judged: bool = True,
 ) -> Proposal:
-    """Sites that wishes tie to one of those that stay, stay with it.
+    """Sites that wishes tie to one of those that stay, stay with it, but for those that are `gone`
+    to their new nodes already.
 
     Raises Held where nothing of the plan is left, or where the rest would load a node more than any
-    is loaded now. Raises Outdated where it would change what the plan did not.
+    is loaded now. Raises Outdated where it would change what the plan did not. Without being
+    `judged` it is the rest all the same: that is for what cannot be taken back any more.
     """
     apart = names_edited_by_others.apart(
         look_at_zones(facts, rules, publisher), facts, rules, now
     )
     facts = within(apart.found, apart.facts)
     asked = propose_plan.build(facts, rules)
-    staying = _with_those_tied(asked, partition, facts, staying)
+    staying = _with_those_tied(asked, partition, facts, staying, gone)
     rows = _rows_without(asked, partition, facts, staying)
     said = (f"{site} stays where it is: {why}" for site, why in staying.items())
     facts = replace(facts, remarks=(*facts.remarks, *said))
@@ -59,9 +63,10 @@ def leave_out(
     )
     fresh = scratch(asked, rules.budget).rows
     made = propose_plan.draft(asked, rows, quality, fresh, facts, rules, apart, now)
-    _refuse_empty(plan, made.plan, staying)
-    _refuse_worse(plan, made.plan, rules)
-    _refuse_more(plan, made.plan)
+    if judged:
+        _refuse_empty(plan, made.plan, staying)
+        _refuse_worse(plan, made.plan, rules)
+        _refuse_more(plan, made.plan)
     kept = replace(
         made.plan,
         holds=plan.holds,
@@ -95,6 +100,7 @@ def _with_those_tied(
     partition: pd.DataFrame,
     facts: Facts,
     staying: Mapping[str, str],
+    gone: Collection[str],
 ) -> dict[str, str]:
     """Until no wish is broken that the plan kept."""
     planned = _broken_wishes(asked, _rows_without(asked, partition, facts, {}))
@@ -107,7 +113,7 @@ def _with_those_tied(
             if kind in ("apart", "together")
             for site in sites
         }
-        more = sorted(tied - found.keys())
+        more = sorted(tied - found.keys() - set(gone))
         if not more:
             return found
         named = first_few(sorted(tied & found.keys()))

@@ -78,7 +78,7 @@ def count_forwarding(facts: Facts) -> Facts:
             rows.append((node.name + MARK, cost, 0, answers, 0, 0, round(cost * busy)))
     if not rows:
         return facts
-    parts = PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns)))
+    parts = PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier))
     names = frozenset(parts["site"])
     at_doors = pd.DataFrame(
         {"site": parts["site"], "node": parts["site"].str.removesuffix(MARK)}

@@ -7,16 +7,12 @@ does. A dry run is not a flag: it is this first half.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pandas as pd
 
-from flex.errors import (
-    Infeasible,
-)
-from flex.model.nodes import Node
 from flex.model.not_ready import NotReady
 from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Forecast
@@ -25,18 +21,21 @@ from flex.model.zone_plan import ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
+from flex.placing.proof_statement import Json
 from flex.planning import (
     load_from_forwarding_at_doors,
     names_edited_by_others,
+    names_left_behind,
     remarks_on_forecasts,
+    remarks_on_times,
     sites_that_stay_for_dependents,
 )
+from flex.planning.ask_checker_of_proofs import ask_checker
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.hold_sites_not_ready import with_waiting
 from flex.planning.leave_out_the_immovable import (
     look_and_start,
     look_around_dead_node,
-    look_at_zones,
     within,
 )
 from flex.planning.names_edited_by_others import WithoutEdited
@@ -48,22 +47,21 @@ from flex.planning.which_sites_dns_lets_flex_move import (
 )
 from flex.ports import Publisher, Solver
 from flex.prediction import predict
-from flex.site_names_in_words import first_few
 from flex.table_schemas import PLACEMENT, texts
-from flex.wishes import pins_for_solvers, suspended_wishes
+from flex.wishes import suspended_wishes
 from flex.zones import names_going_along, records_of_partition, zone_changes
-
-# What made a plan that is the way back to an earlier partition.
-ROLLBACK = "rollback"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
-    """`left` are names that lead to a dead node and are not ours to change, with the reason."""
+    """`left` are names that lead to a dead node and are not ours to change, with the reason.
+    `proof` shows how many moves are needed, where the checker accepted it.
+    """
 
     plan: Plan
     placement: pd.DataFrame
     left: Mapping[str, str] = field(default_factory=dict)
+    proof: Json | None = None
 
 
 def propose(
@@ -101,7 +99,8 @@ def _best_next(
         reins,
     )
     fresh = scratch(asked, rules.budget).rows
-    made = draft(asked, done.rows, done.quality, fresh, facts, rules, apart, now)
+    quality, proof = ask_checker(done)
+    made = draft(asked, done.rows, quality, fresh, facts, rules, apart, now)
     why = because(facts, now)
     later = put_off(
         moves(asked, done.whole, why) if done.later else (),
@@ -111,6 +110,7 @@ def _best_next(
     )
     return replace(
         made,
+        proof=proof,
         plan=replace(
             made.plan,
             stops=stops.of_plan,
@@ -153,75 +153,6 @@ def refuse_impossible(facts: Facts, rules: Rules, pin: Pin) -> None:
     )
 
 
-def go_back(
-    facts: Facts,
-    rules: Rules,
-    earlier: pd.DataFrame,
-    *,
-    scratch: Solver,
-    publisher: Publisher,
-    now: datetime,
-) -> Proposal:
-    """An ordinary proposal whose partition is an earlier one. Sites that are newer than it stay
-    where they are.
-    """
-    apart = names_edited_by_others.apart(
-        look_at_zones(facts, rules, publisher), facts, rules, now
-    )
-    return sites_that_stay_for_dependents.without_them(
-        apart,
-        lambda apart: _as_it_was(apart, rules, earlier, scratch, now),
-        lambda made: made.plan.zone_plans,
-        rules.dependents,
-        publisher,
-    )
-
-
-def _as_it_was(
-    apart: WithoutEdited,
-    rules: Rules,
-    earlier: pd.DataFrame,
-    scratch: Solver,
-    now: datetime,
-) -> Proposal:
-    facts = within(apart.found, apart.facts)
-    asked = build(facts, rules)
-    back = earlier[
-        earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))
-    ]
-    newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
-    rows = _on_active_nodes(
-        PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked, facts.nodes
-    )
-    note = "; ".join(
-        ("an earlier placement, as it was", *_otherwise(asked, rows, facts))
-    )
-    quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
-    fresh = scratch(asked, rules.budget).rows
-    return draft(asked, rows, quality, fresh, facts, rules, apart, now)
-
-
-def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
-    """To go against what people wished takes leave; to have other replicas than FLEX itself wants
-    now does not.
-    """
-    before, after = (
-        suspended_wishes.places(facts.pins, one)
-        for one in (facts.placement, problem.partition_of(asked, rows))
-    )
-    if against := [
-        pin.site for pin in facts.pins if suspended_wishes.against(pin, before, after)
-    ]:
-        yield f"against wishes that hold: {first_few(against)}"
-    broken = score.violations(asked, rows)
-    if others := [
-        one.subject
-        for one in broken
-        if one.kind == "replicas" and one.subject not in against
-    ]:
-        yield f"not as many replicas as are wanted now: {first_few(others)}"
-
-
 def fail_over(
     facts: Facts, rules: Rules, dead: str, *, publisher: Publisher, now: datetime
 ) -> Proposal:
@@ -236,7 +167,8 @@ def fail_over(
     facts = within(found, apart.facts)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)
-    rows = failover.rehome(asked, failover.survivors(asked, node), node)
+    kept = failover.survivors(asked, node, facts.content.elsewhere)
+    rows = failover.rehome(asked, kept, node)
     quality = Proven(
         failover.SOLVER,
         bound=0,
@@ -326,6 +258,8 @@ def draft(
             *sites_that_stay_for_dependents.notes_on_moves(
                 zone_plans, apart.found, facts, rules.dependents
             ),
+            *names_left_behind.warning(changed, zone_plans),
+            *remarks_on_times.of_times(facts.profiles, rules.terms.dimensions),
             *remarks_on_forecasts.of_sample(facts.sample),
             *remarks_on_forecasts.of_forecasts(
                 forecasts, [asked.nodes[node] for node in sorted(asked.gone)]
@@ -337,32 +271,6 @@ def draft(
         ),
     )
     return Proposal(plan, partition)
-
-
-def _on_active_nodes(
-    partition: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
-) -> Ints:
-    """The rows of a partition that somebody wants as it is. Raises Infeasible where a node of it
-    takes no sites.
-    """
-    active = {
-        node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open
-    }
-    closed = sorted(set(partition["node"]) - active)
-    if closed:
-        state = next((node.state for node in nodes if node.name == closed[0]), None)
-        back = (
-            pins_for_solvers.back_in_service(closed[0], state)
-            if state
-            else f"add {closed[0]} again with `flex nodes add`"
-        )
-        raise Infeasible(
-            "going back to the earlier partition",
-            f"it uses {', '.join(closed)}, which takes no sites now",
-            kept="the partition in force stays",
-            advice=f"{back}, or go back to another one (`flex plan list`)",
-        )
-    return problem.rows_of(asked, partition)
 
 
 def _plans(
@@ -388,7 +296,7 @@ def _plans(
             zone, found, facts, rules.dependents
         )
         alone = sites_that_stay_for_dependents.names_that_move_alone(
-            one, facts, rules.dependents
+            one, found, facts, rules.dependents
         )
         names = frozenset(of_zone[zone])
         one = replace(

@@ -92,36 +92,39 @@ def _of_dependents(
 
 
 def of_other_names(
-    found: Followed, profiles: pd.DataFrame | None = None
+    found: Followed, profiles: pd.DataFrame | None = None, most: int = 5
 ) -> Iterator[str]:
-    """Names that do not move with their sites, what comes by them, and what nobody knows of
-    them.
+    """Names that do not move with their sites, what comes by them, and what nobody knows of them.
+    So many are named.
     """
     strays = [stray for stray in found.strays if not stray.answer.unknown]
     if strays:
         sites = len({stray.site for stray in strays})
         what = f"{_names(len(strays))} of {_sites(sites)} {OF_OTHER_NAMES}"
         counted = [stray for stray in strays if stray.other.share]
+        named = [_stray(stray) for stray in strays]
         weight = (
             f" ({_of_bytes(counted, profiles)} of the bytes sent)"
             if counted and profiles is not None
             else ""
         )
         yield (
-            f"{what}{weight}: {first_few([_stray(stray) for stray in strays])}; a CNAME "
-            "to the site moves with it"
+            f"{what}{weight}: {first_few(named, most)}; a CNAME to the "
+            "site moves with it"
         )
     if unknown := [
         stray.name for stray in strays if stray.other.looked and not stray.other.share
     ]:
-        yield (f"{_UNCOUNTED}, so it counts where the site is: {first_few(unknown)}")
+        yield (
+            f"{_UNCOUNTED}, so it counts where the site is: {first_few(unknown, most)}"
+        )
     if lost := [stray for stray in found.strays if stray.answer.unknown]:
         named = [f"{one.name} ({one.answer.unknown})" for one in lost]
         counts = "so what comes by them counts where their sites are"
-        yield f"{_names(len(lost))} {_LOST}, {counts}: {first_few(named)}"
+        yield f"{_names(len(lost))} {_LOST}, {counts}: {first_few(named, most)}"
     if found.unseen:
         named = [f"{other.name} ({other.site})" for other in found.unseen]
-        yield (f"{_names(len(named))} {_UNSEEN}: {first_few(named)}")
+        yield (f"{_names(len(named))} {_UNSEEN}: {first_few(named, most)}")
 
 
 def of_names_given_up(names: Collection[str]) -> Iterator[str]:

@@ -41,6 +41,10 @@ ROUNDS = 3
 # What a note begins with on what is carried to other nodes.
 MOVED_ALONG = "moves along with sites"
 SENDERS = "who may send mail changes with the addresses of sites that move"
+WITHOUT_MX = (
+    "mail may move along with sites that have no MX: their SPF lets hosts send mail, and "
+    "answers come to their address"
+)
 ISSUERS = "certificates are bound to an account or a way of proof, which the new node must have"
 
 Made = TypeVar("Made")
@@ -208,15 +212,19 @@ def leaning_in(
 
 
 def names_that_move_alone(
-    one: ZonePlan, facts: Facts, dependents: Dependents
+    one: ZonePlan, found: Reach, facts: Facts, dependents: Dependents
 ) -> tuple[str, ...]:
-    """Those of a zone that would stay if anything leaned on them."""
+    """Those of a zone that would stay if anything leaned on them: sites, and names that go along
+    with one.
+    """
     moving = _names_that_move([one])
+    site_of = {site: site for site in facts.sites}
+    site_of |= {other.name: other.site for other in found.others.along}
     return tuple(
         sorted(
             name
-            for site in facts.sites
-            if (name := records_of_partition.name_of(site)) in moving
+            for host, site in site_of.items()
+            if (name := records_of_partition.name_of(host)) in moving
             and dependents.of(site) == "refuse"
         )
     )
@@ -240,6 +248,8 @@ def notes_on_moves(
     yield from _moving_along(of_site)
     if senders := _names_in_words(of_site, "SPF"):
         yield f"{SENDERS}: {first_few(senders)}"
+    if unsure := _names_in_words(of_site, "A"):
+        yield f"{WITHOUT_MX}: {first_few(unsure)}"
     if issuers := _names_in_words(of_site, "CAA"):
         yield f"{ISSUERS}: {first_few(issuers)}"
 

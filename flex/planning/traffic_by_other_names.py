@@ -26,7 +26,14 @@ Floats = npt.NDArray[np.float64]
 
 # What a site asks for less of, the less of its visitors there are, by the share that says how much
 # less.
-OF_SHARE = {"access_bytes": "bytes", "busy_hour_bytes": "bytes", "requests": "requests"}
+OF_SHARE = {
+    "access_bytes": "bytes",
+    "busy_hour_bytes": "bytes",
+    "requests": "requests",
+    "timed": "requests",
+    "service_us": "requests",
+    "cpu_us": "requests",
+}
 # What depends on which files those visitors ask for: never more of them than the site has.
 OF_FILES = ("working_set", "targets", "one_timers")
 # The golden ratio, less one.

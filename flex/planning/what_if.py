@@ -21,6 +21,7 @@ from flex.model.predicted_node_loads import Forecast
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
+from flex.planning.ask_checker_of_proofs import ask_checker
 from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.leave_out_the_immovable import as_in
@@ -33,7 +34,14 @@ from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_node, unknown_site
 
 # What grows with the number of visitors of a site; its files stay the same.
-VISITS = ("access_bytes", "requests", "busy_hour_bytes")
+VISITS = (
+    "access_bytes",
+    "requests",
+    "busy_hour_bytes",
+    "timed",
+    "service_us",
+    "cpu_us",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,7 @@ def suppose(
     changed, terms = replace(changed, pins=kept.pins), supposed_rules(rules, wanted)
     asked = propose_plan.build(changed, terms)
     done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
-    rows, quality = done.rows, done.quality
+    rows, (quality, _) = done.rows, ask_checker(done)
     fresh = scratch(asked, rules.budget).rows if scratch else None
     partition = problem.partition_of(asked, rows)
     return WhatIf(

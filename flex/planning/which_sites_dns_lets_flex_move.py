@@ -9,7 +9,7 @@ that can move.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -20,6 +20,7 @@ from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
 from flex.zones import (
     names_going_along,
+    names_led_by_wildcards,
     names_not_following_sites,
     records_of_partition,
     zone_changes,
@@ -95,7 +96,11 @@ def look(
     others = [other for other in others if follow or other.site not in led]
     of_zone, outside = records_of_partition.split(sites, zones)
     also = names_not_following_sites.by_zone(others, zones)
-    pointed = _names_to_look_for(of_zone) if dependents and zones else None
+    pointed = (
+        _names_to_look_for(of_zone, also if follow else {})
+        if dependents and zones
+        else None
+    )
     states = {
         zone: publisher.read(
             zone,
@@ -137,7 +142,7 @@ def look(
         out={**found.out, **out},
         others=replace(followed, along=going),
         doors_alone={**found.doors_alone, **alone},
-        leaning=_leaning(states, pointed),
+        leaning=_leaning(states, of_zone, going, publisher) if pointed else {},
         unasked=frozenset(
             zone for zone, state in states.items() if pointed and state.pointing is None
         ),
@@ -174,21 +179,39 @@ def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
     )
 
 
-def _names_to_look_for(of_zone: Mapping[str, Sequence[str]]) -> Pointed:
-    names = (
-        records_of_partition.name_of(site)
-        for sites in of_zone.values()
-        for site in sites
-    )
-    return Pointed(frozenset(names), frozenset(of_zone))
+def _names_to_look_for(
+    of_zone: Mapping[str, Sequence[str]], also: Mapping[str, Sequence[str]]
+) -> Pointed:
+    """Sites, and other names that may go along with them."""
+    others = (name for names in also.values() for name in names)
+    return Pointed(frozenset((*_names(of_zone), *others)), frozenset(of_zone))
+
+
+def _names(of_zone: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for sites in of_zone.values():
+        yield from map(records_of_partition.name_of, sites)
 
 
 def _leaning(
-    states: Mapping[str, ZoneState], pointed: Pointed | None
+    states: Mapping[str, ZoneState],
+    of_zone: Mapping[str, Sequence[str]],
+    going: Iterable[OtherName],
+    publisher: Publisher,
 ) -> Mapping[str, Leaning]:
     """All zones count together: mail of one may lean on a name of another."""
+    names = frozenset(_names(of_zone))
     records = [one for state in states.values() for one in state.pointing or ()]
-    return leaning(records, pointed.names) if pointed and records else {}
+    along = {
+        records_of_partition.name_of(one.name): records_of_partition.name_of(one.site)
+        for one in going
+    }
+    along |= names_led_by_wildcards.led_by_wildcards(
+        records,
+        names | along.keys(),
+        states.keys(),
+        lambda zone, asked: publisher.read(zone, [], asked).answers,
+    )
+    return leaning(records, names, along=along) if records else {}
 
 
 def _names_to_read(

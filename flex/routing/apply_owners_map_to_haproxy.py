@@ -7,12 +7,14 @@ one name costs the same whatever there is. Does not ask anybody for the map.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from flex.errors import BadInput
 from flex.routing import apply_to_haproxy, haproxy, haproxy_socket, install_files
 from flex.routing.apply_to_haproxy import Sockets, Told
 from flex.routing.haproxy_change_commands import HaproxyChange
+from flex.routing.haproxy_one_writer import HOLD
 from flex.routing.host_to_node_maps import (
     CLUSTER,
     DIGEST,
@@ -54,18 +56,61 @@ def flip(
         there = haproxy.with_version({**here, MOVED: moved})
         changed = {MOVED: moved, haproxy.HOSTS: there[haproxy.HOSTS]}
         goes_by = apply_to_haproxy.version_in_force(sockets.stats, folder)
-        if here[MOVED] == moved and goes_by == haproxy.version(there):
+        versions = haproxy.version(here), haproxy.version(there)
+        if here[MOVED] == moved and goes_by == versions[1]:
             return "nothing"
-        with install_files.undoing(install_files.there_of(folder), folder):
-            install_files.replace_some(changed, folder)
-            if goes_by != haproxy.version(here):
-                apply_to_haproxy.reload_when_ready(sockets)
-                return "reload"
-            path = f"{folder}/{haproxy.HOSTS}"
-            version = haproxy.VERSION, haproxy.version(there)
-            maps = ((f"{folder}/{MOVED}", moved),)
-            wanted = HaproxyChange((("set", "map", path, *version),), maps=maps)
-            return apply_to_haproxy.tell(wanted, sockets)
+        if goes_by in versions and HOLD not in here:
+            return _tell_then_write(changed, here[MOVED], folder, sockets, goes_by)
+        return _write_then_tell(changed, folder, sockets, goes_by == versions[0])
+
+
+def _write_then_tell(
+    changed: Mapping[str, str], folder: Path, sockets: Sockets, by_commands: bool
+) -> Told:
+    """Where a site has one writer: whatever this machine is started with again was on its disk
+    before anybody could see that HAProxy goes by it.
+    """
+    with install_files.undoing(install_files.there_of(folder), folder):
+        install_files.replace_some(changed, folder)
+        if by_commands:
+            return apply_to_haproxy.tell(_change(changed, folder), sockets)
+        apply_to_haproxy.reload_when_ready(sockets)
+        return "reload"
+
+
+def _tell_then_write(
+    changed: Mapping[str, str],
+    before: str,
+    folder: Path,
+    sockets: Sockets,
+    goes_by: str,
+) -> Told:
+    """HAProxy takes commands and not these files, so no visitor waits until they are on the disk.
+    Nobody is told that HAProxy goes by them before they are.
+    """
+    wanted = _change(changed, folder)
+    with install_files.written_aside(changed, folder) as put_in_place:
+        is_told = goes_by == haproxy.version(changed)
+        if not is_told and not apply_to_haproxy.tell_together(wanted, sockets.stats):
+            put_in_place()
+            apply_to_haproxy.reload_when_ready(sockets)
+            return "reload"
+        try:
+            put_in_place()
+        except BaseException:
+            if not is_told:
+                was = {MOVED: before, haproxy.HOSTS: f"{haproxy.VERSION} {goes_by}\n"}
+                apply_to_haproxy.tell_together(_change(was, folder), sockets.stats)
+            raise
+    return "commands"
+
+
+def _change(changed: Mapping[str, str], folder: Path) -> HaproxyChange:
+    """The small map and the version that the files are then."""
+    path = f"{folder}/{haproxy.HOSTS}"
+    version = haproxy.VERSION, haproxy.version(changed)
+    maps = ((f"{folder}/{MOVED}", changed[MOVED]),)
+    return HaproxyChange((("set", "map", path, *version),), maps=maps)
 
 
 def order_in_force(stats: haproxy_socket.Socket, folder: Path) -> tuple[int, str]:
@@ -73,10 +118,10 @@ def order_in_force(stats: haproxy_socket.Socket, folder: Path) -> tuple[int, str
     Away.
     """
     path = f"{folder}/{MOVED}"
-    number, own = (
-        haproxy_socket.parse_map_value(stats.ask("get", "map", path, key))
-        for key in (ORDER, DIGEST)
-    )
+    said = stats.ask_all([("get", "map", path, key) for key in (ORDER, DIGEST)])
+    # An empty line is behind each answer.
+    number, _, own = said.partition("\n\n")
+    number, own = map(haproxy_socket.parse_map_value, (number, own))
     if not (number.isascii() and number.isdigit() and len(number) < 20):
         return 0, ""
     return int(number), own

@@ -79,12 +79,17 @@ def enforce(
 
 
 def version_in_force(stats: Socket, folder: Path) -> str:
-    """The version that HAProxy runs by; "" where it does not say."""
+    """The version that HAProxy runs by; "" where it does not say. Raises Away where it is there and
+    does not answer: nobody reloads an HAProxy that has too much to do, or no descriptors left.
+    """
     try:
         return haproxy_socket.parse_map_value(
             stats.ask("get", "map", f"{folder}/{haproxy.HOSTS}", haproxy.VERSION)
         )
-    except Away:
+    except Away as error:
+        # The latter where too many wait to be heard.
+        if isinstance(error.__cause__, (TimeoutError, BlockingIOError)):
+            raise
         return ""
 
 
@@ -99,6 +104,12 @@ def tell(wanted: HaproxyChange, sockets: Sockets) -> Told:
     # What a command could not do reading everything anew can.
     reload_when_ready(sockets)
     return "reload"
+
+
+def tell_together(wanted: HaproxyChange, stats: Socket) -> bool:
+    """Whether one map and what the commands say is in force, all since the same moment."""
+    ((path, text),) = wanted.maps
+    return not stats.replace_map(path, text, *wanted.commands)
 
 
 def reload_when_ready(sockets: Sockets) -> None:

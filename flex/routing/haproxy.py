@@ -12,19 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from hashlib import sha256
 
 from flex.routing import (
+    haproxy_answers,
     haproxy_doors_by_sni,
     haproxy_frontends,
+    haproxy_globals,
+    haproxy_member_doors,
     haproxy_one_writer,
+    haproxy_other_members,
     host_to_node_maps,
 )
 from flex.routing.haproxy_frontends import NEIGHBOURS, Doors
 from flex.routing.haproxy_one_writer import HOLD
 from flex.routing.host_to_node_maps import MOVED, OWNERS
-from flex.routing.pool import Pool, unusable_configuration
+from flex.routing.pool import Member, Pool, unusable_configuration
 from flex.routing.ports_and_paths import Layout, endpoint
 from flex.routing.rules import RULES, popular_targets_on_more_members
 from flex.routing.rules.dynamic_requests import send_lines, split
@@ -63,14 +66,23 @@ def files(
     one_writer = bool(everywhere and everywhere.one_writer)
     more = haproxy_one_writer.global_lines(layout) if one_writer else []
     sections = [
-        [*_globals(node, layout), *more],
-        *([haproxy_one_writer.defaults_lines(_defaults(layout))] if one_writer else []),
-        _defaults(layout),
-        _peers(addresses, layout),
+        [*haproxy_globals.global_lines(node, layout), *more],
+        *(
+            [haproxy_one_writer.defaults_lines(haproxy_globals.defaults_lines(layout))]
+            if one_writer
+            else []
+        ),
+        haproxy_globals.defaults_lines(layout),
+        _peers(node, addresses, layout),
         _frontend(node, layout, everywhere),
         ["backend here", *_answering(layout, everywhere)],
         *([_metrics(layout)] if layout.metrics else []),
-        *(_doors_of(node, addresses, layout, everywhere) if everywhere else ()),
+        *(
+            _doors_of(node, addresses, layout, everywhere, has_pools=bool(ours))
+            if everywhere
+            else ()
+        ),
+        *_member_door(node, addresses, ours, layout),
     ]
     for pool in ours:
         distributors = sum(member.node in addresses for member in pool.members)
@@ -78,7 +90,7 @@ def files(
             replace(pool, limits=pool.limits.among(max(1, distributors))),
             node,
             layout,
-            _visitor_header(layout) if everywhere else [],
+            _said_of_visitors(layout) if everywhere else [],
         )
     made = {
         CONFIGURATION: "\n".join(map(_section, sections)),
@@ -142,41 +154,13 @@ def _section(lines: Iterable[str]) -> str:
     return "\n".join([head, *(f"    {line}" for line in rest), ""])
 
 
-def _globals(node: str, layout: Layout) -> list[str]:
-    return [
-        "global",
-        f"maxconn {layout.connections}",
-        *([f"nbthread {layout.threads}"] if layout.threads else []),
-        f"stats socket {layout.socket} mode 600 level admin expose-fd listeners",
-        f"hard-stop-after {layout.hard_stop_after // timedelta(seconds=1)}s",
-        f"localpeer {node}",
-        f"node {node}",
-    ]
-
-
-def _defaults(layout: Layout) -> list[str]:
-    return [
-        "defaults",
-        "mode http",
-        "timeout connect 2s",
-        "timeout client 60s",
-        "timeout server 60s",
-        "timeout queue 30s",
-        "timeout http-request 10s",
-        "timeout http-keep-alive 15s",
-        "timeout check 2s",
-        "retries 2",
-        "option redispatch 1",
-        "option http-ignore-probes",
-        "http-reuse safe",
-        *([f"option httpchk GET {layout.check_path}"] if layout.check_path else []),
-    ]
-
-
-def _peers(addresses: Mapping[str, str], layout: Layout) -> list[str]:
+def _peers(node: str, addresses: Mapping[str, str], layout: Layout) -> list[str]:
     """Who tells whom which members have which targets. Names are those of the nodes, the same
     everywhere.
     """
+    if layout.inner_certificate:
+        told = haproxy_member_doors.peers(node, addresses, layout)
+        return ["peers flex", *told]
     return [
         "peers flex",
         *(
@@ -219,9 +203,12 @@ def _to_any_site(node: str, layout: Layout, *, one_writer: bool) -> list[str]:
     looked_up = haproxy_frontends.lookup_lines(layout, HOSTS)
     counted = haproxy_frontends.stray_counting_line(node, one_writer=one_writer)
     chosen = haproxy_frontends.choosing_lines(layout)
+    # Nodes say it to each other, and no visitor does.
+    not_forged = f"http-request del-header {haproxy_frontends.VISITOR}"
     if not one_writer:
-        return [*looked_up, counted, *chosen]
+        return [not_forged, *looked_up, counted, *chosen]
     return [
+        not_forged,
         *haproxy_one_writer.refuses_forged(),
         *looked_up,
         *haproxy_one_writer.waiting_lines(node, layout),
@@ -232,19 +219,28 @@ def _to_any_site(node: str, layout: Layout, *, one_writer: bool) -> list[str]:
 
 
 def _doors_of(
-    node: str, addresses: Mapping[str, str], layout: Layout, everywhere: Doors
+    node: str,
+    addresses: Mapping[str, str],
+    layout: Layout,
+    everywhere: Doors,
+    *,
+    has_pools: bool,
 ) -> Iterator[list[str]]:
     one_writer = everywhere.one_writer
-    yield haproxy_frontends.inner_door_lines(node, layout, HOSTS, one_writer=one_writer)
-    yield haproxy_frontends.stray_table_lines(layout)
-    yield from haproxy_one_writer.tables() if one_writer else ()
-    yield from haproxy_frontends.ways_to_nodes(
-        node,
-        addresses,
-        _answering(layout, everywhere),
-        layout,
-        one_writer=one_writer,
+    # A look into a map is a quarter of what a request costs here.
+    hosts = HOSTS if has_pools or one_writer else ""
+    yield haproxy_frontends.inner_door_lines(
+        node, addresses[node], layout, hosts, one_writer=one_writer
     )
+    yield haproxy_frontends.stray_table_lines(layout)
+    yield from haproxy_answers.lines_of_table(layout)
+    yield from haproxy_one_writer.tables() if one_writer else ()
+    here = _answering(layout, everywhere)
+    own = [*haproxy_answers.lines_of_owner(layout), *here]
+    yield from haproxy_frontends.ways_to_nodes(
+        node, addresses, own, layout, one_writer=one_writer
+    )
+    yield from haproxy_other_members.sections(node, addresses, own, layout)
     if layout.listen_sni:
         every = haproxy_frontends.seconds_between_checks(len(addresses))
         yield from haproxy_doors_by_sni.by_sni(node, addresses, layout, HOSTS, every)
@@ -259,6 +255,12 @@ def _visitor_header(layout: Layout) -> list[str]:
     return [] if layout.bypass or layout.proxy_protocol else ["option forwardfor"]
 
 
+def _said_of_visitors(layout: Layout) -> list[str]:
+    """By a pool, with doors for all sites."""
+    said = haproxy_member_doors.lines_of_pool() if layout.inner_certificate else []
+    return [*said, *_visitor_header(layout)]
+
+
 def _visitor_scheme(layout: Layout) -> list[str]:
     if layout.bypass:
         return []
@@ -268,11 +270,34 @@ def _visitor_scheme(layout: Layout) -> list[str]:
     ]
 
 
+def _member_door(
+    node: str, addresses: Mapping[str, str], ours: Iterable[Pool], layout: Layout
+) -> list[list[str]]:
+    """Where nodes speak TLS: for the other members of the sites that this node is a member of."""
+    others = {
+        member.node: member.address
+        for pool in ours
+        for member in pool.members
+        if member.node != node
+    }
+    if not others or not layout.inner_certificate:
+        return []
+    return haproxy_member_doors.sections(
+        addresses[node], others, _server_here(layout), layout
+    )
+
+
+def _server_here(layout: Layout) -> str:
+    at = endpoint(layout.origin, layout.origin_port)
+    return f"server origin {at}{_lines_of_server(layout)}"
+
+
 def _answering(layout: Layout, everywhere: Doors | None) -> list[str]:
     """The web server of this machine answers."""
     return [
         *(_visitor_header(layout) if everywhere else []),
-        f"server origin {endpoint(layout.origin, layout.origin_port)}{_lines_of_server(layout)}",
+        *(haproxy_answers.counting_lines(layout) if everywhere else []),
+        _server_here(layout),
     ]
 
 
@@ -316,14 +341,21 @@ def _backends(
 
 def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
     for member in pool.members:
-        address = layout.origin if member.node == node else member.address
-        sent = (
-            f"{_lines_of_server(layout)} weight {member.weight} check inter 1s "
-            "fall 2 rise 2 slowstart 5s"
-        )
+        at, sent, seen = _way_to_member(member, node, layout)
         state = " disabled" if member.leaving else ""
-        at = f"{endpoint(address, layout.origin_port)} id {member.slot + 1}"
-        yield f"server s{member.bit} {at}{sent}{state} # {member.node}"
+        yield (
+            f"server s{member.bit} {at} id {member.slot + 1}{sent} weight {member.weight}"
+            f"{seen} slowstart 5s{state} # {member.node}"
+        )
+
+
+def _way_to_member(member: Member, node: str, layout: Layout) -> tuple[str, str, str]:
+    """Its address, how it is spoken to, and how it is seen whether it is well."""
+    if member.node != node and layout.inner_certificate:
+        return haproxy_member_doors.way(member.node, member.address, layout)
+    address = layout.origin if member.node == node else member.address
+    at = endpoint(address, layout.origin_port)
+    return at, _lines_of_server(layout), " check inter 1s fall 2 rise 2"
 
 
 def _lines_of_rule(pool: Pool, layout: Layout) -> list[str]:

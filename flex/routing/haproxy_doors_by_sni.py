@@ -15,13 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from flex.routing.haproxy_frontends import DOWN_AT_ONCE, STRAYS
+from flex.routing import haproxy_other_members
+from flex.routing.haproxy_frontends import (
+    CHECKED_AT_ONCE,
+    DOWN_AT_ONCE,
+    STRAYS,
+    around,
+)
+from flex.routing.haproxy_other_members import UP
 from flex.routing.host_to_node_maps import MOVED, OWNERS, of
 from flex.routing.ports_and_paths import Layout, endpoint
 
 # For so long a visitor may take to say a name, as for the head of a request.
 _PATIENCE = "10s"
 _HERE = "tls_here"
+# What stands before the names of backends for requests, so that the same maps say both.
+TLS = "tls_"
 
 
 def by_sni(
@@ -36,7 +45,7 @@ def by_sni(
     for name in sorted(addresses):
         own = name == node
         yield [
-            f"backend tls_{of(name)}",
+            f"backend {TLS}{of(name)}",
             "mode tcp",
             *(["option tcp-check"] if layout.check_path and not own else []),
             *(
@@ -45,19 +54,53 @@ def by_sni(
                 else _way(addresses[name], layout, check)
             ),
         ]
+    if layout.content != "everywhere":
+        yield from _other_members(node, addresses, layout)
 
 
 def _way(address: str, layout: Layout, check: str) -> list[str]:
     """As with requests: what cannot be connected is away at once, and this node's web server
-    answers where it has the content of all sites.
+    answers where it has the content of all sites. Else another node does that has the site.
     """
     server = _server(address, layout, check)
     if layout.content != "everywhere":
-        return [server]
+        return [
+            f"{server} {CHECKED_AT_ONCE}",
+            f"server around {_around(layout)} send-proxy-v2 backup",
+        ]
     return [
         f"{server} {DOWN_AT_ONCE}",
         _server(layout.origin, layout, " backup", "here"),
     ]
+
+
+def _other_members(
+    node: str, addresses: Mapping[str, str], layout: Layout
+) -> Iterator[list[str]]:
+    rule, is_up = "tcp-request content", haproxy_other_members.up(TLS)
+    yield [
+        "frontend around_by_sni",
+        "mode tcp",
+        "no option http-ignore-probes",
+        f"bind {_around(layout)} accept-proxy",
+        *_name_lines(),
+        *haproxy_other_members.searching_lines(rule, "var(txn.name)", is_up, layout),
+        f"use_backend {TLS}%[var(txn.member)] if {is_up}",
+    ]
+    for name in sorted(addresses):
+        tracked = f" track {TLS}{of(name)}/tls"
+        own = name == node
+        yield [
+            f"backend {TLS}{UP}{of(name)}",
+            "mode tcp",
+            _server(layout.origin, layout, "")
+            if own
+            else _server(addresses[name], layout, tracked),
+        ]
+
+
+def _around(layout: Layout) -> str:
+    return around(layout, "around-tls")
 
 
 def _door(node: str, layout: Layout, hosts: str) -> list[str]:
@@ -73,9 +116,7 @@ def _door(node: str, layout: Layout, hosts: str) -> list[str]:
         "mode tcp",
         "no option http-ignore-probes",
         *(f"bind {where}" for where in layout.listen_sni),
-        f"tcp-request inspect-delay {_PATIENCE}",
-        "tcp-request content reject unless { req.ssl_hello_type 1 }",
-        "tcp-request content set-var(txn.name) req.ssl_sni,rtrim(.),lower",
+        *_name_lines(),
         f"tcp-request content {looked_up}/{MOVED})",
         f"tcp-request content {looked_up}/{OWNERS}) unless {{ {owners} }}",
         "tcp-request content set-var(txn.way) str(tls_),concat(,txn.owner)",
@@ -83,6 +124,14 @@ def _door(node: str, layout: Layout, hosts: str) -> list[str]:
         f"use_backend {_HERE} if {is_member}",
         f"use_backend %[var(txn.way)] if {{ {owners} }}{alive}",
         f"default_backend {_HERE}",
+    ]
+
+
+def _name_lines() -> list[str]:
+    return [
+        f"tcp-request inspect-delay {_PATIENCE}",
+        "tcp-request content reject unless { req.ssl_hello_type 1 }",
+        "tcp-request content set-var(txn.name) req.ssl_sni,rtrim(.),lower",
     ]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from flex.routing import haproxy_one_writer, host_to_node_maps
+from flex.routing import haproxy_answers, haproxy_one_writer, host_to_node_maps, pool
 from flex.routing.host_to_node_maps import (
     ANY_DOOR,
     MOVED,
@@ -34,7 +34,7 @@ NEIGHBOURS = "nodes.lst"
 VISITOR = "x-flex-visitor"
 # What a node asks its neighbours for to see how they are, where nodes speak TLS. No visitor's
 # request for it comes to another node, as nobody owns it (RFC 2606).
-_CHECKED_HOST = "check.invalid"
+CHECKED_HOST = "check.invalid"
 # The table of what was asked for at a wrong door.
 STRAYS = "strays"
 # How many names it has at most; an entry takes about 200 bytes. A guess.
@@ -49,8 +49,11 @@ _ASKED_A_SECOND = 50
 # Has a server count as down from the first connection on that it does not take. Two checks that
 # find it well have it back.
 DOWN_AT_ONCE = "observe layer4 error-limit 1 on-error mark-down"
+# Where nobody else could answer for most sites: one connection that an owner does not take is no
+# reason yet to count it as down. It is checked at once, and a check that fails, too, is.
+CHECKED_AT_ONCE = "fastinter 500ms observe layer4 error-limit 1 on-error sudden-death"
 # The name that is asked for, as the maps have it.
-_HOST = "req.hdr(host),host_only,rtrim(.),lower"
+HOST = "req.hdr(host),host_only,rtrim(.),lower"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +88,7 @@ def lookup_lines(layout: Layout, hosts: str) -> list[str]:
     found = "{ var(txn.backend) -m found }"
     maps = [f"{layout.directory}/{name}" for name in (hosts, MOVED, OWNERS)]
     return [
-        f"http-request set-var(txn.host) {_HOST}",
+        f"http-request set-var(txn.host) {HOST}",
         f"http-request set-var(txn.backend) var(txn.host),map_str({maps[0]})",
         *(
             f"http-request set-var(txn.backend) var(txn.host),map_str({name}) unless {found}"
@@ -114,11 +117,13 @@ def choosing_lines(layout: Layout) -> list[str]:
 
 
 def inner_door_lines(
-    node: str, layout: Layout, hosts: str, *, one_writer: bool = False
+    node: str, address: str, layout: Layout, hosts: str, *, one_writer: bool = False
 ) -> list[str]:
-    """Where requests from other nodes come in; whoever is none of them is not listened to.
+    """Where requests from other nodes come in, which reach this one by that address; whoever is
+    none of them is not listened to.
 
-    It looks at owners only where sites have one writer, and then for these alone.
+    It looks for pools in the map of `hosts`, where this node is in any, and at owners only where
+    sites have one writer, and then for these alone.
     """
     head = "frontend inner"
     if one_writer:
@@ -127,29 +132,55 @@ def inner_door_lines(
             f"http-request unset-var(txn.backend) if {{ var(txn.backend) -m beg {ANY_DOOR} }}",
             *haproxy_one_writer.inner_lines(node, layout),
         ]
-    else:
+    elif hosts:
         looked_up = [
             (
-                f"http-request set-var(txn.backend) {_HOST},"
+                f"http-request set-var(txn.backend) {HOST},"
                 f"map_str({layout.directory}/{hosts})"
             )
         ]
+    else:
+        looked_up = []
+    found = "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }"
     return [
         haproxy_one_writer.begins_like(head) if one_writer else head,
         *(
-            f"bind {at}{_tls_between_nodes(layout)}"
-            for at in layout.inner_listen or (f":{layout.inner_port}",)
+            f"bind {at}{tls_between_nodes(layout)}"
+            for at in layout.inner_listen or _every_address(address, layout.inner_port)
         ),
+        # A door may send a request over a connection that this one closes at this moment, and would
+        # not send it again. So a process that ends after a reload says so with its next answer.
+        "option idle-close-on-response",
         f"tcp-request connection reject unless {{ src -f {layout.directory}/{NEIGHBOURS} }}",
         # As at the door that passed it on: a large answer is copied at neither node.
         "option splice-response",
         *_answer_to_check(layout),
         f"http-request set-src req.hdr_ip({VISITOR})",
         f"http-request del-header {VISITOR}",
+        *haproxy_answers.lines_of_inner_door(layout, HOST),
         *looked_up,
-        "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }",
+        *([*_leave_empty_pool_lines(layout), found] if looked_up else []),
         "default_backend here",
     ]
+
+
+def _leave_empty_pool_lines(layout: Layout) -> list[str]:
+    """A node that is leaving a pool, and was asked before all doors heard of that, answers itself
+    where the other members are away.
+    """
+    if layout.content != "everywhere":
+        return []
+    is_pool = f"{{ var(txn.backend) -m beg {pool.BACKEND} }}"
+    is_empty = "{ var(txn.backend),nbsrv eq 0 }"
+    return [f"http-request unset-var(txn.backend) if {is_pool} {is_empty}"]
+
+
+def _every_address(reached_by: str, port: int) -> list[str]:
+    """HAProxy means those of IPv4 where no address is named. A machine may have no IPv6 at all, so
+    it is asked for that only where others reach it so.
+    """
+    every = [f":{port}"]
+    return [*every, f":::{port} v6only"] if ":" in reached_by else every
 
 
 def stray_table_lines(layout: Layout) -> list[str]:
@@ -168,24 +199,24 @@ def stray_table_lines(layout: Layout) -> list[str]:
 def ways_to_nodes(
     node: str,
     addresses: Mapping[str, str],
-    here: list[str],
+    own: list[str],
     layout: Layout,
     *,
     one_writer: bool = False,
 ) -> Iterator[list[str]]:
     """A backend for each node, of the same name on all of them, so that all have the same maps. On
-    its own node it is what answers `here`. Another one is for what that node alone may answer.
+    its `own` node it is what answers there. Another one is for what that node alone may answer.
     """
     every = seconds_between_checks(len(addresses))
     for name in sorted(addresses):
         yield [
             f"backend {of(name)}",
-            *(here if name == node else _way(addresses[name], layout, every)),
+            *(own if name == node else _way(addresses[name], layout, every)),
         ]
     for name in sorted(addresses) if one_writer else ():
         yield [
             f"backend {with_one_writer(name)}",
-            *(here if name == node else _way_to_writer(addresses[name], layout, every)),
+            *(own if name == node else _way_to_writer(addresses[name], layout, every)),
         ]
     if layout.content == "everywhere":
         yield _lines_around_owners(layout)
@@ -196,31 +227,31 @@ def seconds_between_checks(nodes: int) -> int:
 
 
 def _way(address: str, layout: Layout, every: int) -> list[str]:
-    """To a node, and where that does not answer to this node itself, if it has the content of all
-    sites.
+    """To a node, and where that does not answer around it: to this node itself, if it has the
+    content of all sites, else to another node that has this one.
 
-    What cannot be connected counts as away at once: no request waits until checks have found that.
+    What cannot be connected counts as away at once where this node answers: no request waits until
+    checks have found that.
     """
-    lines, server = _lines_of_way(layout), _server_of_way(address, layout, every)
-    if layout.content != "everywhere":
-        return [*lines, server]
+    is_here = layout.content == "everywhere"
+    server = _server_of_way(address, layout, every)
     return [
-        *lines,
-        f"{server} {DOWN_AT_ONCE}",
-        f"server around {_around(layout)} send-proxy-v2 backup",
+        *lines_of_way(layout),
+        f"{server} {DOWN_AT_ONCE if is_here else CHECKED_AT_ONCE}",
+        f"server around {around(layout)} send-proxy-v2 backup",
     ]
 
 
 def _way_to_writer(address: str, layout: Layout, every: int) -> list[str]:
     """To the node that alone may answer: where it does not, nobody does."""
     return [
-        *_lines_of_way(layout),
+        *lines_of_way(layout),
         *haproxy_one_writer.lines_of_way(),
         _server_of_way(address, layout, every),
     ]
 
 
-def _lines_of_way(layout: Layout) -> list[str]:
+def lines_of_way(layout: Layout) -> list[str]:
     return [
         "http-reuse aggressive",
         "option splice-response",
@@ -230,27 +261,31 @@ def _lines_of_way(layout: Layout) -> list[str]:
 
 
 def _server_of_way(address: str, layout: Layout, every: int) -> str:
-    at = f"{endpoint(address, layout.inner_port)}{_tls_between_nodes(layout)}"
-    return f"server inner {at} check inter {every}s fall 2 rise 2"
+    return f"{inner_door_of(address, layout)} check inter {every}s fall 2 rise 2"
+
+
+def inner_door_of(address: str, layout: Layout) -> str:
+    at = f"{endpoint(address, layout.inner_port)}{tls_between_nodes(layout)}"
+    return f"server inner {at}"
 
 
 def _lines_around_owners(layout: Layout) -> list[str]:
     """Where requests of this node's own doors come in whose owner does not answer."""
     return [
         "frontend around",
-        f"bind {_around(layout)} accept-proxy",
+        f"bind {around(layout)} accept-proxy",
         f"http-request del-header {VISITOR}",
         "default_backend here",
     ]
 
 
-def _around(layout: Layout) -> str:
+def around(layout: Layout, what: str = "around") -> str:
     """A name of the machine's, so that of another HAProxy on it is another one."""
     ours = sha256(f"{layout.directory} {layout.socket}".encode()).hexdigest()[:8]
-    return f"abns@flex-around.{ours}"
+    return f"abns@flex-{what}.{ours}"
 
 
-def _tls_between_nodes(layout: Layout) -> str:
+def tls_between_nodes(layout: Layout) -> str:
     """Both sides show the certificate of their node, and refuse whoever has none of that CA."""
     if not layout.inner_certificate:
         return ""
@@ -258,7 +293,7 @@ def _tls_between_nodes(layout: Layout) -> str:
     return f" ssl {both} verify required ssl-min-ver TLSv1.2"
 
 
-def _checks_by_answer(layout: Layout) -> bool:
+def checks_by_answer(layout: Layout) -> bool:
     """By TLS 1.3 a node that is refused hears of it only when it waits for an answer, so a check
     that ends with the handshake would find its neighbour well. Where web servers are asked for a
     path the check waits for an answer anyway.
@@ -267,15 +302,17 @@ def _checks_by_answer(layout: Layout) -> bool:
 
 
 def _check(layout: Layout) -> list[str]:
-    if not _checks_by_answer(layout):
-        return []
+    return asks_to_be_checked() if checks_by_answer(layout) else []
+
+
+def asks_to_be_checked() -> list[str]:
     return [
         "option httpchk",
-        f"http-check send meth GET uri / hdr host {_CHECKED_HOST}",
+        f"http-check send meth GET uri / hdr host {CHECKED_HOST}",
     ]
 
 
 def _answer_to_check(layout: Layout) -> list[str]:
-    if not _checks_by_answer(layout):
+    if not checks_by_answer(layout):
         return []
-    return [f"http-request return status 200 if {{ req.hdr(host) {_CHECKED_HOST} }}"]
+    return [f"http-request return status 200 if {{ req.hdr(host) {CHECKED_HOST} }}"]

@@ -20,12 +20,19 @@ from pathlib import Path
 
 from flex.errors import Away, BadSetting
 from flex.routing.haproxy import CONFIGURATION
-from flex.routing.haproxy_socket import Socket
+from flex.routing.haproxy_socket import Socket, has_master_and_worker
 
 # Loads are compared by conditional set-var, which came with this version.
 OLDEST = (2, 6)
 # Seconds for HAProxy to check a configuration, to begin or to end. A guess.
 _PATIENCE = 10.0
+# How often a HAProxy that begins is looked at, and the seconds between. Looks count, not the clock:
+# on a busy machine both HAProxy and who looks at it take longer.
+_LOOKS = 500
+_BETWEEN_LOOKS = 0.02
+# Seconds for one answer of a master that begins. It may take a connection while it still starts its
+# worker anew, and never answer on it: another connection is better than to wait. A guess.
+_PATIENCE_WITH_MASTER = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +179,10 @@ def _listens(at: tuple[str, int]) -> bool:
 
 
 def _answers(master: Path) -> bool:
+    """With a whole answer: it names a worker, too."""
+    asked = Socket(str(master), _PATIENCE_WITH_MASTER)
     try:
-        return bool(Socket(str(master)).ask("show", "proc"))
+        return has_master_and_worker(asked.ask("show", "proc"))
     except Away:
         return False
 
@@ -184,11 +193,12 @@ def _await(
     is_ready: Callable[[], bool],
     lacking: str,
 ) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while process.poll() is None and time.monotonic() < deadline:
+    for _ in range(_LOOKS):
+        if process.poll() is not None:
+            break
         if is_ready():
             return
-        time.sleep(0.02)
+        time.sleep(_BETWEEN_LOOKS)
     said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
     raise _unfit(f"{lacking}: {said}", "correct what it complains about")
 

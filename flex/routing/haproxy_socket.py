@@ -11,7 +11,7 @@ import csv
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -47,6 +47,11 @@ class Socket:
         """
         return self._answer(command_bytes(words), " ".join(words))
 
+    def ask_all(self, commands: Sequence[tuple[str, ...]]) -> str:
+        """The answers of several commands, one behind the other. Raises as `ask` does."""
+        every = b";".join(command_bytes(words)[:-1] for words in commands) + b"\n"
+        return self._answer(every, " ".join(commands[0])) if commands else ""
+
     def lines(self, *words: str) -> Iterator[str]:
         """One command's answer, line by line as it comes, however long it is. A line that is longer
         than any of HAProxy's own is left out. Raises as `ask` does.
@@ -56,9 +61,9 @@ class Socket:
             for line in _received_lines(connection, self.patience):
                 yield line.decode("utf-8", "replace")
 
-    def replace_map(self, path: str, text: str) -> str:
-        """Every entry of a map for others, all in the same moment. What HAProxy has against it; ""
-        where it was done.
+    def replace_map(self, path: str, text: str, *then: tuple[str, ...]) -> str:
+        """Every entry of a map for others, all in the same moment; further commands are carried out
+        in that moment, too. What HAProxy has against it; "" where it was done.
         """
         said = self.ask("prepare", "map", path)
         version = _PREPARED.fullmatch(said)
@@ -68,7 +73,9 @@ class Socket:
         for part in _payloads(text):
             if refused := self._answer(begin + part + b"\n", f"add map {path}"):
                 return refused
-        return self.ask("commit", "map", f"@{version[1]}", path)
+        last = ("commit", "map", f"@{version[1]}", path), *then
+        together = b";".join(command_bytes(words).rstrip() for words in last)
+        return self._answer(together + b"\n", f"commit map {path}")
 
     def _answer(self, command: bytes, told: str) -> str:
         with self._answering(told), self._send(command) as connection:
@@ -166,7 +173,7 @@ def command_bytes(words: tuple[str, ...]) -> bytes:
 @dataclass(frozen=True, slots=True)
 class BackendServer:
     """A server of a backend as HAProxy sees it: under way, waiting for it, served since it
-    started.
+    started; and what the last check of it came to, in HAProxy's words (L4TOUT: nobody answered).
     """
 
     backend: str
@@ -176,6 +183,7 @@ class BackendServer:
     waiting: int
     served: int
     weight: int
+    check: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +220,19 @@ def parse_stat(answer: str) -> tuple[BackendServer, ...]:
 
 
 def _parse_stat_row(row: dict[str, str]) -> BackendServer:
-    numbers = (
+    under_way, waiting, served, weight = (
         _number(row.get(name, "")) for name in ("scur", "qcur", "stot", "weight")
     )
     return BackendServer(
-        row.get("pxname", ""), row["svname"], row.get("status", ""), *numbers
+        row.get("pxname", ""),
+        row["svname"],
+        row.get("status", ""),
+        under_way,
+        waiting,
+        served,
+        weight,
+        # While a check is under way there is a star before what the one before came to.
+        row.get("check_status", "").removeprefix("* "),
     )
 
 
@@ -266,6 +282,11 @@ def master(answer: str) -> Master | None:
         int(found[3]),
         ((days * 24 + hours) * 60 + minutes) * 60 + seconds,
     )
+
+
+def has_master_and_worker(answer: str) -> bool:
+    """Takes the answer to `show proc`. A master that has only begun names no worker yet."""
+    return bool(_MASTER.search(answer) and _WORKER.search(answer))
 
 
 def _number(text: str) -> int:

@@ -12,12 +12,15 @@ names of a million are exchanged within some 30 ms, where the large map would ta
 
 A name whose site has one writer says so, and while requests for it wait at doors it says that. Such
 a name is always in the small map, so whoever waits looks at no other one.
+
+A site that several nodes have is led to one of these. Where only they have its content, the maps
+say the others, too, for when that one is away: behind the name stand a colon and a number from 2.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -39,6 +42,9 @@ NOBODY = "nobody"
 ANY_DOOR = "at_"
 ONE_WRITER = "st_"
 HELD = "hd_"
+# The numbers behind the name of a site that other nodes have, too; pools have no more members. No
+# request can ask for such a name, as what is behind a colon is its port.
+OTHERS = range(2, 17)
 # The small map is not worth writing the large one anew before it has so many names.
 ALWAYS_SMALL = 1_000
 # A quarter of all names. HAProxy takes about 310 bytes for a name, whichever map it is in.
@@ -135,11 +141,17 @@ NO_WRITERS = Writers()
 
 
 def maps_of(
-    owner_of: Mapping[str, str], large: str = "", writers: Writers = NO_WRITERS
+    owner_of: Mapping[str, str],
+    large: str = "",
+    writers: Writers = NO_WRITERS,
+    others_of: Mapping[str, Sequence[str]] | None = None,
 ) -> Owners:
-    """The maps by which each name has its owner now. Without a `large` map there is a new one."""
+    """The maps by which each name has its owner now, and those of `others_of` these nodes besides.
+    Without a `large` map there is a new one.
+    """
+    others = _entries_of_others(others_of or {})
     if not is_whole(large):
-        large = map_of(owner_of, writers)
+        large = map_of(owner_of, writers, others)
         if not writers.waiting:
             return Owners(large, map_of({}), len(owner_of), 0)
     said = read(large)
@@ -148,9 +160,18 @@ def maps_of(
         for name, node in owner_of.items()
         if said.get(name) != (backend := writers.of(name, node))
     }
-    gone = dict.fromkeys(said.keys() - owner_of.keys(), NOBODY)
+    differ |= {key: to for key, to in others.items() if said.get(key) != to}
+    gone = dict.fromkeys(said.keys() - owner_of.keys() - others.keys(), NOBODY)
     moved = {**differ, **gone}
     return Owners(large, _text(moved), len(owner_of), len(moved))
+
+
+def _entries_of_others(others_of: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {
+        f"{name}:{number}": of(node)
+        for name, nodes in others_of.items()
+        for number, node in zip(OTHERS, nodes, strict=False)
+    }
 
 
 def large_map_of(large: str, moved: str) -> str:
@@ -175,11 +196,18 @@ def _lasting(backend: str) -> str:
     return with_one_writer(backend.removeprefix(HELD))
 
 
-def map_of(owner_of: Mapping[str, str], writers: Writers = NO_WRITERS) -> str:
-    """One map of these names alone; that requests wait is not in it."""
-    return _text(
-        {name: _lasting(writers.of(name, node)) for name, node in owner_of.items()}
-    )
+def map_of(
+    owner_of: Mapping[str, str],
+    writers: Writers = NO_WRITERS,
+    others: Mapping[str, str] | None = None,
+) -> str:
+    """One map of these names alone, and of the entries `others`; that requests wait is not in
+    it.
+    """
+    entries = {
+        name: _lasting(writers.of(name, node)) for name, node in owner_of.items()
+    }
+    return _text(entries | dict(others or {}))
 
 
 def has_held_names(moved: str) -> bool:
@@ -194,6 +222,22 @@ def held_names(moved: str) -> dict[str, str]:
         for name, to in read(moved).items()
         if to.startswith(HELD)
     }
+
+
+def owners(large: str, moved: str, names: Collection[str]) -> dict[str, str]:
+    """By name the node that owns it, or owned it last, of those of the names that have one."""
+    said = read(large)
+    said.update(read(moved))
+    found = {name: _node_of(said[name]) for name in names if name in said}
+    return {name: node for name, node in found.items() if node}
+
+
+def _node_of(backend: str) -> str:
+    """Empty for a name that nobody owns."""
+    for beginning in (ANY_DOOR, ONE_WRITER, HELD):
+        if backend.startswith(beginning):
+            return backend.removeprefix(beginning)
+    return ""
 
 
 def read(text: str) -> dict[str, str]:

@@ -43,6 +43,10 @@ _BESIDE = re.compile(
 # A map of owners says itself whether it is whole, and HAProxy's check would take seconds for it.
 _UNCHECKED = frozenset((OWNERS, MOVED))
 _CERTIFICATES = re.compile(r" (?:crt|ca-file) (\S+)")
+# How nodes speak TLS to each other. Other lines name such servers.
+_BETWEEN_NODES = re.compile(
+    r" ssl crt (\S+) ca-file (\S+) verify required ssl-min-ver TLSv1\.2"
+)
 
 
 # Takes the files that come, and those that are there. Raises where they may not.
@@ -105,12 +109,39 @@ def replace_some(changed: Mapping[str, str], folder: Path) -> None:
     """These files for those of the same names, for a caller that holds `alone` already. All others
     stay, and are of the version before as well. Nothing is checked.
     """
+    with written_aside(changed, folder) as put_in_place:
+        put_in_place()
+
+
+@contextmanager
+def written_aside(
+    changed: Mapping[str, str], folder: Path
+) -> Iterator[Callable[[], None]]:
+    """The same in two steps: there is room for the files, and what is given puts them in place and
+    on the disk. Where that raises, all is as before.
+    """
     with (
         _writing(folder),
         tempfile.TemporaryDirectory(dir=folder, prefix=_NEXT) as scratch,
     ):
         write(changed, Path(scratch))
-        _exchange(there_of(folder), changed.keys(), folder, Path(scratch))
+
+        def put_in_place() -> None:
+            names = [
+                name
+                for name in there_of(folder)
+                if name in changed or not _is_kept(folder / name)
+            ]
+            with undoing(names, folder):
+                _exchange(names, changed.keys(), folder, Path(scratch))
+
+        yield put_in_place
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether the one before is this very file: it did not change the last time."""
+    before = path.with_name(f"{path.name}{BEFORE}")
+    return before.exists() and before.samefile(path)
 
 
 @contextmanager
@@ -211,6 +242,7 @@ def _check(files: Mapping[str, str], scratch: Path, found: HaproxyProgram) -> No
             "say in [routing] that no site is stateful",
         )
     text = _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[CONFIGURATION])
+    text = _BETWEEN_NODES.sub(_if_here, text)
     text = "".join(
         line for line in text.splitlines(keepends=True) if not _elsewhere(line)
     )
@@ -224,6 +256,10 @@ def _check(files: Mapping[str, str], scratch: Path, found: HaproxyProgram) -> No
             kept="the configuration before is in force",
             advice="correct what it names in [routing]; if nothing there does, please report it",
         )
+
+
+def _if_here(tls: re.Match[str]) -> str:
+    return tls[0] if all(Path(there).exists() for there in tls.groups()) else ""
 
 
 def _elsewhere(line: str) -> bool:

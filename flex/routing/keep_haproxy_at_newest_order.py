@@ -37,6 +37,7 @@ from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
 from flex.routing.install_files import Guard
+from flex.routing.report_answers import AnswersReporter
 from flex.routing.report_strays import Reporter
 
 # Seconds for which a server has no answer while nothing changes. Less than what proxies wait for.
@@ -67,6 +68,8 @@ class FollowingNode:
     refuse: Callable[[Pulled], None]
     guard: Guard
     say: Callable[[str], None]
+    # Called again and again while all goes on, at the latest after a question's patience.
+    beat: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True, eq=False)
@@ -96,8 +99,10 @@ class Follower:
 
     def run(self) -> None:
         """Until it is ended."""
-        threading.Thread(target=self._reporter().run, daemon=True).start()
+        for reporter in (self._reporter(), self._answers_reporter()):
+            threading.Thread(target=reporter.run, daemon=True).start()
         while not self.over.is_set():
+            self.node.beat()
             try:
                 self.round(WAIT)
             except FlexError as error:
@@ -110,6 +115,10 @@ class Follower:
         return Reporter(
             node.url, node.token, self._stats, node.say, self.over, self.asker
         )
+
+    def _answers_reporter(self) -> AnswersReporter:
+        node = self.node
+        return AnswersReporter(node.url, node.token, self._stats, node.say, self.over)
 
     def _stats(self) -> Socket | None:
         sockets = self._sockets()
@@ -138,10 +147,9 @@ class Follower:
             self._well()
 
     def _begin(self, wait: int) -> Future[HttpAnswer]:
-        goes = self._tell_again()
-        have, moved = self._here()
+        goes, moved = self._tell_again()
         asked = {
-            "have": have,
+            "have": self._here()[0],
             "goes": goes,
             "moved": moved,
             "cluster": self._cluster(),
@@ -164,6 +172,7 @@ class Follower:
         """
         until = time.monotonic() + patience
         while not told.done():
+            self.node.beat()
             if self.over.is_set():
                 return None
             if time.monotonic() > until:
@@ -247,23 +256,40 @@ class Follower:
         """
         try:
             goes = self._goes_by()
+            if self.away is not None:
+                return True
+            return goes not in (None, self._here()) and not self._is_ahead(goes)
         except Away:
             return self.away is None
-        return self.away is not None or goes not in (None, self._here())
 
-    def _tell_again(self) -> int:
-        """By which order HAProxy goes. It is told the one that is here where it goes by another."""
+    def _is_ahead(self, goes: tuple[int, str] | None) -> bool:
+        """Whether HAProxy was told a newer order by somebody who was killed before it was on the
+        disk: it does not go back. Raises Away.
+        """
+        sockets, cluster = self._sockets(), self._cluster()
+        if sockets is None or goes is None or not cluster:
+            return False
+        stats, folder = sockets.stats, self.node.folder
+        there = apply_owners_map_to_haproxy.cluster_in_force(stats, folder)
+        return goes[0] > self._here()[0] and there == cluster
+
+    def _tell_again(self) -> tuple[int, str]:
+        """By which order HAProxy goes, and its digest. It is told the one that is here where it
+        goes by another, unless that is newer.
+        """
         here = self._here()
         try:
             goes = self._goes_by() if here[0] else None
-            told = goes in (None, here) or self._tell_what_is_here(here[0])
+            told = goes in (None, here) or (
+                not self._is_ahead(goes) and self._tell_what_is_here(here[0])
+            )
         except FlexError as error:
             self.away = error
             self._note_trouble(error)
             self.told = self.trouble
-            return 0
+            return 0, here[1]
         self.away = None
-        return here[0] if told or goes is None else goes[0]
+        return here if told or goes is None else goes
 
     def _tell_what_is_here(self, number: int) -> bool:
         """Whether it could be told: not where somebody was killed while writing the files."""
@@ -292,9 +318,10 @@ class Follower:
         begun = time.perf_counter()
         with self._reporting():
             sockets, how = self._sockets(), None
-            if tag == self._tag() and not moved:
+            has_the_others = tag == self._tag()
+            if has_the_others and not moved:
                 return
-            if tag == self._tag() and sockets:
+            if has_the_others and sockets:
                 how = apply_owners_map_to_haproxy.flip(
                     moved, self.node.folder, sockets, self.node.guard
                 )
@@ -370,6 +397,7 @@ class Follower:
         """Shorter where HAProxy is silent and begins to answer."""
         until, is_silent = time.monotonic() + seconds, not self._answers()
         while (left := until - time.monotonic()) > 0:
+            self.node.beat()
             if self.over.wait(min(left, LOOK)) or (is_silent and self._answers()):
                 return
 

@@ -178,9 +178,13 @@ def members(
     return tuple(sorted(made, key=lambda member: member.slot))
 
 
+# What the names of their backends begin with.
+BACKEND = "site_"
+
+
 def backend(site: str) -> str:
     """What HAProxy calls it: no name of a site is long or strange enough to matter."""
-    return f"site_{sha256(site.encode()).hexdigest()[:16]}"
+    return f"{BACKEND}{sha256(site.encode()).hexdigest()[:16]}"
 
 
 def unusable_configuration(asked: str, answer: str) -> BadInput:

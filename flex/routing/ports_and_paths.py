@@ -15,7 +15,10 @@ from flex.routing.pool import unusable_configuration
 
 DIRECTORY = "/etc/haproxy/flex"
 
-# Requests of a held site wait no shorter and no longer than this. HAProxy's own times are 60 s.
+# HAProxy waits no shorter and no longer than this for a visitor or a web server that says nothing.
+_SHORTEST_TIMEOUT = timedelta(seconds=1)
+_LONGEST_TIMEOUT = timedelta(days=1)
+# Requests of a held site wait no shorter and no longer than this.
 _SHORTEST_HOLD = timedelta(milliseconds=100)
 _LONGEST_HOLD = timedelta(seconds=25)
 
@@ -34,10 +37,13 @@ class Layout:
     what is for a routed site. Nodes reach each other at `inner_port`, where HAProxy listens on all
     addresses of its machine unless `inner_listen` says where. They do so by TLS with an
     `inner_certificate`, which each node has with its key, and `inner_ca`, which signed those of all
-    nodes. With `listen_sni` doors lead to web servers that end TLS themselves, on `origin_tls_port`
-    of the same addresses. `content` says whether each node has the content of all sites
-    ("everywhere"), or of its own alone ("owner"). Requests for a site that is held wait for
-    `hold_time` at most, and at each door no more than `hold_requests` for one name.
+    nodes; members of replicated sites then reach each other at `member_port`. With `listen_sni`
+    doors lead to web servers that end TLS themselves, on `origin_tls_port` of the same addresses.
+    `content` says whether each node has the content of all sites ("everywhere"), or of its own
+    alone ("owner"). A visitor or a web server that says nothing for `timeout` is hung up on.
+    Requests for a site that is held wait for `hold_time` at most, and at each door no more than
+    `hold_requests` for one name. HAProxy `counts_answers` of each site where sites that moved are
+    watched.
     """
 
     directory: str = DIRECTORY
@@ -60,10 +66,13 @@ class Layout:
     origin_tls_port: int = 8443
     inner_certificate: str = ""
     inner_ca: str = ""
+    member_port: int = 10_002
     content: str = "everywhere"
+    timeout: timedelta = timedelta(minutes=1)
     hard_stop_after: timedelta = timedelta(minutes=5)
     hold_time: timedelta = timedelta(seconds=10)
     hold_requests: int = 1000
+    counts_answers: bool = False
 
     def __post_init__(self) -> None:
         words = (
@@ -105,6 +114,7 @@ class Layout:
             self.origin_tls_port,
             self.peers_port,
             self.inner_port,
+            self.member_port,
         }
         if not ports <= set(_PORTS):
             raise unusable_configuration(
@@ -115,11 +125,16 @@ class Layout:
                 "hard_stop_after in [routing]",
                 "it is a second at least, and a week at most",
             )
+        if not _SHORTEST_TIMEOUT <= self.timeout <= _LONGEST_TIMEOUT:
+            raise unusable_configuration(
+                f"timeout = {self.timeout.total_seconds():g} s in [routing]",
+                "it is a second at least, and a day at most",
+            )
         if not _SHORTEST_HOLD <= self.hold_time <= _LONGEST_HOLD:
             raise unusable_configuration(
                 f"hold_time = {self.hold_time.total_seconds():g} s in [routing]",
-                "it is 0.1 s at least, and 25 s at most: a request may wait at two nodes, and "
-                "the first waits 60 s for the answer",
+                "it is 0.1 s at least, and 25 s at most: a request may wait at two nodes, one "
+                "after the other",
             )
         ipaddress.ip_address(self.origin)
 
@@ -133,7 +148,8 @@ class Layout:
                 f"listen_sni = {min(twice)!r:.100} in [routing]",
                 "HAProxy listens there already, for other visitors",
             )
-        for where in (*self.listen_sni, *others, f":{self.inner_port}"):
+        own = [self.inner_port, *([self.member_port] if self.inner_ca else [])]
+        for where in (*self.listen_sni, *others, *(f":{port}" for port in own)):
             if self.origin_tls_port in _ports(where):
                 raise unusable_configuration(
                     f"origin_tls_port = {self.origin_tls_port} in [routing]",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,15 +79,46 @@ def write(
     Each access is in a log of the node the PLACEMENT sends it to. A site without a node is served
     by all in turn, and so is every site when there is no partition.
     """
+    logs = sources(directory, hosting, nodes)
+    for source, mine in _by_log(logs, hosting, accesses, nodes, rng, placement):
+        _append(source, mine, rng)
+    return logs
+
+
+def grow(
+    directory: Path,
+    hosting: Hosting,
+    accesses: Accesses,
+    nodes: Sequence[str],
+    rng: np.random.Generator,
+    *,
+    placement: pd.DataFrame | None = None,
+) -> None:
+    """Add accesses to the live logs, which are not rotated for it: what a busy minute leaves."""
+    logs = sources(directory, hosting, nodes)
+    for source, mine in _by_log(logs, hosting, accesses, nodes, rng, placement):
+        lines = FORMATS[source.format](mine)
+        if lines:
+            source.path.parent.mkdir(parents=True, exist_ok=True)
+            with source.path.open("a", encoding="utf-8", newline="\n") as log:
+                log.write("\n".join(lines) + "\n")
+
+
+def _by_log(
+    logs: Sequence[LogSource],
+    hosting: Hosting,
+    accesses: Accesses,
+    nodes: Sequence[str],
+    rng: np.random.Generator,
+    placement: pd.DataFrame | None,
+) -> Iterator[tuple[LogSource, pd.DataFrame]]:
+    """The rows of each log."""
     table = rows(hosting, accesses, rng)
     position = table["access"].to_numpy()
     node = _served_by(hosting, accesses, nodes, placement)[position]
-    logs = sources(directory, hosting, nodes)
     for source in logs:
         of_log = _sites_of(source, logs, hosting)[accesses.site[position]]
-        mine = table[of_log & (node == nodes.index(source.node))]
-        _append(source, mine, rng)
-    return logs
+        yield source, table[of_log & (node == nodes.index(source.node))]
 
 
 def _served_by(

@@ -18,7 +18,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.model.audit_chain import Author
-from flex.store import postgresql_connection, sqlite_connection_and_file
+from flex.store import (
+    postgresql_connection,
+    postgresql_copy,
+    sqlite_connection_and_file,
+)
 
 Answer = TypeVar("Answer")
 # Looks whether a transaction may write, and raises where it may not.
@@ -50,6 +54,8 @@ class Kind:
     create: Callable[[URL], None]
     backup: Callable[[URL, Path], None]
     check_references: Callable[[Connection], None]
+    # How the names of copies end.
+    copy: str
     is_busy: Callable[[BaseException], bool]
     is_full: Callable[[URL, BaseException], bool]
     watch: Callable[[URL], WriteWatch]
@@ -64,6 +70,7 @@ KINDS: dict[str, Kind] = {
         sqlite_connection_and_file.create,
         sqlite_connection_and_file.backup,
         sqlite_connection_and_file.check_references,
+        ".db",
         sqlite_connection_and_file.is_busy,
         sqlite_connection_and_file.is_full,
         sqlite_connection_and_file.WriteWatch,
@@ -74,8 +81,9 @@ KINDS: dict[str, Kind] = {
         postgresql_connection.exists,
         postgresql_connection.check,
         postgresql_connection.create,
-        postgresql_connection.backup,
+        postgresql_copy.backup,
         postgresql_connection.check_references,
+        ".dump",
         postgresql_connection.is_busy,
         postgresql_connection.is_full,
         postgresql_connection.WriteWatch,

@@ -27,7 +27,9 @@ from flex.model.plan_summary import Headline, headline
 from flex.model.roles_and_tokens import Token
 from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.model.wish import Pin
-from flex.store import errors_of_stores
+from flex.placing.proof_statement import Json
+from flex.store import errors_of_stores, proof_as_bytes
+from flex.store.answers_at_nodes import MemoryAnswersOfSites
 from flex.store.dns_journal_store import MemoryJournal
 from flex.store.door_orders import MemoryDoorOrders
 from flex.store.lease import Lease, interrupted_run
@@ -41,7 +43,9 @@ from flex.zones.last_dns_check import Check
 
 
 @noting
-class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves):
+class MemoryStore(
+    MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswersOfSites
+):
     """Implements flex.ports.Store. Safe to share between threads."""
 
     def __init__(self) -> None:
@@ -59,6 +63,7 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves):
         self._profiles: dict[Period, tuple[pd.DataFrame, pd.DataFrame]] = {}
         self._plans: dict[str, Plan] = {}
         self._placements: dict[str, pd.DataFrame] = {}
+        self._proofs: dict[str, bytes] = {}
         self._journals: dict[str, MemoryJournal] = {}
         self._settled: dict[str, str] = {}
         self._runs: dict[str, NightlyRun] = {}
@@ -344,6 +349,18 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves):
             if known is not None and known.state != "proposed":
                 raise errors_of_stores.proposed_before(plan, known.state)
             self._plans[plan.id], self._placements[plan.id] = plan, stored
+
+    def keep_proof(self, plan_id: str, proof: Json) -> None:
+        with self._lock:
+            if plan_id not in self._plans:
+                raise errors_of_stores.unknown_plan(plan_id)
+            self._proofs[plan_id] = proof_as_bytes.pack(proof)
+
+    def proof_of(self, plan_id: str) -> Json | None:
+        if plan_id not in self._plans:
+            raise errors_of_stores.unknown_plan(plan_id)
+        body = self._proofs.get(plan_id)
+        return None if body is None else proof_as_bytes.unpack(body)
 
     def update(self, plan: Plan) -> None:
         self._replace(plan)

@@ -9,6 +9,7 @@ installed FLEX.
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,31 @@ def upgrade(url: str, to: str = "head") -> None:
             database.kind.check_references(connection)
     finally:
         database.close()
+
+
+def is_there(url: str) -> bool:
+    """Whether there is a database to be brought up to date."""
+    database = Database(url)
+    try:
+        return database.kind.exists(database.url)
+    finally:
+        database.close()
+
+
+def copy_before(url: str, folder: Path, now: datetime) -> Path | None:
+    """A copy of a database that an upgrade would change, named for its revision and for now. None
+    where there is nothing to change, or nothing to copy. Raises BadInput.
+    """
+    current, newest = revision(url)
+    if not current or current == newest:
+        return None
+    database = Database(url)
+    path = folder / f"flex-{current}-{now:%Y%m%dT%H%M%SZ}{database.kind.copy}"
+    try:
+        database.kind.backup(database.url, path)
+    finally:
+        database.close()
+    return path
 
 
 def revision(url: str) -> tuple[str, str]:

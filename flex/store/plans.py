@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 
 import pandas as pd
-from sqlalchemy import Connection, func, insert, select, true, update
+from sqlalchemy import Connection, delete, func, insert, select, true, update
 
 from flex.errors import FlexError
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
-from flex.store import errors_of_stores, frames_to_tables
+from flex.placing.proof_statement import Json
+from flex.store import errors_of_stores, frames_to_tables, proof_as_bytes
 from flex.store.database import StorePart
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.store.runs_and_lease import lease_of
-from flex.store.schema import in_force, lease, placements, plans
+from flex.store.schema import in_force, lease, placements, plan_proofs, plans
 from flex.table_schemas import PLACEMENT
 
 FIGURES = tuple(plans.c[field.name] for field in fields(Headline))
@@ -55,6 +56,25 @@ class SqlPlans(StorePart):
             else:
                 raise errors_of_stores.proposed_before(plan, state)
             frames_to_tables.store(connection, placements, plan.id, placement)
+
+    def keep_proof(self, plan_id: str, proof: Json) -> None:
+        body = proof_as_bytes.pack(proof)
+        with self._database.writing() as connection:
+            if _state(connection, plan_id) is None:
+                raise errors_of_stores.unknown_plan(plan_id)
+            connection.execute(
+                delete(plan_proofs).where(plan_proofs.c.cycle == plan_id)
+            )
+            connection.execute(insert(plan_proofs), {"cycle": plan_id, "body": body})
+
+    def proof_of(self, plan_id: str) -> Json | None:
+        with self._database.reading() as connection:
+            if _state(connection, plan_id) is None:
+                raise errors_of_stores.unknown_plan(plan_id)
+            body = connection.scalar(
+                select(plan_proofs.c.body).where(plan_proofs.c.cycle == plan_id)
+            )
+        return None if body is None else proof_as_bytes.unpack(bytes(body))
 
     def update(self, plan: Plan) -> None:
         with self._database.writing() as connection:

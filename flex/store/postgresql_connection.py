@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 
-from flex.errors import BadInput, StoreError
+from flex.errors import StoreError
 
 # Any number, as long as every FLEX uses the same: writers of one database take turns, as they do
 # with SQLite. So what a transaction reads before it writes stays true until it ends, and no
@@ -88,12 +87,3 @@ def check(engine: Engine) -> None:
 
 def create(_url: URL) -> None:
     """Databases are made by the administrator of the server: `createdb flex`."""
-
-
-def backup(url: URL, _path: Path) -> None:
-    raise BadInput(
-        f"a copy of the database {url.database}",
-        "PostgreSQL is copied by its own tools",
-        kept="nothing was written",
-        advice=f"run `pg_dump --format=custom --file=flex.dump {url.database}`",
-    )

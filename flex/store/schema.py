@@ -110,6 +110,7 @@ node_orders = Table(
     Column("deadline", Utc),
     Column("reason", TEXT, nullable=False),
     Column("author", TEXT, nullable=False),
+    Column("without_content", Boolean, nullable=False),
     CheckConstraint("state IN ('active', 'draining', 'down', 'removed')", name="state"),
 )
 
@@ -303,6 +304,9 @@ profiles = Table(
     Column("targets", BigInteger, nullable=False),
     Column("one_timers", BigInteger, nullable=False),
     Column("busy_hour_bytes", BigInteger, nullable=False),
+    Column("timed", BigInteger, nullable=False, server_default="0"),
+    Column("service_us", BigInteger, nullable=False, server_default="0"),
+    Column("cpu_us", BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 
@@ -345,6 +349,14 @@ placements = Table(
     Column("site", TEXT, nullable=False),
     Column("node", TEXT, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# The proof that so many moves are needed: JSON, packed.
+plan_proofs = Table(
+    "plan_proofs",
+    metadata,
+    Column("cycle", ForeignKey("cycles.id"), primary_key=True),
+    Column("body", LargeBinary, nullable=False),
 )
 
 # What goes to a name server, message by message, written down before it is sent; `changes` are

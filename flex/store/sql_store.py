@@ -10,6 +10,7 @@ from typing import Self
 from flex.errors import BadInput
 from flex.model.audit_chain import Author
 from flex.store import migrate
+from flex.store.answers_at_nodes import SqlAnswersOfSites
 from flex.store.audit import SqlAudit
 from flex.store.database import Database
 from flex.store.dead_node_attempts import SqlAttempts
@@ -36,6 +37,7 @@ class SqlStore(
     SqlDoorOrders,
     SqlStrays,
     SqlSiteMoves,
+    SqlAnswersOfSites,
     SqlAttempts,
     SqlSegments,
     SqlProfiles,

@@ -16,6 +16,9 @@ import pandas as pd
 from flex.model.period import Period
 from flex.table_schemas import FILES, HOURS, PROFILES, SPREADS
 
+# What hours and profiles say of times alike.
+TIMES = ("timed", "service_us", "cpu_us")
+
 
 def profiles(files: pd.DataFrame, hours: pd.DataFrame) -> pd.DataFrame:
     """PROFILES of every site in either table; one that only sent errors has bytes and requests, but
@@ -41,6 +44,7 @@ def profiles_of(
         level="site"
     )
     together = {"access_bytes": "sum", "requests": "sum", "busy_hour_bytes": "max"}
+    together |= dict.fromkeys(TIMES, "sum")
     return _join(needs, answers.agg(together))
 
 
@@ -66,7 +70,7 @@ def weigh_days(
         weight = (piece["hour"] // 24).map(of_day).fillna(1.0).to_numpy()
         scaled = {
             name: np.rint(piece[name].to_numpy() * weight).astype(np.int64)
-            for name in ("bytes", "requests")
+            for name in ("bytes", "requests", *TIMES)
         }
         yield piece.assign(**scaled)
 
@@ -128,6 +132,7 @@ def _answers(hours: pd.DataFrame) -> pd.DataFrame:
         "access_bytes": by_site["bytes"].sum(),
         "requests": by_site["requests"].sum(),
         "busy_hour_bytes": by_site["bytes"].max(),
+        **{name: by_site[name].sum() for name in TIMES},
     }
     return pd.DataFrame(columns).astype("int64")
 

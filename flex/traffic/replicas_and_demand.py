@@ -1,8 +1,8 @@
 """On how many nodes a site goes, and what each of its replicas asks of a node there.
 
 Takes profiles, spreads, and what people want of the number of replicas. Returns the number of
-replicas of each site, and what one of them asks in each dimension, in bytes or requests. Does not
-choose the nodes or the dimensions.
+replicas of each site, and what one of them asks in each dimension, in bytes, requests or
+microseconds. Does not choose the nodes or the dimensions.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ RESOURCES = {
     "working set": "working_set",
     "busy hour": "busy_hour_bytes",
     "requests": "requests",
+    "service time": "service_us",
+    "cpu": "cpu_us",
 }
 WORKING_SET = list(RESOURCES).index("working set")
 

@@ -20,6 +20,8 @@ from flex.model.zone_plan import StaysBehind
 from flex.zones import records_of_partition
 from flex.zones.records_of_partition import NameAnswer, ZoneState
 
+# What is said of a name that its name servers do not say all of.
+NOT_KNOWN = "where it leads is not known"
 # Addresses of strangers that a sentence names.
 NAMED = 3
 
@@ -77,7 +79,7 @@ class NameLeftBehind:
     @property
     def _leads(self) -> str:
         if self.answer.unknown:
-            return f"which {self.answer.unknown}: where it leads is not known"
+            return f"which {self.answer.unknown}: {NOT_KNOWN}"
         own = (
             f"a CNAME to {self.answer.chain[0]}"
             if self.answer.chain

@@ -7,7 +7,11 @@ A name from which a mail server, a service or a name server has its address (MX,
 that to another node. A CNAME moves along, as it should. An SPF record lets other addresses send
 mail once the site has moved. A CAA record has nothing to do with addresses: it is of interest only
 where it binds certificates to one account or one way to prove who asks, which the new node must
-have, too. Mail that comes to a name without any MX, by its address record, cannot be seen in DNS.
+have, too.
+
+Mail may come to a name without any MX by its address record (RFC 5321). Whether it does is in no
+DNS. But whoever lets hosts send mail as that name, by SPF, is likely to get answers there: that is
+said, and keeps no site where it is.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Kind = Literal["MX", "SRV", "NS", "CNAME", "SPF", "CAA"]
+# A is mail that may come to an address, as its name has no MX.
+Kind = Literal["MX", "SRV", "NS", "CNAME", "SPF", "CAA", "A"]
 # What a move would take to another node.
 CARRIED: tuple[Kind, ...] = ("MX", "SRV", "NS")
 # Names in a chain of CNAMEs. BIND follows 16, and other resolvers fewer.
@@ -76,12 +81,13 @@ class Dependent:
             "CNAME": f"its other name {owner}",
             "SPF": f"who may send mail as {owner}",
             "CAA": f"who issues certificates for {owner}",
+            "A": f"mail for {owner}, if any comes, as {owner} has no MX",
         }[self.kind]
         return f"{what} ({self._record})"
 
     @property
     def _record(self) -> str:
-        kind = "TXT" if self.kind == "SPF" else self.kind
+        kind = "TXT" if self.kind in ("SPF", "A") else self.kind
         said = f"{kind} {self.record.text}"
         return f"{said} by {', '.join(self.via)}" if self.via else said
 
@@ -127,13 +133,20 @@ class _Gathered:
 
 
 def leaning(
-    records: Iterable[PointingRecord], names: Set[str], *, most: int = MOST_KEPT
+    records: Iterable[PointingRecord],
+    names: Set[str],
+    *,
+    along: Mapping[str, str] | None = None,
+    most: int = MOST_KEPT,
 ) -> dict[str, Leaning]:
-    """What leans on each of these names. Those on which nothing does are left out."""
+    """What leans on each of these names. Those on which nothing does are left out. Names that go
+    `along` with one of them get its addresses: what leans on them leans on it.
+    """
     every = sorted(set(records))
     if not every:
         return {}
-    aliases = {one.owner: one.target for one in every if one.type == "CNAME"}
+    aliases = dict(along or {})
+    aliases |= {one.owner: one.target for one in every if one.type == "CNAME"}
     found = _Gathered(most)
     for one in every:
         if one.target:
@@ -251,6 +264,20 @@ def spf_terms(text: str) -> Iterator[tuple[Literal["a", "mx", "other"], str]]:
             yield "mx", name
         else:
             yield "other", name
+
+
+def lets_somebody_send(text: str) -> bool:
+    """Whether an SPF record lets any host send mail as its owner."""
+    first, *terms = text.lower().split() or [""]
+    return first == SPF and any(
+        not term.startswith(("-", "exp=")) and term.lstrip("+~?") != "all"
+        for term in terms
+    )
+
+
+def mail_without_mx(owner: str, policy: str) -> PointingRecord:
+    """That mail may come to the owner's address."""
+    return PointingRecord(owner, "A", policy, owner)
 
 
 def points_to_names(text: str) -> bool:

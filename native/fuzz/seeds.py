@@ -21,7 +21,7 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 from flex_logs_ingest.scan.worldcup_binary_logs import RecordScan
 
 SAMPLES = Path(__file__).resolve().parents[2] / "tests/data/logs"
-# The shape is asked for by the search for a log's format, never by the scan.
+# The shape and the ends are asked for by the search for a log's format, never by the scan.
 DESCRIBED = {
     "kind",
     "start",
@@ -32,6 +32,10 @@ DESCRIBED = {
     "shape",
     "unsized",
     "moved",
+    "ends",
+    "lead",
+    "after",
+    "units",
 }
 # Directives whose texts can hold what is to end them, and a line of each.
 DIRECTIVES = {
@@ -42,6 +46,13 @@ DIRECTIVES = {
     "moved": (
         "%{%e.%m.%y %T}t %{User-Agent}i %v%U %m %H %>s %b",
         b" 3.10.00 13:55:36 Mozilla (X11; a) example.org/a b GET HTTP/1.1 200 5",
+    ),
+    "timed": (
+        (
+            '$host [$time_local] "$request" $status $bytes_sent "$http_user_agent" '
+            '$request_time "$upstream_response_time"'
+        ),
+        b'a.example [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "x" 9.1 "0.1, 0.2 : -"',
     ),
 }
 LAYOUTS = FORMATS | {
@@ -114,11 +125,13 @@ def layout_text(layout: Layout) -> str:
     facts = [f"kind {layout.kind}"]
     facts += [
         f"{name} ={value.hex()}"
-        for name in ("start", "stops")
+        for name in ("start", "stops", "lead")
         if (value := getattr(layout, name))
     ]
     facts += ["url_site"] * layout.url_site + ["unsized"] * layout.unsized
     facts += [f"op {' '.join(_facts(op))}" for op in layout.ops]
+    facts += [f"after {' '.join(_facts(op))}" for op in layout.after]
+    facts += [f"unit {field} {unit}" for field, unit in layout.units]
     facts += [f"moved {' '.join(map(str, layout.moved))}"] * bool(layout.moved)
     facts += [
         f"key {field} " + " ".join(f"={text.hex()}" for text in texts)

@@ -10,6 +10,7 @@ use flex_core::layout::{Fit, Op, slot};
 use flex_core::malformed::Bad;
 use flex_core::others::Other;
 use flex_core::scan::Found;
+use flex_core::service_time::{Times, Unit};
 use flex_core::sites::{Naming, Rule, UNKNOWN};
 use flex_core::small;
 use numpy::PyArray1;
@@ -211,6 +212,10 @@ pub fn layout_of(layout: &Bound<'_, PyAny>) -> PyResult<Layout> {
     };
     let (url_site, unsized_) = (layout.getattr("url_site")?.extract()?, layout.getattr("unsized")?.extract::<bool>()?);
     let whole = Layout::new(kind, url_site, layout.getattr("stops")?.extract()?, !unsized_);
+    let whole = match times(layout)? {
+        Some(times) => whole.timed(times),
+        None => whole,
+    };
     Ok(whole.moving(layout.getattr("moved")?.extract()?).ending(layout.getattr("ends")?.extract()?))
 }
 
@@ -220,7 +225,23 @@ fn spelled(layout: &Bound<'_, PyAny>) -> PyResult<Spelled> {
 }
 
 fn ops(layout: &Bound<'_, PyAny>) -> PyResult<Vec<Op>> {
-    layout.getattr("ops")?.try_iter()?.map(|op| op_of(&op?)).collect()
+    ops_of(layout, "ops")
+}
+
+fn ops_of(layout: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Op>> {
+    layout.getattr(name)?.try_iter()?.map(|op| op_of(&op?)).collect()
+}
+
+/// None where no line says how long its answer took.
+fn times(layout: &Bound<'_, PyAny>) -> PyResult<Option<Times>> {
+    let units: Vec<(String, String)> = layout.getattr("units")?.extract()?;
+    let unit = |field: &str| {
+        let name = units.iter().find(|(named, _)| named == field).map_or("s", |(_, unit)| unit);
+        Unit::named(name).ok_or_else(|| PyValueError::new_err(format!("{name} is not what times are in")))
+    };
+    let (upstream, taken) = (unit("upstream")?, unit("taken")?);
+    let lead = layout.getattr("lead")?.extract()?;
+    Ok((!units.is_empty()).then_some(Times { lead, after: ops_of(layout, "after")?, upstream, taken }))
 }
 
 fn op_of(op: &Bound<'_, PyAny>) -> PyResult<Op> {
@@ -253,6 +274,8 @@ pub fn into_python(py: Python<'_>, all: Found) -> PyResult<Bound<'_, PyDict>> {
     found.set_item("hour", hours(&|hour| hour.hour))?;
     found.set_item("hour_requests", hours(&|hour| hour.requests))?;
     found.set_item("hour_bytes", hours(&|hour| hour.bytes))?;
+    found.set_item("hour_timed", hours(&|hour| hour.timed))?;
+    found.set_item("hour_service", hours(&|hour| hour.service))?;
     found.set_item("level", all.counts.level)?;
     found.set_item("lines", all.lines.to_vec())?;
     found.set_item("reasons", all.reasons.to_vec())?;

@@ -7,7 +7,9 @@ are there for comparison.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -41,10 +43,27 @@ def _in_bundles(solver: Solver) -> Solver:
             problem, bundles, solver(bundles.problem, budget)
         )
         return _of_sites(
-            problem, bundles, replace(solution, rows=bundles.rows(solution.rows))
+            problem,
+            bundles,
+            replace(
+                solution,
+                rows=bundles.rows(solution.rows),
+                certificate=_name_sites(bundles, solution.certificate),
+            ),
         )
 
     return place
+
+
+def _name_sites(
+    bundles: Bundles, certificate: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """A bundle goes by the first of its sites."""
+    if certificate is None:
+        return None
+    first = np.unique(bundles.of, return_index=True)[1]
+    sites, prices = certificate["prices"]
+    return {**certificate, "prices": [first[sites].tolist(), prices]}
 
 
 def _leave_out_miscounted_pins(

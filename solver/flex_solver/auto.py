@@ -15,6 +15,7 @@ well.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -70,6 +71,7 @@ def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
 
 
 def _search_both(problem: Problem, budget: Budget) -> Solution:
+    until = time.monotonic() + budget.seconds
     if (
         np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open)
         > SMALL
@@ -80,9 +82,10 @@ def _search_both(problem: Problem, budget: Budget) -> Solution:
     )
     if found.proven:
         return found
-    other = large.place(
-        problem, replace(budget, seconds=budget.seconds * (1 - EXACT_SHARE))
-    )
+    # HiGHS may have taken longer than it was given.
+    most = budget.seconds * (1 - EXACT_SHARE)
+    left = max(0.0, min(most, until - time.monotonic()))
+    other = large.place(problem, replace(budget, seconds=left))
     return min(found, other, key=lambda solution: _merit(problem, solution.rows))
 
 

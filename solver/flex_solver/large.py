@@ -21,32 +21,51 @@ out, and the answer is that of the searches in step 3.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from flex.placing import why_best_effort
 from flex.placing.problem import Budget, Ints, Problem, Solution
+from flex_solver.bounds.certificate import Known, certificate
 from flex_solver.bounds.linear import Relaxed, relax
-from flex_solver.bounds.priced import floor
+from flex_solver.bounds.priced import price_bound
 from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.rows_to_solution import LATE, answer
-from flex_solver.search.anneal import changes, make_colder, search_around
+from flex_solver.search.anneal import (
+    changes,
+    make_colder,
+    only_balance,
+    search_around,
+)
+from flex_solver.search.choose_rows_to_search import with_some_movable
 from flex_solver.search.fewer_cold_bytes import colder
 from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.needless_moves import drop_small_moves
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.solve_blocks_again import improve_blocks
 from flex_solver.search.starts import starts
+from flex_solver.search.try_without_site import can_balance_without
 
 # Each search that the blocks start from takes so many times the budget's steps. A guess.
 THOROUGH = 10
 # The part of the time left that deals may take. A guess.
 FOR_DEALS = 0.65
+# The part of the time left that searches for few moves may take. The rest is for one that only
+# balances, where that is needed, and for blocks. A guess.
+FOR_MOVES = 0.8
 # The part of the budget's seconds for the search. The rest is for making the answer, which takes
 # longer with more sites. A guess.
 FOR_FINDING = 0.96
+# The least that the search gets of them, however busy the machine is. A guess.
+LEAST_FOR_FINDING = 0.8
+# How many times as long as the first bound it takes to make the answer with its certificate. A
+# guess.
+AS_THE_BOUND = 4
+# The part of the budget's seconds for the bounds before any search. A guess.
+FOR_BOUNDS = 0.2
 
 
 def place(
@@ -57,8 +76,11 @@ def place(
     threads: int = os.cpu_count() or 1,
 ) -> Solution:
     with_highs = with_highs and budget.seconds > 0
-    until = time.monotonic() + FOR_FINDING * budget.seconds
-    known = _known_bound(problem, with_highs=with_highs)
+    started = time.monotonic()
+    looked = _known_bound(problem, started, budget, with_highs=with_highs)
+    known = looked.known.relaxed
+    end = started + budget.seconds
+    until = _when_to_stop(started, looked.seconds, budget)
     dealing = (
         time.monotonic() + FOR_DEALS * (until - time.monotonic())
         if with_highs
@@ -74,17 +96,42 @@ def place(
     )
     if is_cut and not note and found.moves() != bound.least:
         note = f"{LATE} for more deals between nodes: another run may differ"
-    return _answer(problem, found, bound.least, note)
+    answered = _answer(problem, found, bound.least, note)
+    return replace(answered, certificate=certificate(problem, looked.known, end))
 
 
-def _known_bound(problem: Problem, *, with_highs: bool) -> Relaxed:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Looked:
+    """What is known at first, and the `seconds` that the first bound took."""
+
+    known: Known
+    seconds: float
+
+
+def _when_to_stop(started: float, seconds: float, budget: Budget) -> float:
+    """Making the answer takes longer with more sites, and on a busy machine: as the first bound
+    does.
+    """
+    for_answer = max((1 - FOR_FINDING) * budget.seconds, AS_THE_BOUND * seconds)
+    return started + max(
+        LEAST_FOR_FINDING * budget.seconds, budget.seconds - for_answer
+    )
+
+
+def _known_bound(
+    problem: Problem, started: float, budget: Budget, *, with_highs: bool
+) -> _Looked:
     """The bound of step 1. Where nothing is in force all partitions have equally many moves, and
     the second bound adds nothing.
     """
-    known = relax(problem)
+    until = started + FOR_BOUNDS * budget.seconds if budget.seconds else math.inf
+    known = relax(problem, until=until)
+    seconds = time.monotonic() - started
     if not with_highs or not len(problem.old):
-        return known
-    return replace(known, least=max(known.least, floor(problem)))
+        return _Looked(Known(known, None), seconds)
+    priced = price_bound(problem, until=until)
+    least = max(known.least, priced.least)
+    return _Looked(Known(replace(known, least=least), priced), seconds)
 
 
 def _search(
@@ -108,7 +155,13 @@ def _search(
 def _best_of_some(
     bound: RisingBound, known: Relaxed, begin: list[Ints], steps: int, threads: int
 ) -> tuple[Placed, str]:
-    """The best of some searches: better than one search that is as long as all of them."""
+    """The best of some searches: better than one search that is as long as all of them. Where none
+    is balanced, another one looks for nothing but that, in the time that is kept for it.
+    """
+    until = time.monotonic() + FOR_MOVES * (bound.until - time.monotonic())
+
+    def has_time_for(seconds: float) -> bool:
+        return time.monotonic() + seconds < until
 
     def search(seed: int) -> tuple[Placed, str]:
         return search_around(
@@ -116,15 +169,20 @@ def _best_of_some(
             known,
             begin[seed],
             THOROUGH * steps,
-            lambda: bound.in_time,
+            has_time_for,
             seed,
         )
 
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(search, range(len(begin))))
-    return min((placed for placed, _ in found), key=Placed.merit), max(
-        note for _, note in found
-    )
+    best = min((placed for placed, _ in found), key=Placed.merit)
+    note = max(note for _, note in found)
+    if best.merit()[0] and bound.in_time:
+        nearer = only_balance(bound.problem, best, steps, bound.has_time_for)
+        if nearer.merit() < best.merit():
+            # With the rows movable that searches move.
+            best = with_some_movable(bound.problem, known, nearer.rows)
+    return best, note
 
 
 def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
@@ -132,4 +190,12 @@ def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
     free = colder(problem, found)
     best = limit_moves(problem, free)
     instead = why_best_effort.limits_for(problem, free.rows, least)
-    return answer(problem, best.rows, "large", least=least, note=note, instead=instead)
+    return answer(
+        problem,
+        best.rows,
+        "large",
+        least=least,
+        note=note,
+        instead=instead,
+        is_cause=can_balance_without,
+    )

@@ -14,11 +14,14 @@ import numpy as np
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score, why_best_effort
 from flex.placing.problem import Floats, Ints, Problem, Solution
+from flex.placing.why_best_effort import IsCause, no_cause
 from flex_solver.bounds.linear import relax
 from flex_solver.symmetry.canonical_among_twins import told_apart
 
 # The first words of a note that says that the search's time ended.
 LATE = "out of time"
+# What such a note says of a search for the nearest.
+OUT_OF_TIME = "time ran out"
 # The first words of a note that says which rules are broken.
 BEST_EFFORT = "best effort: "
 
@@ -31,16 +34,19 @@ def answer(
     least: int | None = None,
     note: str = "",
     instead: tuple[Relaxation, ...] = (),
+    is_cause: IsCause = no_cause,
 ) -> Solution:
     """`least` is a bound that the solver knows already, or knows better; it may be the number of
     moves itself.
 
     `instead` is what the solver knows would do, beside what counting finds, where the answer is a
-    best effort.
+    best effort. `is_cause` tries whether a site is why no partition is balanced.
     """
     ordered = told_apart(problem, rows.reshape(-1, 2))
     floor = relax(problem).least if least is None else least
-    short = why_best_effort.shortfalls(problem, ordered)
+    short = why_best_effort.shortfalls(
+        problem, ordered, is_cause, is_late=LATE in note or OUT_OF_TIME in note
+    )
     if short:
         last = replace(short[-1], instead=(*short[-1].instead, *instead))
         short = (*short[:-1], last)

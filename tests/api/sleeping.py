@@ -85,8 +85,9 @@ class Sleeping:
 
 
 def looking(target: Publisher, moment: Moment) -> Publisher:
-    """The same, whose looks for the lease are moments, too."""
-    assert isinstance(target, Rfc2136Publisher)
+    """The same, whose looks for the lease are moments, too. Where no zone is ours nobody looks."""
+    if not isinstance(target, Rfc2136Publisher):
+        return target
     return replace(
         target, refuse_lost=lambda: moment.passed("look", target.refuse_lost)
     )

@@ -70,7 +70,7 @@ def plan(number: int = 1, site: str = "a.example.org") -> Plan:
         period=PERIOD,
         base="",
         digest="a" * 64,
-        quality=Proven("exact", 1, proven=True),
+        quality=Proven("exact", 1, proven=True, certified=1),
         moves=(Move(site, "n1", "n2", 4_500_000, "n1 over access rate by 31 %"),),
         scratch_moves=2,
         sites=3,

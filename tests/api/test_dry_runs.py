@@ -34,6 +34,7 @@ CALLS = {
     "sites pin": ("sites", "pin", "SITE", "--nodes", "n2"),
     "sites unpin": ("sites", "unpin", "SITE"),
     "sites exclude": ("sites", "exclude", "SITE"),
+    "move": ("move", "SITE", "--to", "n3,n4", "--as-of", "NOW"),
     "moves again": ("moves", "again", "SITE"),
 }
 
@@ -45,13 +46,17 @@ def verbs(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, Any
     yield " ".join(before), command
 
 
+# It has no installation yet; tests/api/test_onboard.py tries it.
+ELSEWHERE = ("onboard",)
+
+
 def test_every_verb_with_a_dry_run_is_tried_here() -> None:
     every = verbs(typer.main.get_command(cli.application()))
     assert {
         name
         for name, verb in every
         if any("--dry-run" in one.opts for one in verb.params)
-    } == set(CALLS)
+    } == {*CALLS, *ELSEWHERE}
 
 
 def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(
@@ -72,7 +77,7 @@ def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(
         )
         assert said.code == 0, (verb, said.err)
         assert books(installation) == before, verb
-        if verb == "rollback":
+        if verb in ("rollback", "move"):
             assert "a dry run: this plan was shown and not kept" in said.out
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from flex.zones.marker import marker_name
 from flex_api import wiring
-from flex_api.night import nightly
+from flex_api.night import gather_facts
 from flex_api.settings import file as settings
 from flex_dns.wire.session import Session
 
@@ -141,10 +141,10 @@ def test_while_a_plan_is_on_its_way_no_ttl_is_somebodys_edit(
     world = wiring.world(
         settings.load(installation.settings), lambda: datetime.now(UTC), say=print
     )
-    assert nightly.facts(world, replayed=False).said.ttl > 0
+    assert gather_facts.facts(world, replayed=False).said.ttl > 0
     (plan, *_) = world.store.plans(1)
     world.store.update(replace(plan, state="applying"))
-    assert nightly.facts(world, replayed=False).said.ttl == 0
+    assert gather_facts.facts(world, replayed=False).said.ttl == 0
 
 
 def night_plan(installation: Installation) -> str:

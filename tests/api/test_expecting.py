@@ -17,7 +17,7 @@ from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api import wiring
 from flex_api.facts import past_traffic
 from flex_api.facts.put_forecast_loads_into_facts import expect
-from flex_api.night import nightly
+from flex_api.night import gather_facts, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
 from flex_dns.memory import MemoryPublisher
@@ -80,7 +80,7 @@ def keep(world: World, day: int) -> None:
 
 def planned(world: World) -> dict[str, tuple[int, int]]:
     """By site the bytes and the working set that a plan is made from."""
-    plain = nightly.facts(world, replayed=False)
+    plain = gather_facts.facts(world, replayed=False)
     placement = PLACEMENT.from_columns({"site": sorted(WEEKLY), "node": ["n1"] * 3})
     found = expect(world, replace(plain, placement=placement))[0].profiles
     columns = (found[name].tolist() for name in ("site", "access_bytes", "working_set"))

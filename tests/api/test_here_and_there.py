@@ -37,6 +37,8 @@ GIVEN_TO_A_VERB = {
     ("whatif", "ram"): "1.5",
     ("report", "form"): "html",
     ("rollback", "force"): "freeze",
+    ("move", "force"): "freeze",
+    ("moves", "state"): "open",
     ("export", "form"): "hosts",
     ("files", "sort"): "bytes",
 }

@@ -16,7 +16,7 @@ from flex_api import which_names_are_sites
 
 def profiles(*sites: str) -> pd.DataFrame:
     rows = [(site, 10, 5, 3, 2, 1, 10) for site in sites]
-    return PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns)))
+    return PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier))
 
 
 @pytest.mark.parametrize(

@@ -103,15 +103,18 @@ def test_nor_does_one_that_another_process_keeps_busy(here: World) -> None:
 
 def test_the_beat_ends_once_the_lease_is_lost() -> None:
     beats = 0
+    looked = threading.Event()
 
     def beat() -> None:
         nonlocal beats
         beats += 1
+        looked.wait(300)
         raise LostLease("going on", "another took it", kept="", advice="")
 
     before = set(threading.enumerate())
     with beating("test", beat, timedelta(milliseconds=1)):
         (thread,) = set(threading.enumerate()) - before
+        looked.set()
         thread.join(300)
         assert not thread.is_alive()
     assert beats == 1

@@ -201,6 +201,31 @@ def test_a_site_whose_content_cannot_be_copied_stays_and_the_others_move(
     assert installation.addresses(bad) == [f"192.0.2.{other_than(bad_home)[1:]}"]
 
 
+def test_a_hook_that_hangs_half_way_is_ended_and_taken_back_and_the_others_move(
+    installation: Installation, disks: Disks
+) -> None:
+    homes = disks.fill()
+    (bad, bad_home), (good, good_home) = list(homes.items())[:2]
+    pin(installation, bad, other_than(bad_home))
+    pin(installation, good, other_than(good_home))
+    file = installation.settings
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("retries = 0\n", 'retries = 0\ntimeout = "10s"\n'))
+    disks.copy.write_text(
+        COPY.replace("rm -rf", f"[ $site != {bad} ] || sleep 600\nrm -rf", 1)
+    )
+    (disks.folder / other_than(bad_home) / bad).mkdir(parents=True)
+
+    said = installation.run()
+
+    told = said.out + said.err
+    assert f"{bad} stays where it is: copy (files): it took longer than 10 s" in told
+    assert installation.addresses(bad) == [f"192.0.2.{bad_home[1:]}"]
+    assert installation.addresses(good) == [f"192.0.2.{other_than(good_home)[1:]}"]
+    assert not (disks.folder / other_than(bad_home) / bad).exists()
+    assert disks.has(bad_home, bad)
+
+
 @pytest.mark.parametrize(("code", "is_held"), [(75, False), (78, True)])
 def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(
     installation: Installation, disks: Disks, code: int, is_held: bool
@@ -302,7 +327,8 @@ def test_the_old_copy_is_left_where_the_new_node_died_meanwhile(
     assert installation.run().code == 0
     assert installation.flex("sites", "unpin", site).code == 0
     disks.set_hooks(clean_after="0s")
-    assert installation.flex("nodes", "down", new).code == 0
+    given_up = installation.flex("nodes", "down", new, "--without-content")
+    assert given_up.code == 0, given_up.err
 
     installation.run()
 
@@ -369,7 +395,10 @@ def test_a_hook_that_cannot_be_run_is_one_clear_error_and_nothing_is_changed(
     ("line", "told"),
     [
         ('command = ["cp", "{sit}"]', "{sit} stands for nothing"),
-        ('command = ["cp"]\nstage = "hold"', "prepare, copy, check, release, clean"),
+        (
+            'command = ["cp"]\nstage = "hold"',
+            "prepare, copy, final copy, check, release, clean",
+        ),
         ('command = ["cp"]\nclasses = ["gold"]', "for the class 'gold'"),
     ],
 )

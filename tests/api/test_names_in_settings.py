@@ -131,6 +131,102 @@ def test_two_places_that_give_one_name_to_two_sites_are_named(tmp_path: Path) ->
     assert "line 2" in said
 
 
+# One name as people write it in different places.
+SPELLINGS = ["x.bücher.example", "X.Bücher.Example.", "x.XN--bcher-kva.example"]
+SOURCES = ("settings", "aliases", "hosts")
+
+
+def claims(source: str, site: str, spelling: str) -> dict[str, str]:
+    """What makes the name another one of the site, by the file that says so."""
+    if source == "settings":
+        return {"extra": f"{spelling!r} = {site!r}\n"}
+    if source == "aliases":
+        return {"aliases": f"{spelling} {site}\n"}
+    return {"hosts": nginx(f"{site} {spelling}")}
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("first", SOURCES)
+@pytest.mark.parametrize("second", SOURCES)
+def test_two_sites_that_claim_one_name_are_named_with_both_places(
+    first: str, second: str, listed: bool, tmp_path: Path
+) -> None:
+    parts: dict[str, str] = {"sites": "a.example\nb.example\n"} if listed else {}
+    for number, (source, site) in enumerate(
+        [(first, "a.example"), (second, "b.example")]
+    ):
+        for name, text in claims(source, site, SPELLINGS[number]).items():
+            parts[name] = parts.get(name, "") + text
+    extra = "[ingest.aliases]\n'w.example' = 'a.example'\n'v.example' = 'b.example'\n"
+    found = written(tmp_path, extra=extra + parts.pop("extra", ""), **parts)
+    said = refusal(found)
+    assert said.startswith("the name 'x.xn--bcher-kva.example'")
+    for source, site in ((first, "a.example"), (second, "b.example")):
+        place = "ingest.aliases" if source == "settings" else f"{tmp_path}/{source}"
+        assert f"of {site} ({place}" in said
+    assert "the same is wrong" not in said
+
+
+@pytest.mark.parametrize("first", SOURCES)
+@pytest.mark.parametrize("second", SOURCES)
+def test_one_site_that_claims_a_name_twice_has_it(
+    first: str, second: str, tmp_path: Path
+) -> None:
+    parts: dict[str, str] = {"sites": "a.example\n"}
+    for number, source in enumerate((first, second)):
+        for name, text in claims(source, "a.example", SPELLINGS[number]).items():
+            parts[name] = parts.get(name, "") + text
+    extra = "[ingest.aliases]\n" + parts.pop("extra", "")
+    found = written(tmp_path, extra=extra, **parts)
+    naming = site_names(found).naming()
+    assert {naming(name.encode()) for name in SPELLINGS} == {"a.example"}
+
+
+def test_all_names_that_are_wrong_are_counted(tmp_path: Path) -> None:
+    names = [f"n{number}.example" for number in range(8)]
+    hosts = nginx(f"a.example {' '.join(names)}", f"b.example {' '.join(names)}")
+    said = refusal(written(tmp_path, hosts=hosts))
+    assert "the same is wrong with n1.example, n2.example" in said
+    assert said.endswith("and 2 more")
+
+
+def test_a_virtual_host_for_many_sites_claims_none_of_their_names(
+    tmp_path: Path,
+) -> None:
+    """Such hosts lead the names of all sites to https, or hold several sites."""
+    found = written(
+        tmp_path,
+        sites="a.example\nb.example\nc.example\n",
+        aliases="shop.example b.example\n",
+        hosts=nginx(
+            "www.a.example www.b.example shop.example",
+            "a.example b.example www.a.example www.b.example shop.example",
+            "a.example www.c.example",
+        ),
+    )
+    naming = site_names(found).naming()
+    assert naming(b"www.b.example") == naming(b"shop.example") == "b.example"
+    assert naming(b"www.c.example") == "c.example"
+
+
+def test_a_name_with_www_that_hosts_of_two_sites_have_is_said(tmp_path: Path) -> None:
+    found = written(
+        tmp_path,
+        sites="a.example\nb.example\n",
+        hosts=nginx("b.example www.b.example", "a.example www.b.example"),
+    )
+    assert "of b.example" in refusal(found)
+
+
+def test_files_that_are_as_they_were_are_not_read_again(tmp_path: Path) -> None:
+    found = written(tmp_path, aliases="x.example a.example\n")
+    first = names_in_settings(found.ingest, frozenset())
+    assert names_in_settings(found.ingest, frozenset()) is first
+    assert names_in_settings(found.ingest, frozenset({"b.example"})) is not first
+    (tmp_path / "aliases").write_text("x.example a.example\ny.example a.example\n")
+    assert "y.example" in names_in_settings(found.ingest, frozenset()).aliases
+
+
 def test_the_first_name_of_a_virtual_host_is_the_site(tmp_path: Path) -> None:
     found = written(
         tmp_path, hosts=nginx("a.example s.example *.a.example", "b.example", "_")
@@ -213,7 +309,7 @@ def test_each_name_is_a_site_or_leads_to_one_or_it_is_said(
         found = names_in_settings(ingest, listed)
     except BadSetting:
         return
-    of_files = {claim.name: claim.site for claim in found.claims}
+    of_files = {claim.name: claim.site for claim in found.claims if not claim.is_known}
     assert dict(found.aliases) == ingest.aliases | of_files
     assert all(found.aliases[name] == site for name, site in rows if name != site)
     for name, site in of_files.items():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flex.routing.pool import is_host
 from flex.table_schemas import PLACEMENT
 from flex_api.facts.other_names_to_route import other_names
-from flex_api.night.make_host_maps import owners_of_names
+from flex_api.night.which_node_owns_name import others_of_names, owners_of_names
 from flex_api.settings.file import Settings
 from flex_api.wiring import site_names
 from flex_logs_ingest.scan.site_rules import spelling_in_logs
@@ -23,7 +23,7 @@ NAMES = st.sampled_from([*BARE, *(f"www.{name}" for name in BARE), "A.Example."]
 NODES = ("n1", "n2", "n3")
 
 
-def settings_of(aliases: dict[str, str], www: str) -> Settings:
+def settings_of(aliases: dict[str, str], www: str, **more: object) -> Settings:
     nodes = [
         {"name": node, "addresses": [f"192.0.2.{number}"], "ram": "1 GiB"}
         for number, node in enumerate(NODES, start=1)
@@ -33,9 +33,19 @@ def settings_of(aliases: dict[str, str], www: str) -> Settings:
             "schema": 1,
             "node": nodes,
             "ingest": {"aliases": aliases, "www": www},
-            "routing": {"on": True, "doors": "all", "publish": "doors"},
+            "routing": {"on": True, "doors": "all", "publish": "doors"} | more,
         }
     )
+
+
+def name_one_site_each(aliases: dict[str, str]) -> bool:
+    """In whichever spelling: with two sites for one name nobody gets that far."""
+    found: dict[str, str] = {}
+    for name, site in aliases.items():
+        spelled, of = spelling_in_logs(name), spelling_in_logs(site) or site
+        if spelled != of and found.setdefault(spelled, of) != of:
+            return False
+    return True
 
 
 def named_one_by_one(
@@ -57,7 +67,7 @@ def named_one_by_one(
 
 @given(
     st.sets(NAMES),
-    st.dictionaries(NAMES, NAMES, max_size=4),
+    st.dictionaries(NAMES, NAMES, max_size=4).filter(name_one_site_each),
     st.sampled_from(["listed", "same", "apart"]),
 )
 def test_other_names_are_those_that_logs_count_under_the_site(
@@ -69,7 +79,7 @@ def test_other_names_are_those_that_logs_count_under_the_site(
 
 @given(
     st.sets(st.tuples(NAMES, st.sampled_from(NODES))),
-    st.dictionaries(NAMES, NAMES, max_size=4),
+    st.dictionaries(NAMES, NAMES, max_size=4).filter(name_one_site_each),
     st.sampled_from(["listed", "same", "apart"]),
     st.sets(st.sampled_from(NODES)),
 )
@@ -93,3 +103,40 @@ def test_every_name_of_a_site_on_a_node_that_serves_has_one_owner_that_has_the_s
         if is_host(name)
     }
     assert owners_of_names(settings, placement, serving) == wanted
+
+
+@given(
+    st.sets(st.tuples(NAMES, st.sampled_from(NODES))),
+    st.dictionaries(NAMES, NAMES, max_size=4).filter(name_one_site_each),
+    st.sampled_from(["listed", "same", "apart"]),
+    st.sets(st.sampled_from(NODES)),
+    st.sets(NAMES, max_size=2),
+)
+def test_where_only_its_nodes_have_a_site_every_name_has_them_all(
+    rows: set[tuple[str, str]],
+    aliases: dict[str, str],
+    www: str,
+    serving: set[str],
+    by_dns: set[str],
+) -> None:
+    said = [{"name": site, "publish": "dns"} for site in by_dns]
+    settings = settings_of(aliases, www, content="owner", site=said)
+    placement = PLACEMENT.from_columns(
+        {"site": [site for site, _ in rows], "node": [node for _, node in rows]}
+    )
+    owner_of = owners_of_names(settings, placement, serving)
+    others_of = others_of_names(settings, placement, serving)
+    site_of = {
+        name: site
+        for site, others in named_one_by_one(
+            settings, {site for site, node in rows if node in serving} - by_dns
+        ).items()
+        for name in (site, *others)
+    }
+    for name, owner in owner_of.items():
+        here = {node for site, node in rows if site == site_of[name]} & serving
+        assert sorted({owner, *others_of.get(name, [])}) == sorted(here)
+        assert owner not in others_of.get(name, [])
+    assert others_of.keys() <= owner_of.keys()
+    everywhere = settings_of(aliases, www)
+    assert others_of_names(everywhere, placement, serving) == {}

@@ -11,6 +11,7 @@ import dns.rcode
 import dns.update
 import pytest
 
+from flex.planning.names_left_behind import LEFT
 from flex.store import open_store
 from flex_api.web.cached_views import Views
 from flex_dns.wire.session import Session
@@ -91,7 +92,8 @@ def test_they_are_named_by_doctor_plan_report_and_verify(
         "warn",
         True,
     )
-    assert f"www.{min(sites[:10])}" in doctor["detail"]
+    assert all(f"www.{site}" in doctor["detail"] for site in sites[:10])
+    assert sorted(doctor["names"]) == sorted(f"www.{site}" for site in sites[:10])
     verified = empty.flex("-o", "json", "verify").json
     assert {row["name"] for row in verified["other_names"]} == {
         f"www.{site}" for site in sites[:10]
@@ -122,6 +124,18 @@ def test_they_are_named_by_doctor_plan_report_and_verify(
     drained = empty.flex("-o", "json", "nodes", "drain", "n1").json["notes"]
     assert said in drained
     assert any("lead to n1 and stay there" in note for note in drained)
+    made = empty.flex("-o", "json", "plan", "--as-of", empty.as_of()).json
+    moved = {move["site"] for move in made["moves"]} & set(sites[:10])
+    assert moved
+    behind = [row for zone in made["zones"] for row in zone["stay_behind"]]
+    assert {row["name"] for row in behind} == {f"www.{site}" for site in sites[:10]}
+    assert {row["site"] for row in behind if row["is_left"]} == moved
+    assert all("it does not move with the site" in row["why"] for row in behind)
+    (left,) = (note for note in made["notes"] if note.startswith(LEFT))
+    assert all(f"www.{site} of {site} (at n1, n2, n3)" in left for site in moved)
+    assert left in empty.flex("plan", "show", made["id"]).out
+    report = Path(empty.flex("report").out.strip()).read_text(encoding="utf-8")
+    assert "left behind by this plan" in report
     assert empty.flex("nodes", "undrain", "n1").code == 0
     write(empty, [f"www.{site}" for site in sites[:10]], [])
 

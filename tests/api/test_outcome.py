@@ -71,7 +71,7 @@ def test_who_does_not_agree_yet_is_named_by_zone() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"zones": []}, "DNS said all of it before, nothing was sent."),
+        ({"zones": []}, "no zone is FLEX's to change, nothing was sent."),
         ({"message": "put into DNS by hand"}, "put into DNS by hand, nothing was sent."),
         ({"zones": [GONE]}, "2 record sets in 1 zone changed."),
     ],

@@ -1,4 +1,4 @@
-"""What the README says under "On your own logs" works, with logs that are made up here.
+"""What docs/howto/onboard.md says under "By hand" works, with logs that are made up here.
 
 Whether its other commands exist is asked in tests/docs.
 """
@@ -13,8 +13,8 @@ import pytest
 
 from flex_api import cli
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-OWN_LOGS = README.partition("**On your own logs, ")[2].partition("\n## ")[0]
+PAGE = Path(__file__).parents[2] / "docs/howto/onboard.md"
+OWN_LOGS = PAGE.read_text(encoding="utf-8").partition("## By hand")[2]
 GLOB = re.compile(r'glob = "[^"]*"')
 COMMAND = re.compile(r"^ {4}flex (.*?)\s+#", re.MULTILINE)
 

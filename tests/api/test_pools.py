@@ -61,11 +61,7 @@ def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_onc
 
 
 def test_a_name_is_that_of_the_site_that_is_called_so() -> None:
-    settings = Settings(
-        ingest=Ingest(
-            aliases={"Other.Example": "shop.example", "OTHER.example": "news.example"}
-        )
-    )
+    settings = Settings(ingest=Ingest(aliases={"Other.Example": "shop.example"}))
     pair = NAMES[:2]
     everybody = served(shop_example=pair, other_example=pair, news_example=pair)
     found = among(NODES, everybody, settings, {})
@@ -120,10 +116,7 @@ def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart()
 def test_before_the_first_placement_only_what_cannot_be_is_misnamed() -> None:
     one = RoutedSite(name="shop.example", dynamic=("n1",))
     assert misnamed_sites(Settings(routing=Routing()), MemoryStore()) == []
-    (twice, nobody, _) = misnamed_sites(
-        Settings(routing=Routing(site=(one, one))), MemoryStore()
-    )
-    assert "twice" in twice
+    (nobody,) = misnamed_sites(Settings(routing=Routing(site=(one,))), MemoryStore())
     assert "there is no node of that name" in nobody
     many = tuple(
         RoutedSite(name=f"{number}.example", dynamic=("n1",)) for number in range(30)

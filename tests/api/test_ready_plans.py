@@ -203,6 +203,29 @@ def test_sites_that_belong_together_stay_together(cluster: Asked) -> None:
     assert {held.site for held in made.not_ready} == {one, other}
 
 
+def test_a_site_whose_move_failed_keeps_those_that_belong_to_it(cluster: Asked) -> None:
+    """The same law as for one whose node is not ready, and it is not said to be one."""
+    cluster.night(loads(0))
+    one, other = SITES[30], SITES[31]
+    cluster.world.store.put_pin(Pin(one, together=(other,), author="ann"))
+    carried_out(cluster)
+    (here,) = cluster.nodes_of(one)
+    target = NODES[(NODES.index(here) + 1) % len(NODES)]
+    cluster.world.store.put_pin(
+        Pin(one, nodes=(target,), together=(other,), author="ann")
+    )
+    cluster.world.store.put_pin(Pin(other, nodes=(target,), author="ann"))
+    cluster.clock[0] += DAY
+    cluster.learn(loads(0))
+    made = nightly.propose(cluster.world, staying={one: "its move failed"})
+    rows = made.placement
+    assert set(rows["node"][rows["site"].isin([one, other])]) == {here}
+    assert not {move.site for move in made.plan.moves} & {one, other}
+    assert f"{one} stays where it is: its move failed" in made.plan.notes
+    assert f"{other} stays where it is: it stays together with {one}" in made.plan.notes
+    assert made.plan.not_ready == ()
+
+
 def test_however_many_are_not_ready_an_end_is_found(cluster: Asked) -> None:
     """Each time other sites would move in place of those that stay: nothing unready ever moves."""
     cluster.night(loads(0))

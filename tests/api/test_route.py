@@ -275,6 +275,25 @@ def test_a_node_that_is_not_there_is_refused(installation: Installation) -> None
         ('listen = [":80 ssl"]', "configuration"),
         ("origin_port = 70000", "port"),
         ('deliver = "/srv/one"', "{node}"),
+        ('timeout = "0s"', "a second at least"),
+        ('timeout = "2d"', "a day at most"),
+        ("timeout = 60", "timeout"),
+        (
+            '[[routing.site]]\nname = "A.example"\n[[routing.site]]\nname = "a.example"',
+            "the site 'a.example' is there twice",
+        ),
+        (
+            (
+                'on = true\ndoors = "all"\n'
+                '[[routing.zone]]\nname = "a.example"\npublish = "doors"\n'
+                '[[routing.zone]]\nname = "A.example."\npublish = "dns"'
+            ),
+            "the zone 'a.example.' is there twice",
+        ),
+        (
+            'on = true\ndoors = "all"\nstateful = true\ntimeout = "29s"',
+            "30 s at least",
+        ),
     ],
 )
 def test_settings_that_could_not_be_written_are_refused(

@@ -24,6 +24,7 @@ from flex_api.moving.run_hook import (
 from flex_api.moving.run_side_by_side import (
     Command,
     Limits,
+    Pause,
     Steps,
     Work,
     run_side_by_side,
@@ -136,6 +137,7 @@ def works(
             for _ in range(2):
                 ran = yield Command(["true"], 60.0, lock)
                 assert ran.code == 0
+                yield Pause(0.001)
         under_way.subtract(["all", *nodes])
 
     found = []
@@ -155,6 +157,45 @@ def test_no_more_are_under_way_than_the_limits_allow_and_all_are_done(
     assert set(under_way.values()) == {0}
     assert most["all"] <= 3
     assert all(most[node] <= 2 for node in ("n0", "n1", "n2"))
+
+
+def test_others_go_on_while_a_work_looks_again_and_again(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    def waits() -> Steps:
+        while "other" not in done:
+            yield Pause(0.001)
+        done.append("waits")
+
+    def other() -> Steps:
+        with lock_of_move(tmp_path, "other") as lock:
+            assert lock is not None
+            yield Command(["true"], 60.0, lock)
+        done.append("other")
+
+    one, two = frozenset(("n1",)), frozenset(("n2",))
+    run_side_by_side([Work(one, waits), Work(two, other)], Limits(2, 1), lambda: None)
+    assert done == ["other", "waits"]
+
+
+def test_where_the_lease_is_lost_a_work_that_pauses_is_ended() -> None:
+    looks, ended = Counter[str](), []
+
+    def steps() -> Steps:
+        try:
+            while True:
+                looks["work"] += 1
+                yield Pause(0.001)
+        finally:
+            ended.append("work")
+
+    def refuse_lost() -> None:
+        if looks["work"] > 3:
+            raise RuntimeError("lost")
+
+    with pytest.raises(RuntimeError, match="lost"):
+        run_side_by_side([Work(frozenset(("n1",)), steps)], Limits(1, 1), refuse_lost)
+    assert ended == ["work"]
 
 
 def test_where_the_lease_is_lost_commands_are_ended(tmp_path: Path) -> None:

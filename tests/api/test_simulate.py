@@ -25,7 +25,7 @@ from flex.sim.traces import Trace
 from flex_api import cli
 from flex_api.pages.simulate import ABOUT
 from flex_api.pictures import curves
-from flex_api.schemas.sim import SimulatePaperOutput
+from flex_api.schemas.sim import SimulateFitOutput, SimulatePaperOutput
 from flex_api.simulation import papers, traces_and_solver
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -425,6 +425,34 @@ def test_the_table_names_each_policy(
     assert "1,200 accesses" in out
 
 
+def test_the_locality_of_a_log_is_told_with_how_near_the_model_comes(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = _flex(capsys, "-o", "json", "simulate", "fit", "--logs", log)
+    assert code == 0
+    said = SimulateFitOutput.model_validate_json(out)
+    assert said.items == []
+    [row] = said.localities
+    assert row.accesses == 1200
+    assert len(row.memory) == len(row.log) == len(row.model) == len(row.independent)
+    off = [100 * abs(a - b) for a, b in zip(row.log, row.model, strict=True)]
+    assert row.points_off_median == pytest.approx(np.median(off))
+    assert row.points_off_median <= row.points_off_p95 <= max(off)
+    code, out, _ = _flex(capsys, "simulate", "fit", "--logs", log)
+    assert (code, "1,200" in out) == (0, True)
+
+
+def test_a_log_without_a_byte_has_no_locality(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "empty-answers.log"
+    path.write_text("".join(_line(n, size="0") for n in range(30)), encoding="utf-8")
+    code, out, err = _flex(capsys, "simulate", "fit", "--logs", path)
+    assert code not in (0, 1)
+    assert out == ""
+    assert "no answer has a byte" in err
+
+
 def test_an_experiment_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     said = papers.run(["hacc-static", "lard-disks"], lambda _: None, None, 1000)
     assert said == SimulatePaperOutput.model_validate_json(said.model_dump_json())
@@ -512,6 +540,18 @@ def test_a_curve_is_well_formed_whatever_its_names() -> None:
         curves.svg("a < b & c", {"<one>": [(0, 0), (1, 2)], "two": [(0, 1)]})
     )
     assert root.tag.endswith("svg")
+
+
+def test_what_others_found_is_a_bar_beside_the_curves_and_within_the_picture() -> None:
+    lines = {"one": [(0.0, 1.0), (8.0, 2.0)]}
+    plain, drawn = curves.svg("", lines), curves.svg("", lines, [(8, 3, 30), (4, 1, 1)])
+    assert "published" not in plain
+    assert "published" in drawn
+    bars = re.findall(r'<line [^>]*y1="([^"]*)" y2="([^"]*)" stroke="#000"', drawn)
+    # One of the legend and two of the values, of three strokes each.
+    assert len(bars) == 9
+    assert all(0 <= float(y) <= curves.HEIGHT for bar in bars for y in bar)
+    assert re.findall('text-anchor="end">([^<]*)<', drawn)[-1] == "30"
 
 
 @pytest.mark.parametrize(

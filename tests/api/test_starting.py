@@ -24,7 +24,16 @@ def test_what_is_written_is_a_whole_installation(tmp_path: Path) -> None:
         "flex-nightly.timer",
         "flex-api.service",
         "flex-follow.service",
+        "flex-count.service",
+        "flex-count.timer",
         "flex-alerts.yml",
+        "settings.sh",
+        "common.sh",
+        "databases",
+        "files",
+        "database",
+        "vhost",
+        "cron",
     }
     assert kept == []
     assert settings.problems(tmp_path / "etc" / "flex.toml") == ()
@@ -48,6 +57,22 @@ def test_the_settings_may_hold_a_password_and_are_for_nobody_else(
     assert stat.S_IMODE((tmp_path / "flex-nightly.service").stat().st_mode) & 0o004
 
 
+def test_the_commands_for_sites_that_move_can_be_run_and_what_they_read_cannot(
+    tmp_path: Path,
+) -> None:
+    first_files.write(tmp_path)
+    executable = {
+        path.name
+        for path in (tmp_path / "hooks").iterdir()
+        if path.stat().st_mode & 0o111
+    }
+    assert executable == {"files", "database", "vhost", "cron"}
+    shipped = Path(__file__).parents[2] / "deploy/hooks"
+    assert executable == {
+        path.name for path in shipped.iterdir() if path.stat().st_mode & 0o111
+    }
+
+
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "flex.toml").write_text("mine", encoding="utf-8")
     key = (
@@ -56,7 +81,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     )[1]
     written, kept = first_files.write(tmp_path)
     assert written == []
-    assert len(kept) == 9
+    assert len(kept) == 18
     assert (tmp_path / "flex.toml").read_text(encoding="utf-8") == "mine"
     assert (tmp_path / "flex.key").read_text(encoding="utf-8") == key
 

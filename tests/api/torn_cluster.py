@@ -84,13 +84,15 @@ class TornCluster:
     found: HaproxyProgram
     ports: Ports
     stack: ExitStack
-    # What `[dns]` says beside where the name server is.
-    dns: str = ""
+    # What `[dns]` says beside where the name server is; None where there is no `[dns]` and no key.
+    dns: str | None = ""
+    # What `[routing]` says of how sites are published.
+    publish: str = ""
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def begin(self, addresses: dict[str, str]) -> None:
         """A night has passed, and every node goes by its order."""
-        self._write_settings(addresses)
+        self.write_settings(addresses)
         first = self.installation.night()
         assert first.code in (0, 32), first.err
         for name, address in addresses.items():
@@ -112,7 +114,7 @@ class TornCluster:
     def _url(self) -> str:
         return load(self.installation.settings).database.url
 
-    def _write_settings(self, addresses: dict[str, str]) -> None:
+    def write_settings(self, addresses: dict[str, str]) -> None:
         """What is said of doors stands last, and is another one for each node."""
         given = self.installation
         given.write_settings()
@@ -130,7 +132,11 @@ class TornCluster:
             '[safety]\nplan_expiry = "3000d"\nmax_moved_sites_ratio = 1.0\n',
         )
         # Nobody is waited for who was killed.
-        text = text.replace("[dns]\n", f'[dns]\nsettle = "1s"\n{self.dns}')
+        if self.dns is None:
+            text = _without_dns(text)
+            (given.folder / "flex.key").unlink(missing_ok=True)
+        else:
+            text = text.replace("[dns]\n", f'[dns]\nsettle = "1s"\n{self.dns}')
         given.settings.write_text(text + self._routing(given.folder, HERE))
 
     def _routing(self, here: Path, address: str) -> str:
@@ -142,6 +148,7 @@ class TornCluster:
             f"origin_port = {ports.origin}\ninner_port = {ports.inner}\n"
             f'inner_listen = ["{address}:{ports.inner}"]\npeers_port = {ports.peers}\n'
             'metrics = ""\nthreads = 1\nconnections = 1_000\n'
+            f"{self.publish}"
         )
 
     def _make_node(self, name: str, address: str) -> None:
@@ -150,7 +157,8 @@ class TornCluster:
         node.files.mkdir(parents=True)
         text = given.settings.read_text().replace(self._routing(given.folder, HERE), "")
         node.settings.write_text(text + self._routing(node.files, address))
-        for kept in ("flex.key", "sites", "sources"):
+        key = () if self.dns is None else ("flex.key",)
+        for kept in (*key, "sites", "sources"):
             (node.folder / kept).symlink_to(given.folder / kept)
         # All nodes' servers have the database of the first one, also where that is a file.
         text = node.settings.read_text()
@@ -257,6 +265,14 @@ class TornCluster:
             for folder in logs
             if (folder / "log").exists()
         )
+
+
+def _without_dns(text: str) -> str:
+    """As where a panel owns all zones."""
+    left = re.sub(r"^\[dns\]\n(?:(?!\[).*\n)*", "", text, flags=re.MULTILINE)
+    assert "dns" not in left
+    assert "key_file" not in left
+    return left
 
 
 def is_stopped(process: Process) -> bool:

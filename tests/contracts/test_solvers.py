@@ -316,7 +316,9 @@ def _placed(
         profiles[column] = 1
     in_force = pd.DataFrame(placement, columns=["site", "node"], dtype="str")
     asked = problems.build(
-        profiles.astype(dict(PROFILES.columns)),
+        profiles.assign(**dict.fromkeys(PROFILES.later, 0)).astype(
+            dict(PROFILES.columns)
+        ),
         SPREADS.empty(),
         nodes,
         pins,

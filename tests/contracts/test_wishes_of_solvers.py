@@ -204,9 +204,13 @@ def _shuffled(random: Random) -> Problem:
     )
     profiles = pd.DataFrame(sites, columns=["site", "access_bytes", "working_set"])
     return problems.build(
-        profiles.assign(requests=1, targets=1, one_timers=0, busy_hour_bytes=1).astype(
-            dict(PROFILES.columns)
-        ),
+        profiles.assign(
+            requests=1,
+            targets=1,
+            one_timers=0,
+            busy_hour_bytes=1,
+            **dict.fromkeys(PROFILES.later, 0),
+        ).astype(dict(PROFILES.columns)),
         SPREADS.empty(),
         random.sample(
             [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(NODES)],

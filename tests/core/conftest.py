@@ -34,7 +34,7 @@ def profiles() -> Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]:
             (site, sent, held, 10, 5, 1, sent // 10)
             for site, (sent, held) in sites.items()
         ]
-        return PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns)))
+        return PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier))
 
     return make
 

@@ -158,6 +158,7 @@ def test_a_class_with_head_room_counts_as_larger_and_reads_no_more(asked: Make) 
 def test_more_dimensions_are_balanced_where_they_are_named(asked: Make) -> None:
     problem = asked((100, 100), terms=Terms(dimensions=tuple(RESOURCES)))
     assert problem.dimensions == ("access rate", "working set", "busy hour", "requests")
+    assert tuple(RESOURCES)[4:] == ("service time", "cpu")
     assert problem.load.shape == (2, 4)
     assert (problem.load * problem.replicas[:, None]).sum(
         axis=0

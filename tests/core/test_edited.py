@@ -12,7 +12,7 @@ import pytest
 from flex.errors import BadInput
 from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Plan
-from flex.planning import propose_plan
+from flex.planning import plan_of_given_partition, propose_plan
 from flex.planning.propose_plan import Proposal
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import name_of
@@ -218,7 +218,7 @@ def test_going_back_leaves_edited_names_alone_too(
         placement=placement,
         said=cluster.store.plan(base).said,
     )
-    back = propose_plan.go_back(
+    back = plan_of_given_partition.go_back(
         facts,
         CALM,
         placement,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flex.model.content_of_dead_nodes import ContentOfDeadNodes, LeftAtNode
 from flex.model.nodes import Node
 from flex.model.zone_plan import Rrset, ZonePlan
 from flex.placing.failover import rehome, survivors
@@ -169,3 +170,55 @@ def _after_a_death(
         facts, cluster.rules, "n1", publisher=cluster.target, now=NOW
     ).plan.zone_plans
     return made
+
+
+def left_at(cluster: Cluster, *sites: str) -> Cluster:
+    """The same after n1 died, which alone has the content of these sites."""
+    base, placement = cluster.store.placement()
+    nodes = tuple(
+        replace(one, state="down") if one.name == "n1" else one
+        for one in cluster.facts.nodes
+    )
+    away = {site: LeftAtNode("n1", "nobody copied it") for site in sites}
+    cluster.facts = replace(
+        cluster.facts,
+        nodes=nodes,
+        base=base,
+        placement=placement,
+        content=ContentOfDeadNodes(away),
+    )
+    return cluster
+
+
+@pytest.mark.parametrize("all_stay", [True, False])
+def test_what_no_other_node_has_the_content_of_stays_with_the_dead_node(
+    cluster: Cluster, all_stay: bool
+) -> None:
+    cluster.night()
+    _, placement = cluster.store.placement()
+    mine = sorted(placement["site"][placement["node"] == "n1"])
+    assert mine
+    staying = mine if all_stay else mine[:1]
+    before = cluster.addresses()
+    left_at(cluster, *staying)
+    made = propose_plan.fail_over(
+        cluster.facts, cluster.rules, "n1", publisher=cluster.target, now=NOW
+    )
+    assert {move.site for move in made.plan.moves} == set(mine) - set(staying)
+    after = made.placement
+    assert sorted(after["site"][after["node"] == "n1"]) == staying
+    assert set(after["site"]) == set(placement["site"])
+    changed = {
+        change.name.split(".")[0]
+        for one in made.plan.zone_plans
+        for change in one.changes
+    }
+    assert changed.isdisjoint({site.split(".")[0] for site in staying})
+    assert before == cluster.addresses()
+    # A plan of a later night leaves them there too, and says so.
+    night = cluster.propose()
+    assert {move.site for move in night.plan.moves}.isdisjoint(staying)
+    kept = night.placement
+    assert sorted(kept["site"][kept["node"] == "n1"]) == staying
+    assert "nobody copied it" in " ".join(night.plan.notes)
+    assert "--without-content" in " ".join(night.plan.notes)

@@ -46,7 +46,7 @@ def partition(nodes: dict[str, str]) -> pd.DataFrame:
 
 def profiles() -> pd.DataFrame:
     rows = [(site, SENT, 1000, REQUESTS, 10, 1, SENT // 10) for site in SITES]
-    return PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns)))
+    return PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier))
 
 
 def sample() -> Sample:

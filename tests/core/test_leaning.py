@@ -16,10 +16,12 @@ from flex.model.nodes import Node, NodeState
 from flex.model.plan import Plan
 from flex.model.published_by_doors_or_dns import Publishing
 from flex.model.wish import Pin
-from flex.planning import propose_plan
+from flex.planning import plan_of_given_partition, propose_plan
 from flex.planning.leave_out_the_immovable import immovable_in
 from flex.planning.propose_plan import Proposal
 from flex.planning.reason_to_stay_for_dependents import NOBODY_KNOWS
+from flex.planning.which_sites_dns_lets_flex_move import look
+from flex.zones.names_not_following_sites import OtherName
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import (
     Kind,
@@ -27,6 +29,7 @@ from flex.zones.what_leans_on_names import (
     PointingRecord,
     binds_certificates,
     leaning,
+    lets_somebody_send,
     spf_terms,
 )
 from flex_dns.memory import MemoryPublisher
@@ -154,6 +157,103 @@ def test_what_leans_on_a_site_is_what_a_search_of_every_way_finds(
         assert sum(one.counts.values()) == len(
             [pair for pair in pairs if pair[0] == name]
         )
+
+
+# ---- wildcards, compared with a reference that answers as RFC 4592 says -----------------------
+
+ZONES = ("example.", "other.")
+PLACES = [
+    f"{label}{zone}"
+    for zone in ZONES
+    for label in ("a.", "m.", "x.m.", "w.", "x.w.", "y.x.w.", "*.", "*.w.", "*.m.")
+]
+PLACED = ("a.example.", "a.other.", "w.example.")
+
+
+def answered(name: str, zone: Mapping[tuple[str, str], str]) -> str:
+    """The CNAME that a name server answers with, "" where it has none for the name."""
+    there = {owner for owner, _ in zone} | set(ZONES)
+    every = {end for owner in there for end in ends(owner)}
+    if name in every:
+        return zone.get((name, "CNAME"), "")
+    closest = name
+    while closest not in every:
+        closest = closest.partition(".")[2]
+    return zone.get((f"*.{closest}", "CNAME"), "")
+
+
+def ends(name: str) -> list[str]:
+    labels = name.split(".")
+    return [".".join(labels[start:]) for start in range(len(labels) - 1)]
+
+
+places = st.sampled_from(PLACES)
+plain = st.sampled_from([place for place in PLACES if "*" not in place])
+
+
+@given(
+    st.dictionaries(places, plain, max_size=8),
+    st.dictionaries(places, plain, max_size=5),
+    st.sets(plain, max_size=3),
+)
+def test_what_leans_on_a_site_behind_wildcards_is_what_a_name_server_says(
+    cnames: dict[str, str], mails: dict[str, str], texts: set[str]
+) -> None:
+    zone: dict[tuple[str, str], str] = {(name, "A"): "192.0.2.1" for name in PLACED}
+    for owner, target in cnames.items():
+        if owner not in PLACED:
+            zone[owner, "CNAME"] = target
+    for owner, target in mails.items():
+        if (owner, "CNAME") not in zone:
+            zone[owner, "MX"] = f"10 {target}"
+    for owner in texts:
+        if (owner, "CNAME") not in zone:
+            zone[owner, "TXT"] = "words"
+    publisher = MemoryPublisher(ZONES, "me")
+    for (owner, kind), value in zone.items():
+        of = next(one for one in ZONES if owner.endswith(f".{one}"))
+        publisher.edit(of, owner, kind, 60, [value])
+    found = look(
+        publisher,
+        [name.rstrip(".") for name in PLACED],
+        (Node("n1", ("192.0.2.1",), 1),),
+        ZONES,
+        adopt=True,
+        dependents=True,
+    )
+    wanted = set()
+    for (owner, kind), value in zone.items():
+        if kind == "MX":
+            name, seen = value.split()[1], list[str]()
+            while name and name not in seen:
+                seen.append(name)
+                name = answered(name, zone)
+            wanted |= {(site, owner) for site in PLACED if site in seen}
+    told = {
+        (site, one.record.owner)
+        for site, said in found.leaning.items()
+        for one in said.of("MX")
+    }
+    assert told == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "sends"),
+    [
+        ("v=spf1 a -all", True),
+        ("V=SPF1 ip6:2001:db8::/32 ~all", True),
+        ("v=spf1 redirect=_spf.example.org", True),
+        ("v=spf1 -all", False),
+        ("v=spf1 -a -mx ~all", False),
+        ("v=spf1 exp=why.example.org +all", False),
+        ("v=spf10 a", False),
+        ("", False),
+    ],
+)
+def test_a_policy_lets_somebody_send_where_it_names_somebody(
+    text: str, sends: bool
+) -> None:
+    assert lets_somebody_send(text) == sends
 
 
 def test_so_many_of_a_kind_are_kept_and_all_are_counted() -> None:
@@ -309,6 +409,32 @@ def test_what_carries_nothing_moves_along_and_is_said(
     assert cluster.is_on(FIRST) == [other]
 
 
+def test_a_site_that_may_get_mail_at_its_address_moves_and_that_is_said(
+    cluster: Cluster,
+) -> None:
+    settled(cluster)
+    other = wants_to_move(cluster)
+    cluster.target.edit(ZONE, f"{FIRST}.", "TXT", 60, ["v=spf1 ip4:192.0.2.9 -all"])
+    plan = cluster.night()
+    assert cluster.is_on(FIRST) == [other]
+    assert f"mail for {FIRST}, if any comes" in said(plan, "mail may move along")
+    (one,) = plan.zone_plans[0].leaning
+    assert (one.kind, one.stays) == ("A", False)
+
+
+def test_mail_on_a_name_that_a_wildcard_leads_to_a_site_keeps_it(
+    cluster: Cluster,
+) -> None:
+    settled(cluster)
+    here = cluster.is_on(FIRST)
+    wants_to_move(cluster)
+    cluster.target.edit(ZONE, f"*.{FIRST}.", "CNAME", 60, [f"{FIRST}."])
+    cluster.target.edit(ZONE, f"{FIRST}.", "MX", 60, [f"10 mail.{FIRST}."])
+    plan = cluster.night()
+    assert cluster.is_on(FIRST) == here
+    assert f"(MX 10 mail.{FIRST}. by {FIRST}.)" in said(plan, "left where they are")
+
+
 @pytest.mark.parametrize("where", ["everywhere", "zones", "sites"])
 @pytest.mark.parametrize("what", ["warn", "ignore"])
 def test_who_lets_a_site_move_with_its_mail_has_it_moved(
@@ -328,6 +454,30 @@ def test_who_lets_a_site_move_with_its_mail_has_it_moved(
     told = [note for note in plan.notes if f"mail for {FIRST}" in note]
     assert len(told) == (what == "warn")
     assert bool(plan.zone_plans[0].leaning) == (what == "warn")
+
+
+@pytest.mark.parametrize("target", ["mail.hosting.example", "alias.hosting.example"])
+def test_mail_on_a_name_that_goes_along_with_a_site_keeps_the_site(
+    cluster: Cluster, target: str
+) -> None:
+    others = (OtherName(FIRST, "mail.hosting.example", written=True),)
+    cluster.facts = replace(cluster.facts, others=others)
+    cluster.rules = replace(cluster.rules, follow=True)
+    settled(cluster)
+    here = cluster.is_on(FIRST)
+    wants_to_move(cluster)
+    alias = "alias.hosting.example."
+    cluster.target.edit(ZONE, alias, "CNAME", 60, ["mail.hosting.example."])
+    cluster.target.edit(ZONE, "shop.hosting.example.", "MX", 60, [f"10 {target}."])
+    plan = cluster.night()
+    assert cluster.is_on(FIRST) == here
+    assert FIRST not in moved(plan)
+    [leant] = [one for each in plan.zone_plans for one in each.leaning if one.stays]
+    assert (leant.site, leant.kind, leant.owner) == (
+        FIRST,
+        "MX",
+        "shop.hosting.example.",
+    )
 
 
 def test_mail_with_an_address_of_its_own_keeps_no_site(cluster: Cluster) -> None:
@@ -468,7 +618,7 @@ def test_a_way_back_does_not_take_mail_along(cluster: Cluster) -> None:
     cluster.night()
     with_mail(cluster)
     base, placement = cluster.store.placement()
-    made = propose_plan.go_back(
+    made = plan_of_given_partition.go_back(
         replace(cluster.facts, base=base, placement=placement, pins=()),
         cluster.rules,
         first,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.errors import PartlyApplied
+from flex.errors import PartlyApplied, Stale
 from flex.model.dns_edits_by_others import REASON
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
@@ -105,7 +105,7 @@ def cluster(names: Mapping[str, tuple[str, str]], *, adopt: bool = False) -> Clu
     rows = [(site, 8_000_000, 1000, 4000, 10, 1, 800_000) for site in SITES]
     facts = Facts(
         period=Period.days_before(NOW, 1),
-        profiles=PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns))),
+        profiles=PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier)),
         spreads=SPREADS.empty(),
         sample=NO_SAMPLE,
         nodes=NODES,
@@ -379,3 +379,42 @@ def test_a_plan_that_is_given_up_keeps_the_names_that_are_with_their_sites() -> 
     done = night(here, 1)
     assert done.said.edits == ()
     assert all(addresses(here, name) == addresses(here, SITE) for name in names)
+
+
+WWW, MAIL = "www.a.hosting.example", "x.hosting.example"
+A = "a.hosting.example"
+
+
+@pytest.mark.parametrize(
+    ("owner", "kind", "value"),
+    [
+        (A, "MX", f"10 {MAIL}."),
+        ("_sip._tcp.hosting.example", "SRV", f"0 5 5060 {MAIL}."),
+        ("b.hosting.example", "MX", "10 alias.hosting.example."),
+    ],
+)
+def test_mail_that_came_to_lean_on_a_name_that_goes_along_keeps_its_site(
+    owner: str, kind: str, value: str
+) -> None:
+    """With all of its names. Between a plan and its application."""
+    here = cluster({MAIL: (A, "our marker"), WWW: (A, "our marker")})
+    night(here)
+    assert isinstance(here.target, MemoryPublisher)
+    names = (A, MAIL, WWW)
+    before = {name: addresses(here, name) for name in names}
+    here.target.edit(ZONE, "alias.hosting.example.", "CNAME", 60, [f"{MAIL}."])
+    made = later(here, 1)
+    here.target.edit(ZONE, f"{owner}.", kind, 60, [value])
+    with pytest.raises(Stale, match="would take along"):
+        here.carry_out(made)
+    assert {name: addresses(here, name) for name in names} == before
+
+
+def test_mail_on_a_name_that_does_not_go_along_keeps_no_site() -> None:
+    here = cluster({MAIL: (A, "abroad")})
+    night(here)
+    assert isinstance(here.target, MemoryPublisher)
+    before = addresses(here, A)
+    here.target.edit(ZONE, f"{A}.", "MX", 60, [f"10 {MAIL}."])
+    night(here, 1)
+    assert addresses(here, A) != before

@@ -21,6 +21,7 @@ from flex.placing import score
 from flex.planning import propose_plan, remarks_on_sites, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts
 from flex.planning.leave_out_the_immovable import as_in
+from flex.planning.names_left_behind import LEFT
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.prediction.similar_targets import each
 from flex.store import MemoryStore
@@ -49,7 +50,7 @@ SENT, REQUESTS = 8_000_000, 4_000
 
 def profiles(sites: tuple[str, ...]) -> pd.DataFrame:
     rows = [(site, SENT, 1000, REQUESTS, 10, 1, SENT // 10) for site in sites]
-    return PROFILES.make(pd.DataFrame(rows, columns=list(PROFILES.columns)))
+    return PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier))
 
 
 def accesses(sites: tuple[str, ...], rate: float = 1.0) -> Sample:
@@ -191,6 +192,22 @@ def test_a_name_with_the_addresses_of_its_site_stays_behind_at_the_next_move() -
     made = planned(here, {"A": addresses[:1], "AAAA": addresses[1:]}).plan
     assert "stays behind when the site moves" in made.zone_plans[0].foreign[0]
     assert f"at {node}, as the site is now" in noted(made)
+
+
+@pytest.mark.parametrize("moving", [SITES[0], SITES[1]])
+def test_a_name_is_said_to_be_left_behind_where_its_site_moves(moving: str) -> None:
+    here = cluster((www(),))
+    here.night()
+    placed = here.store.placement()[1]
+    (node,) = placed.query(f"site == '{moving}'")["node"]
+    other = next(each.name for each in NODES if each.name != node)
+    here.facts = replace(here.facts, pins=(Pin(moving, nodes=(other,)),))
+    made = planned(here, at(ABROAD)).plan
+    assert moving in {move.site for move in made.moves}
+    said = f"{LEFT}: www.{SITES[0]} of {SITES[0]} (at no node of ours)"
+    is_left = SITES[0] in {move.site for move in made.moves}
+    assert (said in made.notes) == is_left
+    assert is_left or moving != SITES[0]
 
 
 @pytest.mark.parametrize(

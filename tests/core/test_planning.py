@@ -26,7 +26,7 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
-from flex.planning import carry_out_plan, propose_plan
+from flex.planning import carry_out_plan, plan_of_given_partition
 from flex.ports import Publisher
 from flex.store import MemoryStore
 from flex.zones.records_of_partition import ZoneState
@@ -445,7 +445,7 @@ def test_going_back_is_an_ordinary_plan(
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
     earlier = cluster.store.placement_of(first.id)
-    back = propose_plan.go_back(
+    back = plan_of_given_partition.go_back(
         facts,
         RULES,
         earlier,
@@ -473,7 +473,7 @@ def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
     pinned = replace(facts, pins=(Pin(site, not_on=("n1",)), Pin(other, weight=9.0)))
     rules = replace(RULES, replicate_above=0.01)
     earlier = cluster.store.placement_of(first.id)
-    back = propose_plan.go_back(
+    back = plan_of_given_partition.go_back(
         pinned, rules, earlier, scratch=turns, publisher=cluster.target, now=NOW
     )
     _, against, replicas = back.plan.quality.note.split("; ")
@@ -492,7 +492,7 @@ def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it
         cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2")
     )
     with pytest.raises(Infeasible, match="n1") as refused:
-        propose_plan.go_back(
+        plan_of_given_partition.go_back(
             facts, RULES, earlier, scratch=turns, publisher=cluster.target, now=NOW
         )
     assert "add n1 again with `flex nodes add`" in refused.value.advice
@@ -511,7 +511,7 @@ def test_going_back_to_a_drained_node_is_refused(
         placement=placement,
     )
     with pytest.raises(Infeasible, match="n1"):
-        propose_plan.go_back(
+        plan_of_given_partition.go_back(
             facts,
             RULES,
             cluster.store.placement_of(first.id),

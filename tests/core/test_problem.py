@@ -184,7 +184,7 @@ def test_the_order_of_rows_never_matters(data: st.DataObject) -> None:
     cluster = [Node(f"n{n}", (f"192.0.2.{n}",), 1) for n in (1, 2, 3)]
     asked = [
         problems.build(
-            PROFILES.make(pd.DataFrame(each, columns=list(PROFILES.columns))),
+            PROFILES.make(pd.DataFrame(each, columns=PROFILES.earlier)),
             SPREADS.empty(),
             order,
             [],

@@ -16,7 +16,13 @@ from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.placing import score
-from flex.planning import carry_out_plan, propose_plan, verify_dns, what_if
+from flex.planning import (
+    carry_out_plan,
+    plan_of_given_partition,
+    propose_plan,
+    verify_dns,
+    what_if,
+)
 from flex.planning.facts_and_rules import Facts
 from flex.planning.leave_out_the_immovable import as_in, immovable_in
 from flex.planning.what_if import Supposition
@@ -374,7 +380,7 @@ def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(
     cluster.night()
     base, placement = cluster.store.placement()
     with pytest.raises(Infeasible, match="it uses n1"):
-        propose_plan.go_back(
+        plan_of_given_partition.go_back(
             replace(cluster.facts, base=base, placement=placement),
             RULES,
             cluster.store.placement_of(first.id),

@@ -16,6 +16,7 @@ from flex import native_or_python
 from flex.errors import Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
+from flex.zones.names_led_by_wildcards import led_by_wildcards
 from flex.zones.what_leans_on_names import (
     MOST_ASKED,
     Kind,
@@ -64,6 +65,15 @@ RECORDS: list[tuple[str, str, str, bool]] = [
     ("site", "TXT", "v=spf1 a mx ~all", True),
     ("long", "TXT", 'v=spf1 ip4:192.0.2.0/24" " a:site.leaning.example -all', True),
     ("none", "TXT", "v=spf1 -all", False),
+    ("post", "TXT", "v=spf1 ip4:192.0.2.9 -all", False),
+    ("null", "TXT", "v=spf1 ip4:192.0.2.9 -all", False),
+    ("*.w", "CNAME", SITE, True),
+    ("wild", "MX", f"10 mail.w.{ZONE}", True),
+    # Nobody knows yet that it is there, which hides the wildcard.
+    ("hidden.w", "TXT", "words", False),
+    ("behind-hidden", "MX", f"10 hidden.w.{ZONE}", True),
+    ("*.circle", "CNAME", f"a.circle.{ZONE}", False),
+    ("lost-in-circle", "MX", f"10 b.circle.{ZONE}", False),
     ("words", "TXT", "v=DKIM1; p=abc", False),
     ("site", "CAA", '0 issue "ca.example"', True),
 ]
@@ -161,6 +171,43 @@ def test_what_nobody_wants_to_know_is_not_looked_for(publisher: Publisher) -> No
     assert publisher.read(ZONE, [SITE]).pointing is None
 
 
+def test_mail_behind_a_wildcard_leans_on_a_site_where_no_name_hides_it(
+    publisher: Publisher,
+) -> None:
+    found = publisher.read(ZONE, [SITE], pointed=POINTED).pointing
+    assert found is not None
+    # Of another zone, where no wildcard is seen that this one has.
+    far = PointingRecord(f"far.{OTHER}", "MX", "10 x.w", f"x.w.{ZONE}")
+    every = (*found, far)
+    along = led_by_wildcards(
+        every,
+        {SITE},
+        {ZONE},
+        lambda zone, names: publisher.read(zone, [], names).answers,
+    )
+    assert along == {f"mail.w.{ZONE}": SITE, f"x.w.{ZONE}": SITE}
+    taken = leaning(every, {SITE}, along=along)[SITE].taken_along
+    without = leaning(every, {SITE})[SITE].taken_along
+    more = {one.record.owner for one in taken} - {one.record.owner for one in without}
+    assert more == {f"wild.{ZONE}", f"far.{OTHER}"}
+
+
+def test_a_name_that_lets_hosts_send_and_has_no_mx_may_get_mail_at_its_address(
+    publisher: Publisher,
+) -> None:
+    names = [f"{label}.{ZONE}" for label in ("site", "post", "null", "none", "long")]
+    pointed = Pointed(frozenset(names), frozenset([ZONE]))
+    found = publisher.read(ZONE, names, pointed=pointed).pointing
+    assert found is not None
+    said = leaning(found, set(names))
+    unsure = {name for name, one in said.items() if one.count("A")}
+    assert unsure == {f"post.{ZONE}", f"long.{ZONE}"}
+    assert said[f"post.{ZONE}"].taken_along == ()
+    assert "has no MX (TXT v=spf1 ip4:192.0.2.9 -all)" in (
+        said[f"post.{ZONE}"].of("A")[0].in_words
+    )
+
+
 def test_mail_of_one_zone_leans_on_a_name_of_another(publisher: Publisher) -> None:
     found = publisher.read(ZONE, [SITE], pointed=POINTED).pointing
     assert found is not None
@@ -209,12 +256,16 @@ def test_without_a_transfer_each_name_is_asked_what_it_says_itself(
     untransferred: PrivateNamed,
 ) -> None:
     publisher = Rfc2136Publisher(untransferred.server, OWNER)
-    names = [SITE, f"a.b.c.{ZONE}", f"null.{ZONE}", f"nobody.{ZONE}"]
+    labels = ("a.b.c", "null", "nobody", "post", "none", "wild")
+    names = [SITE, *(f"{label}.{ZONE}" for label in labels)]
     state = publisher.read(ZONE, names, pointed=POINTED)
     assert not state.transferred
     assert state.pointing is not None
     one = leaning(state.pointing, {SITE})[SITE]
-    assert {each.record.owner for each in one.taken_along} == {SITE, f"a.b.c.{ZONE}"}
+    owners = {each.record.owner for each in one.taken_along}
+    assert owners == {SITE, f"a.b.c.{ZONE}", f"wild.{ZONE}"}
+    unsure = {each.owner for each in state.pointing if each.type == "A"}
+    assert unsure == {f"post.{ZONE}"}
     assert one.count("SPF") == 1
     with pytest.raises(Stale, match="would take along"):
         publisher.apply(moved(publisher, guarded=True))

@@ -38,6 +38,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ")
 
 # Why a command is not run here, by its first words.
 NOT_RUN = {
+    "onboard": "it reads what this machine hosts; tests/api/test_onboard.py runs it",
     "serve": "it serves until it is ended; tests/api/test_watch_kept.py runs it",
     "route apply": "it runs on a node with HAProxy; tests/routing runs it",
     "route follow": "it runs on a node with HAProxy until it is ended; tests/routing runs it",
@@ -51,6 +52,10 @@ NOT_RUN = {
     "route show --live": "it asks a HAProxy that is at work; tests/routing runs it",
     "dns takeover": "this installation holds its zones itself; tests/api/test_takeover.py runs it",
 }
+
+
+# Folders of a machine that pages name, and what the demo has in their place.
+FOLDERS = {"/etc/flex": "etc", "/var/log/apache2": "logs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,10 @@ def test_each_command_of_a_page_does_what_the_page_says(page: str, demo: Demo) -
     earlier = min(plan["id"] for plan in plans)
     for command in filter(is_run, commands(page)):
         words = [as_in_demo(word, page, earlier) for word in words_of(command)]
-        words = [word.replace("/etc/flex", f"{demo.folder}/etc") for word in words]
+        for shown_folder, its in FOLDERS.items():
+            words = [
+                word.replace(shown_folder, f"{demo.folder}/{its}") for word in words
+            ]
         done = demo.flex(words)
         assert done.returncode == 0, (str(command), done.stdout, done.stderr)
 

@@ -72,7 +72,7 @@ class Reading:
 
 
 def _write(path: Path, schema: Schema, rows: Sequence[tuple[object, ...]]) -> None:
-    frame = schema.make(pd.DataFrame(rows, columns=list(schema.columns)))
+    frame = schema.make(pd.DataFrame(rows, columns=schema.earlier))
     pq.write_table(
         pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=2
     )

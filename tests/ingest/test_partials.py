@@ -21,6 +21,7 @@ from flex.errors import Busy, NoData, NotWritten
 from flex.model.period import Period
 from flex.prediction.similar_targets import Kinds, kinds
 from flex.store import MemoryStore
+from flex.table_schemas import HOURS
 from flex_logs_ingest.counts import add_up_hours_and_sample, count_files
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
@@ -155,7 +156,7 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
     with counted(logs) as (store, directory):
         files = file_table(store, directory, period()).whole()
         hours = add_up_hours_and_sample.hours_of(store, directory, period())
-    assert rows(hours) == hours_by_hand(accesses)
+    assert rows(hours[HOURS.earlier]) == hours_by_hand(accesses)
     by_hand = files_by_hand(accesses)
     # A size that these days did not show is a matter of the days before them.
     shown = [size for *_, size, _ in by_hand]

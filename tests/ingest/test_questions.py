@@ -23,6 +23,13 @@ from flex_logs_ingest.counts import ask_file_table
 from flex_logs_ingest.counts.ask_file_table import ask, largest, locality
 from flex_logs_ingest.counts.file_table import FileTable
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
+from flex_logs_ingest.counts.sites_with_same_files import (
+    LEAST_SIZE,
+    MOST_SITES,
+    SameFiles,
+    same_files,
+)
+from flex_logs_ingest.scan.site_rules import UNKNOWN
 
 PERIOD = Period.days_before(datetime(2026, 11, 21, tzinfo=UTC), 1)
 TABLES = st.dictionaries(
@@ -54,6 +61,39 @@ def on_disk(files: pd.DataFrame) -> Iterator[FileTable]:
             pa.Table.from_pandas(files, SCHEMA, preserve_index=False), path, **LAYOUT
         )
         yield FileTable(path, PERIOD)
+
+
+def of_sites(*sizes: tuple[str, str, int]) -> pd.DataFrame:
+    """Site, target and size; the rest does not matter."""
+    return FILES.make(
+        pd.DataFrame(
+            [(site, target, 1, size, size, 0) for site, target, size in sorted(sizes)],
+            columns=list(FILES.columns),
+        )
+    )
+
+
+def test_two_sites_are_alike_where_nearly_all_files_of_one_are_files_of_the_other() -> (
+    None
+):
+    large, small = LEAST_SIZE, LEAST_SIZE - 1
+    rows = [("site", f"/{number}", large + number) for number in range(20)]
+    rows += [("alias", f"/{number}", large + number) for number in range(9)]
+    rows += [("alias", "/new", large)]
+    # Half of its files are the other's.
+    rows += [("theme", f"/{number}", large + number) for number in range(5)]
+    rows += [("theme", f"/own{number}", large + number) for number in range(5)]
+    rows += [("resized", f"/{number}", large + number + 1) for number in range(20)]
+    rows += [("icons", f"/icon{number}", small) for number in range(9)]
+    rows += [("more icons", f"/icon{number}", small) for number in range(9)]
+    rows += [(UNKNOWN, f"/{number}", large + number) for number in range(20)]
+    rows += [
+        (f"stock{site}", f"/stock{number}", large)
+        for number in range(9)
+        for site in range(MOST_SITES + 1)
+    ]
+    with on_disk(of_sites(*rows)) as table:
+        assert same_files(table) == [SameFiles("alias", "site", 9, 10, 20)]
 
 
 @settings(max_examples=25, deadline=None)

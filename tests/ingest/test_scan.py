@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from flex import native_or_python
+from flex.table_schemas import HOURS
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.lines.field_values import seconds
 from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan, level_of
@@ -185,7 +186,12 @@ def test_an_answered_request_is_counted(scan: Scan, data: bytes, seen: Seen) -> 
         size,
         NOON,
     )
-    assert row(counts.hours) == (seen.site, NOON // 3600, 1, seen.sent)
+    assert row(counts.hours[HOURS.earlier]) == (
+        seen.site,
+        NOON // 3600,
+        1,
+        seen.sent,
+    )
     assert (counts.first_time, counts.last_time) == (NOON, NOON)
 
 
@@ -193,7 +199,7 @@ def test_an_answered_request_is_counted(scan: Scan, data: bytes, seen: Seen) -> 
 def test_other_answers_count_in_the_hours_only(scan: Scan, status: str) -> None:
     counts = scan(line(status=status))
     assert class_of(counts) == "other_status"
-    assert row(counts.hours) == ("example.org", NOON // 3600, 1, 5)
+    assert row(counts.hours[HOURS.earlier]) == ("example.org", NOON // 3600, 1, 5)
     assert counts.partial.empty
 
 

@@ -53,6 +53,14 @@ LAYOUTS: dict[str, Layout] = {
         "w3c date time cs-method cs-uri-stem sc-status", unsized=True
     ),
     "without bytes": layout_of('%v %t "%r" %s', unsized=True),
+    "timed": from_nginx(
+        '$host [$time_local] "$request" $status $bytes_sent "$http_user_agent" '
+        '$request_time "$upstream_response_time"'
+    ),
+    "timed and bare": from_apache("%v %D %t %r %>s %b %{X-Forwarded-For}i %^FB"),
+    "timed by columns": layout_of(
+        "w3c date time cs-method cs-uri-stem cs-host sc-status sc-bytes time-taken"
+    ),
 }
 
 needs_native = pytest.mark.skipif(
@@ -78,6 +86,12 @@ real_lines += [
     b" 3.10.00 13:55:36 Mozilla (X11; a) example.org/a b GET HTTP/1.1 200 5\n",
     b'"2000-10-10"\t13:55:36\tGET\t"/a b"\texample.org\t200\t"5"\n',
     b"#fields: Date time sc-bytes\tsc-status cs-uri time\n",
+    b"#Fields: date time cs-uri-stem sc-status sc-bytes time-taken\n",
+    b"2000-10-10 13:55:36 GET /a+b example.org 200 5 125\n",
+    b'example.org [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "x" 9.1 "0.1, 0.2 : -"\n',
+    b"example.org 77 [10/Oct/2000:13:55:36 -0700] GET / HTTP/1.1 200 5 192.0.2.1, 192.0.2.2 9\n",
+    b'{"host":"a","time":"971186136","uri":"/","status":200,"length":5,"request_time":0.5}\n',
+    b'{"host":"a","time":"971186136","uri":"/","status":200,"upstream_response_time":""}\n',
 ]
 pieces = [
     *(
@@ -143,6 +157,11 @@ pieces = [
         b"~",
         b".5",
         b"-1",
+        b"1e-3",
+        b"5ms",
+        b" : ",
+        b"0/0/-1/3/+7",
+        b'"duration":',
     ),
 ]
 junk = st.one_of(st.sampled_from(pieces), st.binary(max_size=6))

@@ -307,6 +307,7 @@ def test_the_client_reaches_whatever_the_api_has() -> None:
     besides = {
         "/nodes/{node}/doors",
         "/nodes/{node}/strays",
+        "/nodes/{node}/answers",
         "/events",
         "/campaigns/{campaign}",
         "/plans/{plan}/frontier",

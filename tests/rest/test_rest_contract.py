@@ -14,6 +14,8 @@ from flex.model.roles_and_tokens import ROLES, Role
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import MemoryStore
 from flex_api.app import ROUTES
+from tests.made_up_moves import fill_with_moves
+from tests.rest.conftest import NOW
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
@@ -52,6 +54,8 @@ def door(doors: Callable[[], Door]) -> Door:
         replace(waiting, created=last.created + timedelta(seconds=1)),
         made.store.placement()[1],
     )
+    sites = sorted(set(made.store.placement()[1]["site"]))
+    fill_with_moves(made.store, sites, made.store.in_force(), NOW)
     return made
 
 
@@ -293,6 +297,12 @@ FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
         {"node": "n3"},
         lambda row: "n3" in (row["source"], row["target"]),
     ),
+    (
+        "moves",
+        {"node": "n2", "state": "open"},
+        lambda row: row["state"] in ("under way", "ready", "moved", "taking back"),
+    ),
+    ("moves", {"node": "n3"}, lambda _: False),
     ("dns/records", {"name": "s01"}, lambda row: "s01" in row["name"]),
     ("plans/{plan}/dns-diff", {"name": "b.ex"}, lambda row: "b.ex" in row["name"]),
     (

@@ -4,6 +4,7 @@ so.
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,12 +20,16 @@ from flex_api.night import ask_every_haproxy
 from flex_api.night.keep_watch_running import Watched
 from flex_api.night.prometheus_metrics import of_watch
 from flex_api.web.latency_histogram import Timing
+from tests.made_up_moves import fill_with_moves
+from tests.rest.conftest import NOW
+from tests.unhurried import HOURS
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
 
 ROOT = Path(__file__).parents[2]
 RULES = resources.files("flex_api") / "starter" / "flex-alerts.yml"
+DASHBOARD = ROOT / "deploy/watching/grafana-dashboard.json"
 # Those that are there only while something is so; these settings have no logs and route nothing.
 OF_LOGS = {
     "flex_data_age_seconds",
@@ -45,12 +50,19 @@ OF_DEAD_NODES = {
     "flex_node_down_last_attempt_timestamp_seconds",
 }
 OF_WATCH = {series.name for series in of_watch(Watched(True, 1, None, ""))}
+OF_MOVES = {
+    "flex_move_oldest_open_age_seconds",
+    "flex_move_retries",
+    "flex_move_failed_stages",
+    "flex_move_waited_seconds",
+}
 NOW_AND_THEN = {
     "flex_gate_stopped",
     "flex_job_oldest_age_seconds",
     "flex_route_owed_since_timestamp_seconds",
     "flex_pin_expiry_timestamp_seconds",
     *OF_DEAD_NODES,
+    *OF_MOVES,
     *OF_WATCH,
     *OF_LOGS,
     *OF_ROUTING,
@@ -88,6 +100,7 @@ def test_what_the_documentation_and_the_alerts_name_is_measured(
     assert documented - known == set()
     assert known - documented == set()
     assert series(RULES.read_text(encoding="utf-8")) - known == set()
+    assert series(DASHBOARD.read_text(encoding="utf-8")) - known == set()
 
 
 @pytest.fixture
@@ -126,6 +139,24 @@ def test_what_stopped_the_latest_plan_and_whether_it_is_stale_is_told(
     assert value(told(door), "flex_plan_stale") == 1
 
 
+def test_moves_are_counted_by_state_with_what_failed_and_how_long_visitors_waited(
+    door: Door,
+) -> None:
+    sites = sorted(set(door.store.placement()[1]["site"]))
+    fill_with_moves(door.store, sites, door.store.in_force(), NOW)
+    text = told(door)
+    for state in ("under way", "ready", "moved", "done", "taking back", "stayed"):
+        assert value(text, f'flex_moves{{state="{state}"}}') == 1
+    assert value(text, "flex_move_resting_sites") == 1
+    assert value(text, 'flex_move_retries{stage="copy"}') == 4
+    assert value(text, 'flex_move_retries{stage="check"}') == 2
+    assert value(text, 'flex_move_failed_stages{stage="check"}') == 1
+    assert value(text, 'flex_move_waited_seconds{quantile="1"}') == pytest.approx(1.0)
+    age = value(text, 'flex_move_oldest_open_age_seconds{state="taking back"}')
+    assert 420 <= age < 420 + HOURS
+    assert 'age_seconds{state="stayed"}' not in text
+
+
 def test_answers_are_counted_by_their_route_and_how_long_they_took(door: Door) -> None:
     client = door.open("viewer")
     for site in ("s001.example.org", "s002.example.org", "none.example.org"):
@@ -156,3 +187,22 @@ def test_a_badge_says_how_the_cluster_is(door: Door) -> None:
     door.store.put_freeze(Freeze(now))
     assert "shared-eu1: frozen" in door.open("viewer").get("/badge.svg").text
     assert "frozen" not in door.open().get("/badge.svg").text
+
+
+def test_whichever_process_is_asked_tells_the_answers_of_all(tmp_path: Path) -> None:
+    one, other = Timing(shared=tmp_path), Timing(shared=tmp_path)
+    other.took("/other", "GET", 200, 0.2)
+    child = multiprocessing.get_context("fork").Process(target=other.leave)
+    child.start()
+    child.join()
+    one.took("/one", "GET", 200, 0.1)
+    one.leave()
+    text = one.text()
+    assert text.count("# TYPE") == 1
+    assert re.findall(r'_count\{route="(\S+?)".*\} (\d+)', text) == [
+        ("/one", "1"),
+        ("/other", "1"),
+    ]
+    # What it left itself is older than what it knows.
+    one.took("/one", "GET", 200, 0.1)
+    assert re.findall(r'_count\{route="/one".*\} (\d+)', one.text()) == ["2"]

@@ -34,12 +34,19 @@ class Authority:
         )
         return self
 
-    def sign(self, name: str, file: Path, days: int = 2) -> Path:
-        """Writes a certificate of this name with its key. One of fewer than 0 days is expired."""
+    def sign(self, name: str, file: Path, days: int = 2, names: str = "") -> Path:
+        """Writes a certificate of this name with its key. One of fewer than 0 days is expired.
+        `names` are those that it is for, as openssl writes them; else it is for the one.
+        """
         key, asked = file.with_suffix(".key"), file.with_suffix(".csr")
         _openssl(
             *("req", *_KEY, "-keyout", str(key), "-out", str(asked)),
-            *("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"),
+            *(
+                "-subj",
+                f"/CN={name}",
+                "-addext",
+                f"subjectAltName={names or f'DNS:{name}'}",
+            ),
         )
         _openssl(
             *("x509", "-req", "-in", str(asked), "-out", str(file)),

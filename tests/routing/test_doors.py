@@ -11,7 +11,7 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ from flex.routing.haproxy_program import (
     write,
 )
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Pool
+from flex.routing.pool import Pool, backend
 from flex.routing.pool import members as members_at
 from flex.routing.ports_and_paths import Layout
 from tests.routing.conftest import Held, Members, any_port, until_closed
@@ -45,7 +45,9 @@ pytestmark = pytest.mark.real
 
 @dataclass(eq=False)
 class Cluster:
-    """A HAProxy at each of the members' addresses, and the maps that each of them was given."""
+    """A HAProxy at each of the members' addresses, and the maps that each of them was given. By
+    name there may be `others` that have its site.
+    """
 
     found: HaproxyProgram
     folder: Path
@@ -56,6 +58,7 @@ class Cluster:
     inner: int = field(default_factory=any_port)
     peers: int = field(default_factory=any_port)
     large: str = ""
+    others: Mapping[str, Sequence[str]] = field(default_factory=dict)
     running: dict[str, ExitStack] = field(default_factory=dict)
 
     def layout(self, node: str) -> Layout:
@@ -80,7 +83,8 @@ class Cluster:
     ) -> dict[str, str]:
         # What connects from this machine to 127.0.0.3 comes from 127.0.0.1.
         every = allowed or (*self.members.addresses.values(), "127.0.0.1")
-        made = Doors(host_to_node_maps.maps_of(owner_of, self.large), every)
+        maps = host_to_node_maps.maps_of(owner_of, self.large, others_of=self.others)
+        made = Doors(maps, every)
         self.large = self.large or made.owners.large
         return files(node, self.members.addresses, self.pools, self.layout(node), made)
 
@@ -189,12 +193,12 @@ def test_the_owner_hears_who_the_visitor_is_once_and_a_visitor_cannot_say_to_be_
     cluster: Cluster, stack: ExitStack, forged: str
 ) -> None:
     cluster.start(stack, NAMES)
-    for door in ("n0", "n1"):
-        held = cluster.answered(door, "b.example", f"{forged}: 198.51.100.9\r\n")
+    asked = [("n0", "b.example"), ("n1", "b.example"), ("n1", "strange.example")]
+    for door, name in asked:
+        held = cluster.answered(door, name, f"{forged}: 198.51.100.9\r\n")
         assert header(held, "x-forwarded-for") == ["127.0.0.1"]
         assert header(held, "x-forwarded-proto") == ["http"]
-        if door == "n0":
-            assert header(held, "x-flex-visitor") == []
+        assert header(held, "x-flex-visitor") == []
 
 
 def test_maps_that_contradict_each_other_send_no_request_in_circles(
@@ -410,6 +414,22 @@ def test_a_replicated_site_is_reached_from_a_node_that_has_none_of_it(
         held = cluster.answered(door, "shop.example")
         assert held.node in ("n1", "n2")
         assert header(held, "x-forwarded-for") == ["127.0.0.1"]
+
+
+def test_a_node_that_leaves_a_pool_answers_itself_while_the_other_members_are_away(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    at = cluster.members.addresses
+    stays, leaves = members_at({node: at[node] for node in ("n1", "n2")})
+    cluster.pools = (Pool("shop.example", (), (stays, replace(leaves, leaving=True))),)
+    cluster.start(stack, NAMES | {"shop.example": "n2"})
+    stats = Socket(str(cluster.folder / "n2" / "s"))
+    stats.ask(
+        "set", "server", f"{backend('shop.example')}/s{stays.bit}", "state", "maint"
+    )
+    # At the door of n2, and at its inner door: by what n0 has heard the site is still there.
+    for door in ("n2", "n0"):
+        assert cluster.answered(door, "shop.example").node == "n2"
 
 
 def test_haproxy_takes_doors_with_everything_that_can_be_set(

@@ -22,7 +22,7 @@ from flex.routing.haproxy_socket import Socket
 from flex.routing.ports_and_paths import Layout
 from flex_api.settings.routing_and_warming import Routing
 from tests.routing.certificates import Authority
-from tests.routing.conftest import Held, Members, until_closed
+from tests.routing.conftest import Held, Members, any_port, until_closed
 from tests.routing.test_doors import NAMES, Cluster, header
 
 NODES = {"n0": "192.0.2.1", "n1": "2001:db8::2"}
@@ -33,6 +33,7 @@ class Encrypted(Cluster):
     """A cluster whose nodes have certificates of its own."""
 
     check_path: str = ""
+    member: int = field(default_factory=any_port)
     authority: Authority = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,6 +48,7 @@ class Encrypted(Cluster):
         return replace(
             super().layout(node),
             check_path=self.check_path,
+            member_port=self.member,
             inner_certificate=str(self.certificate(node)),
             inner_ca=str(self.authority.ca),
         )
@@ -77,7 +79,12 @@ class Encrypted(Cluster):
         self, node: str, context: ssl.SSLContext | None, host: str
     ) -> bytes:
         """What whoever comes with this gets; b"" where nobody listens to it."""
-        address = (self.members.addresses[node], self.inner)
+        return self.at_port(self.inner, node, context, host)
+
+    def at_port(
+        self, port: int, node: str, context: ssl.SSLContext | None, host: str
+    ) -> bytes:
+        address = (self.members.addresses[node], port)
         asks = f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
         with (
             suppress(ConnectionResetError, BrokenPipeError, ssl.SSLError),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -101,12 +101,13 @@ class Here:
     found: HaproxyProgram
     layout: Layout
     said: list[str] = field(default_factory=list)
+    # Seconds for which HAProxy may take for an answer.
+    patience: float = 5.0
 
     @property
     def sockets(self) -> Sockets:
-        return Sockets(
-            Socket(str(self.folder / "s")), Socket(str(self.folder / "m")), 0
-        )
+        stats = Socket(str(self.folder / "s"), self.patience)
+        return Sockets(stats, Socket(str(self.folder / "m"), self.patience), 0)
 
     def files(self, made: Owners) -> dict[str, str]:
         doors = Doors(made, {ADDRESS, "127.0.0.1"})
@@ -132,32 +133,41 @@ class Here:
             self.sockets.stats, self.folder
         )[0]
 
+    @property
+    def worker(self) -> str:
+        """Which process serves."""
+        said = self.sockets.stats.ask("show", "info")
+        return next(line for line in said.splitlines() if line.startswith("Pid: "))
+
     def state(self) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in self.folder.glob("*.map*")}
 
 
 @pytest.fixture
 def here(found: HaproxyProgram, tmp_path: Path) -> Iterator[Here]:
+    with begun(found, tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def begun(found: HaproxyProgram, folder: Path) -> Iterator[Here]:
     port = any_port()
     layout = Layout(
-        directory=str(tmp_path),
+        directory=str(folder),
         listen=(f"{ADDRESS}:{port}",),
         origin=ADDRESS,
         origin_port=any_port(),
         inner_port=any_port(),
         inner_listen=(f"{ADDRESS}:{any_port()}",),
         peers_port=any_port(),
-        socket=str(tmp_path / "s"),
+        socket=str(folder / "s"),
         metrics="",
         threads=1,
         connections=1_000,
     )
-    made = Here(tmp_path, found, layout)
-    install_files.put(made.files(owners(3)), tmp_path, found)
-    with ExitStack() as stack:
-        stack.enter_context(
-            start_with_master(found, tmp_path, port, tmp_path / "m", ADDRESS)
-        )
+    made = Here(folder, found, layout)
+    install_files.put(made.files(owners(3)), folder, found)
+    with start_with_master(found, folder, port, folder / "m", ADDRESS):
         yield made
 
 

@@ -70,6 +70,47 @@ def test_what_a_killed_writer_left_is_made_good_and_nobody_is_told_otherwise(
     assert told[-1] == "4"
 
 
+def test_an_haproxy_that_heard_more_than_the_disk_does_not_go_back(
+    here: Here, server: Server
+) -> None:
+    """As `kill -9` leaves it once HAProxy was told."""
+    new, stats = here.files(owners(4, "n2")), here.sockets.stats
+    path, version = f"{here.folder}/{HOSTS}", haproxy.version(new)
+    told = ("set", "map", path, haproxy.VERSION, version)
+    assert stats.replace_map(f"{here.folder}/{MOVED}", new[MOVED], told) == ""
+    begun = here.worker
+    follower = here.follower("http://127.0.0.1:9/nodes/n1")
+    for _ in range(2):
+        with pytest.raises(FlexError):
+            follower.once()
+        assert here.goes_by == 4
+    order_4(here, server)
+    follower = here.follower(server.url)
+    follower.once()
+    follower.once()
+    assert here.goes_by == 4
+    assert fetch_files.in_force(here.folder) == fetch_files.Pulled(new)
+    assert here.worker == begun
+
+
+def test_what_cannot_be_put_in_place_is_taken_back_from_haproxy_too(
+    here: Here, server: Server
+) -> None:
+    order_4(here, server)
+    in_the_way = here.folder / f"{MOVED}.before"
+    in_the_way.mkdir()
+    follower = here.follower(server.url)
+    with pytest.raises(NotWritten):
+        follower.once()
+    assert here.goes_by == 3
+    assert fetch_files.in_force(here.folder) == fetch_files.Pulled(
+        here.files(owners(3))
+    )
+    in_the_way.rmdir()
+    follower.once()
+    assert here.goes_by == 4
+
+
 def test_on_a_full_disk_all_is_as_it_was_until_there_is_room(
     here: Here, server: Server
 ) -> None:
@@ -161,6 +202,34 @@ def test_an_haproxy_that_is_too_old_is_one_clear_error_and_nothing_begins(
         assert "is 2.4.22" in done.stderr
         assert "install HAProxy 2.6 or newer" in done.stderr
         assert not [*folder.iterdir()]
+
+
+@pytest.mark.parametrize("verb", ["follow", "apply"])
+def test_a_folder_that_is_named_from_where_one_stands_is_the_one_that_haproxy_reads(
+    here: Here, server: Server, tmp_path: Path, verb: str
+) -> None:
+    """HAProxy calls its maps by whole paths: asked by others it seemed to go by nothing."""
+    order_4(here, server)
+    token = tmp_path / "token"
+    token.write_text("flex_token")
+    begun, folder = here.worker, here.folder
+    words = ("--from", server.url, "--token-file", str(token), "--to", folder.name)
+    once = ("--once",) if verb == "follow" else ()
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).parent / "flex"),
+            *("route", verb, *words, *once, "--master", str(folder / "m")),
+        ],
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert here.goes_by == 4
+    assert here.worker == begun
+    assert "reload" not in done.stderr
 
 
 def test_two_followers_of_one_node_do_no_harm(here: Here, server: Server) -> None:

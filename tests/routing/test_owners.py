@@ -179,3 +179,35 @@ def test_without_such_sites_maps_are_as_if_there_could_be_none(
     other = Writers(frozenset({"z.example"}))
     assert maps_of(now, large, other).moved == maps_of(now, large).moved
     assert maps_of(now, "", other).large == maps_of(now).large
+
+
+SEVERAL = st.dictionaries(
+    NAMES, st.lists(st.sampled_from(["n1", "n2", "n3"]), max_size=20)
+)
+
+
+@given(OWNERS, OWNERS, SEVERAL, SEVERAL, some_writers())
+def test_the_two_maps_say_who_else_has_a_site_whatever_they_said_before(
+    before: dict[str, str],
+    now: dict[str, str],
+    others: dict[str, list[str]],
+    others_now: dict[str, list[str]],
+    writers: Writers,
+) -> None:
+    large = maps_of(before, others_of=others).large
+    made = maps_of(now, large, writers, others_now)
+    more = {
+        f"{name}:{number}": of(node)
+        for name, nodes in others_now.items()
+        for number, node in enumerate(nodes[:15], start=2)
+    }
+    assert said(made) == more | {
+        name: writers.of(name, node) for name, node in now.items()
+    }
+    assert made.differ == len(host_to_node_maps.read(made.moved))
+    again = maps_of(
+        now, host_to_node_maps.large_map_of(large, made.moved), writers, others_now
+    )
+    assert said(again) == said(made)
+    held = {name for name in writers.waiting if name in now}
+    assert host_to_node_maps.read(again.moved).keys() == held

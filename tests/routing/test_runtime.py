@@ -20,6 +20,7 @@ from flex.routing.haproxy_socket import (
     Socket,
     Target,
     command_bytes,
+    has_master_and_worker,
     master,
     parse_map_value,
     parse_node_name,
@@ -49,6 +50,13 @@ def test_what_haproxy_says_is_read() -> None:
     assert parse_map_value(MAP) == "ab12"
 
 
+def test_a_master_has_begun_once_it_names_its_worker() -> None:
+    assert has_master_and_worker(PROC)
+    begins = PROC.index("22864")
+    for length in (0, 10, PROC.index("22849"), begins, begins + 10):
+        assert not has_master_and_worker(PROC[:length])
+
+
 @given(st.text())
 def test_no_answer_is_too_strange(answer: str) -> None:
     for text in (
@@ -61,6 +69,7 @@ def test_no_answer_is_too_strange(answer: str) -> None:
         list(targets(text))
         parse_stat(text)
         master(text)
+        has_master_and_worker(text)
         parse_node_name(INFO.replace("n1", answer))
         parse_map_value(MAP + answer)
 

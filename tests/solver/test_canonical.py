@@ -82,7 +82,9 @@ def _problem(
         dtype="str",
     )
     return problems.build(
-        profiles.astype(dict(PROFILES.columns)),
+        profiles.assign(**dict.fromkeys(PROFILES.later, 0)).astype(
+            dict(PROFILES.columns)
+        ),
         SPREADS.empty(),
         nodes,
         pins,

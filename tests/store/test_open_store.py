@@ -130,7 +130,13 @@ def set_and_be_interrupted(database: Database) -> None:
     with database.writing() as connection:
         connection.execute(
             insert(schema.node_orders),
-            {"node": "n1", "state": "down", "reason": "", "author": ""},
+            {
+                "node": "n1",
+                "state": "down",
+                "reason": "",
+                "author": "",
+                "without_content": False,
+            },
         )
         raise KeyboardInterrupt
 

@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Busy
+from flex.model.answers_of_sites import NO_TIMES, Answers, AnswersOfSpan
 from flex.model.audit_chain import Author
 from flex.model.door_order import DoorOrder, DoorReport
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.model.nodes import Node
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
-from flex.model.site_moves import SiteMove, StageRun
+from flex.model.site_moves import RunState, SiteMove, StageRun
 from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.model.wish import Pin
 from flex.ports import Store
@@ -189,11 +190,14 @@ def test_a_time_comes_back_as_the_same_instant_in_utc(store: Store) -> None:
 
 def test_the_last_order_of_each_node_counts(store: Store) -> None:
     assert store.node_orders() == ()
-    store.order_node(NodeOrder("n2", "down"))
+    store.order_node(NodeOrder("n2", "down", without_content=True))
     store.order_node(NodeOrder("n1", "active"))
     drained = NodeOrder("n1", "draining", NOW, NOW + DAY, "new disks", "an operator")
     store.order_node(drained)
-    assert store.node_orders() == (drained, NodeOrder("n2", "down"))
+    assert store.node_orders() == (
+        drained,
+        NodeOrder("n2", "down", without_content=True),
+    )
 
 
 def test_a_node_of_peoples_own_comes_back_as_it_was_put(store: Store) -> None:
@@ -589,3 +593,40 @@ def test_moves_of_sites_and_their_commands_are_kept_as_they_were_last(
     assert store.site_moves(only_open=True) == (second,)
     assert store.stage_runs(["one/1"]) == (copied,)
     assert store.stage_runs([]) == ()
+
+
+def test_answers_of_a_span_are_those_of_the_count_that_saw_most(store: Store) -> None:
+    few = Answers(3, 1, (2, *NO_TIMES[1:]))
+    many = Answers(9, 1, (8, *NO_TIMES[1:]))
+    of = AnswersOfSpan("n1", "a.example", 7, few)
+    store.put_answers([of, AnswersOfSpan("n2", "b.example", 7, many)])
+    assert store.answers_of(["a.example", "c.example"]) == (of,)
+    store.put_answers([replace(of, answers=many)])
+    store.put_answers([of])
+    assert store.answers_of(["a.example"]) == (replace(of, answers=many),)
+
+
+def test_answers_of_spans_long_ago_are_forgotten(store: Store) -> None:
+    rows = [AnswersOfSpan("n1", "a.example", span, Answers(1)) for span in (5, 6, 7)]
+    store.put_answers(rows)
+    store.forget_answers(6)
+    assert store.answers_of(["a.example"]) == tuple(rows[1:])
+
+
+def test_moves_are_watched_from_the_begin_of_their_watch_to_its_end(
+    store: Store,
+) -> None:
+    moves = [
+        SiteMove(f"m{n}", f"{n}.example", "n1", "n2", "one", NOW, "moved")
+        for n in range(4)
+    ]
+    store.put_site_moves(moves)
+    states: tuple[RunState, ...] = ("begun", "undoing", "done", "undone")
+    runs = [
+        StageRun(move.id, "watch", "flex", state, 1, NOW - timedelta(minutes=n))
+        for n, (move, state) in enumerate(zip(moves, states, strict=True))
+    ]
+    for run in runs:
+        store.put_stage_run(run)
+    store.put_stage_run(StageRun("m2", "clean", "files", "begun", 1, NOW))
+    assert store.watched_moves() == ((moves[1], runs[1]), (moves[0], runs[0]))

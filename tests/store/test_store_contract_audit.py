@@ -145,8 +145,11 @@ BOOKS = {
     "stage", "record", "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on",
     "put_check", "put_slots", "put_large_map", "put_attempt", "drop_attempt", "record_all",
     "put_door_order", "note_door_reports", "note_strays", "put_site_moves", "put_stage_run",
+    "keep_proof",
+    "put_answers", "forget_answers",
 }  # fmt: skip
 READ = {
+    "proof_of",
     "stamp", "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
     "readings", "in_force", "history", "with_opening", "behind", "streams_of", "pins", "pin",
     "streams", "every_stream", "segments", "moved_counts", "profiles", "placement", "placement_of",
@@ -155,7 +158,8 @@ READ = {
     "last_number", "audit_head", "installation", "holds", "tokens", "token", "token_of", "jobs",
     "job", "places_where_readings_ended", "known_segments", "in_the_name_of", "together",
     "holding", "large_map", "large_map_digest", "door_order", "moved_map", "door_reports",
-    "strays", "doors_read", "site_moves", "stage_runs",
+    "strays", "doors_read", "site_moves", "stage_runs", "watched_moves", "answers_of",
+    "count_site_moves",
 }  # fmt: skip
 
 

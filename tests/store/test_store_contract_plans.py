@@ -326,3 +326,19 @@ def test_who_holds_the_lease_writes_and_so_does_who_never_asked_for_it(
     with store.holding("mine"):
         store.settle(replace(plan("c1"), state="applied"), placement(("a", "n1")))
     assert store.in_force() == "c1"
+
+
+def test_a_proof_is_kept_beside_its_plan_and_read_as_it_was(store: Store) -> None:
+    store.propose(plan("c1"), placement(("a", "n1")))
+    assert store.proof_of("c1") is None
+    proof = {"certificate": {"bound": 3}, "statement": {"load": [[LARGEST, 0]]}}
+    store.keep_proof("c1", {"certificate": {}})
+    store.keep_proof("c1", proof)
+    assert store.proof_of("c1") == proof
+
+
+def test_no_proof_is_kept_of_a_plan_that_nobody_knows(store: Store) -> None:
+    with pytest.raises(Unknown):
+        store.keep_proof("c1", {})
+    with pytest.raises(Unknown):
+        store.proof_of("c1")

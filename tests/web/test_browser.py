@@ -22,6 +22,7 @@ from flex_api.settings import file as config
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import Key
 from tests.api.conftest import DAY, Installation, new
+from tests.made_up_moves import fill_with_moves
 from tests.rest.conftest import still
 from tests.web.browsing import (
     CHROMIUM,
@@ -32,6 +33,9 @@ from tests.web.browsing import (
     chromium,
     served,
     visitor,
+)
+from tests.web.browsing import (
+    PICTURES as ROOT_OF_PICTURES,
 )
 
 pytestmark = [
@@ -102,6 +106,8 @@ def lived_in(
                 campaign="launch",
             )
         )
+        sites = sorted(set(store.placement()[1]["site"]))
+        fill_with_moves(store, [site, *sites], store.in_force(), later)
         token = manage_tokens.create(
             store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC)
         )[1]
@@ -399,3 +405,26 @@ def test_the_report_of_a_night_opens_from_a_file_and_is_printed_by_chromium(
     content = Path(printed).read_bytes()
     assert content.startswith(b"%PDF-")
     assert len(content) > 10_000
+
+
+@pytest.mark.parametrize("look", [Look(1280, "light"), Look(380, "dark")], ids=str)
+def test_sites_light_up_while_a_name_is_written_and_small_ones_when_asked(
+    browser: Browser, lived_in: tuple[str, str, str], look: Look
+) -> None:
+    address, token, site = lived_in
+    with visitor(browser, address, token, look) as who:
+        page = who.go("/")
+        part = page.locator(
+            "#partition > figure > div .seg.lit, #partition svg .seg.lit"
+        )
+        expect(part).to_have_count(0)
+        page.get_by_label("Light up sites").press_sequentially(site)
+        page.get_by_role("button", name="Light up").click()
+        expect(page.locator("#partition [role=status]")).to_contain_text("1 site on n")
+        assert part.count() > 0
+        page.get_by_label("Light up sites").fill("nobody at all")
+        expect(part).to_have_count(0)
+        page.locator("#partition").screenshot(
+            path=ROOT_OF_PICTURES / f"partition-{look}.png"
+        )
+        assert who.complaints == []

@@ -15,9 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_api.pictures import chart_geometry
+from flex_api.pictures import beside_partition, chart_geometry
 from flex_api.pictures import sites_scatter as charts_cloud
 from flex_api.pictures.chart_geometry import Load
+from flex_api.pictures.partition_picture import Move, Placed
+from flex_api.pictures.partition_picture import partition as pictured
 from flex_api.pictures.time_and_forecast_charts import (
     DAYS,
     Value,
@@ -95,11 +97,34 @@ def cloud() -> str:
     return drawn("scatter", picture, "parts/pictures.html")
 
 
+def partition() -> str:
+    """Five sites on three nodes: one is on two of them, one is pinned, one moves, one is small."""
+    placed = Placed(
+        SITES, ["n1", "n2", "n3"], [40.0, 40.0, 0.0],
+        np.array([0, 0, 1, 2, 3, 4]), np.array([0, 1, 0, 1, 0, 1]),
+        np.array([20.0, 20.0, 15.0, 12.0, 0.1, 9.0]),
+        (Move("s4.example.org", "n1", "n2"),), {"s1.example.org"},
+    )  # fmt: skip
+    return drawn("partition", pictured("Sites", placed), "parts/partition.html")
+
+
+def beside() -> str:
+    hours = {"n1": [float(hour) for hour in range(24)], "n2": [12.0] * 24}
+    of_day = beside_partition.days("Answers", ["n1", "n2"], hours, "answers")
+    shares = {"n1": 0.2, "n2": 0.1}, {"n1": 0.05, "n2": 0.04}
+    of_misses = beside_partition.misses("Misses", ["n1", "n2"], *shares, ("a", "b"))
+    return drawn("days", of_day, "parts/partition.html") + drawn(
+        "misses", of_misses, "parts/partition.html"
+    )
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "bars": bars,
+    "beside-partition": beside,
     "cloud": cloud,
     "dots": dots,
     "lines": curve,
+    "partition": partition,
     "spark": lambda: drawn("spark", spark("Worst node", [0.2, 0.05, 0.031], 0.03)),
     "week": week,
 }

@@ -23,7 +23,7 @@ from typer._click.exceptions import ClickException
 # Typer does not say that it exports this.
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
-from flex.errors import FlexError, Misused
+from flex.errors import BadInput, FlexError, Misused
 from flex_api.cli import broken_output_pipes, global_options
 from flex_api.cli.common import Context, Format, crash, fail
 from flex_api.cli.verb_groups import VerbGroups
@@ -43,8 +43,8 @@ missing, or no plan or partition yet. 21 wishes that cannot be met. 22 waits for
 limit. 23 another run is at work, or changes are frozen. 24 a folder cannot be written. 25 the
 database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer. 30 DNS refused or
 unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
-disagree. 33 a dead node is out of DNS, except for names that FLEX may not change. 130, 143
-interrupted. 137 stands only in the history: the run was killed.
+disagree. 33 a dead node is out of DNS, except for sites that stay with their content, or names that
+FLEX may not change. 130, 143 interrupted. 137 stands only in the history: the run was killed.
 
 Results go to standard output, errors to standard error. With -o json an error is one object
 (docs/schemas/error.json); standard output is then empty, or holds the whole result that the exit
@@ -63,6 +63,8 @@ VERBS: Mapping[str, Sequence[str]] = {
         ("night_verbs",),
     ),
     **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("approve_and_freeze",)),
+    "assess": ("assess_verb",),
+    "onboard": ("onboard_verb",),
     "whatif": ("what_if_verbs",),
     "files": ("files_visitors_ask_for_verb",),
     "export": ("export_dns_records",),
@@ -73,7 +75,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     ),
     "plan": ("night_verbs", "what_if_verbs"),
     "sites": ("sites",),
-    "moves": ("site_move_verbs",),
+    **dict.fromkeys(("move", "moves", "ready"), ("site_move_verbs",)),
     "nodes": ("nodes",),
     "dns": ("zone_holders_and_takeover",),
     "route": ("route_config_and_delivery",),
@@ -194,10 +196,28 @@ def run(arguments: Sequence[str]) -> int:
         return fail(error, context.output)
     except broken_output_pipes.OutputUnread:
         raise
+    except ModuleNotFoundError as error:
+        if error.name is None or _is_ours(error.name):
+            return crash(error, context.output)
+        return fail(_not_here(error.name, arguments), context.output)
     # The last line of defence: a bug is reported, not shown.
     except Exception as error:  # noqa: BLE001
         return crash(error, context.output)
     return 0
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0].partition("_")[0] == "flex"
+
+
+def _not_here(module: str, arguments: Sequence[str]) -> BadInput:
+    return BadInput(
+        f"flex {' '.join(arguments)}"[:200],
+        f"the Python package {module} is not installed here",
+        kept="what the verb had done before is kept",
+        advice="a node has only what it needs to count logs and to follow orders for "
+        "doors (flex-node): do this on the controller, or install flex-controller here",
+    )
 
 
 def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
@@ -229,7 +249,7 @@ def _interrupt(number: int, _: FrameType | None) -> NoReturn:
     # What is simulated is nobody's work: no run takes it up.
     kept = (
         "nothing was kept"
-        if "simulate" in sys.argv[1:]
+        if {"simulate", "assess"} & set(sys.argv[1:])
         else "the next run takes the work up where it ended"
     )
     sys.stderr.write(f"flex: interrupted; {kept}\n")

@@ -69,6 +69,14 @@ def demo(
             help="the seed of the made-up cluster: the same seed makes the same cluster"
         ),
     ] = 14,
+    stays_up: Annotated[
+        bool,
+        typer.Option(
+            "--serve",
+            help="then keep the cluster up until Ctrl-C: pages to open, a name server "
+            "that answers, logs that grow in faster time, nodes that can be killed",
+        ),
+    ] = False,
     doors: Annotated[
         bool,
         typer.Option(
@@ -82,10 +90,17 @@ def demo(
     from flex_api import demo as story
 
     found = context(ctx)
+    if doors and stays_up:
+        raise BadInput(
+            "a demo with --doors and --serve",
+            "it shows doors, or it stays up",
+            kept="nothing was written",
+            advice="leave one of them out",
+        )
     # Where HAProxy is missing nothing is begun.
     haproxy = program() if doors else None
     folder = directory or _fresh()
-    output = story.run(folder, seed, found.say, now(), haproxy)
+    output = story.run(folder, seed, found.say, now(), haproxy, stays_up=stays_up)
     found.show(output, lambda console: console.print(f"\nReport: {output.report}"))
 
 
@@ -265,10 +280,31 @@ def config_schema() -> None:
 
 
 @db_app.command("upgrade")
-def db_upgrade(ctx: typer.Context) -> None:
-    """Create the database, or upgrade it to this version. It is safe to run again."""
+def db_upgrade(
+    ctx: typer.Context,
+    backup_to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="copy a database that is older into this folder before it is changed",
+        ),
+    ] = None,
+    only_existing: Annotated[
+        bool,
+        typer.Option("--only-existing", help="make no database where there is none"),
+    ] = False,
+) -> None:
+    """Create the database, or upgrade it to this version. It is safe to run again.
+
+    Without a copy that it asked for, the database stays as it is.
+    """
     found = context(ctx)
-    migrate.upgrade(found.settings.database.url)
+    url = found.settings.database.url
+    if not only_existing or migrate.is_there(url):
+        copy = migrate.copy_before(url, backup_to, now()) if backup_to else None
+        if copy:
+            found.say(f"copied the database as it was to {copy}")
+        migrate.upgrade(url)
     _show_database(found)
 
 
@@ -292,7 +328,7 @@ def db_backup(
     ctx: typer.Context,
     to: Annotated[Path, typer.Argument(metavar="FILE", help="where the copy goes")],
 ) -> None:
-    """Copy a SQLite database while it is in use."""
+    """Copy the database while it is in use: SQLite to a file like it, PostgreSQL by pg_dump."""
     found = context(ctx)
     migrate.backup(found.settings.database.url, to)
     found.say(f"wrote {to}")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
         HoldersOutput,
         NodesOutput,
     )
-    from flex_api.schemas.routing import RouteOutput
-    from flex_api.schemas.site_moves import MovesOutput, RestOutput
+    from flex_api.schemas.routing import NodeFiles, RouteOutput
+    from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, RestOutput
     from flex_api.schemas.sites_and_wishes import PinOutput, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
         AuditOutput,
@@ -79,8 +79,8 @@ class Nodes(Protocol):
     def undrain(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput: ...
     def take_up(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput: ...
     def remove(self, node: str, reason: str, *, dry_run: bool) -> NodesOutput: ...
-    def try_take_down(self, node: str) -> NodesOutput: ...
-    def take_down(self, node: str, reason: str) -> None:
+    def try_take_down(self, node: str, *, without_content: bool) -> NodesOutput: ...
+    def take_down(self, node: str, reason: str, *, without_content: bool) -> None:
         """Shows what came of it by itself: the nodes here, the plan of a server's job there."""
 
 
@@ -110,6 +110,15 @@ class Plans(Protocol):
 
     def go_back(
         self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
+    ) -> PlanOutput | None: ...
+    def move_site(
+        self,
+        site: str,
+        to: Sequence[str],
+        force: Sequence[str],
+        reason: str,
+        *,
+        dry_run: bool,
     ) -> PlanOutput | None: ...
     def approve(
         self, plan: str, checksum: str, force: Sequence[str], reason: str
@@ -158,7 +167,7 @@ class Routing(Protocol):
     """As it is in force, or as it will be under a plan that is named."""
 
     def show(self, plan: str, *, live: bool) -> RouteOutput: ...
-    def files_of(self, node: str, plan: str) -> dict[str, str]: ...
+    def files_of(self, node: str, plan: str) -> NodeFiles: ...
 
 
 class Installation(Protocol):
@@ -200,8 +209,11 @@ class TokensAndAudit(Protocol):
 class SiteMoves(Protocol):
     """Sites on their way from one node to another."""
 
-    def moves(self, site: str, limit: int) -> MovesOutput: ...
+    def moves(
+        self, limit: int, *, site: str, plan: str, node: str, state: str
+    ) -> MovesOutput: ...
     def again(self, site: str, reason: str, *, dry_run: bool) -> RestOutput: ...
+    def ready(self, sites: Sequence[str], to: Sequence[str]) -> ReadyOutput: ...
 
 
 def site_moves(found: Context) -> SiteMoves:

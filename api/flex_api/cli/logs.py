@@ -12,7 +12,7 @@ import typer
 from flex.errors import BadInput
 from flex.planning.missing_readings import holes
 from flex.site_names_in_words import first_few
-from flex_api import ingest_only
+from flex_api import cpu_in_settings, ingest_only
 from flex_api.cli import local_or_server
 from flex_api.cli.common import Context, Reason, context, now
 from flex_api.cli.on_this_machine_only import (
@@ -26,6 +26,7 @@ from flex_api.cli.progress_bar import following
 from flex_api.facts.choose_log_sources import AskedSources, choose, of_files
 from flex_api.facts.log_files_not_read import error_of_unread
 from flex_api.in_words import amounts, results_in_terminal
+from flex_api.ingest_only import Cpu
 from flex_api.night import nightly
 from flex_api.night.leases import lease
 from flex_api.report import logs_and_parcels_output
@@ -141,9 +142,11 @@ def ingest(
         return
     if count_copies and not files:
         raise _no_copies()
+    cpu: Cpu | None = None
     with _invalid(invalid, invalid_limit) as bad:
         if partials_only:
-            reports = _beside(found, asked, partials_only, bad, count_copies)
+            cpu = _cpu(found)
+            reports = _beside(found, asked, partials_only, bad, count_copies, cpu)
         else:
             with open_world(found, reason=reason) as here, lease(here, "ingest"):
                 chosen_ = _of_settings(asked, here.settings)
@@ -155,7 +158,9 @@ def ingest(
                         None,
                     )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
-    read = logs_and_parcels_output.ingest_output(reports, bad, partials_only)
+    read = logs_and_parcels_output.ingest_output(
+        reports, bad, partials_only, cpu.wrong if cpu else ()
+    )
     found.show(
         read, lambda console: results_in_terminal.ingest(console, read, every=verbose)
     )
@@ -193,14 +198,32 @@ def _beside(
     directory: Path,
     invalid: Invalid | None,
     count_copies: bool,
+    cpu: Cpu | None,
 ) -> tuple[FileReport, ...]:
     """A machine with nothing but logs needs no settings when the command line says what they
     are.
     """
     with following(found.progress) as told:
         return ingest_only.ingest(
-            _of_machine(found, asked), directory, now(), told, invalid, count_copies
+            _of_machine(found, asked),
+            directory,
+            now(),
+            told,
+            invalid,
+            count_copies,
+            cpu,
         )
+
+
+def _cpu(found: Context) -> Cpu | None:
+    """None where no settings name cgroups of sites."""
+    if not found.path.exists() or not found.settings.ingest.cpu:
+        return None
+    site_of = site_names(found.settings).naming()
+    return ingest_only.read_cpu(
+        cpu_in_settings.patterns(found.settings.ingest.cpu),
+        lambda name: site_of(name.encode()),
+    )
 
 
 def _of_machine(found: Context, asked: AskedSources) -> tuple[Source, ...]:

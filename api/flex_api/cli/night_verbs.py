@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
@@ -28,6 +29,7 @@ from flex_api.cli.is_started_by_timer import is_started_by_timer
 from flex_api.cli.on_this_machine_only import AsOf, only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.cli.progress_bar import count_down
+from flex_api.facts import check_proof_of_plan
 from flex_api.in_words import results_in_terminal
 from flex_api.report.page import put
 from flex_api.schemas.verbs_output import (
@@ -122,6 +124,27 @@ def plan_show(ctx: typer.Context, plan_id: PlanId) -> None:
     """Show one plan with its changes in DNS."""
     found = context(ctx)
     show(found, local_or_server.plans(found).one(plan_id), diff=True)
+
+
+@plan_app.command("verify-proof")
+@only_here("the proof stays in the database of that machine")
+def plan_verify_proof(
+    ctx: typer.Context,
+    plan_id: PlanId,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="also write the proof there as JSON, for another checker"),
+    ] = None,
+) -> None:
+    """Check the proof that a plan has as few moves as can be. No solver is asked."""
+    found = context(ctx)
+    with open_world(found) as here:
+        plan = here.store.plan(plan_id)
+        proof = here.store.proof_of(plan.id)
+    if to is not None and proof is not None:
+        put(json.dumps(proof), to)
+    output = check_proof_of_plan.check_proof_of(plan, proof)
+    found.show(output, lambda console: results_in_terminal.proof(console, output))
 
 
 @plan_app.command("discard")
@@ -268,11 +291,12 @@ def rollback(
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
-    """Compare DNS with the partition in force. Every name server is asked for every name.
+    """Compare DNS with the partition in force. Every name server is asked for every name, and, with
+    doors for all sites, every node by what its doors go.
 
     A secondary that is behind its primary is told so, and has `dns.settle` to follow. Exits 32 when
-    a server says something else, or when sites are on nodes that are gone and could not be checked;
-    30 when a server does not answer and the others agree.
+    a server says something else, when doors go by something else, or when sites are on nodes that
+    are gone and could not be checked; 30 when a server does not answer and the others agree.
     """
     found = context(ctx)
     output = local_or_server.look(found).verification()
@@ -285,7 +309,7 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
 def exit_as(output: VerifyOutput, *, detailed: bool) -> None:
     if output.drift and detailed:
         raise typer.Exit(10)
-    if output.drift or output.not_checked:
+    if output.drift or output.not_checked or not output.doors_agree:
         raise typer.Exit(Unverified.exit_code)
     if not all(server.agrees for server in output.servers):
         # Nothing differs as far as anybody answered.

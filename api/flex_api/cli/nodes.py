@@ -141,16 +141,30 @@ def nodes_remove(
 
 @nodes_app.command("down")
 def nodes_down(
-    ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
+    ctx: typer.Context,
+    node: NodeName,
+    without_content: Annotated[
+        bool,
+        typer.Option(
+            "--without-content",
+            help="sites whose content is on this node alone go to other nodes, too: what it has "
+            "is given up, or somebody brought it there",
+        ),
+    ] = False,
+    reason: Reason = "",
+    dry_run: DryRun = False,
 ) -> None:
     """Take a dead node out of DNS now. Replicated sites lose its addresses, then the others get a
     new node.
 
-    A run that waits gives way. Exits 33 where names that are not FLEX's to change still lead to the
-    node. With --server it shows the plan that was made of it.
+    A site whose content is on the dead node alone stays there, and nobody answers for it until the
+    node is back (move.failover). A run that waits gives way. Exits 33 where sites stay, or where
+    names that are not FLEX's to change still lead to the node. With --server it shows the plan that
+    was made of it.
     """
     found = context(ctx)
+    by = local_or_server.nodes(found)
     if dry_run:
-        _show(found, local_or_server.nodes(found).try_take_down(node))
+        _show(found, by.try_take_down(node, without_content=without_content))
     else:
-        local_or_server.nodes(found).take_down(node, reason)
+        by.take_down(node, reason, without_content=without_content)

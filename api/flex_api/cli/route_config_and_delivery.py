@@ -4,6 +4,7 @@ runs for itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -32,7 +33,9 @@ from flex_api.night import (
 from flex_api.night.leases import lease
 from flex_api.schemas.routing import (
     DeliveredRow,
+    NodeFiles,
     OrderTold,
+    PortRow,
     RouteApplyOutput,
     RouteConfigOutput,
     RouteDeliverOutput,
@@ -114,11 +117,16 @@ def route_config(
     A HAProxy on this machine checks the new one; what it refuses is not written. Without --tell,
     reading it anew is for the node to do: systemctl reload haproxy.
     """
-    found = context(ctx)
+    found, to = context(ctx), to and to.absolute()
     _refuse_without_folder(to, tell=tell, back=back)
     checker = find_program() if to else None
     by = local_or_server.routing(found)
-    files = install_files.one_before(to) if to and back else by.files_of(node, plan)
+    found_files = (
+        NodeFiles(node=node, files=install_files.one_before(to))
+        if to and back
+        else by.files_of(node, plan)
+    )
+    files = found_files.files
     told: apply_to_haproxy.Told | Literal[""] = ""
     if to and tell:
         told = apply_to_haproxy.enforce(
@@ -143,6 +151,7 @@ def route_config(
         checked_by=".".join(map(str, checker.version)) if checker else "",
         files=files,
         told=told,
+        ports=found_files.ports,
     )
     found.show(output, lambda console: _print_files(console, output))
 
@@ -194,7 +203,8 @@ def route_apply(
     What HAProxy refuses is taken back. A server is asked by what is here: while nothing changes, it
     answers nothing.
     """
-    found, checker = context(ctx), program()
+    # HAProxy calls its maps by whole paths.
+    found, checker, to = context(ctx), program(), to.absolute()
     taken = fetch_files.pull(source, to, token_in(token_file) if token_file else "")
     route_follow.refuse_elsewhere(taken.directory, to)
     if not other_node:
@@ -305,6 +315,8 @@ def _print(console: Console, output: RouteOutput) -> None:
         console.print(f"{line}.")
     if output.on:
         _print_versions(console, output)
+        if output.ports:
+            console.print(_ports(output.ports))
     _print_visitors(console, output)
     if output.live:
         _print_live(console, output)
@@ -409,12 +421,19 @@ def _print_delivered(console: Console, output: RouteDeliverOutput) -> None:
 
 
 def _print_files(console: Console, output: RouteConfigOutput) -> None:
+    if output.ports:
+        console.print(f"# {_ports(output.ports)}", soft_wrap=True, highlight=False)
     if not output.directory:
         for name, text in output.files.items():
             console.print(f"# {name}")
             console.print(text, soft_wrap=True, highlight=False)
         return
     _print_written(console, output)
+
+
+def _ports(ports: Sequence[PortRow]) -> str:
+    named = ", ".join(f"{one.port} ({one.setting})" for one in ports)
+    return f"Open to the other nodes, and to nobody else: {named}."
 
 
 def _print_written(

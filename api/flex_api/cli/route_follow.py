@@ -20,6 +20,7 @@ from flex.routing.host_to_node_maps import MOVED
 from flex.routing.keep_haproxy_at_newest_order import Follower, FollowingNode
 from flex.routing.ports_and_paths import DIRECTORY
 from flex.routing.refuse_older_maps import refuse_older
+from flex_api import tell_systemd
 from flex_api.cli.client_from_options import token_in
 from flex_api.cli.common import context
 from flex_api.schemas.routing import RouteFollowOutput
@@ -62,8 +63,15 @@ def route_follow(
     While the server is away, HAProxy goes on by the last order. An older server is asked for all
     files from time to time.
     """
-    found = context(ctx)
+    # HAProxy calls its maps by whole paths.
+    found, to = context(ctx), to.absolute()
     asks = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    systemd = tell_systemd.systemd()
+
+    def say(line: str) -> None:
+        asks.print(line)
+        systemd.status(line)
+
     node = FollowingNode(
         url,
         token_in(token_file),
@@ -72,7 +80,8 @@ def route_follow(
         lambda pulled: sockets_of(pulled, master),
         lambda pulled: refuse_foreign(pulled, to, other_node=other_node),
         partial(refuse_older, other_cluster=other_cluster),
-        asks.print,
+        say,
+        systemd.beat,
     )
     follower = Follower(node)
     if once:
@@ -81,7 +90,10 @@ def route_follow(
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, lambda *_: follower.end())
         asks.print(f"Following {url}")
+        # Before the server has answered: while it is away, the doors go on by the last order.
+        systemd.ready(f"Following {url}")
         follower.run()
+        systemd.stopping()
     head = host_to_node_maps.heading(install_files.content(to / MOVED) or "")
     output = RouteFollowOutput(
         directory=str(to),

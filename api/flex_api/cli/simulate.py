@@ -28,7 +28,12 @@ from flex_api.cli.on_this_machine_only import all_only_here
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
-from flex_api.simulation import comparing, papers, traces_and_solver
+from flex_api.simulation import (
+    comparing,
+    locality_of_logs,
+    papers,
+    traces_and_solver,
+)
 
 simulate_app = typer.Typer(
     help="Simulate routing policies on a model of a cluster. It shows requests a "
@@ -152,10 +157,41 @@ def paper(
 
 
 @simulate_app.command()
-def fit(ctx: typer.Context) -> None:
-    """How near each twin's aggregates are to those published of its trace."""
-    output = SimulateFitOutput(items=papers.fits())
-    context(ctx).show(output, lambda console: _show_fit(console, output))
+def fit(
+    ctx: typer.Context,
+    logs: Annotated[
+        list[Path] | None,
+        typer.Option(help="an access log in place of the twins; may be repeated"),
+    ] = None,
+    log_format: Annotated[str, typer.Option("--format", help="of the logs")] = "auto",
+    by_directory: Annotated[
+        bool, typer.Option(help="first directories are the sites; else virtual hosts")
+    ] = True,
+) -> None:
+    """How near each twin's aggregates are to those published of its trace; with logs, which
+    locality the model of twins finds in each, and how near its misses are.
+    """
+    output = (
+        SimulateFitOutput(
+            items=[],
+            localities=[
+                locality_of_logs.row(
+                    traces_and_solver.of_logs(
+                        [log], format_=log_format, by_directory=by_directory
+                    )
+                )
+                for log in logs
+            ],
+        )
+        if logs
+        else SimulateFitOutput(items=papers.fits(), localities=[])
+    )
+    context(ctx).show(
+        output,
+        lambda console: (
+            _show_localities(console, output) if logs else _show_fit(console, output)
+        ),
+    )
 
 
 def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> Trace:
@@ -301,9 +337,16 @@ def _show_nodes(console: Console, output: SimulateOutput) -> None:
 
 
 def _show_claims(console: Console, output: SimulatePaperOutput) -> None:
-    table = grid("paper", "claim", "published", "measured", "verdict")
+    table = grid("paper", "claim", "published", "without", "measured", "verdict")
     for row in output.items:
-        table.add_row(row.paper, row.claim, row.published, row.measured, row.verdict)
+        table.add_row(
+            row.paper,
+            row.claim,
+            row.published,
+            row.without,
+            row.measured,
+            row.verdict,
+        )
     console.print(table)
     for page in output.pages[:1]:
         console.print(f"\nPage: {page}")
@@ -319,6 +362,31 @@ def _show_fit(console: Console, output: SimulateFitOutput) -> None:
             f"{row.published:,.6g}",
             f"{row.made:,.6g}",
             f"{row.error:.1%}",
+        )
+    console.print(table)
+
+
+def _show_localities(console: Console, output: SimulateFitOutput) -> None:
+    table = grid(
+        "log",
+        "accesses>",
+        "repeats>",
+        "gap>",
+        "spread>",
+        "life>",
+        "points off, median>",
+        "95 %>",
+    )
+    for row in output.localities:
+        table.add_row(
+            row.trace,
+            f"{row.accesses:,}",
+            f"{row.repeats:.0%}",
+            f"{row.gap:.1e}",
+            f"{row.spread:.2f}",
+            f"{row.life:.0%}",
+            f"{row.points_off_median:.1f}",
+            f"{row.points_off_p95:.1f}",
         )
     console.print(table)
 

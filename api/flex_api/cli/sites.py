@@ -52,10 +52,10 @@ def sites_list(ctx: typer.Context) -> None:
 
 @sites_app.command("show")
 def sites_show(ctx: typer.Context, site: SiteName) -> None:
-    """One site: what it asks of its nodes, and where it is."""
+    """One site: what it asks of its nodes, where it is, and all of its names."""
     found = context(ctx)
     output = local_or_server.sites(found).one(which_names_are_sites.site_name(site))
-    found.show(output, lambda console: results_in_terminal.sites(console, output))
+    found.show(output, lambda console: results_in_terminal.site(console, output))
 
 
 @sites_app.command("unknown")

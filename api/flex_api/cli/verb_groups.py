@@ -16,10 +16,26 @@ if TYPE_CHECKING:
     from typer._click.formatting import HelpFormatter
 
 GROUPS: Mapping[str, Sequence[str]] = {
-    "Try it and set it up": ("demo", "init", "doctor", "config", "db"),
+    "Try it and set it up": (
+        "assess",
+        "demo",
+        "onboard",
+        "init",
+        "doctor",
+        "config",
+        "db",
+    ),
     "Every night": ("run", "ingest", "import", "plan", "apply", "verify", "report"),
     "Decide about changes": ("approve", "reject", "rollback", "freeze", "thaw"),
-    "Sites, nodes and routing": ("sites", "moves", "nodes", "route", "dns"),
+    "Sites, nodes and routing": (
+        "sites",
+        "move",
+        "moves",
+        "ready",
+        "nodes",
+        "route",
+        "dns",
+    ),
     "Look and compare": (
         "history",
         "data",

@@ -1,5 +1,5 @@
 """What has changed since a plan was made: nodes, their addresses, and wishes that it does not meet.
-For a rollback, every wish counts.
+For a rollback and a move by hand, every wish counts.
 
 Takes the world and a plan that waits. Returns the rules against approving and applying it. Does not
 say whether another partition is in force: person_says_yes_or_no_to_plan.py refuses that, and
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
-from flex.planning.propose_plan import ROLLBACK
+from flex.planning.plan_of_given_partition import BY_HAND, ROLLBACK
 from flex.site_names_in_words import first_few
 from flex.wishes import suspended_wishes
 from flex.zones.zone_changes import ADDRESSES
@@ -84,9 +84,10 @@ def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
     """The wishes that were made after the plan, or hold otherwise than they did: one may have
     begun, ended or gone.
 
-    A way back was made without asking what anybody wishes, so that every wish counts.
+    A way back was made without asking what anybody wishes, and so was a move that somebody ordered:
+    every wish counts.
     """
-    back = plan.quality.solver == ROLLBACK
+    back = plan.quality.solver in (ROLLBACK, BY_HAND)
     newer = (
         set[str]()
         if back

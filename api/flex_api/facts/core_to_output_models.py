@@ -22,27 +22,35 @@ from flex.model.plan_summary import Headline, headline
 from flex.model.wish import Pin
 from flex.model.zone_plan import LeansOnSite, ZonePlan
 from flex.placing import problem
-from flex.planning import which_servers_agree
+from flex.planning import names_left_behind, which_servers_agree
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex.planning.which_servers_agree import Behind
 from flex.zones import zone_changes
 from flex.zones.names_not_following_sites import NameLeftBehind
-from flex_api.facts import dead_nodes_in_dns, forecast_and_measured_rows
+from flex_api.facts import (
+    dead_nodes_in_dns,
+    forecast_and_measured_rows,
+    names_of_sites,
+)
 from flex_api.facts.dead_nodes_in_dns import Dead
+from flex_api.facts.names_of_sites import NamesOfSites
 from flex_api.facts.verify_dns_answers import Verified
 from flex_api.in_words import amounts
+from flex_api.schemas import times_of_sites
 from flex_api.schemas.plan_parts import (
     BehindRow,
     EditRow,
     LeaningRow,
     NotReadyRow,
+    StaysBehindRow,
 )
-from flex_api.schemas.sites_and_wishes import values_of_site
+from flex_api.schemas.sites_and_wishes import NameRow, values_of_site
 from flex_api.schemas.verbs_output import (
     ApprovalRow,
     BadLineRow,
     BalanceOutput,
     BreachRow,
+    DoorsVerified,
     LeftRow,
     LoadRow,
     MoveRow,
@@ -80,6 +88,7 @@ def plan_output(plan: Plan) -> PlanOutput:
         solver=plan.quality.solver,
         moves_at_least=plan.quality.bound,
         proven_least=plan.quality.proven,
+        certified_at_least=plan.quality.certified,
         sites=plan.sites,
         moves=[move_row(move) for move in plan.moves],
         moves_from_scratch=plan.scratch_moves,
@@ -90,7 +99,7 @@ def plan_output(plan: Plan) -> PlanOutput:
         predicted_miss_ratio=next(
             (row.miss_ratio for row in forecasts if row.policy == "after"), None
         ),
-        zones=[zone_row(zone_plan) for zone_plan in plan.zone_plans],
+        zones=[zone_row(zone_plan, plan.moves) for zone_plan in plan.zone_plans],
         breaches=[_breach(breach, zone_changes.past(plan)) for breach in plan.breaches],
         shortfalls=[
             ShortfallRow.model_validate(one, from_attributes=True)
@@ -213,13 +222,31 @@ def balance_output(balance: Balance) -> BalanceOutput:
     )
 
 
-def zone_row(plan: ZonePlan) -> ZoneRow:
+def zone_row(plan: ZonePlan, moves: Sequence[Move] = ()) -> ZoneRow:
+    """With the names that are left behind by these moves."""
     return ZoneRow(
         zone=plan.zone,
         changes=zone_changes.text(plan).splitlines(),
         foreign=list(plan.foreign),
         leaning=leaning_rows(plan.leaning),
+        stay_behind=_stay_behind_rows(plan, moves),
     )
+
+
+def _stay_behind_rows(plan: ZonePlan, moves: Sequence[Move]) -> list[StaysBehindRow]:
+    left = frozenset(one.name for one in names_left_behind.left_behind(moves, [plan]))
+    reasons = names_of_sites.why_staying(plan)
+    return [
+        StaysBehindRow(
+            name=one.name,
+            site=one.site,
+            nodes=list(one.nodes),
+            requests=one.requests,
+            is_left=one.name in left,
+            why=reasons[one.name],
+        )
+        for one in plan.stay_behind
+    ]
 
 
 def leaning_rows(leaning: Iterable[LeansOnSite]) -> list[LeaningRow]:
@@ -255,7 +282,7 @@ def _verdict_row(verdict: NameServerVerdict, late: Behind | None) -> VerdictRow:
     )
 
 
-def verify_output(found: Verified) -> VerifyOutput:
+def verify_output(found: Verified, doors: DoorsVerified | None = None) -> VerifyOutput:
     """Nobody knows what differs where no name server answered."""
     silent = bool(found.verdicts) and all(verdict.error for verdict in found.verdicts)
     return VerifyOutput(
@@ -268,6 +295,7 @@ def verify_output(found: Verified) -> VerifyOutput:
             for late in which_servers_agree.behind(found.verdicts).values()
         ],
         other_names=[other_name_row(stray) for stray in found.others],
+        doors=doors,
     )
 
 
@@ -325,6 +353,7 @@ def sites_output(
     pins: Sequence[Pin],
     period: tuple[datetime, datetime] | None,
     stays_for: Mapping[str, Sequence[str]],
+    names: NamesOfSites | None = None,
 ) -> SitesOutput:
     """Every site in the profiles or the partition, busiest first. `stays_for` is what a move of a
     site would take along, by site.
@@ -343,7 +372,8 @@ def sites_output(
         period_start=period[0] if period else None,
         period_end=period[1] if period else None,
         items=[
-            _site(row, nodes, pin_of, stays_for) for row in ordered.to_dict("records")
+            _site(row, nodes, pin_of, stays_for, names)
+            for row in ordered.to_dict("records")
         ],
     )
 
@@ -353,6 +383,7 @@ def _site(
     nodes: dict[str, list[str]],
     pins: dict[str, Pin],
     stays_for: Mapping[str, Sequence[str]],
+    names: NamesOfSites | None,
 ) -> SiteRow:
     site = str(row["site"])
     return site_row(
@@ -361,6 +392,7 @@ def _site(
         nodes.get(site, []),
         pins.get(site),
         stays_for.get(site, ()),
+        names,
     )
 
 
@@ -370,8 +402,11 @@ def site_row(
     nodes: list[str],
     pin: Pin | None,
     stays_for: Sequence[str] = (),
+    names: NamesOfSites | None = None,
 ) -> SiteRow:
-    """What was measured goes by the names of PROFILES; the pin is the one in force."""
+    """What was measured goes by the names of PROFILES; the pin is the one in force. Without `names`
+    nobody looked for other names of the site.
+    """
     pin = pin or Pin(site)
     return SiteRow(
         site=site,
@@ -382,9 +417,18 @@ def site_row(
         targets=measured["targets"],
         one_timers=measured["one_timers"],
         busy_hour_bytes=measured["busy_hour_bytes"],
+        **times_of_sites.of_measured(measured),
         stays_for=list(stays_for),
+        names=_names(names, site),
+        names_not_known=names.not_known if names else "",
         **values_of_site(pin),
     )
+
+
+def _names(found: NamesOfSites | None, site: str) -> list[NameRow] | None:
+    if found is None or found.not_known:
+        return None
+    return [NameRow.model_validate(one, from_attributes=True) for one in found.of(site)]
 
 
 COUNTS = (
@@ -394,6 +438,9 @@ COUNTS = (
     "targets",
     "one_timers",
     "busy_hour_bytes",
+    "timed",
+    "service_us",
+    "cpu_us",
 )
 
 

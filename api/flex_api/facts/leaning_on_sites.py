@@ -49,6 +49,19 @@ def moving_along(
     ]
 
 
+def mail_without_mx(
+    found: Reach, sites: Iterable[str], dependents: Dependents
+) -> list[str]:
+    """Sites to whose address mail may come, as they have no MX and send mail."""
+    return [
+        site
+        for site in sites
+        if dependents.of(site) != "ignore"
+        and (one := found.leaning.get(records_of_partition.name_of(site)))
+        and one.count("A")
+    ]
+
+
 def leaning_on(plan: Plan | None, site: str) -> list[LeansOnSite]:
     """What the plan found of one site."""
     return [

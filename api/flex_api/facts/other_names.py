@@ -34,7 +34,7 @@ def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...
     written = frozenset(map(spelling_in_logs, rule.aliases))
     return tuple(
         OtherName(site, name, looked=False, written=name in written)
-        for site, name in rule.others(sites, _alone(settings, sites))
+        for site, name in rule.others(sites, sites_with_own_logs(settings, sites))
     )
 
 
@@ -63,7 +63,7 @@ def _share(found: Names, other: OtherName) -> Share | None:
     return Share(by_name / requests, bytes_by_name / sent if sent else 0.0)
 
 
-def _alone(settings: Settings, sites: Collection[str]) -> frozenset[str]:
+def sites_with_own_logs(settings: Settings, sites: Collection[str]) -> frozenset[str]:
     """Sites that have logs of their own: any of them can where the names of the files say which one
     it is.
     """

@@ -9,6 +9,7 @@ import pandas as pd
 from flex.errors import NoData
 from flex.model.period import Period
 from flex.traffic import rate_and_working_set
+from flex.traffic.replicas_and_demand import RESOURCES
 from flex_api import which_names_are_sites
 from flex_api.in_words import amounts
 from flex_api.wiring import World, merging
@@ -75,9 +76,8 @@ def _of_strangers(profiles: pd.DataFrame, every: pd.DataFrame) -> str:
 
 
 def _large_sites(world: World, profiles: pd.DataFrame) -> list[str]:
-    shares = profiles[["access_bytes", "working_set"]] / profiles[
-        ["access_bytes", "working_set"]
-    ].sum().clip(lower=1)
+    columns = [RESOURCES[name] for name in world.settings.solver.dimensions]
+    shares = profiles[columns] / profiles[columns].sum().clip(lower=1)
     large = profiles["site"][(shares * len(world.nodes) > LARGE).any(axis=1)]
     pinned = {
         pin.site

@@ -20,7 +20,11 @@ from flex.table_schemas import PROFILES
 
 MEASURED = tuple(name for name in PROFILES.columns if name != "site")
 # Fields of a row that go by another name than what was measured.
-COLUMNS = {"working_set_bytes": "working_set"}
+COLUMNS = {
+    "working_set_bytes": "working_set",
+    "service_seconds": "service_us",
+    "cpu_seconds": "cpu_us",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from flex.model.site_moves import FOREVER, SiteMove
+from flex.model.site_moves import FOREVER, SiteMove, State
 from flex.planning.rules_of_movement import REST
 from flex_api.in_words import amounts
 from flex_api.wiring import World
+
+# Of moves that rest, those that were carried out.
+WORSE_OFF: tuple[State, ...] = ("moved", "done", "went back")
 
 
 def resting_sites(
     world: World, force: Collection[str] = (), since: datetime | None = None
 ) -> dict[str, str]:
-    """None where the settings have no commands for moves any more; only those whose move failed
-    after that moment, where one is given.
+    """None where the settings have no commands for moves any more, and no site is watched; only
+    those whose move failed after that moment, where one is given.
     """
-    if not world.settings.move.hook or REST in force:
+    move = world.settings.move
+    if not (move.hook or move.watch) or REST in force:
         return {}
     now = world.time_of_day()
     resting = world.store.site_moves(resting_at=now)
@@ -33,8 +37,11 @@ def resting_sites(
 
 
 def _why(move: SiteMove, until: datetime, now: datetime) -> str:
+    ago = amounts.ago(move.ended or move.begun, now)
     failed = (
-        f"its move to {move.target} failed {amounts.ago(move.ended or move.begun, now)}"
+        f"it moved to {move.target} and was worse off there {ago}"
+        if move.state in WORSE_OFF
+        else f"its move to {move.target} failed {ago}"
     )
     rests = (
         f"`flex moves again {move.site}` lets it move again"

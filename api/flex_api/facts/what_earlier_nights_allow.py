@@ -107,7 +107,8 @@ def _resting(world: World, known: Sequence[Plan]) -> Iterator[Resting]:
     chosen = _chosen_plans(known, now)
     draining = {node.name for node in world.nodes if node.state == "draining"}
     moves = [
-        (when, _moved_sites(plan, draining), _shrunk(plan)) for plan, when in chosen
+        (when, sites_that_rest_after(plan, draining), _shrunk(plan))
+        for plan, when in chosen
     ]
     yield _often(
         moves, safety.max_moves_per_site, now, _most_replicas_needed(known, month)
@@ -188,7 +189,7 @@ def _chosen_plans(known: Sequence[Plan], now: datetime) -> list[tuple[Plan, date
     ]
 
 
-def _moved_sites(plan: Plan, draining: Collection[str]) -> set[str]:
+def sites_that_rest_after(plan: Plan, draining: Collection[str]) -> set[str]:
     """Sites that left a node for another one, or got one more. Off a node that took no sites they
     had to go: they rest only while it is being drained, and may come back as soon as it is in
     service again.

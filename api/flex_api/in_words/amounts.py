@@ -64,6 +64,11 @@ def span(length: timedelta) -> str:
     return f"{seconds // 86400:,} d"
 
 
+def seconds(number: float) -> str:
+    """As a span: 41 s, 2 h 5 m."""
+    return span(timedelta(seconds=number))
+
+
 def ago(then: datetime, now: datetime) -> str:
     if then > now:
         return f"in {span(then - now)}"

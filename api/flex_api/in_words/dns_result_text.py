@@ -37,6 +37,9 @@ def changes_text(output: PlanOutput) -> str:
     """33 record sets in 2 zones changed."""
     if output.message:
         return f"{output.message}, nothing was sent"
+    if not output.zones:
+        # As where doors alone lead to all sites.
+        return "no zone is FLEX's to change, nothing was sent"
     number = [found for found in map(_record_sets, output.zones) if found]
     if not number:
         return "DNS said all of it before, nothing was sent"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from flex_api.in_words import (
     forecast_text,
     grouped_moves_text,
     held_back_moves_text,
+    names_of_sites_text,
     not_ready_text,
 )
 from flex_api.in_words import dns_result_text as outcome
@@ -33,6 +34,7 @@ from flex_api.schemas.verbs_output import (
     NodesOutput,
     PlanOutput,
     PlansOutput,
+    ProofOutput,
     RateRow,
     RunsOutput,
     SiteRow,
@@ -48,6 +50,8 @@ BAR = 24
 SAMPLES = 3
 # Other names of sites, a line each.
 MOST_NAMES = 20
+# Sites that stay at a dead node, as many are named; JSON has all. A guess.
+MOST_STAYING = 20
 # Up to so many files, each has its row.
 FEW_FILES = 10
 # Rows of files that somebody should look at.
@@ -171,11 +175,38 @@ def move(output: PlanOutput) -> str:
 
 def least(output: PlanOutput) -> str:
     """Nothing where no balanced partition was found: then no number of moves is known to be
-    needed.
+    needed. What no certificate shows is a claim.
     """
+    claim = "" if is_certified(output) else ", as the solver claims"
     if output.proven_least:
-        return "proven least"
-    return f"at least {output.moves_at_least:,} must" if output.moves_at_least else ""
+        return "fewest possible, as the solver claims" if claim else "proven least"
+    if not output.moves_at_least:
+        return ""
+    return f"at least {output.moves_at_least:,} must{claim}"
+
+
+def proof(console: Console, output: ProofOutput) -> None:
+    """What the proof shows, and what the solver claims beyond it."""
+    at_least = f"no balanced partition has fewer than {output.moves_at_least:,}"
+    least = ": that is proven least" if output.proven_least else ""
+    console.print(
+        f"The proof of plan {output.plan} holds: it moves {output.moves:,}, and "
+        f"{at_least}{least}."
+    )
+    if output.claimed_least and not output.proven_least:
+        console.print(
+            "The solver claims that no partition moves less: of that there is no proof."
+        )
+    elif output.claimed_at_least > output.moves_at_least:
+        console.print(
+            f"The solver claims that {output.claimed_at_least:,} are needed: of that there is "
+            "no proof."
+        )
+
+
+def is_certified(output: PlanOutput) -> bool:
+    """Whether a certificate shows that so many moves are needed."""
+    return output.certified_at_least >= output.moves_at_least
 
 
 def _pin(row: SiteRow) -> str:
@@ -263,7 +294,14 @@ def plans(console: Console, output: PlansOutput) -> None:
 
 def sites(console: Console, output: SitesOutput) -> None:
     table = grid(
-        "site", "nodes", "bytes sent>", "working set>", "requests>", "once only>", "pin"
+        "site",
+        "nodes",
+        "bytes sent>",
+        "working set>",
+        "requests>",
+        "once only>",
+        "names>",
+        "pin",
     )
     for row in output.items:
         once = amounts.share(row.one_timers / row.targets) if row.targets else "-"
@@ -275,6 +313,7 @@ def sites(console: Console, output: SitesOutput) -> None:
             *sizes,
             f"{row.requests:,}",
             once,
+            names_of_sites_text.count(row),
             pin,
         )
     console.print(
@@ -288,6 +327,17 @@ def sites(console: Console, output: SitesOutput) -> None:
             f"{first_few(stay)}. `flex explain SITE` says what, `flex doctor` what to do."
         )
 
+    if unknown := next((row.names_not_known for row in output.items), ""):
+        console.print(f"Other names of sites are not known: {unknown}.")
+
+
+def site(console: Console, output: SitesOutput) -> None:
+    """One of them, with all of its names."""
+    told = [row.model_copy(update={"names_not_known": ""}) for row in output.items]
+    sites(console, output.model_copy(update={"items": told}))
+    for row in output.items:
+        names_of_sites_text.names(console, row)
+
 
 def unknown_hosts(console: Console, output: UnknownOutput) -> None:
     asked = (
@@ -296,17 +346,17 @@ def unknown_hosts(console: Console, output: UnknownOutput) -> None:
     console.print(
         f"{asked} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown)."
     )
-    if not output.items:
-        return
-    table = grid("asked for", "requests at least>")
-    for row in output.items:
-        table.add_row(row.name, f"{row.requests_at_least:,}")
-    console.print(table)
-    advice = (
-        "Add those that are yours to ingest.sites_file, or to [ingest.aliases] as "
-        "another name of a site."
-    )
-    console.print(advice)
+    if output.items:
+        table = grid("asked for", "requests at least>")
+        for row in output.items:
+            table.add_row(row.name, f"{row.requests_at_least:,}")
+        console.print(table)
+        advice = (
+            "Add those that are yours to ingest.sites_file, or to [ingest.aliases] as "
+            "another name of a site."
+        )
+        console.print(advice)
+    names_of_sites_text.proposals(console, output.proposals)
 
 
 def nodes(console: Console, output: NodesOutput) -> None:
@@ -336,6 +386,17 @@ def nodes(console: Console, output: NodesOutput) -> None:
         console.print(f"  note: {note}")
     for name in output.left:
         console.print(f"  leads to the dead node still: {name.name} ({name.reason})")
+    for site in output.staying[:MOST_STAYING]:
+        console.print(
+            f"  stays at the dead node, nobody answers for it: {site.site} ({site.reason})"
+        )
+    if len(output.staying) > MOST_STAYING:
+        console.print(f"  and {len(output.staying) - MOST_STAYING:,} more that stay")
+    if output.staying:
+        console.print(
+            "  they are served again once the node is back; `flex nodes down NODE "
+            "--without-content` gives them to other nodes all the same"
+        )
 
 
 def holders(console: Console, output: HoldersOutput) -> None:
@@ -389,6 +450,8 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
     for rate in output.sources:
         if rate.lines:
             console.print(_rate(rate))
+    for line in output.no_cpu[:MOST_FILES]:
+        console.print(f"no processor time of {line}", markup=False)
     console.print(lines(output.lines))
     bad_lines(console, output)
 
@@ -545,6 +608,8 @@ def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
 
 def show_verification(console: Console, output: VerifyOutput) -> None:
     verdicts(console, output.servers)
+    for line in _doors(output):
+        console.print(line)
     for node, sites in output.not_checked.items():
         said = (
             f"{amounts.count(sites, 'site')} on {node}, which is not known any more: "
@@ -558,6 +623,27 @@ def show_verification(console: Console, output: VerifyOutput) -> None:
             f"and {len(output.other_names) - MOST_NAMES:,} more other names of sites: "
             "`flex -o json verify`"
         )
+
+
+def _doors(output: VerifyOutput) -> Iterator[str]:
+    doors = output.doors
+    if doors is None:
+        return
+    if doors.differ:
+        names = amounts.count(doors.differ, "name")
+        yield (
+            f"doors: order {doors.order}, of the plan {doors.plan}, leads {names} elsewhere "
+            "than what is in force; `flex route deliver` orders that"
+        )
+    for node, why in doors.unheard.items():
+        yield f"doors: {node} does not go by order {doors.order}: {why}"
+    if not doors.known:
+        yield (
+            f"doors: order {doors.order} is the newest; no node says which one it goes by, as "
+            "with `flex route follow` or routing.sockets"
+        )
+    elif output.doors_agree:
+        yield f"doors: every node that serves goes by order {doors.order}"
 
 
 def checks(console: Console, rows: Sequence[CheckRow]) -> None:

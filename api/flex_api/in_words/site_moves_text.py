@@ -5,12 +5,13 @@ Takes what `flex moves` prints. Prints it. Does not read anything.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from flex.model.site_moves import FOREVER
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.schemas.site_moves import MovesOutput, SiteMoveRow, StageRow
+from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, SiteMoveRow, StageRow
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,10 +39,25 @@ def moves(console: Console, output: MovesOutput) -> None:
 
 
 def stages_in_words(move: SiteMoveRow) -> str:
-    return ", ".join(map(_stage, move.stages)) or "none"
+    told = list(map(stage_in_words, move.stages))
+    if move.waited_seconds is not None:
+        told.append(wait_in_words(move))
+    return ", ".join(told) or "none"
 
 
-def _stage(run: StageRow) -> str:
+def wait_in_words(move: SiteMoveRow) -> str:
+    """Empty where nobody had to wait."""
+    if move.waited_seconds is None:
+        return ""
+    return f"requests waited {amounts.span(timedelta(seconds=move.waited_seconds))}"
+
+
+def took(move: SiteMoveRow) -> str:
+    """Until it was decided; a dash while it is not."""
+    return amounts.span(move.ended - move.begun) if move.ended else "-"
+
+
+def stage_in_words(run: StageRow) -> str:
     name = run.stage if run.hook == run.stage else f"{run.stage} ({run.hook})"
     took = f" in {amounts.span(run.ended - run.begun)}" if run.ended else ""
     tries = f", {amounts.count(run.tries, 'try', 'tries')}" if run.tries > 1 else ""
@@ -57,3 +73,15 @@ def why(move: SiteMoveRow) -> str:
         else f"rests {amounts.until(move.rests_until)}"
     )
     return f"{move.reason}; {until}"
+
+
+def ready(console: Console, output: ReadyOutput) -> None:
+    if not output.items:
+        console.print("No other node is active, so none was asked.", markup=False)
+        return
+    table = grid("site", "node", "ready", "why, or what to know")
+    for row in output.items:
+        said = row.why or "; ".join(row.remarks)
+        answer = "yes" if row.ready else "no" if row.complete else "not known"
+        table.add_row(row.site, row.node, answer, said)
+    console.print(table)

@@ -16,6 +16,14 @@ TERMS: dict[str, str] = {
         "period: what a node has to "
         "keep in memory to serve the site without its disk."
     ),
+    "service time": (
+        "How long the answers of a site took, by what its logs say: the server behind, or else "
+        "the whole answer. Balanced if solver.dimensions names it."
+    ),
+    "cpu": (
+        "The time that processors worked for a site, by the counters of its cgroups on nodes that "
+        "count their own logs. Balanced if solver.dimensions names it."
+    ),
     "fair share": (
         "What a node carries when the load is spread evenly: in proportion to "
         "capacity, and 100 for a mean node. "

@@ -6,33 +6,56 @@ Takes settings, and a move. Returns hooks, and commands as they are to be run. D
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from flex.errors import BadSetting
 from flex.model.site_moves import SiteMove, Stage
+from flex.model.wish import Pin
 from flex_api.moving.run_hook import fill
 from flex_api.settings.file import Settings
 from flex_api.settings.moving import Hook
 from flex_api.wiring import World
 
 
-def classes_of(world: World) -> dict[str, str]:
-    """By site its class: what a pin says comes before the settings."""
-    classes = world.settings.solver.classes
+@dataclass(frozen=True, slots=True, eq=False)
+class HooksOfSites:
+    """Which hooks are for which site, as settings and pins say it at one moment."""
+
+    hooks: tuple[Hook, ...]
+    class_of: Mapping[str, str]
+
+    def of(self, site: str) -> tuple[Hook, ...]:
+        """In the order of the settings."""
+        its_class = self.class_of.get(site, "")
+        return tuple(
+            hook
+            for hook in self.hooks
+            if (not hook.sites and not hook.classes)
+            or site in hook.sites
+            or (its_class and its_class in hook.classes)
+        )
+
+    def of_stages(self, site: str, stages: Collection[Stage]) -> list[Hook]:
+        return [hook for hook in self.of(site) if hook.stage in stages]
+
+
+def hooks_of_sites(
+    settings: Settings, pins: Callable[[], Sequence[Pin]]
+) -> HooksOfSites:
+    """What a pin says of a site's class comes before the settings. Pins are read only where a hook
+    is for a class.
+    """
+    hooks, classes = settings.move.hook, settings.solver.classes
+    if not any(hook.classes for hook in hooks):
+        return HooksOfSites(hooks, {})
     found = {site: name for name, each in classes.items() for site in each.sites}
-    found |= {pin.site: pin.sla for pin in world.pins if pin.sla in classes}
-    return found
+    found |= {pin.site: pin.sla for pin in pins() if pin.sla in classes}
+    return HooksOfSites(hooks, found)
 
 
-def hooks_of(settings: Settings, site: str, its_class: str) -> tuple[Hook, ...]:
-    """In the order of the settings."""
-    return tuple(
-        hook
-        for hook in settings.move.hook
-        if (not hook.sites and not hook.classes)
-        or site in hook.sites
-        or (its_class and its_class in hook.classes)
-    )
+def hooks_now(world: World) -> HooksOfSites:
+    return hooks_of_sites(world.settings, lambda: world.pins)
 
 
 def of_stage(hooks: Sequence[Hook], stage: Stage) -> list[Hook]:

@@ -18,7 +18,7 @@ from flex.planning.propose_plan import Proposal
 from flex_api.in_words import amounts
 from flex_api.moving.check_site_on_new_node import Wanted
 from flex_api.moving.check_sites_on_new_nodes import check_sites, wanted_of
-from flex_api.moving.commands_of_site import classes_of, hooks_of
+from flex_api.moving.commands_of_site import HooksOfSites, hooks_now
 from flex_api.wiring import World
 
 # Other sites may move in place of those that stay, and are asked for, too: so many times. A guess.
@@ -32,7 +32,11 @@ def plan_of_ready(world: World, facts: Facts, make: MakePlan) -> Proposal:
     made = make(facts)
     if not world.settings.move.ready.check:
         return made
-    found = _Found(world, _now() + world.settings.move.ready.budget.total_seconds())
+    found = _Found(
+        world,
+        hooks_now(world),
+        _now() + world.settings.move.ready.budget.total_seconds(),
+    )
     for _ in range(ROUNDS):
         if not found.ask(made):
             return found.tell_of_held(made)
@@ -50,24 +54,12 @@ def _now() -> float:
     return time.monotonic()
 
 
-def _sites_brought(world: World, sites: Collection[str]) -> set[str]:
-    """Their new nodes have nothing of them before commands bring it, and are asked after that."""
-    if not world.settings.move.hook:
-        return set()
-    classes = classes_of(world)
-    return {
-        site
-        for site in sites
-        for hook in hooks_of(world.settings, site, classes.get(site, ""))
-        if hook.stage in UNDOABLE
-    }
-
-
 @dataclass(slots=True)
 class _Found:
     """What is known of the sites that were asked for, by site and node."""
 
     world: World
+    hooks: HooksOfSites
     until: float
     ready: set[tuple[str, str]] = field(default_factory=set)
     unready: dict[str, str] = field(default_factory=dict)
@@ -85,13 +77,15 @@ class _Found:
         return any(one.why for one in checked)
 
     def unproven(self, made: Proposal) -> Collection[Wanted]:
-        wanted = wanted_of(self.world, made.plan.moves)
-        brought = _sites_brought(self.world, {one.site for one in wanted})
         return [
             one
-            for one in wanted
-            if (one.site, one.target) not in self.ready and one.site not in brought
+            for one in wanted_of(self.world, made.plan.moves)
+            if (one.site, one.target) not in self.ready and not self._is_brought(one)
         ]
+
+    def _is_brought(self, wanted: Wanted) -> bool:
+        """Its new node has nothing of it before commands bring it, and is asked after that."""
+        return bool(self.hooks.of_stages(wanted.site, UNDOABLE))
 
     def tell_of_held(self, made: Proposal) -> Proposal:
         if made.plan.not_ready:

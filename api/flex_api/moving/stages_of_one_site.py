@@ -22,6 +22,7 @@ from flex.model.site_moves import (
     NOT_NOW,
     TAKE_BACK,
     UNDOABLE,
+    WITHIN_HOLD,
     SiteMove,
     Stage,
     StageRun,
@@ -48,6 +49,8 @@ class OnItsWay:
     names: Sequence[str] = ()
     # Why what is at the new node must stay there; empty where it may be taken back.
     kept: str = ""
+    # Whether its requests wait at doors while what changed since is copied: that is done later.
+    is_held: bool = False
 
     def store(self, move: SiteMove) -> OnItsWay:
         self.world.store.put_site_moves([move])
@@ -59,29 +62,33 @@ class OnItsWay:
 
 
 def bring(one: OnItsWay) -> Steps:
-    """Until the new node has what the site needs, or the site stays where it is."""
+    """Until the new node has what the site needs, or the site stays where it is. One that is held
+    later gets the rest then.
+    """
     one = one.store(replace(one.move, state="under way", ended=None, reason=""))
-    with _lock(one) as lock:
+    with lock_of(one) as lock:
         if lock is None:
             one.store(replace(one.move, reason=STILL_AT_WORK))
             return
         done = _prepared_hooks(one)
         for stage in UNDOABLE:
+            if one.is_held and stage in WITHIN_HOLD:
+                continue
             for hook in of_stage(one.hooks, stage):
                 # What is copied goes stale; a node that is prepared stays so.
                 if stage == "prepare" and hook.shown_name in done:
                     continue
-                ran = yield from _tries(one, stage, hook, lock)
+                ran = yield from tries(one, stage, hook, lock)
                 if ran.code:
-                    said = f"{stage} ({hook.shown_name}): {ran.said}"
-                    yield from _way_back(_failure(one, said, ran.code), lock)
+                    failed = failure(one, said_by(stage, hook, ran), ran.code)
+                    yield from _way_back(one.store(failed), lock)
                     return
         one.store(replace(one.move, state="ready"))
 
 
 def take_back(one: OnItsWay) -> Steps:
     """The move has the state `taking back`, and says why."""
-    with _lock(one) as lock:
+    with lock_of(one) as lock:
         if lock is not None:
             yield from _way_back(one, lock)
 
@@ -103,20 +110,20 @@ def clean(one: OnItsWay) -> Steps:
 def _last_stage(one: OnItsWay, stage: Stage) -> Generator[Command, Ran, bool]:
     """What fails is tried again with the next run: the site is at its new node, and stays."""
     done = {(run.stage, run.hook) for run in _runs(one) if run.state == "done"}
-    with _lock(one) as lock:
+    with lock_of(one) as lock:
         if lock is None:
             return False
         for hook in of_stage(one.hooks, stage):
             if (stage, hook.shown_name) in done:
                 continue
-            ran = yield from _tries(one, stage, hook, lock)
+            ran = yield from tries(one, stage, hook, lock)
             if ran.code:
                 return False
     return True
 
 
 @contextmanager
-def _lock(one: OnItsWay) -> Iterator[int | None]:
+def lock_of(one: OnItsWay) -> Iterator[int | None]:
     with lock_of_move(_folder(one), one.move.id) as lock:
         yield lock
 
@@ -135,15 +142,15 @@ def _runs(one: OnItsWay) -> tuple[StageRun, ...]:
     return one.world.store.stage_runs([one.move.id])
 
 
-def _tries(
+def tries(
     one: OnItsWay, stage: Stage, hook: Hook, lock: int
 ) -> Generator[Command, Ran, Ran]:
     """As often as the settings say. How the last try ended."""
     words = command(one.world, hook.command, one.move, one.names)
-    ran, tries = Ran(1), 0
-    while tries <= hook.retries:
-        tries += 1
-        row = StageRun(one.move.id, stage, hook.shown_name, "begun", tries, one.now)
+    ran, count = Ran(1), 0
+    while count <= hook.retries:
+        count += 1
+        row = StageRun(one.move.id, stage, hook.shown_name, "begun", count, one.now)
         one.world.store.put_stage_run(row)
         ran = yield Command(words, hook.timeout.total_seconds(), lock)
         ended = replace(row, ended=one.now, said=ran.said)
@@ -155,14 +162,17 @@ def _tries(
     return ran
 
 
-def _failure(one: OnItsWay, said: str, code: int) -> OnItsWay:
+def said_by(stage: Stage, hook: Hook, ran: Ran) -> str:
+    return f"{stage} ({hook.shown_name}): {ran.said}"
+
+
+def failure(one: OnItsWay, reason: str, code: int) -> SiteMove:
+    """The move as it is once a command ended so. The site rests, unless it only cannot move now."""
     rests = {
         NOT_NOW: None,
         NEVER: FOREVER,
     }.get(code, one.now + one.world.settings.move.rest)
-    return one.store(
-        replace(one.move, state="taking back", reason=said, rests_until=rests)
-    )
+    return replace(one.move, state="taking back", reason=reason, rests_until=rests)
 
 
 def _way_back(one: OnItsWay, lock: int) -> Steps:
@@ -170,7 +180,11 @@ def _way_back(one: OnItsWay, lock: int) -> Steps:
     run, and the site does not move before.
     """
     hooks = {(hook.stage, hook.shown_name): hook for hook in one.hooks}
-    left = [run for run in reversed(_runs(one)) if run.state != "undone"]
+    left = [
+        run
+        for run in reversed(_runs(one))
+        if run.state != "undone" and run.stage in UNDOABLE
+    ]
     if left and one.kept:
         _stay(one, f"what was brought to {one.move.target} is left there: {one.kept}")
         return

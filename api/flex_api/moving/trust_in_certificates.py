@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -98,15 +99,29 @@ def _blind() -> ssl.SSLContext:
 def _context(trust: Trust) -> ssl.SSLContext:
     """Raises Untrusted where who is trusted cannot be read."""
     try:
-        context = ssl.create_default_context(cafile=trust.ca_file)
+        return _authorities(trust.ca_file, _last_changes(trust.ca_file))
     except OSError as error:
         raise Untrusted(
             f"{trust.ca_file}, which is move.ready.ca_file, cannot be used: "
             f"{error.strerror or error}"
         ) from error
+
+
+# To read all authorities of a system takes about 20 ms of CPU, as long as all else of some ten
+# questions.
+@lru_cache(maxsize=4)
+def _authorities(ca_file: Path | None, _: tuple[int, ...]) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=ca_file)
     # The names are compared here: what is said then has the names in it.
     context.check_hostname = False
     return context
+
+
+def _last_changes(ca_file: Path | None) -> tuple[int, ...]:
+    """Who goes on for weeks hears of authorities that came or went."""
+    system = ssl.get_default_verify_paths()
+    places = [ca_file] if ca_file else [system.cafile, system.capath]
+    return tuple(Path(place).stat().st_mtime_ns for place in places if place)
 
 
 def _shake_hands(

@@ -19,7 +19,6 @@ from flex_api.night import (
     go_on_with_moves,
     make_before_break_plans,
     may_plan_be_applied,
-    nightly,
     person_says_yes_or_no_to_plan,
     plan_without_sites_that_stay,
     route_and_publish_plan,
@@ -68,7 +67,7 @@ def _with_all_it_needs(
     if not bring_what_sites_need.brings(world, plan):
         return plan
     enters("bring")
-    wanted = plan_without_sites_that_stay.with_all_it_needs(world, plan, nightly.facts)
+    wanted = plan_without_sites_that_stay.with_all_it_needs(world, plan)
     # That took a while, too.
     return may_plan_be_applied.refuse_forbidden(world, wanted.id, force=force)
 

@@ -41,7 +41,7 @@ from flex_logs_ingest.counts.file_table import file_table
 # So many bytes of a site's hottest targets are known by name.
 _NAMED = 256 * 2**20
 # Sockets of HAProxy that are asked side by side. A guess.
-_SIDE_BY_SIDE = 32
+SIDE_BY_SIDE = 32
 # A distributor that is well answers in milliseconds.
 PATIENCE = 2.0
 
@@ -68,7 +68,7 @@ def ask_distributors(
     """
     sockets = sockets_of(settings, nodes, PATIENCE)
     ask = partial(_ask_distributor, pools, settings.routing.directory, paths)
-    with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(sockets) or 1)) as side_by_side:
+    with ThreadPoolExecutor(min(SIDE_BY_SIDE, len(sockets) or 1)) as side_by_side:
         return list(side_by_side.map(ask, sockets, sockets.values()))
 
 

@@ -20,17 +20,18 @@ from datetime import timedelta
 import pandas as pd
 
 from flex.model.plan import Plan
-from flex.model.site_moves import SiteMove
+from flex.model.site_moves import WITHIN_HOLD, SiteMove
 from flex.placing import failover
 from flex_api.facts import sites_whose_move_failed
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
 from flex_api.moving.check_sites_on_new_nodes import not_ready
-from flex_api.moving.commands_of_site import classes_of, hooks_of, refuse_unusable
+from flex_api.moving.commands_of_site import HooksOfSites, hooks_now, refuse_unusable
 from flex_api.moving.which_copies_may_go import Copies
 from flex_api.moving.which_sites_go_where import Route, routes
-from flex_api.night import where_copies_of_sites_are
+from flex_api.night import move_sites_with_one_writer, where_copies_of_sites_are
 from flex_api.night.go_on_with_moves import (
+    NUMBER,
     every_open,
     on_their_way,
     run,
@@ -40,8 +41,6 @@ from flex_api.wiring import World
 
 # A plan that is older was waiting, and its new nodes may have changed. A guess.
 FRESH = timedelta(minutes=15)
-# Characters of the number of a move, in hexadecimal.
-_NUMBER = 8
 NO_SOURCE = "no node that has its content answers"
 TAKING_BACK = "what an earlier move brought is still being taken back"
 
@@ -61,24 +60,37 @@ def bring(world: World, plan: Plan) -> Mapping[str, str]:
     """
     if not brings(world, plan):
         return {}
-    stay = _bring_by_commands(world, plan) if world.settings.move.hook else {}
-    unready = _not_ready(world, plan, stay)
+    hooks = hooks_now(world)
+    stay = _bring_by_commands(world, plan, hooks) if world.settings.move.hook else {}
+    unready = _not_ready(world, plan, stay, hooks)
     end_unneeded(world, plan, {**stay, **unready})
     return {**stay, **unready}
 
 
-def _not_ready(world: World, plan: Plan, stay: Mapping[str, str]) -> Mapping[str, str]:
+def _not_ready(
+    world: World, plan: Plan, stay: Mapping[str, str], hooks: HooksOfSites
+) -> Mapping[str, str]:
     """What was brought just now is asked for, and all others where the plan is not of this moment:
     they were asked for when it was made.
     """
     brought = {move.site for move in world.store.site_moves(plan=plan.id)}
     is_fresh = world.time_of_day() - plan.created < FRESH
+    later = _sites_asked_later(world, plan, hooks)
     moves = [
         move
         for move in plan.moves
-        if move.site not in stay and (move.site in brought or not is_fresh)
+        if move.site not in {*stay, *later} and (move.site in brought or not is_fresh)
     ]
     return not_ready(world, moves)
+
+
+def _sites_asked_later(world: World, plan: Plan, hooks: HooksOfSites) -> set[str]:
+    """Those that get something while their requests wait: before, they are not whole."""
+    return {
+        site
+        for site in move_sites_with_one_writer.to_be_led_on(world, plan)
+        if hooks.of_stages(site, WITHIN_HOLD)
+    }
 
 
 def end_unneeded(world: World, plan: Plan, stay: Mapping[str, str]) -> None:
@@ -100,26 +112,34 @@ def _where_copies_are(world: World, moves: list[SiteMove]) -> Copies:
     return where_copies_of_sites_are.copies(world, sites, list(every.values()))
 
 
-def _bring_by_commands(world: World, plan: Plan) -> Mapping[str, str]:
+def _bring_by_commands(
+    world: World, plan: Plan, hooks: HooksOfSites
+) -> Mapping[str, str]:
     _, before = world.store.placement()
     found = _routes(world, plan, before)
-    stay = _without_source(world, plan, before, found)
+    stay = _without_source(plan, before, found, hooks)
     stay |= _failed_since(world, plan)
     begun = {_route(move): move for move in reversed(every_open(world))}
     wanted = [
-        move for move in _moves_of(world, plan, found, begun) if move.site not in stay
+        move
+        for move in _moves_of(world, plan, found, begun, hooks)
+        if move.site not in stay
     ]
     if not wanted:
         return stay
     behind = {move.site: TAKING_BACK for move in wanted if move.state == "taking back"}
     wanted = [move for move in wanted if move.site not in behind]
-    ours = on_their_way(world, wanted, _where_copies_are(world, wanted))
+    ours = on_their_way(world, wanted, _where_copies_are(world, wanted), hooks)
     refuse_unusable(
         dict.fromkeys(hook for one in ours for hook in one.hooks),
         f"moving the sites of {plan.id}",
     )
     world.store.put_site_moves(wanted)
-    world.say(f"Bringing what {amounts.count(len(ours), 'site')} need to new nodes.")
+    if ours:
+        sites = amounts.count(len(ours), "site")
+        world.say(f"Bringing what {sites} need to new nodes.")
+    held = move_sites_with_one_writer.to_be_led_on(world, plan)
+    ours = [replace(one, is_held=one.move.site in held) for one in ours]
     run(world, ours, stages_of_one_site.bring)
     return {**stay, **behind, **staying(world, plan)}
 
@@ -145,21 +165,20 @@ def _routes(world: World, plan: Plan, before: pd.DataFrame) -> list[Route]:
 
 
 def _without_source(
-    world: World, plan: Plan, before: pd.DataFrame, found: list[Route]
+    plan: Plan, before: pd.DataFrame, found: list[Route], hooks: HooksOfSites
 ) -> dict[str, str]:
     """Sites that come to a node and have commands for that, and that no serving node has. A site
     that is new has nothing to bring.
     """
     known = {*before["site"], *(move.site for move in plan.moves if move.source)}
     reached = {route.site for route in found}
-    classes = classes_of(world)
     return {
         move.site: NO_SOURCE
         for move in plan.moves
         if move.target
         and move.site in known
         and move.site not in reached
-        and hooks_of(world.settings, move.site, classes.get(move.site, ""))
+        and hooks.of(move.site)
     }
 
 
@@ -175,17 +194,18 @@ def _moves_of(
     plan: Plan,
     wanted: list[Route],
     begun: Mapping[Route, SiteMove],
+    hooks: HooksOfSites,
 ) -> Iterator[SiteMove]:
     """Those that were begun go on; with a newer plan they are that plan's."""
-    classes, now = classes_of(world), world.time_of_day()
+    now = world.time_of_day()
     for route in wanted:
-        if not hooks_of(world.settings, route.site, classes.get(route.site, "")):
+        if not hooks.of(route.site):
             continue
         earlier = begun.get(route)
         if earlier is not None and earlier.state != "moved":
             yield replace(earlier, plan=plan.id)
         else:
-            id_ = secrets.token_hex(_NUMBER)
+            id_ = secrets.token_hex(NUMBER)
             yield SiteMove(id_, route.site, route.source, route.target, plan.id, now)
 
 

@@ -12,7 +12,11 @@ from functools import partial
 from flex.errors import BadInput, DnsError, Infeasible, PartlyApplied, Unverified
 from flex.model.operator_orders import NodeOrder
 from flex_api.in_words import amounts
-from flex_api.night import dead_nodes_due_for_retry, failover
+from flex_api.night import (
+    dead_nodes_due_for_retry,
+    failover,
+    record_failover_attempts,
+)
 from flex_api.night.failover import Taken
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
@@ -59,10 +63,17 @@ def _is_out(
         return False
     if taken.plan:
         world.say(f"{node} was down and is out of DNS by plan {taken.plan.id}.")
+    if taken.staying:
+        said = record_failover_attempts.stay_sentence(node, taken.staying)
+        world.say(f"{said}.")
     return True
 
 
 def _said_of(taken: Taken) -> str:
-    if taken.plan:
-        return f"out of DNS by plan {taken.plan.id}"
-    return f"{amounts.count(len(taken.left), 'name')} left to others"
+    said = [f"out of DNS by plan {taken.plan.id}"] if taken.plan else []
+    if taken.left or not (taken.plan or taken.staying):
+        said.append(f"{amounts.count(len(taken.left), 'name')} left to others")
+    if taken.staying:
+        sites = amounts.count(len(taken.staying), "site")
+        said.append(f"{sites} left with their content")
+    return ", ".join(said)

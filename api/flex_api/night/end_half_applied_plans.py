@@ -46,6 +46,8 @@ def end(
             )
         elif way == "undo":
             step(way, partial(take_back_half_applied_plan.take_back, world), ", ".join)
+            # What sites with one writer did cannot be taken back.
+            finish_plans_of_killed_runs.finish(world)
         else:
             step(way, partial(give_up_half_applied_plan.give_up, world), ", ".join)
         return [world.store.plan(plan.id) for plan in begun]

@@ -24,12 +24,14 @@ from flex.zones.names_going_along import pairs_of
 from flex_api.facts import other_names
 from flex_api.night import (
     change_nodes,
+    find_content_of_dead_nodes,
     finish_plans_of_killed_runs,
     record_failover_attempts,
     route_and_publish_plan,
     route_requests_by_plan,
 )
 from flex_api.night.leases import RunWithLease
+from flex_api.night.names_while_settings_contradict import with_names_that_hold
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
 
@@ -40,12 +42,17 @@ LEFT_CODE = 33
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The plan that was carried out, None where no site of ours was on the node; and the names that
-    lead there still, with the reason.
+    """The plan that was carried out, None where no site of ours left the node; the names that lead
+    there still, and the sites that stay there with their content, with the reason.
     """
 
     plan: Plan | None = None
     left: Mapping[str, str] = field(default_factory=dict)
+    staying: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.left and not self.staying
 
 
 def take_down(
@@ -57,6 +64,7 @@ def take_down(
     and each night try again. Raises BadInput where no other node could take them.
     """
     node = order.node
+    world = with_names_that_hold(world)
     if world.settings.cluster.mode == "shadow":
         raise Held(
             f"taking {node} out of DNS",
@@ -79,7 +87,7 @@ def take_down(
             f"{error.kept}",
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
-    record_failover_attempts.note_left(world, node, taken.left)
+    record_failover_attempts.note_left(world, node, taken.left, taken.staying)
     return taken
 
 
@@ -98,21 +106,33 @@ def look(world: World, node: str) -> Taken | None:
     """
     if world.store.plans(state="applying"):
         return None
+    world = with_names_that_hold(world)
     made = _plan_failover(world, node)
-    return None if made.plan.moves else Taken(left=_names_left(world, made, node))
+    if made.plan.moves:
+        return None
+    return Taken(left=_names_left(world, made, node), staying=staying(world, node))
+
+
+def staying(world: World, node: str) -> dict[str, str]:
+    """The sites that stay at a dead node, or would stay there, as their content is at no other."""
+    nodes = tuple(
+        replace(one, state="down") if one.name == node else one for one in world.nodes
+    )
+    away = find_content_of_dead_nodes.of_partition(world, nodes).away
+    return {site: one.why for site, one in sorted(away.items()) if one.node == node}
 
 
 def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken:
     finish_plans_of_killed_runs.make_way(world, node)
     made = _plan_failover(world, node)
-    left = _names_left(world, made, node)
+    left, stay = _names_left(world, made, node), staying(world, node)
     if not made.plan.moves:
-        return Taken(left=left)
+        return Taken(left=left, staying=stay)
     plan = _tried_before(world, made.plan)
     if plan is None:
         world.store.propose(made.plan, made.placement)
     return Taken(
-        route_and_publish_plan.carry_out(world, plan or made.plan, enters), left
+        route_and_publish_plan.carry_out(world, plan or made.plan, enters), left, stay
     )
 
 
@@ -170,6 +190,7 @@ def facts(world: World) -> Facts:
         base,
         partition,
         others=others,
+        content=find_content_of_dead_nodes.of_partition(world, world.nodes),
     )
     made = world.store.plan(base)
     every = replace(every, said=made.said, along=pairs_of(made.zone_plans))

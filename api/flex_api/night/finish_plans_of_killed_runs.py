@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable, Unwell
+from flex.errors import (
+    DnsError,
+    NoneMoved,
+    OnTheWay,
+    PartlyApplied,
+    Unreachable,
+    Unwell,
+)
 from flex.model.plan import Plan
 from flex.planning import carry_out_plan
 from flex.zones import zone_changes
@@ -17,6 +24,7 @@ from flex_api.night import (
     freeze_and_change_windows,
     give_up_half_applied_plan,
     make_before_break_plans,
+    move_sites_with_one_writer,
     route_and_publish_plan,
     take_back_half_applied_plan,
 )
@@ -36,11 +44,15 @@ def finish(
                 "nothing of it was finished."
             )
             continue
+        before = world.store.in_force()
         way = "taken back" if plan.taking_back else "applied"
         world.say(f"Plan {plan.id} was being {way}; finishing it first.")
         _finish(world, plan, enters)
+        in_force = world.store.in_force()
         if world.store.plan(plan.id).state == "applied":
             world.say(f"Plan {plan.id} is finished, and in force.")
+        elif plan.id != in_force != before:
+            world.say(f"Plan {in_force} went on in its place, and is in force.")
 
 
 def finish_where_allowed(
@@ -84,13 +96,15 @@ def _finish_or_end(world: World, plan: Plan, enters: Callable[[str], None]) -> N
     """
     try:
         if plan.taking_back:
-            take_back_half_applied_plan.undo(world, plan)
+            rest = take_back_half_applied_plan.undo(world, plan)
+            if rest:
+                route_and_publish_plan.carry_out(world, rest, enters)
         else:
             give_up_half_applied_plan.refuse_late(world, plan)
             route_and_publish_plan.carry_out(world, plan, enters)
     except (Unreachable, OnTheWay):
         raise
-    except Unwell as error:
+    except (Unwell, NoneMoved) as error:
         world.say(f"It was not finished ({error.answer}) and is taken back.")
     except (DnsError, PartlyApplied) as error:
         _end_unfinished(world, plan, error)
@@ -125,7 +139,10 @@ def make_way(world: World, dead: str) -> None:
     to wait for resolvers is taken back, any other plan is finished.
     """
     for plan in world.store.plans(state="applying"):
-        if make_before_break_plans.is_gentle(world, plan):
+        would_wait = make_before_break_plans.is_gentle(
+            world, plan
+        ) or move_sites_with_one_writer.to_be_led_on(world, plan)
+        if would_wait:
             _end_at_once(world, plan, dead)
     finish(world)
 
@@ -139,7 +156,10 @@ def _end_at_once(world: World, plan: Plan, dead: str) -> None:
     )
     try:
         take_back_half_applied_plan.undo(
-            world, plan, besides=_began_at(plan, addresses_of(world.nodes, dead))
+            world,
+            plan,
+            besides=_began_at(plan, addresses_of(world.nodes, dead)),
+            at_once=True,
         )
     except OnTheWay as error:
         world.say(

@@ -1,5 +1,5 @@
 """Gives up a plan that is half applied and cannot be finished: what DNS says becomes the partition
-in force.
+in force, and of sites with one writer what doors say.
 
 Takes a plan that was begun. Returns the ids of the plans that were given up. Does not write records
 of sites to DNS; it only makes sure that an update that arrives late is refused.
@@ -13,7 +13,7 @@ from dataclasses import replace
 from flex.errors import Refused
 from flex.model.plan import Plan
 from flex.planning import carry_out_plan
-from flex_api.night import route_requests_by_plan
+from flex_api.night import route_requests_by_plan, writers_at_doors
 from flex_api.wiring import World
 
 
@@ -35,6 +35,7 @@ def abandon(world: World, plan: Plan) -> None:
         publisher=world.publisher,
         store=world.store,
         publishing=world.rules.publishing,
+        as_led=lambda said: writers_at_doors.as_led_now(world, said, plan.id),
     )
     world.store.new_journal(plan.id)
     route_requests_by_plan.reroute(world)

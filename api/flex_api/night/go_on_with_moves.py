@@ -12,20 +12,27 @@ from dataclasses import replace
 
 from flex.errors import DnsError
 from flex.model.plan import Plan
+from flex.model.plan_summary import Headline
 from flex.model.site_moves import SiteMove
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
-from flex_api.moving.commands_of_site import classes_of, hooks_of
+from flex_api.moving.commands_of_site import HooksOfSites, hooks_now
 from flex_api.moving.run_side_by_side import Limits, Steps, Work, run_side_by_side
 from flex_api.moving.stages_of_one_site import OnItsWay
 from flex_api.moving.which_copies_may_go import Copies
-from flex_api.night import freeze_and_change_windows, where_copies_of_sites_are
+from flex_api.night import (
+    freeze_and_change_windows,
+    watch_moved_sites,
+    where_copies_of_sites_are,
+)
 from flex_api.night.wait_that_failover_may_interrupt import giving_way
 from flex_api.wiring import World, refuse_lost
 
 # What a run was doing that gave way to one that cannot wait.
 BRINGING = "running the commands of sites that move"
+# Characters of the number of a move, in hexadecimal, by two.
+NUMBER = 8
 
 
 def after(world: World, plan: Plan) -> None:
@@ -38,6 +45,7 @@ def after(world: World, plan: Plan) -> None:
             if move.plan == plan.id and move.state == "ready"
         ]
     )
+    watch_moved_sites.begin(world, plan)
     go_on(world)
 
 
@@ -73,7 +81,7 @@ def _as_its_plan_is(world: World, move: SiteMove) -> SiteMove:
     if move.state not in ("under way", "ready"):
         return move
     plan = world.store.headline(move.plan)
-    if plan is not None and plan.state == "applied" and move.state == "ready":
+    if _is_in_force(world, plan, move):
         return replace(move, state="moved", ended=world.time_of_day(), reason="")
     waits = plan is not None and plan.state in ("proposed", "applying", "failed")
     if plan is not None and waits and plan.base == world.store.in_force():
@@ -81,6 +89,16 @@ def _as_its_plan_is(world: World, move: SiteMove) -> SiteMove:
     return replace(
         move, state="taking back", reason=f"plan {move.plan} did not move it"
     )
+
+
+def _is_in_force(world: World, plan: Headline | None, move: SiteMove) -> bool:
+    """A plan that was given up may have moved a site all the same."""
+    if plan is None or move.state != "ready":
+        return False
+    if plan.state == "applied" or plan.id != world.store.in_force():
+        return plan.state == "applied"
+    _, now = world.store.placement()
+    return move.target in set(now.loc[now["site"] == move.site, "node"])
 
 
 def _end_moved(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
@@ -105,10 +123,15 @@ def _end_moved(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
 def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
     now, wait = world.time_of_day(), world.settings.move.clean_after
     serving = {node.name for node in world.nodes if node.state != "down"}
+    # Where they may have to go back to is kept until they are watched no more.
+    watched = {move.id for move, _ in world.store.watched_moves()}
     due = [
         move
         for move in moved
-        if move.ended and now - move.ended >= wait and move.target in serving
+        if move.ended
+        and now - move.ended >= wait
+        and move.target in serving
+        and move.id not in watched
     ]
     kept = {move.id: known.why_kept(move, move.source) for move in due}
     world.store.put_site_moves(
@@ -131,21 +154,27 @@ def take_back(world: World, known: Copies, moves: Sequence[SiteMove]) -> None:
 
 
 def on_their_way(
-    world: World, moves: Sequence[SiteMove], known: Copies
+    world: World,
+    moves: Sequence[SiteMove],
+    known: Copies,
+    hooks: HooksOfSites | None = None,
 ) -> list[OnItsWay]:
     """With what is run for them, and why what they bring is to be left where it is."""
+    return [
+        replace(one, kept=known.why_kept(one.move, one.move.target))
+        for one in with_commands(world, moves, hooks)
+    ]
+
+
+def with_commands(
+    world: World, moves: Sequence[SiteMove], hooks: HooksOfSites | None = None
+) -> list[OnItsWay]:
     if not moves:
         return []
-    classes = classes_of(world)
+    hooks = hooks or hooks_now(world)
     names = other_names(world.settings, {move.site for move in moves})
     return [
-        OnItsWay(
-            world,
-            move,
-            hooks_of(world.settings, move.site, classes.get(move.site, "")),
-            tuple(names.get(move.site, ())),
-            known.why_kept(move, move.target),
-        )
+        OnItsWay(world, move, hooks.of(move.site), tuple(names.get(move.site, ())))
         for move in moves
     ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import pandas as pd
 
@@ -22,8 +23,13 @@ from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules.popular_targets_on_more_members import sets_by_popularity
 from flex.table_schemas import PLACEMENT, texts
+from flex.wishes.wishes_in_force_now import in_force
 from flex_api.facts.other_names_to_route import other_names
-from flex_api.night import make_host_maps, store_order_for_doors
+from flex_api.night import (
+    find_content_of_dead_nodes,
+    make_host_maps,
+    store_order_for_doors,
+)
 from flex_api.night.plan_to_route_by import Between, at_present, following
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
@@ -245,6 +251,32 @@ def addresses(known: Sequence[Node]) -> dict[str, str]:
     }
 
 
+def ways_to_nodes(
+    settings: Settings, store: Store, which: Between, known: Sequence[Node]
+) -> dict[str, str]:
+    """The same, and dead nodes at which sites stay with their content: doors lead to these, where
+    nobody answers.
+    """
+    at = addresses(known)
+    if len(at) == len(known) or not store_order_for_doors.has_doors(settings, which):
+        return at
+    content = find_content_of_dead_nodes.find(
+        settings,
+        store,
+        known,
+        in_force(store.pins(), datetime.now(UTC)),
+        store.placement_of(which.doors),
+        which.doors,
+    )
+    kept = {one.node for one in content.away.values()}
+    at |= {
+        node.name: node.addresses[0]
+        for node in known
+        if node.name in kept and node.addresses
+    }
+    return at
+
+
 def files(settings: Settings, store: Store, node: str) -> dict[str, str]:
     """The files of one node."""
     refuse_away(settings, store, node)
@@ -259,9 +291,7 @@ def files_to_be(
     which = at_present(settings, store, coming)
     at, pools = _pools(settings, store, which)
     doors = store_order_for_doors.doors_to_be(settings, store, which)
-    return Maker(at, pools, settings.routing.layout(), doors and doors.without_order)(
-        node
-    )
+    return Maker(at, pools, settings.layout(), doors and doors.without_order)(node)
 
 
 def refuse_away(settings: Settings, store: Store, node: str) -> None:
@@ -312,9 +342,9 @@ def maker(
         which = ask(last)
         at, pools = _pools(settings, store, which)
         if not store_order_for_doors.has_doors(settings, which):
-            return Maker(at, pools, settings.routing.layout())
+            return Maker(at, pools, settings.layout())
         if doors := store_order_for_doors.doors_ordered(settings, store, which, last):
-            return Maker(at, pools, settings.routing.layout(), doors)
+            return Maker(at, pools, settings.layout(), doors)
 
 
 def maker_without_owners(settings: Settings, store: Store, which: Between) -> Maker:
@@ -325,7 +355,7 @@ def maker_without_owners(settings: Settings, store: Store, which: Between) -> Ma
         if store_order_for_doors.has_doors(settings, which)
         else None
     )
-    return Maker(at, pools, settings.routing.layout(), doors)
+    return Maker(at, pools, settings.layout(), doors)
 
 
 def _pools(
@@ -338,20 +368,21 @@ def _pools(
     # Where somebody else has given slots meanwhile, these are given beside them.
     while not _kept(store, found.slots, before):
         found = among(known, everybody, settings, before := store.slots())
-    return addresses(known), found.pools
+    return ways_to_nodes(settings, store, which, known), found.pools
 
 
 def versions(
     settings: Settings, store: Store, found: Sequence[Pool], which: Between
 ) -> dict[str, str]:
     """By node the version of its files, with these pools. Changes nothing."""
-    at, layout = addresses(nodes(settings, store)), settings.routing.layout()
+    known, layout = nodes(settings, store), settings.layout()
+    at = ways_to_nodes(settings, store, which, known)
     doors = store_order_for_doors.doors_to_be(settings, store, which)
-    there: dict[str, list[Pool]] = {node: [] for node in at}
+    there: dict[str, list[Pool]] = {node: [] for node in addresses(known)}
     for pool in found:
         for member in pool.members:
             there[member.node].append(pool)
     return {
         node: haproxy.version(haproxy.files(node, at, there[node], layout, doors))
-        for node in at
+        for node in there
     }

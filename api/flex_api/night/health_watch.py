@@ -40,6 +40,7 @@ from flex_api.night.failover import Taken
 from flex_api.night.keep_watch_running import Post
 from flex_api.night.leases import lease
 from flex_api.night.redelivering import Redelivery
+from flex_api.night.watch_round import WatchOfMoves
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 
@@ -60,6 +61,7 @@ class HealthWatch:
         # more.
         self._said: dict[str, str] = {}
         self._redelivery = Redelivery(world)
+        self._moves = WatchOfMoves(world)
 
     def round(self) -> None:
         """Probe every node once; take down what is dead by now, and go on with what was not brought
@@ -69,6 +71,7 @@ class HealthWatch:
             self._look(self._probe)
         self._go_on()
         self._redelivery.round()
+        self._moves.round()
 
     def _look(self, probe: Probe) -> None:
         before, nodes = self._pulses, self._world.nodes
@@ -144,13 +147,15 @@ class HealthWatch:
                 f"{node} was dead and is out of DNS by plan {taken.plan.id}."
             )
             notifying.after(self._world, taken.plan, "", 0)
-        elif not taken.left:
+        elif taken.is_whole:
             self._world.say(f"{node} was dead and is out of DNS.")
-        left = "; ".join(
+        said = [
             f"{name} leads to {node} still: {reason}"
             for name, reason in taken.left.items()
-        )
-        self._say_once(node, f"{left}." if left else "")
+        ]
+        if taken.staying:
+            said.append(record_failover_attempts.stay_sentence(node, taken.staying))
+        self._say_once(node, f"{'; '.join(said)}." if said else "")
 
     def _taken_down(self, order: NodeOrder) -> Taken:
         with lease(
@@ -166,7 +171,9 @@ class HealthWatch:
             found = failover.look(self._world, order.node)
         if found is None:
             return self._taken_down(order)
-        record_failover_attempts.note_left(self._world, order.node, found.left)
+        record_failover_attempts.note_left(
+            self._world, order.node, found.left, found.staying
+        )
         return found
 
     def _report_failure(self, node: str, error: FlexError) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from flex.errors import Away, BadInput
@@ -32,9 +32,9 @@ from flex.routing.haproxy_socket import Socket
 from flex.store.holder_process_has_ended import is_gone
 from flex_api.night import (
     doors_behind_order,
-    make_host_maps,
     route_requests_by_plan,
     store_order_for_doors,
+    which_node_owns_name,
     which_order_doors_go_by,
 )
 from flex_api.wiring import World
@@ -47,16 +47,21 @@ _PATIENCE = 2.0
 _LATEST = 10
 NOT_STATEFUL = "it is not stateful: [routing] says which sites have one writer"
 NOT_LED = "the doors do not lead to it: it is published by DNS alone, or no node has it"
+# What holds a site back for good.
+NEVER_HELD = (NOT_STATEFUL, NOT_LED)
 ENDED = "the hold was ended meanwhile"
 NOT_HELD = "its requests were not held before: its old node may still answer"
 
 
 @dataclass(frozen=True, slots=True)
 class SitesHeld:
-    """Nobody answers for those that are `quiet`. Of the others it is said why that is not known."""
+    """Nobody answers for those that are `quiet`. Of the others it is said why that is not known.
+    They are held by the order `since` and all behind it.
+    """
 
     quiet: frozenset[str]
     others: Mapping[str, str]
+    since: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +88,28 @@ def hold(
     if not wanted:
         return SitesHeld(frozenset(), others)
     _order(world, plan, wait=wanted, hold=wanted)
-    busy = _still_busy(world, plan, wanted, patience)
-    return SitesHeld(wanted - busy.keys(), {**others, **busy})
+    last = _last(world, plan)
+    since = last.number if last else 0
+    busy = _still_busy(world, plan, wanted, patience, since)
+    return SitesHeld(wanted - busy.keys(), {**others, **busy}, since)
 
 
-def still_held(world: World, plan: Plan, sites: Collection[str]) -> SitesHeld:
-    """What is so at this moment; nothing is ordered."""
-    busy = _still_busy(world, plan, frozenset(sites), 0)
-    return SitesHeld(frozenset(sites) - busy.keys(), busy)
+def still_held(
+    world: World, plan: Plan, sites: Collection[str], since: int | None = None
+) -> SitesHeld:
+    """What is so at this moment; nothing is ordered. A node may go by any order from `since` on,
+    where they were held by that one: other sites may be held meanwhile.
+    """
+    busy = _still_busy(world, plan, frozenset(sites), 0, since)
+    return SitesHeld(frozenset(sites) - busy.keys(), busy, since or 0)
 
 
 def switch(
-    world: World, plan: Plan, sites: Collection[str], patience: float
+    world: World,
+    plan: Plan,
+    sites: Collection[str],
+    patience: float,
+    since: int | None = None,
 ) -> SitesLed:
     """Leads these sites to their nodes by the plan, where requests go on, and waits for nodes to
     hear of it.
@@ -103,7 +118,7 @@ def switch(
     """
     last = _last(world, plan)
     led = frozenset(sites) - last.waiting - last.held if last else frozenset[str]()
-    found = still_held(world, plan, frozenset(sites) - led)
+    found = still_held(world, plan, frozenset(sites) - led, since)
     if found.quiet:
         _order(world, plan, go=found.quiet, let=found.quiet)
     behind = _behind(world, plan, patience)
@@ -171,6 +186,7 @@ def _order(
         plan.id,
         waiting.union(wait).difference(go),
         held.union(hold).difference(let),
+        led_on=go,
     )
     if order is None:
         raise BadInput(
@@ -191,20 +207,28 @@ def _behind(world: World, plan: Plan, patience: float) -> Mapping[str, str]:
 
 
 def _still_busy(
-    world: World, plan: Plan, sites: frozenset[str], patience: float
+    world: World,
+    plan: Plan,
+    sites: frozenset[str],
+    patience: float,
+    since: int | None,
 ) -> dict[str, str]:
     """Those of the sites that are not known to be quiet after so many seconds, and why."""
-    names = make_host_maps.names_of(world.settings, sites)
+    names = which_node_owns_name.names_of(world.settings, sites)
     deadline = time.monotonic() + patience
     while True:
-        busy = _busy_now(world, plan, sites, names)
+        busy = _busy_now(world, plan, sites, names, since)
         if not busy or time.monotonic() >= deadline:
             return busy
         time.sleep(_LOOK_AGAIN)
 
 
 def _busy_now(
-    world: World, plan: Plan, sites: frozenset[str], names: Mapping[str, str]
+    world: World,
+    plan: Plan,
+    sites: frozenset[str],
+    names: Mapping[str, str],
+    since: int | None,
 ) -> dict[str, str]:
     last = _last(world, plan)
     if last is None:
@@ -221,20 +245,20 @@ def _busy_now(
             # Another order took this one's place between the two questions.
             found[site] = ENDED
     for node, its_names in sorted(by_node.items()):
-        for name, why in _busy_at(world, last, node, its_names):
+        for name, why in _busy_at(world, last, node, its_names, since or last.number):
             found.setdefault(names[name], why)
     return found
 
 
 def _busy_at(
-    world: World, last: DoorOrder, node: str, names: Collection[str]
+    world: World, last: DoorOrder, node: str, names: Collection[str], since: int
 ) -> Iterator[tuple[str, str]]:
     """By name what the node is answering, or why that is not known."""
     said = {report.node: report for report in world.store.door_reports()}
     if node in said or not world.settings.routing.sockets:
-        yield from _busy_by_report(world, last, node, said.get(node), names)
+        yield from _busy_by_report(world, last, node, said.get(node), names, since)
     else:
-        yield from _busy_by_socket(world, last, node, names)
+        yield from _busy_by_socket(world, last, node, names, since)
 
 
 def _busy_by_report(
@@ -243,8 +267,9 @@ def _busy_by_report(
     node: str,
     report: DoorReport | None,
     names: Collection[str],
+    since: int,
 ) -> Iterator[tuple[str, str]]:
-    if report is None or not report.goes_by(last):
+    if report is None or not _holds(report.number, report.moved, last, since):
         states = which_order_doors_go_by.states_against(
             world.settings, world.store, last.number
         )
@@ -264,7 +289,7 @@ def _busy_by_report(
 
 
 def _busy_by_socket(
-    world: World, last: DoorOrder, node: str, names: Collection[str]
+    world: World, last: DoorOrder, node: str, names: Collection[str], since: int
 ) -> Iterator[tuple[str, str]]:
     """By its own words alone nobody knows whether a process of before a reload is still there: for
     as long as one may be, the node counts as busy.
@@ -280,7 +305,7 @@ def _busy_by_socket(
     except Away as error:
         yield from _each(names, f"{node} owned it last: {error.answer}")
         return
-    if goes != (last.number, last.moved):
+    if not _holds(*goes, last, since):
         yield from _each(names, f"{node} owned it last, and has not heard of it")
     elif busy is None:
         yield from _each(names, f"{node} does not count what it is still answering")
@@ -292,6 +317,11 @@ def _busy_by_socket(
     else:
         for name, count in sorted(busy.items()):
             yield name, _under_way(node, count)
+
+
+def _holds(number: int, moved: str, last: DoorOrder, since: int) -> bool:
+    """Whether a node that goes by this order holds what is held since that one."""
+    return (number, moved) == (last.number, last.moved) or since <= number < last.number
 
 
 def _each(names: Collection[str], why: str) -> Iterator[tuple[str, str]]:

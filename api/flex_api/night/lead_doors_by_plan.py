@@ -33,8 +33,10 @@ class DoorsOfNodes:
         self._trouble = ""
 
     def lead(self, plan: Plan) -> None:
-        """Raises FlexError where no order can be given, unless a dead node is taken out."""
-        self._order(plan, None)
+        """Where all are led at once, also those that waited for sites with one writer. Raises
+        FlexError where no order can be given, unless a dead node is taken out.
+        """
+        self._order(plan, () if plan.moving_ttl is None else None)
 
     def lead_sites(self, plan: Plan, sites: Collection[str]) -> None:
         """These sites wait no longer: their wave begins."""

@@ -5,8 +5,9 @@ Takes a plan and its result. Returns a Bulletin. Does not send it: notifying.py 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from flex.errors import FlexError
@@ -14,9 +15,11 @@ from flex.model.balance import Balance
 from flex.model.plan import Plan
 from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.planning import which_servers_agree
+from flex.site_names_in_words import first_few
 from flex.zones.zone_changes import DRIFT
-from flex_api.in_words import amounts, grouped_moves_text
+from flex_api.in_words import amounts, grouped_moves_text, site_moves_text
 from flex_api.schemas.output_base import SCHEMA_VERSION
+from flex_api.schemas.site_moves import SiteMoveRow
 
 Event = Literal["applied", "approval", "failure", "drift"]
 
@@ -24,6 +27,8 @@ Event = Literal["applied", "approval", "failure", "drift"]
 MOST = 12
 # Characters of a mean node's bar; the longest has twice as many. Chosen by eye.
 BAR = 10
+# States of a move whose site did not move.
+STAYED = ("stayed", "taking back")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +42,28 @@ class Bulletin:
 
 
 def of_night(
-    cluster: str, plan: Plan, waiting: str, code: int, address: str, undo: str
+    cluster: str,
+    plan: Plan,
+    waiting: str,
+    code: int,
+    address: str,
+    undo: str,
+    brought: Sequence[SiteMoveRow] = (),
 ) -> Bulletin | None:
     """None where there is nothing to tell: nobody reads the mails of a cluster that is well."""
     edited = [edit for edit in plan.said.edits if edit.since == plan.created]
-    if not (plan.moves or plan.changes or waiting or edited):
+    stayed = [one for one in brought if one.state in STAYED]
+    if not (plan.moves or plan.changes or waiting or edited or stayed):
         return None
     drifted = edited or DRIFT in {breach.rule for breach in plan.breaches}
     event: Event = "drift" if drifted else "approval" if waiting else "applied"
     verdict = _verdict(plan, waiting)
-    text = "\n".join(_lines(cluster, plan, waiting, address, undo))
+    text = "\n".join(_lines(cluster, plan, waiting, address, undo, brought))
     return Bulletin(
         event,
         f"[flex {cluster}] {verdict}",
         text,
-        _data(cluster, event, plan, code, address, undo),
+        _data(cluster, event, plan, code, address, undo) | _moved_data(brought),
     )
 
 
@@ -102,6 +114,29 @@ def of_attempt(
     )
 
 
+def of_worse_off(
+    cluster: str, plan: str, sites: Mapping[str, str], advice: str, address: str
+) -> Bulletin:
+    """The bulletin on sites that were worse off where they moved to, and what became of each."""
+    moved = amounts.count(len(sites), "site")
+    said = f"{moved} worse off after a move: {first_few(sorted(sites))}"
+    rows = [f"         {site}  {became}" for site, became in sorted(sites.items())]
+    more = (f"         and {len(rows) - MOST:,} more",) if len(rows) > MOST else ()
+    lines = (f"{cluster}: {said}", *rows[:MOST], *more, advice, *_see(address))
+    data: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "event": "failure",
+        "cluster": cluster,
+        "plan": plan,
+        "error": "worse-off",
+        "result": said,
+        "sites": dict(sites),
+        "next_step": advice,
+    }
+    text = "\n".join(filter(None, lines))
+    return Bulletin("failure", f"[flex {cluster}] {said}", text, data)
+
+
 def _verdict(plan: Plan, waiting: str) -> str:
     moved = amounts.count(len({move.site for move in plan.moves}), "site")
     if waiting:
@@ -123,7 +158,12 @@ def _verdict(plan: Plan, waiting: str) -> str:
 
 
 def _lines(
-    cluster: str, plan: Plan, waiting: str, address: str, undo: str
+    cluster: str,
+    plan: Plan,
+    waiting: str,
+    address: str,
+    undo: str,
+    brought: Sequence[SiteMoveRow],
 ) -> Iterator[str]:
     yield f"{cluster}, plan {plan.id} for {plan.period}"
     yield f"Result   {waiting or _verification_text(plan)}"
@@ -146,6 +186,7 @@ def _lines(
         yield f"         {row.sites}  {row.source} -> {row.target}  {row.reason}"
     if len(rows) > MOST:
         yield f"         and {len(rows) - MOST:,} more"
+    yield from _lines_on_commands(brought)
     for move in plan.put_off[:MOST]:
         yield (
             f"Later    {move.site}  {move.source or '-'} -> {move.target or '-'}  "
@@ -160,6 +201,32 @@ def _lines(
     yield from _see(address)
     if undo and not waiting:
         yield f"Undo     flex rollback --to {undo}"
+
+
+def _lines_on_commands(brought: Sequence[SiteMoveRow]) -> Iterator[str]:
+    """What was run for sites of the plan: in short where it went well, by name where it did not."""
+    there = [one for one in brought if one.state not in STAYED]
+    if there:
+        waits = [one.waited_seconds for one in there if one.waited_seconds is not None]
+        longest = timedelta(seconds=max(waits, default=0.0))
+        waited = f"; requests waited {amounts.span(longest)} at most" if waits else ""
+        yield f"Brought  {amounts.count(len(there), 'site')} to new nodes{waited}"
+    stayed = [one for one in brought if one.state in STAYED]
+    for one in stayed[:MOST]:
+        yield f"Stayed   {one.site} on {one.source}: {site_moves_text.why(one)}"
+    if len(stayed) > MOST:
+        yield f"         and {len(stayed) - MOST:,} more: flex moves --state stayed"
+
+
+def _moved_data(brought: Sequence[SiteMoveRow]) -> dict[str, object]:
+    stayed = [one for one in brought if one.state in STAYED]
+    return {
+        "brought": len(brought) - len(stayed),
+        "stayed": [
+            {"site": one.site, "node": one.source, "reason": one.reason}
+            for one in stayed
+        ],
+    }
 
 
 def _verification_text(plan: Plan) -> str:

@@ -8,11 +8,9 @@ nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from zlib import crc32
 
 import pandas as pd
 
@@ -28,10 +26,12 @@ from flex.routing.host_to_node_maps import (
     Writers,
     digest,
 )
-from flex.routing.pool import is_host
-from flex.table_schemas import PLACEMENT, texts
-from flex_api.facts import other_names_to_route
-from flex_api.night import doors_lead_to_stand_ins_of_dead_nodes
+from flex.table_schemas import PLACEMENT
+from flex_api.night import (
+    doors_lead_to_stand_ins_of_dead_nodes,
+    which_node_owns_name,
+    writers_at_doors,
+)
 from flex_api.settings.file import Settings
 
 
@@ -39,7 +39,8 @@ from flex_api.settings.file import Settings
 class PartitionForMaps:
     """The sites of this plan's partition are to be on its nodes, as far as these are `serving`.
     Those that are `waiting` stay where the partition in force has them. Requests for those that are
-    `held` wait at doors, as far as these sites have one writer.
+    `held` wait at doors, as far as these sites have one writer. Of such sites only those that are
+    `led_on` get another owner than they had: nobody is answering for them any more.
 
     While the plan is `coming` no large map is written in place of an old one: that takes seconds.
     Whoever `decides` also orders anew what nodes say they know better than the store.
@@ -52,6 +53,7 @@ class PartitionForMaps:
     decides: bool
     waiting: frozenset[str] = frozenset()
     held: frozenset[str] = frozenset()
+    led_on: frozenset[str] = frozenset()
 
 
 def doors(settings: Settings, store: Store, wanted: PartitionForMaps) -> Doors:
@@ -125,16 +127,24 @@ def _next(
     than then.
     """
     placement = doors_lead_to_stand_ins_of_dead_nodes.on_serving_nodes(
-        settings, store, _partition(store, wanted), wanted.serving
+        settings, store, _partition(store, wanted), wanted.serving, wanted.plan
     )
-    owner_of = owners_of_names(settings, placement, wanted.serving)
+    placement = writers_at_doors.with_writers_kept(
+        settings, store, placement, wanted.serving, wanted.plan, besides=wanted.led_on
+    )
+    # Of a site that stays with a dead node that one is the owner, and nobody answers for it.
+    having = {*wanted.serving, *placement["node"].unique()}
+    owner_of = which_node_owns_name.owners_of_names(settings, placement, having)
     writers = _writers(settings, owner_of, wanted.held)
-    maps = host_to_node_maps.maps_of(owner_of, large, writers)
+    others_of = which_node_owns_name.others_of_names(
+        settings, placement, wanted.serving
+    )
+    maps = host_to_node_maps.maps_of(owner_of, large, writers, others_of)
     if maps.is_old and not wanted.coming:
         # Nodes that go by the last order have both maps that this one is made of, and need not
         # fetch it. Where they have not, they hear of the change first.
         new = host_to_node_maps.large_map_of(large, store.moved_map()) if last else ""
-        again = host_to_node_maps.maps_of(owner_of, new, writers)
+        again = host_to_node_maps.maps_of(owner_of, new, writers, others_of)
         maps = maps if again.is_old else again
     cluster, reports = store.installation(), store.door_reports()
 
@@ -173,30 +183,6 @@ def _addresses(known: Sequence[Node]) -> set[str]:
     return {address for node in known for address in node.addresses}
 
 
-def owners_of_names(
-    settings: Settings, partition: pd.DataFrame, serving: Collection[str]
-) -> dict[str, str]:
-    """By host name the node that answers for it. Where a site has several nodes, a hash of the
-    site says which it is, so that all doors mean the same.
-
-    A name whose site is on no node that serves is left out, and so are sites that are published by
-    DNS alone, and what no host can be called.
-    """
-    here = partition[partition["node"].isin(list(serving))]
-    owner = _node_of_sites(here)
-    led = settings.routing.publishing().by_doors(owner)
-    names = other_names_to_route.other_names(settings, led)
-    found: dict[str, str] = {}
-    for site in led:
-        node = owner[site]
-        if is_host(site):
-            found[site] = node
-        # Each of these is one that a host can have.
-        for name in names[site]:
-            found[name] = node
-    return found
-
-
 def _writers(
     settings: Settings, owner_of: Mapping[str, str], held: Collection[str]
 ) -> Writers:
@@ -204,30 +190,6 @@ def _writers(
     sites = settings.routing.stateful_of(owner_of)
     if not sites:
         return NO_WRITERS
-    names = names_of(settings, sites)
+    names = which_node_owns_name.names_of(settings, sites)
     waiting = frozenset(name for name, site in names.items() if site in held)
     return Writers(names.keys(), waiting)
-
-
-def names_of(settings: Settings, sites: Collection[str]) -> dict[str, str]:
-    """By host name the site, of these sites: each by itself, and by its other names."""
-    found = {site: site for site in sites}
-    for site, names in other_names_to_route.other_names(settings, sites).items():
-        found |= dict.fromkeys(names, site)
-    return found
-
-
-def _node_of_sites(here: pd.DataFrame) -> dict[str, str]:
-    """Most sites are on one node: only the rows of the others are looked at one by one."""
-    on_several = here["site"].duplicated(keep=False)
-    alone, several = here[~on_several], here[on_several]
-    owner = dict(zip(texts(alone["site"]), texts(alone["node"]), strict=True))
-    counts = Counter(texts(several["site"]))
-    turn: Counter[str] = Counter()
-    for site, node in sorted(
-        zip(texts(several["site"]), texts(several["node"]), strict=True)
-    ):
-        if turn[site] == crc32(site.encode()) % counts[site]:
-            owner[site] = node
-        turn[site] += 1
-    return owner

@@ -12,7 +12,7 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.facts import dead_nodes_in_dns, logs_good_enough
-from flex_api.night import deliver_haproxy_files, prometheus_metrics
+from flex_api.night import deliver_haproxy_files, metrics_of_moves, prometheus_metrics
 from flex_api.night.metrics_despite_failed_parts import Parts
 from flex_api.night.prometheus_metrics import Known, Series
 from flex_api.settings.file import Settings
@@ -64,7 +64,11 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         expiry=settings.safety.plan_expiry,
         review=settings.cluster.mode == "review",
     )
-    return prometheus_metrics.text(known, [*owed, *parts.series()]) + parts.comments()
+    moves = parts.make("moves", lambda: metrics_of_moves.series(store, now), none)
+    return (
+        prometheus_metrics.text(known, [*owed, *moves, *parts.series()])
+        + parts.comments()
+    )
 
 
 def _latest(

@@ -13,28 +13,32 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from flex.errors import Busy, FlexError, Held, NoData, NotWritten, Unknown
-from flex.model.dns_edits_by_others import Said
+from flex.errors import (
+    Busy,
+    FlexError,
+    Held,
+    NoData,
+    NoneMoved,
+    NotWritten,
+    Unknown,
+)
 from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan
-from flex.planning import propose_plan, what_if
+from flex.planning import plan_of_given_partition, propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.planning.what_if import Supposition
 from flex.ports import Store
-from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
 from flex.site_names_in_words import first_few
-from flex.table_schemas import texts
-from flex.zones.names_going_along import pairs_of
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import (
     how_prediction_turned_out,
-    other_names,
     sites_whose_move_failed,
     what_earlier_nights_allow,
 )
 from flex_api.facts.logs_good_enough import refuse_bad
+from flex_api.facts.moves_of_plan import REPLACED
 from flex_api.facts.profiles_from_counts import learn_profiles
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
@@ -43,6 +47,7 @@ from flex_api.night import (
     bring_what_sites_need,
     dead_nodes_first,
     finish_plans_of_killed_runs,
+    gather_facts,
     go_on_with_moves,
     make_before_break_plans,
     notifying,
@@ -50,15 +55,15 @@ from flex_api.night import (
     redelivering,
     route_and_publish_plan,
     warm_nodes_that_sites_come_to,
+    watch_round,
     whose_wishes_caused_plan,
     why_plan_waits,
 )
 from flex_api.night.leases import AT_ONCE, lease
-from flex_api.night.put_visitors_at_doors_into_facts import with_visitors
 from flex_api.night.record_stages import Steps
 from flex_api.report import write_reports
 from flex_api.wiring import World, sources
-from flex_logs_ingest.counts import add_up_hours_and_sample, retention
+from flex_logs_ingest.counts import retention
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import read_logs
@@ -132,6 +137,8 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             lambda: finish_plans_of_killed_runs.finish_where_allowed(world, force),
             lambda _: _said_of_begun(world),
         )
+        if world.settings.move.watch:
+            step("watch", lambda: watch_round.watch_in_night(world), str)
         if go_on_with_moves.is_something_open(world):
             step("moves", lambda: go_on_with_moves.go_on(world), str)
         made = step(
@@ -150,12 +157,11 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             world.say(waiting)
             held.waits(code, waiting)
         else:
-            wanted = plan
-            plan = step.through(
-                lambda: route_and_publish_plan.carry_out(world, wanted, step.enter),
-                lambda done: done.state,
-            )
-            go_on_with_moves.after(world, plan)
+            plan, code, waiting = _carry_out(world, step, plan)
+            held.concerns(plan)
+            if waiting:
+                world.say(waiting)
+                held.waits(code, waiting)
         path = step("report", lambda: _report(world, plan), str)
         step("notify", lambda: notifying.after(world, plan, waiting, code), str)
         return Night(held.run, files, plan, path, waiting, code)
@@ -190,7 +196,7 @@ def _with_all_it_needs(
             wanted = step(
                 "bring",
                 lambda plan=plan: plan_without_sites_that_stay.with_all_it_needs(  # type: ignore[misc]
-                    world, plan, facts
+                    world, plan
                 ),
                 lambda wanted: wanted.id,
             )
@@ -207,6 +213,23 @@ def _with_all_it_needs(
             return wanted, *why_plan_waits.why(world, wanted)
 
 
+def _carry_out(world: World, step: Steps, plan: Plan) -> tuple[Plan, int, str]:
+    """The plan as it ended, or why nothing of it could be done."""
+    try:
+        done = step.through(
+            lambda: route_and_publish_plan.carry_out(world, plan, step.enter),
+            lambda done: done.state,
+        )
+    except NoneMoved as error:
+        return (
+            world.store.plan(plan.id),
+            error.exit_code,
+            f"{error.asked}: {error.answer}.",
+        )
+    go_on_with_moves.after(world, done)
+    return done, 0, ""
+
+
 def _plan_around(
     world: World,
     step: Steps,
@@ -220,7 +243,7 @@ def _plan_around(
         lambda made: made.plan.id,
     )
     message = (
-        f"replaced by {made.plan.id}, which goes around {first_few(sorted(around))}"
+        f"{REPLACED} {made.plan.id}, which goes around {first_few(sorted(around))}"
     )
     world.store.update(replace(plan, state="discarded", message=message))
     return made.plan
@@ -385,7 +408,7 @@ def propose(
     changed in DNS to `take_back`, and others to be left where they are, with the reason.
     """
     held = {**sites_whose_move_failed.resting_sites(world, force), **staying}
-    plain = replace(facts(world), held=held)
+    plain = replace(gather_facts.facts(world), held=held)
     known, outlook = expect(world, plain)
     rules = what_if.supposed_rules(
         replace(
@@ -413,10 +436,11 @@ def propose(
         measured=how_prediction_turned_out.measure(world, plain),
         outlook=outlook,
     )
-    return _keep(world, replace(made, plan=told), author)
+    return keep(world, replace(made, plan=told), author)
 
 
-def _keep(world: World, made: Proposal, author: str) -> Proposal:
+def keep(world: World, made: Proposal, author: str) -> Proposal:
+    """Stored as proposed, under the name of who asked for it."""
     signed = replace(
         made,
         plan=replace(
@@ -427,6 +451,8 @@ def _keep(world: World, made: Proposal, author: str) -> Proposal:
     )
     with world.store.together():
         world.store.propose(signed.plan, signed.placement)
+        if signed.proof is not None:
+            world.store.keep_proof(signed.plan.id, signed.proof)
         _replace_equals(world, signed.plan)
     return signed
 
@@ -446,25 +472,25 @@ def _replace_equals(world: World, newer: Plan) -> None:
         if one.state == "proposed" and one.id != newer.id
     ):
         if not older.approvals:
-            message = f"replaced by {newer.id}, which is the same"
+            message = f"{REPLACED} {newer.id}, which is the same"
             world.store.update(replace(older, state="discarded", message=message))
 
 
 def go_back(world: World, to: str, *, author: str = "") -> Proposal:
     """A plan that leads back to the partition of that plan, under the same guards as any other."""
     made = keep_sites_not_ready.plan_of_ready(
-        world, facts(world), lambda asked: _way_back(world, to, asked)
+        world, gather_facts.facts(world), lambda asked: _way_back(world, to, asked)
     )
-    return _keep(world, made, author)
+    return keep(world, made, author)
 
 
 def way_back(world: World, to: str) -> Proposal:
     """The same, which is kept nowhere, and for which no node is asked whether it is ready."""
-    return _way_back(world, to, facts(world))
+    return _way_back(world, to, gather_facts.facts(world))
 
 
 def _way_back(world: World, to: str, known: Facts) -> Proposal:
-    return propose_plan.go_back(
+    return plan_of_given_partition.go_back(
         known,
         world.rules,
         world.store.placement_of(to),
@@ -525,56 +551,3 @@ def _one_before(store: Store, partitions: Sequence[str]) -> str:
             advice="`flex plan list` shows every plan",
         )
     return before[0]
-
-
-def facts(world: World, *, replayed: bool = True) -> Facts:
-    """What a plan is made from. To look whether a wish can be kept nothing is replayed, and no log
-    is needed.
-    """
-    return gather(world, replayed=replayed).without_excluded()
-
-
-def gather(world: World, *, replayed: bool = True) -> Facts:
-    """The same with the sites that people keep FLEX away from."""
-    # A profile of days that are still to come was made under a clock that ran ahead, or as of
-    # another day.
-    found = world.store.profiles(until=world.clock())
-    if found is None:
-        raise NoData(
-            "making a plan",
-            "no profile of any site is there yet",
-            kept="nothing was changed",
-            advice="read the logs first: `flex ingest`",
-        )
-    period, profiles, spreads = found
-    base, partition = world.store.placement()
-    settings = world.settings.ingest
-    others = other_names.of_sites(
-        world.settings, {*texts(profiles["site"]), *texts(partition["site"])}
-    )
-    every = Facts(
-        period=period,
-        profiles=profiles,
-        spreads=spreads,
-        sample=add_up_hours_and_sample.sample_of(
-            world.store, settings.directory, period, limit=settings.sample_limit
-        )
-        if replayed
-        else NO_SAMPLE,
-        nodes=world.nodes,
-        pins=world.pins_of_next_plan,
-        base=base,
-        placement=partition,
-        others=other_names.shares(world, period, others) if replayed else others,
-        said=_said_in_force(world, base),
-        along=pairs_of(world.store.plan(base).zone_plans) if base else (),
-    )
-    return with_visitors(world, every, ask=replayed)
-
-
-def _said_in_force(world: World, base: str) -> Said:
-    """What the plan in force said. While another one is on its way, moving names have a lower TTL,
-    which is nobody's edit.
-    """
-    said = world.store.plan(base).said if base else Said()
-    return replace(said, ttl=0) if world.store.plans(state="applying") else said

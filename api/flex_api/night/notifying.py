@@ -17,7 +17,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from email.message import EmailMessage
 from functools import partial
 from http.client import HTTPException
@@ -27,6 +27,7 @@ from flex import http_without_redirects
 from flex.errors import Away, BadInput, FlexError
 from flex.model.plan import Plan
 from flex.model.when_to_retry_failover_or_delivery import Attempt
+from flex_api.facts.moves_of_plan import moves_of_plan
 from flex_api.night import mail_of_the_night
 from flex_api.night.mail_of_the_night import Bulletin
 from flex_api.night.metrics_from_store import metrics_text
@@ -54,7 +55,15 @@ def after(world: World, plan: Plan, waiting: str, code: int) -> str:
     )
     return _tell(
         world,
-        mail_of_the_night.of_night(name, plan, waiting, code, address, plan.base),
+        mail_of_the_night.of_night(
+            name,
+            plan,
+            waiting,
+            code,
+            address,
+            plan.base,
+            moves_of_plan(world.store, plan),
+        ),
         written,
     )
 
@@ -75,6 +84,19 @@ def still_in_dns(world: World, tried: Attempt, error: FlexError) -> str:
         world,
         mail_of_the_night.of_attempt(
             world.settings.cluster.name, tried, error, _address(world, "nodes")
+        ),
+    )
+
+
+def sites_worse_off(
+    world: World, plan: Plan | None, sites: Mapping[str, str], advice: str
+) -> str:
+    """What was told of sites that were worse off where they moved to: what became of each."""
+    address = _address(world, f"plans/{plan.id}" if plan else "moves")
+    return _tell(
+        world,
+        mail_of_the_night.of_worse_off(
+            world.settings.cluster.name, plan.id if plan else "", sites, advice, address
         ),
     )
 

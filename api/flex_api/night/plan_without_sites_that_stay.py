@@ -1,26 +1,24 @@
 """The plan that is carried out: the one that was agreed to, without sites that cannot move now.
 
-Takes a world whose lease is held, a plan, and how to gather the facts of now. Returns the plan that
-is to be carried out. Brings what sites need to their new nodes first. Does not carry anything out.
+Takes a world whose lease is held, and a plan. Returns the plan that is to be carried out. Brings
+what sites need to their new nodes first. Does not carry anything out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from flex.model.plan import Plan
 from flex.planning import leave_sites_out_of_plan
-from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.site_names_in_words import first_few
-from flex_api.night import bring_what_sites_need
+from flex_api.facts.moves_of_plan import REPLACED
+from flex_api.night import bring_what_sites_need, gather_facts
 from flex_api.wiring import World
 
 
-def with_all_it_needs(
-    world: World, plan: Plan, facts: Callable[[World], Facts]
-) -> Plan:
+def with_all_it_needs(world: World, plan: Plan) -> Plan:
     """The same plan where every site can move. Else a new one in its place, which does less, and
     counts as agreed to as it is.
 
@@ -35,7 +33,7 @@ def with_all_it_needs(
         plan,
         world.store.placement_of(plan.id),
         staying,
-        facts(world),
+        gather_facts.facts(world),
         world.rules,
         scratch=world.scratch,
         publisher=world.publisher,
@@ -47,7 +45,7 @@ def with_all_it_needs(
 def _put_in_its_place(
     world: World, plan: Plan, made: Proposal, staying: Mapping[str, str]
 ) -> Plan:
-    message = f"replaced by {made.plan.id}, without {first_few(sorted(staying))}"
+    message = f"{REPLACED} {made.plan.id}, without {first_few(sorted(staying))}"
     moved = {(move.site, move.target) for move in made.plan.moves}
     with world.store.together():
         world.store.propose(made.plan, made.placement)

@@ -12,7 +12,9 @@ from contextlib import contextmanager, suppress
 from flex.errors import FlexError, Unverified
 from flex.model import when_to_retry_failover_or_delivery
 from flex.model.when_to_retry_failover_or_delivery import Attempt
+from flex.planning.leave_sites_with_their_content import WAY_ON
 from flex.site_names_in_words import first_few
+from flex_api.in_words import amounts
 from flex_api.wiring import World
 
 
@@ -32,18 +34,37 @@ def note_failure(world: World, node: str) -> Iterator[None]:
         raise
 
 
-def note_left(world: World, node: str, left: Mapping[str, str]) -> None:
-    """After one that went well: all are out, or some are not ours to change and are looked at
-    again, ever later.
+def note_left(
+    world: World, node: str, left: Mapping[str, str], staying: Mapping[str, str]
+) -> None:
+    """After one that went well: all are out, or some are not ours to change, or stay with their
+    content, and are looked at again, ever later.
     """
-    if node in set(world.store.placement()[1]["node"]):
-        names = (
-            first_few([f"{name} ({why})" for name, why in left.items()])
-            or "some of its sites"
-        )
-        _store_failure(world, node, f"not FLEX's to change, and on it still: {names}")
-    else:
+    if node not in set(world.store.placement()[1]["node"]):
         forget(world, node)
+        return
+    said = []
+    if left or not staying:
+        said.append(
+            f"not FLEX's to change, and on it still: {_in_words(left) or 'some of its sites'}"
+        )
+    if staying:
+        said.append(stay_sentence(node, staying))
+    _store_failure(world, node, "; ".join(said))
+
+
+def stay_sentence(node: str, staying: Mapping[str, str]) -> str:
+    """Which sites of a dead node nobody answers for, why, and what to do."""
+    sites = amounts.count(len(staying), "site")
+    stay = "stays" if len(staying) == 1 else "stay"
+    return (
+        f"{sites} {stay} on {node}, as no other node has the content: {_in_words(staying)}; "
+        f"{WAY_ON.format(node=node)}"
+    )
+
+
+def _in_words(found: Mapping[str, str]) -> str:
+    return first_few([f"{name} ({why})" for name, why in found.items()], between="; ")
 
 
 def last(world: World, node: str) -> Attempt | None:

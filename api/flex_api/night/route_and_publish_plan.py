@@ -13,8 +13,10 @@ from flex.errors import FlexError, OnTheWay, Unwell
 from flex.model.plan import Plan
 from flex.placing import failover
 from flex.planning import carry_out_plan
+from flex_api.in_words import amounts
 from flex_api.night import (
     make_before_break_plans,
+    move_sites_with_one_writer,
     route_requests_by_plan,
     take_back_half_applied_plan,
     which_haproxies_reload,
@@ -28,7 +30,8 @@ def carry_out(
     plan: Plan,
     enters: Callable[[str], None] = carry_out_plan.unheard,
 ) -> Plan:
-    """The plan as it ended. First of all the nodes are named whose HAProxy reloads for it.
+    """The plan as it ended, or the narrower one that went on in its place. First of all the nodes
+    are named whose HAProxy reloads for it, and sites with one writer are moved one by one.
 
     Requests are routed by the plan before DNS changes. A plan that takes out a dead node is the
     exception: only doors for all sites change before DNS, which takes a moment, and the files of
@@ -41,6 +44,7 @@ def carry_out(
     doors = DoorsOfNodes(world) if world.settings.routing.leads_to_all else None
     if not is_failover:
         which_haproxies_reload.tell_of_reloads(world, plan.id)
+        plan = move_sites_with_one_writer.move(world, plan)
     if not is_failover and not doors:
         route_requests_by_plan.reroute(world, plan.id)
     try:
@@ -74,13 +78,15 @@ def _publish(
             doors=doors,
         )
     except Unwell as error:
-        raise _undo_all(world, plan, error) from error
+        raise _undo_all(world, plan, error, doors) from error
 
 
-def _undo_all(world: World, plan: Plan, error: Unwell) -> Unwell:
-    """The error that says so, once all of the plan is taken back."""
+def _undo_all(
+    world: World, plan: Plan, error: Unwell, doors: DoorsOfNodes | None
+) -> Unwell:
+    """The error that says so, once all of the plan is taken back that can be."""
     try:
-        take_back_half_applied_plan.undo(world, plan)
+        rest = take_back_half_applied_plan.undo(world, plan)
     except OnTheWay as trouble:
         raise OnTheWay(
             error.asked,
@@ -92,4 +98,8 @@ def _undo_all(world: World, plan: Plan, error: Unwell) -> Unwell:
         "what was begun was taken back: DNS says what it said before, except for "
         "what others wrote"
     )
+    if rest:
+        done = _publish(world, rest, carry_out_plan.unheard, doors)
+        sites = amounts.count(len(done.moves), "site")
+        kept = f"{kept}; {sites} with one writer moved all the same"
     return Unwell(error.asked, error.answer, kept=kept, advice=error.advice)

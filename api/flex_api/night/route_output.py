@@ -20,7 +20,7 @@ from flex_api.night import (
 )
 from flex_api.night.put_visitors_at_doors_into_facts import visitors_elsewhere
 from flex_api.night.routing_settings_without_effect import misnamed_sites
-from flex_api.schemas.routing import RouteOutput, left_out, pool_row
+from flex_api.schemas.routing import RouteOutput, left_out, pool_row, port_rows
 from flex_api.schemas.strays import stray_row
 from flex_api.wiring import World
 
@@ -76,6 +76,7 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
         strays=[stray_row(one) for one in strays[:MOST]],
         strays_count=len(strays),
         strays_not_known=_not_known(world),
+        ports=port_rows(settings.routing.ports_between_nodes()),
     )
 
 

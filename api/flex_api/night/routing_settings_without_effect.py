@@ -7,7 +7,6 @@ named before it exists.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from flex.ports import Store
@@ -29,20 +28,13 @@ def misnamed_sites(settings: Settings, store: Store) -> list[str]:
         str(site): set(of_site["node"]) for site, of_site in rows.groupby("site")
     }
     known = {node.name for node in nodes(settings, store)}
-    found = list(_twice(named))
+    found: list[str] = []
     for one in settings.routing.site:
         found += _of_site(
             one, known, serving if len(partition) else {one.name: set(one.dynamic)}
         )
     more = len(found) - _MOST
     return [*found[:_MOST], *([f"and {more} more of the kind"] if more > 0 else [])]
-
-
-def _twice(named: Collection[str]) -> Iterator[str]:
-    """Only the first of two entries with one name is looked at."""
-    for name, times in sorted(Counter(named).items()):
-        if times > 1:
-            yield f"[[routing.site]] {name}: it is listed twice, and the first entry counts"
 
 
 def _of_site(

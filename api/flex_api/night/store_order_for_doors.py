@@ -25,6 +25,7 @@ def order(
     coming: str = "",
     waiting: Collection[str] | None = None,
     held: Collection[str] | None = None,
+    led_on: Collection[str] = (),
 ) -> DoorOrder | None:
     """By what all doors are to go from now on: the plan that is coming, or what is in force. None
     where there are no doors for all sites, or nothing for them to go by.
@@ -32,7 +33,8 @@ def order(
     Sites that are `waiting` are led as before that plan. With None it is those that were waiting
     when doors were last ordered to go by the same plan; first, of a plan that makes before it
     breaks, all that get nodes. Requests for the sites that are `held` wait at doors; with None it
-    is those for which they wait by the last order, while the plan is the same.
+    is those for which they wait by the last order, while the plan is the same. Of sites with one
+    writer those that are `led_on` get their new nodes, and all others keep the ones they have.
 
     Raises LostLease where the step that asks holds the lease no more.
     """
@@ -45,7 +47,7 @@ def order(
         which = at_present(settings, store, coming)
         if not has_doors(settings, which):
             return None
-        if doors_ordered(settings, store, which, last, waiting, held):
+        if doors_ordered(settings, store, which, last, waiting, held, led_on):
             return store.door_order()
 
 
@@ -56,11 +58,12 @@ def doors_ordered(
     last: DoorOrder | None,
     waiting: Collection[str] | None = None,
     held: Collection[str] | None = None,
+    led_on: Collection[str] = (),
 ) -> Doors | None:
     """Ordered by what was asked for behind the order `last`. None where there is another one by
     now: then it is to be asked for again.
     """
-    wanted = _wanted_maps(settings, store, which, last, waiting, held)
+    wanted = _wanted_maps(settings, store, which, last, waiting, held, led_on)
     return make_host_maps.doors_ordered(
         settings, store, wanted, last, datetime.now(UTC)
     )
@@ -88,6 +91,7 @@ def _wanted_maps(
     last: DoorOrder | None,
     waiting: Collection[str] | None = None,
     held: Collection[str] | None = None,
+    led_on: Collection[str] = (),
 ) -> make_host_maps.PartitionForMaps:
     known = nodes(settings, store)
     serving = [node.name for node in known if node.addresses and node.state != "down"]
@@ -110,6 +114,7 @@ def _wanted_maps(
         decides=not which.ordered,
         waiting=frozenset(waiting),
         held=frozenset(held),
+        led_on=frozenset(led_on),
     )
 
 

@@ -1,7 +1,7 @@
 """Takes back a plan that is half applied: DNS says again what it said before.
 
-Takes a plan that was begun. Returns the ids of the plans that were taken back, and raises OnTheWay
-where that failed. Does not touch what others wrote meanwhile.
+Takes a plan that was begun. Returns what of it cannot be taken back and is still to be carried out,
+and raises OnTheWay where that failed. Does not touch what others wrote meanwhile.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from flex_api.in_words import amounts
 from flex_api.night import (
     give_up_half_applied_plan,
     may_plan_be_applied,
+    narrow_half_applied_plan,
     route_requests_by_plan,
     still_holding_lease,
 )
@@ -38,10 +39,15 @@ def take_back(world: World) -> tuple[str, ...]:
     return tuple(plan.id for plan in begun)
 
 
-def undo(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
+def undo(
+    world: World, plan: Plan, *, besides: Collection[str] = (), at_once: bool = False
+) -> Plan | None:
     """Take one plan back. Where this run is killed, the next run goes on with it.
 
-    The names `besides` keep what the plan wrote. Then what DNS says becomes the partition in force.
+    Sites with one writer that doors have led on cannot go back: the plan that goes on with these
+    alone is returned, and is half applied. Where all must end `at_once` there is none; then, and
+    where the names `besides` keep what the plan wrote, what doors and DNS say becomes the partition
+    in force.
     """
     world.store.update(replace(plan, state="applying", taking_back=not besides))
     publisher = world.publisher
@@ -60,9 +66,13 @@ def undo(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
             advice=f"{error.advice.partition('; then `flex apply')[0]}; then `flex "
             "apply --undo` takes it back",
         ) from error
-    if besides:
+    led = narrow_half_applied_plan.led_on_already(world, plan)
+    if besides or (led and at_once):
         give_up_half_applied_plan.abandon(world, plan)
-        return
+        return None
+    if led:
+        world.store.new_journal(plan.id)
+        return narrow_half_applied_plan.only(world, plan, led)
     message = "taken back: DNS says what it said before, except for what others wrote"
     world.store.update(
         replace(plan, state="failed", message=message, taking_back=False)
@@ -70,6 +80,7 @@ def undo(world: World, plan: Plan, *, besides: Collection[str] = ()) -> None:
     world.store.new_journal(plan.id)
     # What was begun first is taken back last.
     route_requests_by_plan.reroute(world)
+    return None
 
 
 def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:

@@ -40,7 +40,7 @@ def nodes_that_reload(settings: Settings, store: Store, plan: str) -> tuple[str,
     folder = settings.routing.directory
     return tuple(
         node
-        for node in of_plan.at
+        for node in haproxy_pools_and_files.addresses(nodes(settings, store))
         if change(of_now(node), of_plan(node), folder).reload
     )
 
@@ -54,8 +54,8 @@ def _maker(settings: Settings, store: Store, which: Between) -> Maker:
         if store_order_for_doors.has_doors(settings, which)
         else None
     )
-    at = haproxy_pools_and_files.addresses(known)
-    return Maker(at, found.pools, settings.routing.layout(), doors)
+    at = haproxy_pools_and_files.ways_to_nodes(settings, store, which, known)
+    return Maker(at, found.pools, settings.layout(), doors)
 
 
 def tell_of_reloads(world: World, plan: str) -> None:

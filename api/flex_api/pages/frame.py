@@ -45,6 +45,7 @@ PAGES = (
     ("/", "Overview", "Is the cluster balanced, and what needs me?"),
     ("/plans", "Plan", "What would move, and why?"),
     ("/sites", "Sites", "Which site asks for what, and where is it?"),
+    ("/moves", "Moves", "Which site is on its way, and what stopped others?"),
     ("/nodes", "Nodes", "What does each node carry?"),
     ("/what-if", "What if", "What would other nodes or visitors mean?"),
     ("/history", "History", "How did the last nights go?"),

@@ -10,10 +10,11 @@ import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from flex.model.balance import NodeLoad
 from flex.model.plan import Plan
 from flex.planning.what_if import WhatIf
 from flex_api.facts.site_table import Catalogue, SiteFilter
-from flex_api.in_words import amounts
+from flex_api.in_words import amounts, site_moves_text
 from flex_api.night import change_nodes as noding
 from flex_api.pages.cached_moves_and_predictions import past
 from flex_api.pages.frame import as_model, show
@@ -43,6 +44,7 @@ from flex_api.routes.nodes import NodesQuery
 from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow
 from flex_api.schemas.rest_bodies_and_answers import DrainGiven, NodesPage
 from flex_api.web.etag_responses import Condition, etag
+from flex_api.web.moves_by_page import FEW_MOVES, page_of_moves
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare
 
@@ -176,6 +178,8 @@ def one(
         notes=notes,
         stated={key: request.query_params.get(key, "") for key in STATED},
         limits=desk.settings.safety,
+        site_moves=page_of_moves(desk.store, FEW_MOVES, node=row.node).items,
+        words=site_moves_text,
     )
 
 
@@ -198,7 +202,7 @@ def _without(desk: Desk, node: str) -> WhatIf | None:
 
 
 def _loads(plan: Plan | None, node: str) -> tuple[Load, ...]:
-    """The loads of both resources, before the partition in force and under it."""
+    """The loads of all that is balanced, before the partition in force and under it."""
     load = (
         next((one for one in plan.after.nodes if one.node == node), None)
         if plan
@@ -211,17 +215,18 @@ def _loads(plan: Plan | None, node: str) -> tuple[Load, ...]:
         if plan.before
         else None
     )
-    before = (
-        (was.access / was.fair, was.working_set / was.fair)
-        if was and was.fair
-        else (None, None)
-    )
-    after = load.access / load.fair, load.working_set / load.fair
-    names = ("access rate", "working set")
+    before = _shares(was) if was and was.fair else {}
     return tuple(
-        Load(name, then, now)
-        for name, then, now in zip(names, before, after, strict=True)
+        Load(name, before.get(name), now) for name, now in _shares(load).items()
     )
+
+
+def _shares(load: NodeLoad) -> dict[str, float]:
+    """By dimension, as parts of the fair share of the node."""
+    units = {"access rate": load.access, "working set": load.working_set}
+    return {
+        name: each / load.fair for name, each in (units | dict(load.others)).items()
+    }
 
 
 def _busiest(found: Catalogue, node: str) -> Bars | None:

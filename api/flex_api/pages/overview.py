@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
+from flex.site_names_in_words import first_few
 from flex_api.facts import core_to_output_models
 from flex_api.facts.days_until_full import NO_GROWTH, room
 from flex_api.in_words import amounts
+from flex_api.in_words.text_safe_for_html import plain
 from flex_api.pages.cached_moves_and_predictions import sent_lately
 from flex_api.pages.frame import show
 from flex_api.pages.read_forms_and_redirect import address
@@ -24,7 +28,10 @@ from flex_api.pages.warnings_on_every_page import (
     undecided_plan,
     waits,
 )
+from flex_api.report import partition_of_report
 from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
+from flex_api.report.gather import hours_of_day, spread_of
+from flex_api.report.partition_of_report import PartitionPart
 from flex_api.schemas.plan_parts import ForecastRow
 from flex_api.web.request_context import Desk, Viewer
 
@@ -35,9 +42,11 @@ SOON = timedelta(days=2)
 
 
 @router.get("/", response_class=HTMLResponse)
-def overview(desk: Viewer) -> Response:
+def overview(
+    desk: Viewer, light: Annotated[str, Query(max_length=255)] = ""
+) -> Response:
     """The plan that waits, or the partition in force; before the first plan, what to do to get
-    there.
+    there. Sites whose names have `light` in them light up in the picture of the partition.
     """
     heads = desk.views.headlines()
     if not heads:
@@ -49,6 +58,8 @@ def overview(desk: Viewer) -> Response:
         lambda: _content(desk, desk.views.plan(shown.id), heads),
         lambda found: len(found[0].plan.moves),
     )
+    partition = _partition(desk, shown.id)
+    lit = light_up(desk, partition, shown.id, light.strip())
     return show(
         desk,
         "overview.html",
@@ -61,6 +72,9 @@ def overview(desk: Viewer) -> Response:
         expired=shown == undecided_plan(desk, heads) and has_expired(desk, shown),
         cards=tuple(_cards(desk)),
         large=desk.views.of("large-sites", lambda: _large(desk)),
+        partition=partition,
+        light=light.strip(),
+        lit=lit,
         dns=said_of_check(check, desk.now) if (check := last_check(desk)) else "",
         ending=tuple(_ending(desk)),
         nights=[one for one in heads if one.state != "discarded"][:NIGHTS],
@@ -72,6 +86,58 @@ def plan_to_look_at(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
     base = desk.views.base()[0]
     in_force = next((one for one in heads if one.id == base), None)
     return waits(desk, heads) or in_force or heads[0]
+
+
+def _partition(desk: Desk, plan: str) -> PartitionPart | None:
+    """The picture of the plan's partition, with what sites ask for by the newest profiles."""
+    return desk.views.few(f"pictured {plan}", lambda: _draw(desk, plan), lambda _: 1)
+
+
+def _draw(desk: Desk, plan: str) -> PartitionPart | None:
+    placement = desk.views.placement(plan)
+    columns = (
+        placement["site"].to_numpy(dtype=object),
+        placement["node"].to_numpy(dtype=object),
+    )
+    return partition_of_report.part(
+        partition_of_report.of_plan(desk.views.plan_output(plan)),
+        partition_of_report.asked_by_columns(
+            desk.views.catalogue(), spread_of(desk.store, plan)
+        ),
+        columns,
+        {site for site, pin in desk.views.pins().items() if pin.nodes},
+        hours_of_day(desk.store, desk.views.plan(plan).period),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """The segments that light up, in words: how many sites have the name, and where they are."""
+
+    segments: frozenset[str]
+    said: str
+
+
+def light_up(desk: Desk, part: PartitionPart | None, plan: str, name: str) -> Lit:
+    if part is None or not name:
+        return Lit(frozenset(), "")
+    found = desk.views.placement(plan)
+    has = found["site"].str.contains(name, case=False, regex=False)
+    rows = found[has]
+    sites, nodes = set(rows["site"]), sorted(set(rows["node"]))
+    segments = frozenset().union(
+        *(
+            shown.lit(sites, nodes)
+            for picture in part.pictures
+            for shown in picture.and_opened()
+        )
+    )
+    if not sites:
+        return Lit(segments, f"No site of this partition has {plain(name, 40)} in it.")
+    return Lit(
+        segments,
+        f"{amounts.count(len(sites), 'site')} on {first_few(nodes)}",
+    )
 
 
 def _content(

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.model.plan import Plan
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.facts.changed_since_plan import BASE
-from flex_api.in_words import results_in_terminal
+from flex_api.in_words import results_in_terminal, site_moves_text
 from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
 from flex_api.night.rules_that_stop_plans import EXPIRY
 from flex_api.pages.frame import as_model, show
@@ -38,6 +38,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     RollbackGiven,
 )
 from flex_api.schemas.what_if_output import FrontierOutput, PointRow
+from flex_api.web.moves_by_page import FEW_MOVES, page_of_moves
 from flex_api.web.request_context import Approver, Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare
 
@@ -90,6 +91,8 @@ def plan(
             "found": found,
             "query": query,
             "following": following(request, found.next),
+            "site_moves": page_of_moves(desk.store, FEW_MOVES, plan=chosen.id).items,
+            "words": site_moves_text,
         }
     if tab == "frontier":
         values = _frontier(desk, chosen)

@@ -41,8 +41,10 @@ DONE = {
     "cancelled": "It ends at the next safe point.",
     "plan": "The plan is made.",
     "rollback": "The plan that goes back is made. Review it, then apply it like any other.",
+    "move": "The plan that moves the site is made. Review it, then apply it like any other.",
     "apply": "Applied, and checked on the name servers.",
     "ingest": "The logs are read.",
+    "again": "The site may move again with the next plan.",
     "asked": "The name servers were asked.",
 }
 

@@ -22,7 +22,15 @@ from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.wishes.wishes_in_force_now import NIGHT
 from flex_api import files_visitors_ask_for, which_names_are_sites
 from flex_api.in_words import amounts as in_words
-from flex_api.in_words import visitors_at_other_nodes_text, wish_text
+from flex_api.in_words import (
+    names_of_sites_text,
+    site_moves_text,
+    visitors_at_other_nodes_text,
+    wish_text,
+)
+from flex_api.manage_tokens import refuse_below
+from flex_api.night import move_site_by_hand
+from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
 from flex_api.pages.cached_moves_and_predictions import of_site, past
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.read_forms_and_redirect import (
@@ -50,8 +58,15 @@ from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage
 from flex_api.schemas.sites_and_wishes import PinGiven, PinShown
-from flex_api.schemas.verbs_output import ExplainOutput, FilesOutput, SiteRow
+from flex_api.schemas.times_of_sites import MICROSECONDS
+from flex_api.schemas.verbs_output import (
+    ExplainOutput,
+    FilesOutput,
+    PlanOutput,
+    SiteRow,
+)
 from flex_api.web.etag_responses import Condition
+from flex_api.web.moves_by_page import FEW_MOVES, page_of_moves
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare, why_site_is_there
 from flex_api.wishes.previewing import Preview
@@ -59,16 +74,23 @@ from flex_logs_ingest.counts.add_up_hours_and_sample import hours_of_site
 
 router = APIRouter(include_in_schema=False)
 
-Part = Literal["", "why", "files", "hours", "preview"]
+# Times that are drawn where any was counted.
+TIMES = (("Service", "service_us"), ("Processor time", "cpu_us"))
+
+Part = Literal["", "why", "files", "hours", "preview", "move"]
 # Periods in the pictures of a site. A guess.
 PERIODS = 60
 # Weeks of logs in a site's heat map. A guess.
 WEEKS = 4
 # Files of the site on its page. A guess; `flex files` has them all.
 FILES = 15
+# Other names of the site on its page. A guess.
+NAMES = 100
 # What the form of a wish holds, and those fields of it that are a date and a time.
 FIELDS = (*ASKS, "campaign", "since", "until", "reason")
 MOMENTS = ("since", "until")
+# Parts that a form asks for, with what that form is sent to.
+FORMS = {"preview": "/site/pin", "move": "/moves"}
 
 
 @router.get("/site", response_class=HTMLResponse)
@@ -98,6 +120,7 @@ def site(
         "files": None,
         "hours": None,
         "preview": None,
+        "move": None,
     }
     refusal = None
     if part:
@@ -107,9 +130,9 @@ def site(
                 question, lambda: PARTS[part](desk, row.site, request)
             )
         except FlexError as error:
-            if part != "preview":
+            if part not in FORMS:
                 raise
-            refusal = refuse(request, "/site/pin", error)
+            refusal = refuse(request, FORMS[part], error)
     return show(
         desk,
         "site.html",
@@ -117,8 +140,19 @@ def site(
         refusal.status if refusal else 200,
         site=row,
         periods=profile.items[::-1],
+        timed=any(
+            one.service_seconds is not None or one.cpu_seconds is not None
+            for one in profile.items
+        ),
         pictures=_pictures(profile) if len(profile.items) > 1 else (),
+        ways=names_of_sites_text.MOVES,
+        places_of_name=names_of_sites_text.places_of_name,
+        most_names=NAMES,
         moved=of_site(past(desk), row.site),
+        site_moves=page_of_moves(desk.store, FEW_MOVES, site=row.site).items,
+        move_to=" ".join(form_of_query(request).words("to")),
+        move_why=form_of_query(request).text("why"),
+        words=site_moves_text,
         wishes=[
             (one, wishes_and_campaigns.etag_of(desk, row.site, one.campaign))
             for one in wishes
@@ -195,6 +229,14 @@ def _why(desk: Desk, name: str, _: Request) -> ExplainOutput:
     return why_site_is_there.explain_site(desk.world(), name)
 
 
+def _move(desk: Desk, name: str, request: Request) -> PlanOutput:
+    """What it would mean to move the site to the nodes that the address names."""
+    refuse_below(desk.caller, "operator", f"moving {name}")
+    nodes = form_of_query(request).words("to")
+    plan = move_site_by_hand.try_plan(desk.world(), name, nodes, desk.caller.name)
+    return plan_with_stops(desk.world(), plan)
+
+
 def _said_of_visitors(why: object) -> list[str]:
     if not isinstance(why, ExplainOutput):
         return []
@@ -208,17 +250,27 @@ def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:
         return error.answer
 
 
-def _hours(desk: Desk, name: str, _: Request) -> Heat:
-    """Requests of each hour of the week, on the mean of the last weeks."""
+def _hours(desk: Desk, name: str, _: Request) -> tuple[Heat, ...]:
+    """Requests of each hour of the week, on the mean of the last weeks, and the times that were
+    counted.
+    """
     period = latest_weeks(desk, WEEKS)
     found = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
     hour = found["hour"].to_numpy(dtype=np.int64)
-    requests = found["requests"].to_numpy(dtype=np.int64)
     passed = max(len(np.unique(weeks_of(hour))), 1)
-    return week(
-        "Requests",
-        np.bincount(hour_of_week(hour), weights=requests, minlength=7 * 24) / passed,
-        "requests",
+
+    def heat_of(title: str, column: str, scale: float, unit: str) -> Heat:
+        numbers = found[column].to_numpy(dtype=np.int64) / scale
+        sums = np.bincount(hour_of_week(hour), weights=numbers, minlength=7 * 24)
+        return week(title, sums / passed, unit)
+
+    return (
+        heat_of("Requests", "requests", 1, "requests"),
+        *(
+            heat_of(title, column, MICROSECONDS, "seconds")
+            for title, column in TIMES
+            if found[column].any()
+        ),
     )
 
 
@@ -231,7 +283,13 @@ def _preview(desk: Desk, name: str, request: Request) -> Preview:
     )
 
 
-PARTS = {"why": _why, "files": _files, "hours": _hours, "preview": _preview}
+PARTS = {
+    "why": _why,
+    "files": _files,
+    "hours": _hours,
+    "preview": _preview,
+    "move": _move,
+}
 
 
 def _wish(request: Request, pin: PinShown | None) -> dict[str, object]:

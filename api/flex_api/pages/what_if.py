@@ -17,6 +17,7 @@ from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
 from flex_api.pages.read_forms_and_redirect import from_query_form, valid
 from flex_api.pictures.chart_geometry import MOST_BARS, Load, loads, scale, worst
+from flex_api.report import dimensions_of_loads
 from flex_api.report.content import NodeLine
 from flex_api.routes import what_if_and_differences
 from flex_api.schemas.plan_parts import BalanceOutput
@@ -27,8 +28,6 @@ from flex_api.web.request_context import Desk, Operator
 from flex_api.wishes import what_if_frontier_compare
 
 router = APIRouter(include_in_schema=False)
-
-RESOURCES = (("Access rate", "access_units"), ("Working set", "working_set_units"))
 
 
 class AskedWhatIf(Given):
@@ -112,7 +111,8 @@ def _supposition(wanted: AskedWhatIf) -> Supposed:
 def _bars(desk: Desk, answer: WhatIfOutput) -> list[object]:
     tolerance = desk.settings.solver.tolerance
     rows = [
-        (title, _loads(answer.before, answer.after, name)) for title, name in RESOURCES
+        (title, _loads(answer.before, answer.after, name))
+        for title, name in dimensions_of_loads.dimensions_to_draw(answer.after)
     ]
     most = scale(row for _, each in rows for row in each)
     drawn = [
@@ -124,7 +124,10 @@ def _bars(desk: Desk, answer: WhatIfOutput) -> list[object]:
 
 def _lines(answer: WhatIfOutput) -> list[NodeLine]:
     """The table behind the bars."""
-    both = (_loads(answer.before, answer.after, name) for _, name in RESOURCES)
+    both = (
+        _loads(answer.before, answer.after, name)
+        for _, name in dimensions_of_loads.ALWAYS
+    )
     return [
         NodeLine(row.node, row.sites, *loads)
         for row, *loads in zip(answer.after.nodes, *both, strict=True)
@@ -132,14 +135,17 @@ def _lines(answer: WhatIfOutput) -> list[NodeLine]:
 
 
 def _loads(before: BalanceOutput, after: BalanceOutput, name: str) -> tuple[Load, ...]:
+    known = ((row, dimensions_of_loads.units(row, name)) for row in before.nodes)
     was = {
-        row.node: getattr(row, name) / (row.fair_units or 100.0) for row in before.nodes
+        row.node: units / (row.fair_units or 100.0)
+        for row, units in known
+        if units is not None
     }
     return tuple(
         Load(
             row.node,
             was.get(row.node),
-            getattr(row, name) / (row.fair_units or 100.0),
+            (dimensions_of_loads.units(row, name) or 0.0) / (row.fair_units or 100.0),
             closed=not row.fair_units,
         )
         for row in after.nodes

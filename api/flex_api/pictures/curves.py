@@ -10,6 +10,8 @@ from html import escape
 from math import ceil, floor, log10
 
 Points = Sequence[tuple[float, float]]
+# Each at an x, from a lowest to a highest y.
+Ranges = Sequence[tuple[float, float, float]]
 
 # Pixels of the picture. Chosen by eye.
 WIDTH = 640
@@ -35,20 +37,23 @@ _COLORS = (
 )
 # Beyond so many lines, colours come again, dashed.
 _DASHES = ("", "6 3", "2 2")
+# What bars are called.
+_PUBLISHED = "published"
 # Marks stand at one of these times a power of ten.
 _ROUND = (1, 2, 2.5, 5, 10)
 # Marks on an axis at most. Chosen by eye.
 _MARKS = 5
 
 
-def svg(title: str, lines: Mapping[str, Points]) -> str:
-    """One curve a line, from zero up, named at the right in the order of their last values."""
+def svg(title: str, lines: Mapping[str, Points], ranges: Ranges = ()) -> str:
+    """One curve a line, from zero up, named at the right in the order of their last values. Ranges
+    that somebody else found are drawn as black bars, named below the curves.
+    """
     across = _marks(
         max((x for points in lines.values() for x, _ in points), default=1.0)
     )
-    upward = _marks(
-        max((y for points in lines.values() for _, y in points), default=1.0)
-    )
+    highest = [y for points in lines.values() for _, y in points]
+    upward = _marks(max((*highest, *(high for _, _, high in ranges)), default=1.0))
     right, top = across[-1], upward[-1]
     parts = [_text(_LEFT, 18, title, "start", bold=True), *_grid(across, upward)]
     for number, (name, points) in enumerate(
@@ -62,6 +67,7 @@ def svg(title: str, lines: Mapping[str, Points]) -> str:
             [(WIDTH - _RIGHT + 6, at - 4), (WIDTH - _RIGHT + 24, at - 4)], color, dashes
         )
         parts.append(_text(WIDTH - _RIGHT + 28, at, name, "start"))
+    parts += _bars(ranges, right, top, _TOP + 14 * (len(lines) + 1))
     inner = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
@@ -104,6 +110,29 @@ def _curve(points: Points, color: str, dashes: str) -> list[str]:
     return [
         f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashed}/>',
         *dots,
+    ]
+
+
+def _bars(ranges: Ranges, right: float, top: float, at: float) -> list[str]:
+    if not ranges:
+        return []
+    parts = _bar(WIDTH - _RIGHT + 15, at - 8, at)
+    parts.append(_text(WIDTH - _RIGHT + 28, at, _PUBLISHED, "start"))
+    for x, low, high in ranges:
+        parts += _bar(_x(x, right), _y(high, top), _y(low, top))
+    return parts
+
+
+def _bar(x: float, high: float, low: float) -> list[str]:
+    """With a stroke at each end, so that a range of one figure is seen."""
+    return [
+        f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{top:.1f}" y2="{bottom:.1f}" '
+        'stroke="#000" stroke-width="1.5"/>'
+        for left, right, top, bottom in (
+            (x, x, high, low),
+            (x - 5, x + 5, high, high),
+            (x - 5, x + 5, low, low),
+        )
     ]
 
 

@@ -7,7 +7,7 @@ and does not compute balance, moves or forecasts: these come from the core.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
 
@@ -30,6 +30,9 @@ from flex_api.pictures.chart_geometry import (
     Spot,
     Strip,
 )
+from flex_api.report import dimensions_of_loads, partition_of_report
+from flex_api.report.partition_of_report import PartitionPart
+from flex_api.schemas.site_moves import SiteMoveRow
 from flex_api.schemas.verbs_output import (
     BalanceOutput,
     BreachRow,
@@ -53,7 +56,6 @@ MOST_CHANGES = 200
 MOST_ZONES = 20
 
 PLACEMENTS = ("before", "after", "from scratch", "round robin")
-RESOURCES = (("Access rate", "access_units"), ("Working set", "working_set_units"))
 
 LINE_CLASSES = {
     "counted": "answers that carry or confirm a file: what the profiles are made of",
@@ -67,7 +69,9 @@ LINE_CLASSES = {
 @dataclass(frozen=True, slots=True)
 class ReportData:
     """`earlier` plans are the newest first, `first` those with no partition before; `lines` are log
-    lines by class.
+    lines by class. `spread` is the working set on each of its nodes of a site that is on several;
+    `hours` are answers of each node in each hour of the day. `brought` is what was run for sites of
+    the plan.
     """
 
     cluster: str
@@ -81,6 +85,9 @@ class ReportData:
     stages: tuple[StageRow, ...] = ()
     story: tuple[str, ...] = ()
     logs: tuple[QualityRow, ...] = ()
+    spread: Mapping[str, int] = field(default_factory=dict)
+    hours: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    brought: tuple[SiteMoveRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +181,15 @@ class Content:
     busiest: tuple[SiteRow, ...]
     decades: tuple[Decade, ...]
     lines: tuple[LineClass, ...]
+    partition: PartitionPart | None = None
 
 
 def content(data: ReportData) -> Content:
     nights, forecasts = _nights(data), _forecasts(data.plan)
+    partition = _partition(data)
     items = data.sites.items if data.sites else []
     return Content(
-        sections=tuple(_sections(data)),
+        sections=tuple(_sections(data, partition is not None)),
         period=str(Period(data.plan.period_start, data.plan.period_end)),
         verdict=verdict(data),
         state=state(data.plan),
@@ -196,13 +205,29 @@ def content(data: ReportData) -> Content:
         ),
         decades=_decades(items),
         lines=_lines(data.lines),
+        partition=partition,
     )
 
 
-def _sections(data: ReportData) -> Iterator[tuple[str, str]]:
+def _partition(data: ReportData) -> PartitionPart | None:
+    if data.sites is None or not data.sites.items:
+        return None
+    rows = data.sites.items
+    return partition_of_report.part(
+        partition_of_report.of_plan(data.plan),
+        partition_of_report.asked_by_rows(rows, data.spread),
+        partition_of_report.partition_of_rows(rows),
+        {row.site for row in rows if row.pinned_to},
+        data.hours,
+    )
+
+
+def _sections(data: ReportData, has_partition: bool) -> Iterator[tuple[str, str]]:
     """The id and the heading of each part of the page."""
     yield "attention", "Needs attention"
     yield "balance", "Balance"
+    if has_partition:
+        yield "partition", "Partition"
     yield "moves", "Moves"
     if data.plan.forecasts:
         yield "prediction", "Prediction"
@@ -350,7 +375,10 @@ def _said_of_verdict(row: VerdictRow) -> str:
 def _figures(
     data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]
 ) -> Figures:
-    rows = [(title, _loads(data, resource)) for title, resource in RESOURCES]
+    rows = [
+        (title, _loads(data, resource))
+        for title, resource in dimensions_of_loads.dimensions_to_draw(data.plan.after)
+    ]
     most = chart_geometry.scale(row for _, of_resource in rows for row in of_resource)
     many = any(len(of_resource) > chart_geometry.MOST_BARS for _, of_resource in rows)
     misses = [
@@ -399,15 +427,23 @@ def _forecasts(plan: PlanOutput) -> tuple[ForecastRow, ...]:
 def _loads(data: ReportData, resource: str) -> tuple[Load, ...]:
     before = _units(data.plan.before, resource)
     return tuple(
-        _load(row.node, before.get(row.node), getattr(row, resource), row.fair_units)
+        _load(
+            row.node,
+            before.get(row.node),
+            dimensions_of_loads.units(row, resource) or 0.0,
+            row.fair_units,
+        )
         for row in data.plan.after.nodes
     )
 
 
 def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:
-    return (
-        {row.node: getattr(row, resource) for row in balance.nodes} if balance else {}
+    """By node, where it is known."""
+    known = (
+        (row.node, dimensions_of_loads.units(row, resource))
+        for row in (balance.nodes if balance else ())
     )
+    return {node: units for node, units in known if units is not None}
 
 
 def _load(node: str, before: float | None, after: float, fair: float) -> Load:
@@ -418,7 +454,9 @@ def _load(node: str, before: float | None, after: float, fair: float) -> Load:
 
 
 def _node_lines(data: ReportData) -> tuple[NodeLine, ...]:
-    access, working_set = (_loads(data, resource) for _, resource in RESOURCES)
+    access, working_set = (
+        _loads(data, resource) for _, resource in dimensions_of_loads.ALWAYS
+    )
     return tuple(
         NodeLine(row.node, row.sites, *loads)
         for row, *loads in zip(data.plan.after.nodes, access, working_set, strict=True)

@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 
-from flex_api.in_words import amounts, grouped_moves_text, held_back_moves_text
+from flex_api.in_words import (
+    amounts,
+    grouped_moves_text,
+    held_back_moves_text,
+    site_moves_text,
+)
 from flex_api.report import page as report
 from flex_api.report.content import ReportData, state, verdict
 from flex_api.schemas.plan_parts import MoveRow
@@ -43,6 +48,7 @@ def report_model(data: ReportData) -> ReportShown:
         lines=dict(data.lines),
         stages=list(data.stages),
         logs=list(data.logs),
+        brought=list(data.brought),
     )
 
 
@@ -68,6 +74,11 @@ def markdown(data: ReportData) -> str:
             "Not ready on their new node",
             ("site", "what was asked, and what came back"),
             ((one.site, one.why) for one in plan.not_ready),
+        ),
+        *_section(
+            "What was brought to new nodes",
+            ("site", "from", "to", "how it went", "took", "stages", "why"),
+            _moves_with_stages(data),
         ),
         *_section(
             "Name servers", ("server", "zone", "checked", "says"), _verdicts(data)
@@ -121,6 +132,21 @@ def _moves(rows: Sequence[MoveRow]) -> Iterator[tuple[str, ...]]:
         )
     if len(found) > MOVES:
         yield f"and {len(found) - MOVES:,} more", "", "", "", ""
+
+
+def _moves_with_stages(data: ReportData) -> Iterator[tuple[str, ...]]:
+    for row in data.brought[:MOVES]:
+        yield (
+            row.site,
+            row.source,
+            row.target,
+            row.state,
+            site_moves_text.took(row),
+            site_moves_text.stages_in_words(row),
+            site_moves_text.why(row),
+        )
+    if len(data.brought) > MOVES:
+        yield f"and {len(data.brought) - MOVES:,} more", "", "", "", "", "", ""
 
 
 def _verdicts(data: ReportData) -> Iterator[tuple[str, ...]]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from flex.errors import FlexError
 from flex.traffic.quality import Hole
 from flex_api import ingest_only
 from flex_api.facts import core_to_output_models
@@ -20,6 +21,8 @@ from flex_api.schemas.verbs_output import (
     ParcelsRow,
     RateRow,
 )
+from flex_logs_ingest.cpu.read_cgroups import Wrong
+from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.parcels.take_in_parcels import Arrival
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
@@ -29,6 +32,7 @@ def ingest_output(
     files: Sequence[FileReport],
     invalid: Invalid | None = None,
     shipped_from: Path | None = None,
+    wrong: Sequence[Wrong] = (),
 ) -> IngestOutput:
     of_source: dict[str, list[FileReport]] = {}
     bad: Counter[str] = Counter()
@@ -47,6 +51,7 @@ def ingest_output(
         if invalid
         else None,
         parcels=_parcels(shipped_from) if shipped_from else None,
+        no_cpu=[f"{each.pattern}: {each.why}" for each in wrong],
     )
 
 
@@ -61,7 +66,16 @@ def _file(file: FileReport) -> LogRow:
         bad_lines=dict(file.reasons),
         bad_samples=[core_to_output_models.bad_line(sample) for sample in file.samples],
         last_line=core_to_output_models.moment(file.last_time),
+        says_times=_says_times(file.format),
     )
+
+
+def _says_times(format_: str) -> bool | None:
+    """None where nothing can be known: no format was found, or its file is gone."""
+    try:
+        return layout_of(format_, unsized=True).says_times if format_ else None
+    except FlexError:
+        return None
 
 
 def _rate(name: str, files: Sequence[FileReport]) -> RateRow:

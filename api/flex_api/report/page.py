@@ -20,7 +20,12 @@ import jinja2
 
 import flex
 from flex.errors import NotWritten
-from flex_api.in_words import amounts, grouped_moves_text, text_safe_for_html
+from flex_api.in_words import (
+    amounts,
+    grouped_moves_text,
+    site_moves_text,
+    text_safe_for_html,
+)
 from flex_api.pictures import margins
 from flex_api.report.content import ReportData, content
 
@@ -47,6 +52,7 @@ def html(data: ReportData) -> str:
         plan=data.plan,
         page=content(data),
         most=MOST,
+        words=site_moves_text,
         version=flex.__version__,
     )
 
@@ -115,6 +121,7 @@ def _environment() -> jinja2.Environment:
         "short": text_safe_for_html.short,
         "whole": text_safe_for_html.whole,
         "size": amounts.size,
+        "seconds": amounts.seconds,
         "memory": amounts.memory,
         "share": amounts.share,
         "signed": amounts.with_sign,
@@ -122,6 +129,7 @@ def _environment() -> jinja2.Environment:
         "count": amounts.count,
         "span": amounts.span,
         "when": amounts.when,
+        "day": "{:%Y-%m-%d}".format,
         "ago": text_safe_for_html.ago,
         "age": amounts.ago,
         "number": "{:,}".format,

@@ -12,6 +12,7 @@ from flex.zones.names_going_along import pairs_of, with_names
 from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.night import who_holds_zones
 from flex_api.night.leases import lease
+from flex_api.night.verify_doors import verify_doors
 from flex_api.night.who_holds_zones import holders_output
 from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
@@ -31,9 +32,12 @@ router = APIRouter(prefix="/api/v1/dns", tags=["dns"])
 @router.get("/drift", response_model=DriftShown)
 def drift(desk: Reader) -> Response:
     """Ask every name server for every name of the partition in force; what differs is named, server
-    by server.
+    by server. With doors for all sites it says who does not go by it, too.
     """
-    found = core_to_output_models.verify_output(verify_dns_answers.verify(desk.world()))
+    world = desk.world()
+    found = core_to_output_models.verify_output(
+        verify_dns_answers.verify(world), verify_doors(world, 0.0)
+    )
     shown = DriftShown(
         partition=found.partition,
         drift=found.drift,
@@ -41,6 +45,7 @@ def drift(desk: Reader) -> Response:
         items=found.servers,
         behind=found.behind,
         other_names=found.other_names,
+        doors=found.doors,
     )
     return reply(desk.request, shown)
 

@@ -41,7 +41,7 @@ from flex_api.work_in_background import Follow, Work
 
 router = APIRouter(prefix="/api/v1", tags=["plans"])
 
-TryBack = Annotated[
+TryPlan = Annotated[
     bool, Query(description="make the plan and show it; it is not kept")
 ]
 
@@ -71,7 +71,7 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             held.concerns(chosen)
         return f"/api/v1/plans/{chosen.id}"
 
-    return _start(desk.because(given.reason), "plan", work)
+    return start_job(desk.because(given.reason), "plan", work)
 
 
 @router.post("/plans/{plan}/approval", status_code=201, response_model=PlanOutput)
@@ -147,7 +147,7 @@ def apply(
             )
         return f"/api/v1/plans/{chosen.id}"
 
-    return _start(desk, "apply", work)
+    return start_job(desk, "apply", work)
 
 
 def _carry_out(world: World, plan: Plan, given: ApplyGiven, step: Steps) -> Plan:
@@ -167,7 +167,7 @@ def _carry_out(world: World, plan: Plan, given: ApplyGiven, step: Steps) -> Plan
     dependencies=[DRY_IN_TURN],
 )
 def rollback(
-    desk: Operator, given: RollbackGiven, dry_run: TryBack = False
+    desk: Operator, given: RollbackGiven, dry_run: TryPlan = False
 ) -> Response:
     """Make a plan back to a partition that was in force. It is an ordinary plan, to be approved and
     applied like any other.
@@ -185,10 +185,11 @@ def rollback(
             held.concerns(chosen)
         return f"/api/v1/plans/{chosen.id}"
 
-    return _start(desk.because(given.reason), "rollback", work)
+    return start_job(desk.because(given.reason), "rollback", work)
 
 
-def _start(desk: Desk, kind: str, work: Work) -> Response:
+def start_job(desk: Desk, kind: str, work: Work) -> Response:
+    """What takes long, and where it can be looked at."""
     job = desk.house.workers.start(
         desk.world(), kind, desk.caller.name, work, desk.request.state.request_id
     )

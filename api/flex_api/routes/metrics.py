@@ -10,6 +10,7 @@ from flex_api.night import (
     ask_every_haproxy,
     deliver_haproxy_files,
     freeze_and_change_windows,
+    metrics_of_moves,
     which_order_doors_go_by,
 )
 from flex_api.night.metrics_despite_failed_parts import Parts
@@ -67,6 +68,9 @@ def metrics(desk: Viewer) -> Response:
             "delivery",
             lambda: deliver_haproxy_files.series(desk.settings, desk.store),
             none,
+        ),
+        *parts.make(
+            "moves", lambda: metrics_of_moves.series(desk.store, desk.now), none
         ),
         *(of_watch(desk.house.watched()) if desk.house.watched else ()),
     ]

@@ -24,6 +24,7 @@ from flex_api.night import change_nodes as noding
 from flex_api.night import dead_nodes_due_for_retry, failover
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
+from flex_api.night.record_failover_attempts import stay_sentence
 from flex_api.routes.jobs import job_model
 from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow, NodeTurn
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
@@ -309,14 +310,25 @@ def down(
             noding.stopped_by(here, node, "down"),
             _row(desk, desk.views.nodes_view(), node),
         )
-        return _try(desk, row, notes, lambda: previewing.of_failure(here, dead))
-    wanted = NodeOrder(node, "down", desk.now, None, given.reason, desk.caller.name)
+        look = partial(
+            previewing.of_failure, here, dead, without_content=given.without_content
+        )
+        return _try(desk, row, notes, look)
+    wanted = NodeOrder(
+        node,
+        "down",
+        desk.now,
+        None,
+        given.reason,
+        desk.caller.name,
+        given.without_content,
+    )
 
     def work(world: World, follow: Follow) -> str:
         with lease(world, f"node {node} down", breaks_in=True) as held:
             follow.past_return()
             taken = failover.take_down_as(held, world, wanted)
-        if taken.left:
+        if not taken.is_whole:
             raise _left_error(node, taken)
         return (
             f"/api/v1/plans/{taken.plan.id}" if taken.plan else f"/api/v1/nodes/{node}"
@@ -341,12 +353,19 @@ def up(
 
 
 def _left_error(node: str, taken: Taken) -> Unverified:
-    names = [f"{name} ({why})" for name, why in taken.left.items()]
+    said, advice = [], []
+    if taken.left:
+        names = first_few([f"{name} ({why})" for name, why in taken.left.items()])
+        said.append(f"names that are not FLEX's to change lead to it still: {names}")
+        advice.append("change these names where they are kept")
+    if taken.staying:
+        said.append(stay_sentence(node, taken.staying))
+        advice.append("bring the node back, or order without_content")
     return Unverified(
         f"taking {node} out of DNS",
-        f"names that are not FLEX's to change lead to it still: {first_few(names)}",
+        "; ".join(said),
         kept="the node is marked as down, and every other site is off it",
-        advice="change these names where they are kept",
+        advice="; ".join(advice),
     )
 
 

@@ -17,7 +17,9 @@ from flex_api.night import (
     haproxy_pools_and_files,
     which_order_doors_go_by,
 )
+from flex_api.night.count_answers_at_nodes import names_wanted
 from flex_api.night.which_haproxies_reload import nodes_that_reload
+from flex_api.schemas.answers_of_sites import AnswersGiven, NamesWanted, answers_of
 from flex_api.schemas.paged_dns_changes_differences_and_routes import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.routing import (
@@ -26,6 +28,7 @@ from flex_api.schemas.routing import (
     NodeFiles,
     left_out,
     pool_row,
+    port_rows,
 )
 from flex_api.schemas.strays import StraysGiven, door_row, reading_of, stray_row
 from flex_api.web import strays_and_sites_outside_dns
@@ -145,7 +148,9 @@ def node(
     if large and flex_large_map == large:
         found = {name: text for name, text in found.items() if name != OWNERS}
         found[LEFT_OUT] = large
-    return reply(desk.request, NodeFiles(node=node, files=found), Vary=HAS_LARGE)
+    ports = port_rows(desk.settings.routing.ports_between_nodes())
+    told = NodeFiles(node=node, files=found, ports=ports)
+    return reply(desk.request, told, Vary=HAS_LARGE)
 
 
 @router.get(
@@ -179,3 +184,17 @@ def strays(desk: NodeItself, node: str, given: StraysGiven) -> Response:
     if settings.routing.leads_to_all:
         store.note_strays(node, reading_of(given), desk.now)
     return nothing()
+
+
+@router.post("/nodes/{node}/answers", response_model=NamesWanted)
+def answers(desk: NodeItself, node: str, given: AnswersGiven) -> Response:
+    """What the node answered for sites that moved lately. The answer names the hosts that FLEX
+    wants to hear of; of any other nothing is kept.
+    """
+    settings, store = desk.settings, desk.house.store
+    haproxy_pools_and_files.refuse_away(settings, store, node)
+    wanted = names_wanted(settings, store, node)
+    kept = [one for one in answers_of(given, node) if one.name in wanted]
+    if kept:
+        store.put_answers(kept)
+    return reply(desk.request, NamesWanted(names=sorted(wanted)))

@@ -55,7 +55,7 @@ async def login(request: Request, house: TheHouse) -> Response:
     following = local(fields.get("next", ["/"])[0])
     try:
         token, secret = await run_in_threadpool(
-            _open, house, given, request.state.request_id
+            open_session, house, given, request.state.request_id
         )
     except FlexError:
         return HTMLResponse(_form(following, wrong=True), 401)
@@ -87,7 +87,7 @@ async def logout(request: Request, house: TheHouse) -> Response:
     return answer
 
 
-def _open(house: House, secret: str, request_id: str) -> tuple[Token, str]:
+def open_session(house: House, secret: str, request_id: str) -> tuple[Token, str]:
     """A session that ends no later than its token. Raises Unauthenticated for a token that opens
     nothing.
     """

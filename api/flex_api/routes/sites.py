@@ -9,11 +9,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.period import Period
+from flex.table_schemas import PROFILES
 from flex.wishes.pins_for_solvers import unknown_site
 from flex.wishes.wishes_in_force_now import NIGHT, in_force
 from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, SiteFilter
+from flex_api.schemas import times_of_sites
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, Moment
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.verbs_output import ExplainOutput, SiteRow
@@ -39,6 +41,10 @@ Sort = Literal[
     "one_timers",
     "-busy_hour_bytes",
     "busy_hour_bytes",
+    "-service_seconds",
+    "service_seconds",
+    "-cpu_seconds",
+    "cpu_seconds",
     "-replicas",
     "replicas",
     "site",
@@ -113,6 +119,7 @@ def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
         found.nodes_of(row),
         pins[0] if pins else None,
         desk.views.stays_for().get(site, ()),
+        desk.views.names(desk.settings),
     )
 
 
@@ -179,12 +186,15 @@ def profile(
 
 
 def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
-    others = {name: value for name, value in measured.items() if name != "working_set"}
+    others = {
+        name: measured[name] for name in PROFILES.earlier[1:] if name != "working_set"
+    }
     return ProfileRow(
         start=period.start,
         end=period.end,
         working_set_bytes=measured["working_set"],
         **others,
+        **times_of_sites.of_measured(measured),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from flex_api.schemas.output_base import Output, Part
 
 
@@ -26,6 +28,11 @@ class LogRow(Part):
     bad_lines: dict[str, int]
     bad_samples: list[BadLineRow]
     last_line: datetime | None
+    says_times: bool | None = Field(
+        None,
+        description="whether lines of its format can say how long an answer took; none "
+        "where no line was read",
+    )
 
 
 class RateRow(Part):
@@ -64,6 +71,10 @@ class IngestOutput(Output):
     bad_lines: dict[str, int]
     invalid: InvalidRow | None = None
     parcels: ParcelsRow | None = None
+    no_cpu: list[str] = Field(
+        [],
+        description="cgroups of [[ingest.cpu]] whose processor time is not known, and why",
+    )
 
 
 class ArrivalRow(Part):

@@ -38,6 +38,11 @@ class LeftRow(Part):
     reason: str = Field(description="why it is not FLEX's to change")
 
 
+class StayingRow(Part):
+    site: str
+    reason: str = Field(description="why its content is at the dead node alone")
+
+
 class DeadRow(Part):
     """A node that is down while sites are on it: it is tried again until it is out of DNS."""
 
@@ -80,6 +85,10 @@ class NodesOutput(Output):
     dead: list[DeadRow] = Field([], description="nodes that are down and still in DNS")
     left: list[LeftRow] = Field(
         [], description="names that still lead to the node that was taken out of DNS"
+    )
+    staying: list[StayingRow] = Field(
+        [],
+        description="sites that stay at the node that was taken out of DNS: nobody answers",
     )
     preview: PreviewRow | None = Field(
         None, description="with --dry-run: what the next plan would do then"

@@ -146,10 +146,25 @@ class EditRow(Part):
 
 class LeaningRow(Part):
     site: str
-    kind: str = Field(description="MX, SRV, NS, CNAME, SPF or CAA")
+    kind: str = Field(
+        description="MX, SRV, NS, CNAME, SPF, CAA; or A: mail may come without any MX"
+    )
     owner: str = Field(description="the name that has the record")
     what: str = Field(description="what depends on the site's name, with the record")
     stays: bool = Field(description="whether the site does not move for it")
+
+
+class StaysBehindRow(Part):
+    name: str = Field(description="another name of the site, with addresses of its own")
+    site: str
+    nodes: list[str] = Field(description="the nodes that some of its addresses are of")
+    requests: float | None = Field(
+        description="the part of the site's requests that comes by it; null where nobody knows"
+    )
+    is_left: bool = Field(
+        description="whether the site moves by this plan, so that the name is left behind"
+    )
+    why: str
 
 
 class NotReadyRow(Part):

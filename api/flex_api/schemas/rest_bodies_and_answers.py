@@ -25,10 +25,13 @@ from flex_api.schemas.request_and_page_base import (
     PageOf,
     Text,
 )
+from flex_api.schemas.site_moves import SiteMoveRow
 from flex_api.schemas.sites_and_wishes import PinShown
+from flex_api.schemas.times_of_sites import cpu_seconds, service_seconds
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
     Behind,
+    Doors,
     Drift,
     MoveRow,
     NotChecked,
@@ -59,6 +62,8 @@ class ProfileRow(Part):
     targets: int
     one_timers: int
     busy_hour_bytes: int
+    service_seconds: float | None = service_seconds()
+    cpu_seconds: float | None = cpu_seconds()
 
 
 class ProfilePage(PageOf):
@@ -119,6 +124,10 @@ class DrainGiven(Given):
 
 class DownGiven(Given):
     reason: Text = ""
+    without_content: bool = Field(
+        False,
+        description="sites whose content is on this node alone go to other nodes, too",
+    )
 
 
 class NodeChanged(Part):
@@ -341,6 +350,7 @@ class DriftShown(Part):
     items: list[VerdictRow]
     behind: Behind = Field([])
     other_names: OtherNames = Field([])
+    doors: Doors = Field(None)
 
 
 class RoutingShown(Part):
@@ -405,6 +415,9 @@ class ReportShown(Part):
     lines: dict[str, int] = Field(description="log lines by class")
     stages: list[StageRow] = Field(description="of the run that made the plan")
     logs: list[QualityRow]
+    brought: list[SiteMoveRow] = Field(
+        [], description="what was run for sites that moved, and why others stayed"
+    )
 
 
 class RecordRow(Part):

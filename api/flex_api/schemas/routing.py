@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from flex.routing.pool import Pool
+from flex.routing.ports_between_nodes import PortBetweenNodes
 from flex_api.schemas.output_base import Output, Part
 from flex_api.schemas.request_and_page_base import CLEAN, Given
 from flex_api.schemas.strays import StrayRow
@@ -131,6 +132,17 @@ class LeftOut(Part):
     reason: str
 
 
+class PortRow(Part):
+    """A port of every node that must be open to the other nodes, and to nobody else."""
+
+    port: int
+    setting: str = Field(description="the key of [routing] that names it")
+    purpose: str
+    authenticates: bool = Field(
+        description="whoever has no certificate of the nodes' CA gets nothing there"
+    )
+
+
 class RouteOutput(Output):
     on: bool
     items: list[RoutedRow]
@@ -159,6 +171,13 @@ class RouteOutput(Output):
         description="nodes whose doors were not read for a day, counted more names than are "
         "kept, or do not count all that they pass on",
     )
+    ports: list[PortRow] = Field(
+        [], description="which ports of the nodes to open to the nodes alone"
+    )
+
+
+def port_rows(found: Iterable[PortBetweenNodes]) -> list[PortRow]:
+    return [PortRow.model_validate(one, from_attributes=True) for one in found]
 
 
 def left_out(reasons: Mapping[str, str]) -> list[LeftOut]:
@@ -205,6 +224,9 @@ class NodeFiles(Part):
 
     node: str
     files: dict[str, str]
+    ports: list[PortRow] = Field(
+        [], description="which ports of the nodes to open to the nodes alone"
+    )
 
 
 class DoorsQuery(Given):
@@ -304,4 +326,7 @@ class RouteConfigOutput(Output):
     files: dict[str, str]
     told: Literal["", "nothing", "commands", "reload"] = Field(
         "", description="with --tell: what its HAProxy was told"
+    )
+    ports: list[PortRow] = Field(
+        [], description="which ports of the nodes to open to the nodes alone"
     )

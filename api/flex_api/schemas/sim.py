@@ -54,6 +54,8 @@ class ClaimRow(Part):
     verdict: str
     reason: str
     counter: str = ""
+    without: str = ""
+    values: str = ""
 
 
 class SimulatePaperOutput(Output):
@@ -70,5 +72,23 @@ class FitRow(Part):
     assumed: bool
 
 
+class LocalityRow(Part):
+    """`memory` are shares of the working set; the others are miss ratios at each of them."""
+
+    trace: str
+    accesses: int
+    repeats: float
+    gap: float
+    spread: float
+    life: float
+    points_off_median: float
+    points_off_p95: float
+    memory: list[float]
+    log: list[float]
+    model: list[float]
+    independent: list[float]
+
+
 class SimulateFitOutput(Output):
     items: list[FitRow]
+    localities: list[LocalityRow]

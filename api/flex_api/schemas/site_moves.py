@@ -10,9 +10,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flex.model.site_moves import RunState, SiteMove, Stage, StageRun, State
+from flex.model.site_moves import (
+    RunState,
+    SiteMove,
+    Stage,
+    StageRun,
+    State,
+    seconds_waited,
+)
 from flex_api.schemas.output_base import Output, Part
-from flex_api.schemas.request_and_page_base import CLEAN, Given, Text
+from flex_api.schemas.request_and_page_base import CLEAN, Given, Names, Text
 
 
 class StageRow(Part):
@@ -43,16 +50,76 @@ class SiteMoveRow(Part):
         description="until when the site is not moved again"
     )
     stages: list[StageRow]
+    waited_seconds: float | None = Field(
+        None, description="for how long requests of the site waited at the doors"
+    )
 
 
 class MovesOutput(Output):
     items: list[SiteMoveRow]
+    next: str | None = Field(
+        None, description="the cursor of the next page; none on the last"
+    )
+
+
+class ReadyAsked(Part):
+    """One question, and what came back."""
+
+    node: str
+    address: str
+    port: int
+    asked: str
+    answer: str
+
+
+class ReadyRow(Part):
+    """Whether a node is ready for a site."""
+
+    site: str
+    node: str
+    source: str = Field(description="the node that it was compared with; empty: none")
+    ready: bool
+    why: str = Field(description="why it is not ready; empty where it is")
+    complete: bool = Field(
+        description="whether all was asked: not where move.ready.budget was over"
+    )
+    remarks: list[str]
+    asked: list[ReadyAsked]
+
+
+class ReadyOutput(Output):
+    items: list[ReadyRow]
+
+
+class ReadyGiven(Given):
+    """Whether nodes are ready for sites is to be asked."""
+
+    sites: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=1000, pattern=CLEAN)], ...],
+        Field(min_length=1, max_length=100),
+    ]
+    to: Annotated[
+        Names,
+        Field(
+            description="the nodes; if empty, every active one that does not serve it"
+        ),
+    ] = ()
 
 
 class AgainGiven(Given):
     """A site that rests is to move again."""
 
     site: Annotated[str, Field(min_length=1, max_length=1000, pattern=CLEAN)]
+    reason: Text = ""
+
+
+class SiteMoveGiven(Given):
+    """One site is to go to other nodes."""
+
+    site: Annotated[str, Field(min_length=1, max_length=1000, pattern=CLEAN)]
+    to: Annotated[
+        Names, Field(min_length=1, description="the nodes that it is to be on after it")
+    ]
     reason: Text = ""
 
 
@@ -76,6 +143,7 @@ def move_row(move: SiteMove, runs: Sequence[StageRun]) -> SiteMoveRow:
         reason=move.reason,
         rests_until=move.rests_until,
         stages=[stage_row(run) for run in runs if run.move == move.id],
+        waited_seconds=seconds_waited(runs),
     )
 
 

@@ -9,13 +9,14 @@ flex/model/wish.py; a test compares the models with it.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from flex.model.wish import ASKS, DEFAULTS, FIELDS, Pin
 from flex_api.schemas.output_base import Output, Part
 from flex_api.schemas.request_and_page_base import CLEAN, Given, Moment, Names, Text
+from flex_api.schemas.times_of_sites import cpu_seconds, service_seconds
 from flex_api.schemas.what_if_output import PreviewRow
 
 ON_TOP = "it is on top of the permanent wish, which has none, for its time"
@@ -132,6 +133,24 @@ class PinOutput(Output):
     notes: list[str] = Field([], description="with --dry-run: why there is no preview")
 
 
+class LearnedRow(Part):
+    source: Literal["settings", "aliases_file", "vhosts", "www"] = Field(
+        description="which setting of [ingest] brought the name; www is the rule for `www.`"
+    )
+    where: str = Field(description="the setting, or the file and its line")
+
+
+class NameRow(Part):
+    name: str
+    learned: list[LearnedRow]
+    moves: Literal["dns", "cname", "doors", "stays", "no_address", "unknown"] = Field(
+        description="what moves it with its site, by the newest plan: FLEX in DNS, a CNAME, "
+        "or doors; stays: it has an address of its own; no_address: nothing of it was found "
+        "in DNS that could stay behind"
+    )
+    why: str
+
+
 class SiteRow(Part):
     site: str
     nodes: list[str]
@@ -141,10 +160,19 @@ class SiteRow(Part):
     targets: int
     one_timers: int
     busy_hour_bytes: int
+    service_seconds: float | None = service_seconds()
+    cpu_seconds: float | None = cpu_seconds()
     stays_for: list[str] = Field(
         [],
         description="what a move would take along, so that the site stays where it is, "
         "by the newest plan",
+    )
+    names: list[NameRow] | None = Field(
+        None, description="its other names; null where nobody looked at them"
+    )
+    names_not_known: str = Field(
+        "",
+        description="why nobody can tell its other names, such as two sites claiming one",
     )
     pinned_to: list[str] = _field_to_read("nodes")
     min_replicas: int = _field_to_read("min_replicas")

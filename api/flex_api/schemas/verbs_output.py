@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from flex_api.schemas.assess_output import AssessOutput
 from flex_api.schemas.log_verbs_output import (
     ArrivalRow,
     BadLineRow,
@@ -36,6 +37,7 @@ from flex_api.schemas.nodes_holders_jobs_freezes import (
     NodeRow,
     NodesOutput,
 )
+from flex_api.schemas.onboard_output import OnboardOutput
 from flex_api.schemas.output_base import ErrorOutput, Output, Part, StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
@@ -49,6 +51,7 @@ from flex_api.schemas.plan_parts import (
     MoveRow,
     NotReadyRow,
     OutlookRow,
+    StaysBehindRow,
     VerdictRow,
 )
 from flex_api.schemas.routing import (
@@ -59,6 +62,7 @@ from flex_api.schemas.routing import (
     RouteOutput,
 )
 from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, RestOutput
 from flex_api.schemas.sites_and_wishes import PinOutput, SiteRow, SitesOutput
 from flex_api.schemas.strays import StrayRow
 from flex_api.schemas.tokens_and_audit import (
@@ -165,11 +169,29 @@ class UnknownName(Part):
     requests_at_least: int
 
 
+class EvidenceRow(Part):
+    kind: Literal["cname", "same_files", "www"]
+    said: str
+
+
+class ProposalRow(Part):
+    name: str
+    site: str
+    requests: int = Field(description="that came by the name, at least")
+    evidence: list[EvidenceRow]
+    line: str = Field(description="as ingest.aliases_file has it")
+
+
 class UnknownOutput(Output):
     since: datetime
     requests: int
     bytes: int
     items: list[UnknownName]
+    proposals: list[ProposalRow] = Field(
+        [],
+        description="names that plainly belong to a site; nothing is done with them until "
+        "somebody writes them into the settings",
+    )
 
 
 class FileRow(Part):
@@ -204,6 +226,9 @@ class ZoneRow(Part):
     foreign: list[str]
     leaning: list[LeaningRow] = Field(
         [], description="what depends on the names of sites of this zone"
+    )
+    stay_behind: list[StaysBehindRow] = Field(
+        [], description="other names of sites that do not move with them"
     )
 
 
@@ -255,6 +280,23 @@ class ShortfallRow(Part):
     instead: list[RelaxationRow]
 
 
+class ProofOutput(Output):
+    plan: str
+    moves: int = Field(description="what the plan moves, by the proof")
+    moves_at_least: int = Field(
+        description="no balanced partition that keeps all wishes and rules has fewer moves"
+    )
+    proven_least: bool = Field(
+        description="the plan has as few moves as can be, and the proof shows it"
+    )
+    claimed_at_least: int = Field(description="what the solver says of the same")
+    claimed_least: bool
+    bytes: int = Field(
+        description="how large the certificate is, without the statement"
+    )
+    cpu_seconds: float = Field(description="what the check took")
+
+
 class PlanOutput(Output):
     id: str
     state: Literal["proposed", "applying", "applied", "discarded", "failed"]
@@ -268,6 +310,11 @@ class PlanOutput(Output):
     solver: str
     moves_at_least: int
     proven_least: bool
+    certified_at_least: int = Field(
+        0,
+        description="so many moves are needed by a certificate that the checker accepted; what "
+        "moves_at_least and proven_least say beyond it, the solver claims",
+    )
     sites: int
     moves: list[MoveRow]
     moves_from_scratch: int
@@ -335,6 +382,18 @@ class OtherNameRow(Part):
     note: str
 
 
+class DoorsVerified(Part):
+    order: int = Field(description="by which all doors are to go")
+    plan: str = Field(description="whose partition that is")
+    differ: int = Field(
+        description="how many names that leads elsewhere than what is in force"
+    )
+    known: bool = Field(description="whether any node says by which order it goes")
+    unheard: dict[str, str] = Field(
+        description="the nodes that do not go by it, with the reason"
+    )
+
+
 # What `flex verify` prints and what the API answers have these in common, each in an order of its
 # own.
 Drift = Annotated[
@@ -355,6 +414,13 @@ OtherNames = Annotated[
     list[OtherNameRow],
     Field(description="other names of sites that do not move with them"),
 ]
+Doors = Annotated[
+    DoorsVerified | None,
+    Field(
+        description="whether the doors of all nodes go by what is in force; null without doors "
+        "for all sites"
+    ),
+]
 
 
 class VerifyOutput(Output):
@@ -364,6 +430,13 @@ class VerifyOutput(Output):
     not_checked: NotChecked = Field({})
     behind: Behind = Field([])
     other_names: OtherNames = Field([])
+    doors: Doors = Field(None)
+
+    @property
+    def doors_agree(self) -> bool:
+        """Every node that could be asked goes by the partition in force."""
+        doors = self.doors
+        return not doors or not (doors.differ or doors.unheard)
 
 
 class StageRow(Part):
@@ -404,6 +477,10 @@ class CheckRow(Part):
     state: Literal["ok", "warn", "fail"]
     detail: str
     advice: str
+    names: list[str] = Field(
+        [],
+        description="all names that a warning is about, where it is about names of sites",
+    )
 
 
 class DoctorOutput(Output):
@@ -506,11 +583,16 @@ OUTPUTS: dict[str, type[Output]] = {
     "data": DataOutput,
     "plan": PlanOutput,
     "plan list": PlansOutput,
+    "plan verify-proof": ProofOutput,
     "plan frontier": FrontierOutput,
     "plan diff": DiffOutput,
     "whatif": WhatIfOutput,
     "apply": PlanOutput,
     "rollback": PlanOutput,
+    "move": PlanOutput,
+    "moves": MovesOutput,
+    "moves again": RestOutput,
+    "ready": ReadyOutput,
     "verify": VerifyOutput,
     "run": RunOutput,
     "history": RunsOutput,
@@ -522,6 +604,8 @@ OUTPUTS: dict[str, type[Output]] = {
     "db status": DatabaseOutput,
     "init": InitOutput,
     "report": ReportOutput,
+    "assess": AssessOutput,
+    "onboard": OnboardOutput,
     "demo": DemoOutput,
     "route show": RouteOutput,
     "route config": RouteConfigOutput,

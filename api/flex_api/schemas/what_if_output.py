@@ -26,6 +26,11 @@ class WhatIfOutput(Output):
     solver: str
     moves_at_least: int
     proven_least: bool
+    certified_at_least: int = Field(
+        0,
+        description="so many moves are needed by a certificate that the checker accepted; what "
+        "moves_at_least and proven_least say beyond it, the solver claims",
+    )
     forecasts: list[ForecastRow]
     requests_per_second: float = Field(
         description="on the mean; forecasts say how many could be served"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -140,4 +141,5 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def twice_in(names: Sequence[str]) -> str:
     """The first, in order, that is there more than once; empty when each is there once."""
-    return min((name for name in names if names.count(name) > 1), default="")
+    counts = Counter(names)
+    return min((name for name, count in counts.items() if count > 1), default="")

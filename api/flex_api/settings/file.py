@@ -62,6 +62,16 @@ def is_started_by_systemd() -> bool:
     return os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid())
 
 
+def systemd_wants_to_hear() -> tuple[str, float]:
+    """The socket at which systemd wants to be told how this process is, and within how many seconds
+    again and again; "" where it does not, 0 where once is enough.
+    """
+    about_us = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    microseconds = os.environ.get("WATCHDOG_USEC", "") if about_us else ""
+    seconds = int(microseconds) / 1e6 if microseconds.isdecimal() else 0.0
+    return os.environ.get("NOTIFY_SOCKET", ""), seconds
+
+
 def load(path: Path) -> Settings:
     # Looked at before it is read: what is written in between shows as a change.
     read = origin(path, datetime.now(UTC))
@@ -198,6 +208,12 @@ def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
             if settings.ingest.aliases_file is None
             else folder / settings.ingest.aliases_file,
             "vhosts": tuple(str(folder / glob) for glob in settings.ingest.vhosts),
+            "cpu": tuple(
+                section.model_copy(update={"pools": folder / section.pools})
+                if section.pools
+                else section
+                for section in settings.ingest.cpu
+            ),
             "source": tuple(
                 _anchored_source(source, folder) for source in settings.ingest.source
             ),

@@ -7,14 +7,16 @@ is there: check_files_in_settings.py does.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 
 from pydantic import Field, field_validator, model_validator
 
 from flex.model.site_moves import HOOK_STAGES, MARKS, UNDOABLE
+from flex.placing.is_site_worse_off import Worse
 from flex_api.settings.explain_bad_settings import of_register, twice_in
-from flex_api.settings.quantities import Section, Span, Whole
-from flex_api.settings.ready_nodes import MovedSite, Ready
+from flex_api.settings.quantities import Section, Share, Span, Whole
+from flex_api.settings.ready_nodes import Failover, MovedSite, Ready
 
 # The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
@@ -85,6 +87,31 @@ class Hook(Section):
         return self.name or self.stage
 
 
+class WorseSettings(Section):
+    """What counts as worse, of a site that moved."""
+
+    factor: float = Field(
+        2.0,
+        gt=1.0,
+        le=1000.0,
+        description="so many times as many errors, or as long for half of the answers",
+    )
+    requests: Whole = Field(
+        20,
+        ge=1,
+        description="fewer requests than that, on either node, say nothing",
+    )
+    errors: Share = Field(0.01, description="a smaller share of errors is never worse")
+    slow_ms: Whole = Field(
+        250,
+        le=8192,
+        description="answers that take no more milliseconds are never slow",
+    )
+
+    def terms(self) -> Worse:
+        return Worse(self.factor, self.requests, self.errors, self.slow_ms)
+
+
 class Move(Section):
     """What goes with a site that moves from one node to another."""
 
@@ -102,12 +129,30 @@ class Move(Section):
         timedelta(days=3),
         description="how long after a move the commands of the stage clean wait",
     )
+    failover: Failover = Field(
+        "auto",
+        description="where the sites of a dead node go: copy: to nodes that have them already "
+        "and to no other; always: to any node; auto: copy for sites with one writer, with "
+        'routing.content = "owner" and where hooks of copy or final copy are for the site, and '
+        "always for all others",
+    )
     hook: tuple[Hook, ...] = Field(
         (), description="the commands, in the order in which those of a stage are run"
     )
 
+    watch: Span = Field(
+        timedelta(0),
+        le=timedelta(days=7),
+        description="how long the answers of a site that moved are compared with those of "
+        "the hour before at its old node; 0: not at all",
+    )
+    worse: WorseSettings = WorseSettings()
     ready: Ready = Ready()
     site: tuple[MovedSite, ...] = Field((), description="settings for single sites")
+
+    def failover_of(self, sites: Iterable[str]) -> dict[str, Failover]:
+        said = {one.name: one.failover for one in self.site if one.failover}
+        return {site: said.get(site, self.failover) for site in sites}
 
     @model_validator(mode="after")
     def _each_site_once(self) -> Move:

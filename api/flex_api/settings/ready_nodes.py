@@ -33,6 +33,9 @@ def _statuses(value: tuple[int, ...]) -> tuple[int, ...]:
     return value
 
 
+# Whether a site goes to a node that does not have its content, when its own is dead.
+Failover = Literal["auto", "copy", "always"]
+
 Path_ = Annotated[str, AfterValidator(_path)]
 Statuses = Annotated[tuple[int, ...], AfterValidator(_statuses)]
 
@@ -125,6 +128,9 @@ class MovedSite(Section):
     """What is otherwise for one site; None is as for all."""
 
     name: str = Field(min_length=1)
+    failover: Failover | None = Field(
+        None, description="whether it goes to another node when its own is dead"
+    )
     ready_check: bool | None = Field(
         None, description="false: it moves without being asked for"
     )

@@ -13,15 +13,20 @@ from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
 from flex.model.published_by_doors_or_dns import Publishing, Way
+from flex.routing import refuse_ports_that_clash
 from flex.routing.pool import LardLimits, is_host
 from flex.routing.ports_and_paths import DIRECTORY, Layout
+from flex.routing.ports_between_nodes import PortBetweenNodes
+from flex.routing.ports_between_nodes import ports_between_nodes as ports_of
 from flex.routing.rules import BY_CONTENT, RULES
-from flex_api.settings.explain_bad_settings import of_register
+from flex_api.settings.explain_bad_settings import of_register, twice_in
 from flex_api.settings.quantities import Section, Size, Span, Whole
 from flex_api.settings.zone_names import absolute_zone
 
 # Where Debian's HAProxy has it.
 MASTER = "/run/haproxy-master.sock"
+# Beside the two waits of a held request, its answer has so much time. A guess.
+_MARGIN = timedelta(seconds=10)
 
 
 class Warming(Section):
@@ -239,6 +244,10 @@ class Routing(Section):
         description="PEM file of who signed those of all nodes, and of nobody else: "
         "whoever has one counts as a node",
     )
+    member_port: Whole = Field(
+        10_002,
+        description="port on which members of replicated sites reach each other by that TLS",
+    )
     socket: str = Field(
         "/run/haproxy/flex.sock",
         description="socket by which a node's HAProxy is told of changes",
@@ -275,6 +284,11 @@ class Routing(Section):
         description="visitors come to the web servers, which pass on what is for the "
         "sites of routed.map",
     )
+    timeout: Span = Field(
+        timedelta(minutes=1),
+        description="how long a visitor, a web server, a WebSocket or a node may say nothing "
+        "before HAProxy hangs up; a second to a day",
+    )
     hard_stop_after: Span = Field(
         timedelta(minutes=5),
         description="how long the process before a reload may finish what it has begun",
@@ -288,7 +302,9 @@ class Routing(Section):
     def _can_be_written(self) -> Routing:
         of_register(self.policy, self.policy, list(RULES))
         try:
-            self.layout()
+            layout = self.layout()
+            if self.on:
+                refuse_ports_that_clash.refuse(layout, to_all_sites=self.leads_to_all)
             for one in (RoutedSite(name="every site"), *self.site):
                 self.limits(one)
         except (BadInput, ValueError) as error:
@@ -323,6 +339,12 @@ class Routing(Section):
                 'stateful needs on = true and doors = "all": without them every node answers '
                 "what comes to it"
             )
+        if self.timeout < 2 * self.hold_time + _MARGIN:
+            raise ValueError(
+                f"timeout is too short for stateful: a request may wait for hold_time at two "
+                f"nodes, and the first one hangs up after timeout. It has to be "
+                f"{(2 * self.hold_time + _MARGIN).total_seconds():g} s at least"
+            )
         if self.listen_sni:
             raise ValueError(
                 "stateful cannot be had with listen_sni: such connections go past the inner "
@@ -346,6 +368,17 @@ class Routing(Section):
                 "a whole path with {node} in it, so that each node has its own folder"
             )
         return value
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Routing:
+        """Nobody could tell which of two is meant."""
+        for what, names in (
+            ("site", [one.name.lower() for one in self.site]),
+            ("zone", [one.name.lower() for one in self.zone]),
+        ):
+            if twice := twice_in(names):
+                raise ValueError(f"the {what} {twice!r} is there twice")
+        return self
 
     @model_validator(mode="after")
     def _doors_know_them(self) -> Routing:
@@ -386,9 +419,16 @@ class Routing(Section):
             {one.name: one.publish for one in self.site if one.publish},
         )
 
-    def layout(self) -> Layout:
-        names = Layout.__dataclass_fields__
-        return Layout(**{name: getattr(self, name) for name in names})
+    def layout(self, *, counts_answers: bool = False) -> Layout:
+        names = Layout.__dataclass_fields__.keys() - {"counts_answers"}
+        said = {name: getattr(self, name) for name in names}
+        return Layout(**said, counts_answers=counts_answers)
+
+    def ports_between_nodes(self) -> tuple[PortBetweenNodes, ...]:
+        """Which ports of the nodes to open to the nodes alone; none while it is off."""
+        if not self.on:
+            return ()
+        return tuple(ports_of(self.layout(), to_all_sites=self.leads_to_all))
 
     @property
     def delivers(self) -> bool:

@@ -21,8 +21,10 @@ from flex.errors import BadInput
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing.problem import DIMENSIONS, MoveLimits, Terms
+from flex.routing.ports_and_paths import Layout
 from flex.traffic.replicas_and_demand import RESOURCES
 from flex_api.settings.api import Api, Auth
+from flex_api.settings.cpu_of_sites import CpuSection
 from flex_api.settings.explain_bad_settings import of_register, twice_in
 from flex_api.settings.file_changed import Origin
 from flex_api.settings.health_watch_settings import Watch
@@ -145,7 +147,9 @@ class SourceSection(Section):
     site_pattern: str = Field(
         "",
         description="a pattern of the whole file name, for logs whose files are "
-        "named for their site: '(?P<site>.+)[.]access[.]log.*'",
+        "named for their site: '(?P<site>.+)[.]access[.]log.*'; with a slash in it, of "
+        "the end of the path: '(?P<site>[^/]+)/access[.]log.*'. A file that it matches "
+        "without a site is left out",
     )
     site_by: Literal["log", "directory"] = Field(
         "log",
@@ -259,6 +263,7 @@ class Ingest(Section):
         "other names count for the site (unknown)",
     )
     source: tuple[SourceSection, ...] = ()
+    cpu: tuple[CpuSection, ...] = ()
 
 
 class Profile(Section):
@@ -498,6 +503,10 @@ class Settings(Section):
     @property
     def owner(self) -> str:
         return self.dns.owner or self.cluster.name
+
+    def layout(self) -> Layout:
+        """Where things are on the machine of every node."""
+        return self.routing.layout(counts_answers=bool(self.move.watch))
 
     def nodes(self) -> tuple[Node, ...]:
         return tuple(

@@ -180,5 +180,5 @@ def _tables(trace: Trace) -> tuple[pd.DataFrame, pd.DataFrame]:
         .assign(hour=0)
     )
     return FILES.from_columns(files), HOURS.from_columns(
-        {name: hours[name].to_numpy() for name in HOURS.columns}
+        {name: hours[name].to_numpy() for name in HOURS.earlier}
     )

@@ -37,6 +37,22 @@ document.addEventListener("input", (event) => {
 });
 document.querySelectorAll("[data-chooses]").forEach((slider) => { slider.closest("[hidden]")?.removeAttribute("hidden"); choose(slider); });
 
+// Parts of the picture of the partition light up while a name is written; the button asks for all sites, also small ones.
+document.addEventListener("input", (event) => {
+  if (!event.target.matches("[data-lights]")) return;
+  const wanted = event.target.value.trim().toLowerCase();
+  event.target.closest("section").querySelectorAll("[data-site], .seg.lit").forEach((part) => {
+    part.classList.toggle("lit", wanted !== "" && (part.dataset.site || "").toLowerCase().includes(wanted));
+  });
+});
+
+// The small sites of a node open where somebody points at them; the line below the picture opens them without a script.
+document.addEventListener("click", (event) => {
+  const small = event.target.closest(".seg.small");
+  const opens = small && small.closest("svg").parentElement.closest("details, figure").querySelector(":scope > details.opens");
+  if (opens) { opens.open = true; opens.scrollIntoView({ block: "nearest" }); }
+});
+
 // Where part of a page was asked for: a session that ended leads to the sign-in page, silence is said where the answer
 // would stand. What FLEX itself says against it htmx puts there.
 document.addEventListener("htmx:beforeSwap", (event) => {

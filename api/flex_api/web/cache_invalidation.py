@@ -33,6 +33,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     "headlines": PLANS,
     "stays-for": PLANS,
     "catalogue": SITES,
+    "names": (*PLANS, *SITES),
     "rows-as-planned": SITES,
     "carried": IN_FORCE,
     "base": IN_FORCE,
@@ -54,6 +55,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     # The overview.
     "overview": (*PLANS, *WISHES),
     "large-sites": (*SITES, *NODES),
+    "pictured": (*PLANS, *PROFILES, *WISHES, *LOGS),
     "visitors": SITES,
     "outside-dns": SITES,
     # What was read of the logs.

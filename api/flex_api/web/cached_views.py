@@ -33,15 +33,19 @@ from flex.planning.traffic_by_other_names import (
 from flex.ports import Store
 from flex.table_schemas import PLACEMENT
 from flex.wishes import wishes_in_force_now
-from flex_api.facts import core_to_output_models, leaning_on_sites
+from flex_api.facts import core_to_output_models, leaning_on_sites, names_of_sites
+from flex_api.facts.names_of_sites import NamesOfSites, ReadNames
 from flex_api.facts.site_table import Catalogue, catalogue
 from flex_api.schemas.verbs_output import PlanOutput
+from flex_api.settings.file import Settings
 from flex_api.web.cache_invalidation import outdated_by
 
 View = TypeVar("View")
 
 # How many answers of one kind a process remembers where each may be large, such as plans. A guess.
 FEW = 4
+# Seconds after which files of other names are looked at again. A guess.
+NAMES_READ = 10.0
 # How many rows these have together at most. A guess.
 ROWS = 300_000
 
@@ -172,6 +176,24 @@ class Views:
         latest = self.headlines()[:1]
         return leaning_on_sites.stays_for(self.plan(latest[0].id) if latest else None)
 
+    def names(self, settings: Settings) -> NamesOfSites:
+        """All other names of sites, anew where files of them have changed."""
+        read = self.lately(
+            "names-read", NAMES_READ, lambda: names_of_sites.read_names(settings)
+        )
+        return self.few(
+            f"names {read.state}", lambda: self._names(settings, read), _names_kept
+        )
+
+    def _names(self, settings: Settings, read: ReadNames) -> NamesOfSites:
+        latest = self.headlines()[:1]
+        return names_of_sites.names_of_sites(
+            settings,
+            self.plan(latest[0].id) if latest else None,
+            frozenset(self.catalogue().sites.astype(str).tolist()),
+            read,
+        )
+
     def plan(self, plan_id: str) -> Plan:
         """One of the few that were read last."""
         return self.few(f"plan {plan_id}", lambda: self.store.plan(plan_id), _rows)
@@ -232,6 +254,10 @@ class Views:
 
 def _rows(plan: Plan) -> int:
     return len(plan.moves) + plan.changes
+
+
+def _names_kept(names: NamesOfSites) -> int:
+    return len(names.by_site)
 
 
 def _told_rows(plan: PlanOutput) -> int:

@@ -54,7 +54,13 @@ async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not order.done() and await others != query.files:
-            return _newest_order(watch.cluster, node, watch.newest, await others)
+            # The other files may be those of an order that the next look finds. A node that hears
+            # of both at once can make the large map of what it has, and is not sent it.
+            await asyncio.wait({order}, timeout=2 * watch.every)
+            newest = order.result() if order.done() else None
+            return _newest_order(
+                watch.cluster, node, newest or watch.newest, await others
+            )
         newest = await order
     finally:
         order.cancel()
@@ -105,8 +111,11 @@ def _newest_order(
     told = DoorsTold(node=node, cluster=cluster, order=order, files=files, moved="")
     if newest is None:
         return Response(told.model_dump_json(), 200, None, JSON)
-    # The map is the last of it, and is not copied for each node.
     head = told.model_dump_json().encode().removesuffix(b'""}')
+    if len(newest.moved) <= PART:
+        # Eight nodes hear of a small change within 50 ms, of which this saves some.
+        return Response(head + newest.moved + b"}", 200, None, JSON)
+    # The map is the last of it, and is not copied for each node.
     return StreamingResponse(_parts(head, newest.moved), 200, None, JSON)
 
 

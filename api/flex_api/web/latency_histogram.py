@@ -1,7 +1,9 @@
 """How long answers take, as a histogram for Prometheus: by route, method and class of status.
 
 Each process counts for itself. Where there are several (`api.workers`), the label `process` tells
-their figures apart. Does not count streams of events: how long they last is no latency.
+their figures apart, and each leaves its own in a folder: whichever is asked tells those of all.
+Those of a process that ended stay there, so that no sum falls. Does not count streams of events:
+how long they last is no latency.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from flex_api.night.prometheus_metrics import label_text
 
@@ -27,6 +30,8 @@ class Timing:
 
     counts: dict[Key, list[int]] = field(default_factory=dict)
     sums: dict[Key, float] = field(default_factory=dict)
+    # Where the processes leave theirs; None where this one is alone.
+    shared: Path | None = None
 
     def took(self, route: str, method: str, status: int, seconds: float) -> None:
         key = (route, method, f"{status // 100}xx")
@@ -36,11 +41,27 @@ class Timing:
         self.sums[key] = self.sums.get(key, 0.0) + seconds
 
     def text(self) -> str:
-        if not self.counts:
+        lines = "".join(self._lines()) + self._of_others()
+        if not lines:
             return ""
-        return (
-            f"# HELP {NAME} How long answers took.\n# TYPE {NAME} histogram\n"
-            + "".join(self._lines())
+        return f"# HELP {NAME} How long answers took.\n# TYPE {NAME} histogram\n{lines}"
+
+    def leave(self) -> None:
+        """For the other processes, which see it whole or not at all."""
+        if self.shared and self.counts:
+            part = self.shared / f".{os.getpid()}"
+            part.write_text("".join(self._lines()), encoding="utf-8")
+            part.replace(self.shared / str(os.getpid()))
+
+    def _of_others(self) -> str:
+        if not self.shared:
+            return ""
+        own = str(os.getpid())
+        others = [path for path in self.shared.iterdir() if path.name.isdecimal()]
+        return "".join(
+            path.read_text(encoding="utf-8")
+            for path in sorted(others)
+            if path.name != own
         )
 
     def _lines(self) -> Iterator[str]:

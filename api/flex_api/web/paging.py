@@ -159,7 +159,7 @@ def refuse_other_filters(query: Mapping[str, str]) -> None:
     """Raises BadInput for the cursor of a list that was filtered otherwise."""
     cursor = query.get("cursor", "")
     if cursor and cursor.partition(MARK)[1:] != _mark(query).partition(MARK)[1:]:
-        raise _foreign("it belongs to the list with other filters")
+        raise foreign_cursor("it belongs to the list with other filters")
 
 
 def _mark(query: Mapping[str, str]) -> str:
@@ -185,7 +185,7 @@ def _first(
             rows, True, key=lambda row: _behind(key(row), last, down=down)
         )
     except TypeError:
-        raise _foreign("it does not come from a list") from None
+        raise foreign_cursor("it does not come from a list") from None
 
 
 def _behind(one: Key, last: Sequence[Any], *, down: bool) -> bool:
@@ -220,18 +220,18 @@ def decode(
             )
         )
     except (ValueError, TypeError, RecursionError):
-        raise _foreign("it does not come from a list") from None
+        raise foreign_cursor("it does not come from a list") from None
     fits = len(key) == len(types) and all(
         isinstance(one, kind) for one, kind in zip(key, types, strict=True)
     )
     if not fits or isinstance(key[1] if len(key) > 1 else "", list | dict):
-        raise _foreign("it does not come from a list")
+        raise foreign_cursor("it does not come from a list")
     if made_for != str(order):
-        raise _foreign(f"it belongs to the list sorted by {made_for}")
+        raise foreign_cursor(f"it belongs to the list sorted by {made_for}")
     return list(key)
 
 
-def _foreign(answer: str) -> BadInput:
+def foreign_cursor(answer: str) -> BadInput:
     return BadInput(
         "the cursor",
         answer,

@@ -14,8 +14,9 @@ import numpy as np
 from flex.model.strays import DoorRead, Visitors
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.night import haproxy_pools_and_files
+from flex_api.other_names_in_settings import rule_despite_faults
 from flex_api.web.request_context import Desk
-from flex_api.wiring import nodes, site_names
+from flex_api.wiring import nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def at_doors(desk: Desk) -> AtDoors:
 
 def _visitors(desk: Desk) -> tuple[Visitors, ...]:
     found = desk.views.catalogue()
-    naming = site_names(desk.settings).naming()
+    naming = rule_despite_faults(desk.settings.ingest).naming()
 
     def nodes_of(site: str) -> Collection[str]:
         row = found.row_of(site)

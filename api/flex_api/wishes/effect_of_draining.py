@@ -27,7 +27,7 @@ from flex.planning.which_rules_stop_moves import Stops, decide_with_stops
 from flex.wishes import suspended_wishes
 from flex_api.facts import remarks_on_names_that_stay, what_earlier_nights_allow
 from flex_api.in_words import amounts
-from flex_api.night import nightly
+from flex_api.night import gather_facts
 from flex_api.wiring import World
 from flex_api.wishes.preview_solver import quick
 
@@ -121,7 +121,7 @@ def _because(turn: SitesInAndOut) -> str:
 
 
 def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
-    facts, rules = nightly.facts(world, replayed=False), world.rules
+    facts, rules = gather_facts.facts(world, replayed=False), world.rules
     guard = what_earlier_nights_allow.guard(world, facts.period)
     seen = remarks_on_names_that_stay.newest_plan(world)
     facts = as_in(seen, facts, rules) if seen else count_forwarding(facts)

@@ -18,7 +18,7 @@ from flex.site_names_in_words import first_few
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.in_words import amounts
-from flex_api.night import nightly
+from flex_api.night import gather_facts
 from flex_api.wiring import World
 from flex_api.wishes import refuse_conflicting_wish
 
@@ -93,7 +93,7 @@ def refuse_impossible(world: World, wanted: Pin) -> None:
     """Building the next problem with this pin in it says what is wrong with it; so do the wishes
     that it would stop.
     """
-    facts = nightly.facts(world, replayed=False)
+    facts = gather_facts.facts(world, replayed=False)
     if wanted.excluded:
         _refuse_unknown(facts, wanted.site)
     else:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from flex.errors import Infeasible, NoData
 from flex.model.balance import Balance
+from flex.model.content_of_dead_nodes import NO_CONTENT
 from flex.model.nodes import Node
 from flex.model.plan import Move
 from flex.model.wish import Pin
@@ -20,13 +21,15 @@ from flex.placing import failover, score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
 from flex.planning.leave_out_the_immovable import as_in
+from flex.planning.leave_sites_with_their_content import leave
 from flex.planning.what_if import WhatIf
 from flex.wishes import suspended_wishes
 from flex.wishes.wishes_in_force_now import NIGHT, in_force
 from flex_api import wiring
 from flex_api.facts import core_to_output_models, remarks_on_names_that_stay
 from flex_api.night import failover as failing
-from flex_api.night import nightly
+from flex_api.night import find_content_of_dead_nodes, gather_facts, nightly
+from flex_api.night.record_failover_attempts import stay_sentence
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.wiring import World
 from flex_api.wishes.preview_solver import quick
@@ -81,30 +84,44 @@ def of_node(world: World, changed: Node) -> PreviewRow:
     return _row(found, {changed.name})
 
 
-def of_failure(world: World, node: Node) -> PreviewRow:
+def of_failure(
+    world: World, node: Node, *, without_content: bool = False
+) -> PreviewRow:
     """What taking a dead node out of DNS would do at once: nothing else moves, and nothing is
-    balanced.
+    balanced. Sites whose content is there alone stay, unless they are to go `without_content`.
     """
     facts, rules = failing.facts(world), world.rules
     nodes = tuple(
         replace(one, state="down") if one.name == node.name else one
         for one in facts.nodes
     )
-    failed = replace(facts, nodes=nodes)
+    content = (
+        NO_CONTENT
+        if without_content
+        else find_content_of_dead_nodes.of_partition(world, nodes)
+    )
+    failed = replace(facts, nodes=nodes, content=content)
     if seen := remarks_on_names_that_stay.newest_plan(world):
         facts, failed = (as_in(seen, one, rules) for one in (facts, failed))
+    else:
+        failed = leave(failed)
     movable = set(failed.sites) - failed.fixed
     kept = suspended_wishes.possible(facts.pins, movable, nodes)
     failed = replace(failed, pins=kept.pins)
     problem = propose_plan.build(failed, rules)
     dead = problem.nodes.index(node.name)
-    rows = failover.rehome(problem, failover.survivors(problem, dead), dead)
+    kept_rows = failover.survivors(problem, dead, failed.content.elsewhere)
+    rows = failover.rehome(problem, kept_rows, dead)
     before = score.balance_in_force(
         propose_plan.build(replace(facts, pins=kept.pins), rules), facts.parts
     )
     moves = propose_plan.moves(problem, rows, propose_plan.because(failed))
     after = score.balance(problem, rows, failed.parts)
-    said = remarks_on_names_that_stay.remarks(world, [node.name])
+    said = [*remarks_on_names_that_stay.remarks(world, [node.name])]
+    if stay := {
+        site: one.why for site, one in content.away.items() if one.node == node.name
+    }:
+        said.append(stay_sentence(node.name, stay))
     return _preview_row(moves, (), after, before, {node.name}, said)
 
 
@@ -131,7 +148,7 @@ def _preview(
     leaving: Collection[str] = (),
 ) -> Preview:
     """`leaving` are the nodes whose sites go elsewhere."""
-    every = nightly.gather(world, replayed=False)
+    every = gather_facts.gather(world, replayed=False)
     changed = replace(every, pins=tuple(pins), nodes=tuple(nodes) or every.nodes)
     with_it = _next(world, changed)
     said = remarks_on_names_that_stay.remarks(world, leaving)

@@ -28,7 +28,7 @@ from flex_api.facts import (
     what_earlier_nights_allow,
 )
 from flex_api.facts.put_forecast_loads_into_facts import expect
-from flex_api.night import nightly
+from flex_api.night import gather_facts
 from flex_api.schemas.what_if_output import (
     DiffOutput,
     FrontierOutput,
@@ -46,7 +46,7 @@ def what_if(
     world: World, wanted: Supposition, *, with_frontier: bool = False
 ) -> WhatIfOutput:
     """Raises Unknown, BadInput or Infeasible."""
-    facts = nightly.facts(world)
+    facts = gather_facts.facts(world)
     found = suppose.suppose(
         facts,
         world.rules,
@@ -76,6 +76,7 @@ def _output(found: WhatIf, period: Period, points: Sequence[Point]) -> WhatIfOut
         solver=found.quality.solver,
         moves_at_least=found.quality.bound,
         proven_least=found.quality.proven,
+        certified_at_least=found.quality.certified,
         forecasts=forecast_and_measured_rows.rows(found.forecasts, period),
         requests_per_second=found.asked,
         frontier=[
@@ -96,7 +97,7 @@ def with_pin(world: World, wanted: Pin) -> Preview:
 def without_node(world: World, node: str) -> WhatIf:
     """What would be done next if a node took no sites any more. Raises Unknown or Infeasible."""
     found = suppose.suppose(
-        nightly.facts(world),
+        gather_facts.facts(world),
         world.rules,
         Supposition(lost=(node,)),
         solver=quick(world.solver),
@@ -113,7 +114,7 @@ def frontier_of(world: World) -> FrontierOutput:
     The plan that waits is one of the partitions compared; no name server is asked for names that
     are not ours.
     """
-    known, _ = expect(world, nightly.facts(world, replayed=False))
+    known, _ = expect(world, gather_facts.facts(world, replayed=False))
     guard = what_earlier_nights_allow.guard(world, known.period)
     seen = remarks_on_names_that_stay.newest_plan(world)
     counted = as_in(seen, known, world.rules) if seen else count_forwarding(known)

@@ -36,7 +36,7 @@ from flex_api.facts import core_to_output_models, what_earlier_nights_allow
 from flex_api.facts.leaning_on_sites import leaning_on
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
-from flex_api.night import nightly
+from flex_api.night import gather_facts
 from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
 from flex_api.wiring import World
 from flex_api.wishes import visitors_of_site_at_other_nodes
@@ -49,7 +49,7 @@ MOST_NAMES = 20
 
 def explain_site(world: World, site: str) -> ExplainOutput:
     """Raises Unknown for a site nobody knows."""
-    facts, _ = expect(world, nightly.facts(world, replayed=False))
+    facts, _ = expect(world, gather_facts.facts(world, replayed=False))
     if site not in facts.sites:
         raise unknown_site(site, facts.sites)
     waiting = [
@@ -81,7 +81,12 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     later = [move for move in put_off if move.site == site]
     leaning = leaning_on(made, site)
     unready = [one for one in made.not_ready if one.site == site] if made else []
-    ahead = [] if later or edit or unready else _not_yet(problem, rows, position, why)
+    held_back = [f"its new node is not ready: {one.why}" for one in unready]
+    if left := facts.content.away.get(site):
+        held_back.append(
+            f"{left.sentence}; nobody answers for it until that node is back"
+        )
+    ahead = [] if later or edit or held_back else _not_yet(problem, rows, position, why)
     return ExplainOutput(
         site=site,
         plan=plan,
@@ -97,12 +102,12 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             *_not_ours(world, made, site),
             *(_as_planned(waiting[0], site) if waiting else ()),
             *ahead,
-            *(f"its new node is not ready: {one.why}" for one in unready),
+            *held_back,
             *(
                 [remark(edit)]
                 if edit
                 else ()
-                if unready
+                if held_back
                 else _stays(
                     problem,
                     rows,
@@ -123,7 +128,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         ],
         # Nowhere else while it is left alone.
         others=[]
-        if edit or stuck or unready
+        if edit or stuck or held_back
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
         leaning=core_to_output_models.leaning_rows(leaning),
         edited=core_to_output_models.edit_row(edit) if edit else None,

@@ -166,15 +166,14 @@ def without_names_leant_on(
     """Names that were to move alone, and on which mail or another service leans by now, are left as
     they are.
     """
+    # The other names of a site stay with it, and it stays with them.
+    sites = zone_plan.site_of_name
+    leant_on = leaning(pointing, set(zone_plan.nothing_leans), along=sites)
     reasons = {
-        name: why_it_stays(one)
-        for name, one in leaning(pointing, set(zone_plan.nothing_leans)).items()
-        if one.count(*CARRIED)
+        name: why_it_stays(one) for name, one in leant_on.items() if one.count(*CARRIED)
     }
     if not reasons:
         return found
-    # The other names of a site stay with it.
-    sites = zone_plan.site_of_name
     stay = [
         one
         for one in found.pending

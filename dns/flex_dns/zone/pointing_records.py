@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from struct import unpack
 
+from flex.zones.names_led_by_wildcards import wildcard_over
 from flex.zones.records_of_partition import zone_of
 from flex.zones.what_leans_on_names import (
     Kind,
     Pointed,
     PointingRecord,
+    lets_somebody_send,
+    mail_without_mx,
     points_to_names,
     way,
 )
@@ -37,26 +40,53 @@ def pointing_records(
         for owner, target in aliases.items()
         if leads(target)
     ]
-    found.extend(_records(noted, leads))
+    every = tuple(noted)
+    found.extend(_records(every, leads))
+    found.extend(_without_mx(every, pointed))
     return tuple(found)
+
+
+def _without_mx(noted: Iterable[Noted], pointed: Pointed) -> Iterator[PointingRecord]:
+    """Names that let hosts send mail, and have no mail server of their own."""
+    policies: dict[str, bytes] = {}
+    with_mx = set[str]()
+    for owner, kind, data, _ in noted:
+        if kind == MX:
+            with_mx.add(owner)
+        elif kind == TXT and owner in pointed.names:
+            policies.setdefault(owner, data)
+    for owner, data in policies.items():
+        if owner not in with_mx and lets_somebody_send(text := _text(data)):
+            yield mail_without_mx(owner, text)
 
 
 def _leading(
     zone: str, aliases: Mapping[str, str], pointed: Pointed
 ) -> Callable[[str], bool]:
-    """Whether a name leads to a site, or to where another zone of ours has to be asked."""
+    """Whether a name leads to a site, or to where another zone of ours has to be asked; or may do
+    so by a wildcard, where nobody knows yet whether the name is there.
+    """
 
     known: dict[str, bool] = {}
+    has_wildcards = any(owner.startswith("*.") for owner in aliases)
 
     def leads(target: str) -> bool:
         if target in pointed.names:
             return True
         if target not in known:
+            # Wildcards may lead to each other in a circle.
+            known[target] = False
             steps = way(target, aliases)
-            known[target] = not pointed.names.isdisjoint(steps) or zone_of(
-                steps[-1], pointed.zones
-            ) not in (None, zone)
+            known[target] = (
+                not pointed.names.isdisjoint(steps)
+                or zone_of(steps[-1], pointed.zones) not in (None, zone)
+                or (has_wildcards and leads_by_wildcard(steps[-1]))
+            )
         return known[target]
+
+    def leads_by_wildcard(name: str) -> bool:
+        owner = wildcard_over(name, aliases)
+        return bool(owner) and leads(aliases[owner])
 
     return leads
 
@@ -82,12 +112,16 @@ def _records(
 
 def _policy(data: bytes) -> str:
     """The strings of a TXT record in a row, "" where they are no policy that names depend on."""
+    text = _text(data)
+    return text if points_to_names(text) else ""
+
+
+def _text(data: bytes) -> str:
     strings, at = [], 0
     while at < len(data):
         strings.append(data[at + 1 : at + 1 + data[at]])
         at += 1 + data[at]
-    text = b"".join(strings).decode(errors="replace")
-    return text if points_to_names(text) else ""
+    return b"".join(strings).decode(errors="replace")
 
 
 def _certificates(data: bytes) -> str:

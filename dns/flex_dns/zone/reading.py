@@ -7,9 +7,8 @@ authority. Without transfers it cannot tell names under a wildcard from names th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import dns.flags
@@ -27,6 +26,8 @@ from flex.zones.what_leans_on_names import (
     MOST_ASKED,
     Pointed,
     PointingRecord,
+    lets_somebody_send,
+    mail_without_mx,
     points_to_names,
 )
 from flex_dns.wire.explain_dns_errors import not_authoritative, said_no
@@ -115,16 +116,23 @@ def pointing_by_queries(
         [dns.message.make_query(name, kind, flags=0) for name, kind in questions], asked
     )
     found: list[PointingRecord] = []
+    policies: dict[str, str] = {}
+    with_mx = set[str]()
     for (name, kind), reply in zip(questions, replies, strict=True):
         if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
             raise said_no(reply.rcode(), server, f"{kind} of {name}")
-        found += [
-            one
-            for rrset in reply.answer
-            if _name(rrset) == name and dns.rdatatype.to_text(rrset.rdtype) == kind
-            for one in map(partial(_pointing, name), rrset)
-            if one
-        ]
+        for rdata in _records_of(name, kind, reply):
+            if kind == "MX":
+                with_mx.add(name)
+            if isinstance(rdata, TXT) and lets_somebody_send(text := _text(rdata)):
+                policies.setdefault(name, text)
+            if one := _pointing(name, rdata):
+                found.append(one)
+    found += [
+        mail_without_mx(name, text)
+        for name, text in policies.items()
+        if name not in with_mx
+    ]
     targets = sorted({one.target for one in found if one.target} - set(names))
     here = [name for name in targets if name == zone or name.endswith(f".{zone}")]
     for target, answer in where_names_lead.ask(session, zone, here).items():
@@ -133,17 +141,25 @@ def pointing_by_queries(
     return tuple(found)
 
 
+def _records_of(
+    name: str, kind: str, reply: dns.message.Message
+) -> Iterator[dns.rdata.Rdata]:
+    for rrset in reply.answer:
+        if _name(rrset) == name and dns.rdatatype.to_text(rrset.rdtype) == kind:
+            yield from rrset
+
+
+def _text(rdata: TXT) -> str:
+    return b"".join(rdata.strings).decode(errors="replace")
+
+
 def _pointing(name: str, rdata: dns.rdata.Rdata) -> PointingRecord | None:
     if isinstance(rdata, MX):
         target = rdata.exchange.to_text().lower()
         return PointingRecord(name, "MX", f"{rdata.preference} {target}", target)
     if isinstance(rdata, CAA):
         return PointingRecord(name, "CAA", rdata.to_text())
-    text = (
-        b"".join(rdata.strings).decode(errors="replace")
-        if isinstance(rdata, TXT)
-        else ""
-    )
+    text = _text(rdata) if isinstance(rdata, TXT) else ""
     return PointingRecord(name, "SPF", text) if points_to_names(text) else None
 
 

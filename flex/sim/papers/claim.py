@@ -8,14 +8,18 @@ from itertools import pairwise
 
 # The verdicts on a claim, as people read them.
 HOLDS = "holds"
+# With other values of what was not published than the usual ones; which, is told.
+HOLDS_FOR = "holds for values that are told"
 MISSES = "does not come out"
 OPEN = "cannot be told"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`verdict` is one of HOLDS, MISSES and OPEN; `reason` is what was found where a claim does not
-    hold, and `counter` what came out of an experiment that puts the reason to the test.
+    """`verdict` is one of HOLDS, HOLDS_FOR, MISSES and OPEN; `reason` is what was found where a
+    claim does not hold, and `counter` what came out of an experiment that puts the reason to the
+    test. `without` is what is measured without locality and before anything is calibrated, and
+    `values` are those for which a claim holds that does not with the usual ones.
     """
 
     paper: str
@@ -25,6 +29,8 @@ class Claim:
     verdict: str
     reason: str = ""
     counter: str = ""
+    without: str = ""
+    values: str = ""
 
 
 def because(claims: Sequence[Claim], reason: str, counter: str = "") -> list[Claim]:

@@ -1,8 +1,9 @@
 """Where experiments get their traces, and what is simulated with them.
 
-A lab has twins of the papers' traces; or, where it is given one, a real trace in place of each of
-them. Then memory shrinks or grows with the working set, so that a node holds the share of it that
-the paper's node held.
+A lab has twins of the papers' traces under assumptions of what was not published
+(assumptions.py); or, where it is given one, a real trace in place of each of them. Then memory
+shrinks or grows with the working set, so that a node holds the share of it that the paper's node
+held.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.sim.bursts import in_bursts
-from flex.sim.papers.claim import Claim, because, untold
+from flex.sim.papers.assumptions import PLAIN, Assumptions
+from flex.sim.papers.calibration import calibrated_twin
+from flex.sim.papers.claim import MISSES, Claim, because, untold
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result, simulate
 from flex.sim.simulated_clusters import SimulatedCluster
@@ -48,7 +51,7 @@ class Simulated:
 
 class Lab:
     """Traces, each made once. `most` cuts them short, to try things out; `real` stands in for all
-    of them.
+    of them. Where it does not `explain`, no reason is put to the test.
     """
 
     def __init__(
@@ -57,8 +60,12 @@ class Lab:
         told: Callable[[str], None],
         most: int | None = None,
         real: Trace | None = None,
+        *,
+        assumed: Assumptions = PLAIN,
+        explains: bool = True,
     ) -> None:
         self._solve, self._told, self._most = solve, told, most
+        self.assumed, self._explains = assumed, explains
         self.real = None if real is None else self._cut(real)
         self._days = [] if self.real is None else days(self.real)
         self._traces: dict[str, Trace] = {}
@@ -67,8 +74,15 @@ class Lab:
         self.points: list[Simulated] = []
 
     def twin(self, name: str) -> Trace:
+        locality = self.assumed.locality
         return self.take(
-            name, lambda: twin(PUBLISHED[name]), PUBLISHED[name].working_set
+            name,
+            lambda: (
+                twin(PUBLISHED[name])
+                if locality is None
+                else calibrated_twin(name, locality)
+            ),
+            PUBLISHED[name].working_set,
         )
 
     def take(self, name: str, made: Callable[[], Trace], working_set: float) -> Trace:
@@ -116,11 +130,10 @@ class Lab:
         """
         if nothing := self._nothing_told():
             return untold(claims, nothing)
-        return (
-            because(claims, reason, counter())
-            if self.real is None
-            else because(claims, _about(self.real))
-        )
+        if self.real is not None:
+            return because(claims, _about(self.real))
+        missing = any(claim.verdict == MISSES for claim in claims)
+        return because(claims, reason, counter() if missing and self._explains else "")
 
     def _nothing_told(self) -> str:
         if self.real is not None:

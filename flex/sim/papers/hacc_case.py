@@ -49,7 +49,7 @@ _RAM = (48 * MIB, 48 * MIB, 16 * MIB)
 
 
 def static(lab: Lab) -> list[Claim]:
-    files = lab.take("hacc FAS", lambda: _files("hacc FAS", 5715, 80, skew=0.9), 80)
+    files = lab.take("hacc FAS", lambda: _fas(lab), 80)
     fas = _faster(lab, files, "static files of the FAS server", 0.40)
     if lab.real is not None:
         return lab.because([fas], _USERS, str)
@@ -63,13 +63,16 @@ def static(lab: Lab) -> list[Claim]:
     )
 
 
+def _fas(lab: Lab) -> Trace:
+    return _files("hacc FAS", 5715, 80, skew=lab.assumed.figure("skew", 0.9))
+
+
 def dynamic(lab: Lab) -> list[Claim]:
-    domino = _dynamic(_domino(), share=1.0, work=_DYNAMIC)
+    domino = _domino_asked(lab)
     asp = _asp()
+    cluster = replace(_cluster(), limit=int(lab.assumed.figure("under way", 60)))
     plain, split = (
-        lab.run(
-            asp, replace(_cluster(), limit=60), policy, picture="hacc ASP, 3 nodes", x=3
-        )
+        lab.run(asp, cluster, policy, picture="hacc ASP, 3 nodes", x=3)
         for policy in ("round_robin", "hacc_split")
     )
     lower = 1 - ratio(split.delay[0], plain.delay[0])
@@ -150,15 +153,23 @@ def _asp() -> Trace:
 def _faster(
     lab: Lab, trace: Trace, what: str, said: float, rival: str = "round_robin"
 ) -> Claim:
-    both = [
-        lab.run(
-            trace, _cluster(), policy, picture=f"{trace.name}, 3 nodes", x=3
-        ).throughput
-        for policy in ("hacc", rival)
-    ]
-    gain = ratio(both[0], both[1]) - 1
+    smart = _smart(lab, trace)
+    sprayer = lab.run(
+        trace, _cluster(), rival, picture=f"{trace.name}, 3 nodes", x=3
+    ).throughput
+    gain = ratio(smart, sprayer) - 1
     return Claim(PAPER, f"{what}: throughput over an IP sprayer", f"{said:.0%}", f"{gain:.0%}",
                  verdict(abs(gain - said) <= 0.1 * (1 + said)))  # fmt: skip
+
+
+def _smart(lab: Lab, trace: Trace) -> float:
+    """HACC's throughput, by another word for overloaded where one is assumed."""
+    margin = int(lab.assumed.figure("overloaded", 0))
+    if not margin:
+        picture = f"{trace.name}, 3 nodes"
+        return lab.run(trace, _cluster(), "hacc", picture=picture, x=3).throughput
+    routing = POLICIES["hacc"].routing(trace, _cluster(), no_place)
+    return serve(trace, _cluster(), replace(routing, margin=margin)).throughput
 
 
 def _cluster() -> SimulatedCluster:
@@ -185,6 +196,22 @@ def _files(name: str, files: int, mb: int, *, skew: float) -> Trace:
     chance = np.arange(1, files + 1) ** -skew
     target = random.choice(files, _ACCESSES, p=chance / chance.sum())
     return _trace(name, target, (size * mb * MIB / size.sum()).astype(np.int64))
+
+
+def _domino_asked(lab: Lab) -> Trace:
+    """Where a request reads its view, views are the files: the router's tree ends at them too, and
+    Domino opens a document by its view.
+    """
+    work = lab.assumed.figure("view work", 0)
+    if not work:
+        return _dynamic(_domino(), share=1.0, work=_DYNAMIC)
+    views = _files("hacc Domino views", _VIEWS, 129, skew=0.9)
+    named = replace(
+        views,
+        site=np.arange(_VIEWS),
+        sites=tuple(f"view-{number}" for number in range(_VIEWS)),
+    )
+    return _dynamic(named, share=1.0, work=round(work * MILLISECOND))
 
 
 def _domino() -> Trace:

@@ -38,7 +38,7 @@ _WAITING = 4_000_000
 # bits begins with.
 _LEVELS = 34
 
-_HOURS = {"requests": "sum", "bytes": "sum"}
+_HOURS = dict.fromkeys(("requests", "bytes", *HOURS.later), "sum")
 
 
 def hours_of(segments: Segments, directory: Path, period: Period) -> pd.DataFrame:

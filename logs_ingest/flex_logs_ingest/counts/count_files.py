@@ -5,7 +5,9 @@ returns from them the rows of any days:
 
     <id>.files.parquet    PARTIAL: day, site, target, requests, bytes, size, last;
                           sorted by day, site, target
-    <id>.hours.parquet    HOURS: site, hour, requests, bytes; sorted by site, hour
+    <id>.hours.parquet    HOURS: site, hour, requests, bytes; sorted by site, hour. Where answers
+                          said how long they took: timed, service_us; where processor time came
+                          with the counts: cpu_us. Earlier versions had none of these
     <id>.sample.parquet   SAMPLE: time, target (row number in the first file), level;
                           in the order of the log. The metadata key `flex.level` holds the
                           level from which on the sample is complete.
@@ -33,11 +35,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
+from flex.table_schemas import HOURS
 from flex_logs_ingest.counts import (
     file_of_counts_by_other_names,
     file_of_unknown_hosts,
@@ -240,7 +244,18 @@ def hours(
     )
     if site:
         wanted &= pc.field("site") == site
-    return wide(_read(directory / f"{segment}.hours.parquet", None, wanted))
+    return _with_later(
+        wide(_read(directory / f"{segment}.hours.parquet", None, wanted))
+    )
+
+
+def _with_later(hours: pa.Table) -> pa.Table:
+    """With the columns that the file lacks, in the one order of all files."""
+    none = pa.array(np.zeros(len(hours), dtype=np.int64))
+    lacked = [name for name in HOURS.later if name not in hours.column_names]
+    for name in lacked:
+        hours = hours.append_column(name, none)
+    return hours.select([*hours.column_names[:4], *HOURS.later]) if lacked else hours
 
 
 def sample(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from flex.model.period import Period
-from flex.table_schemas import Schema
+from flex.table_schemas import HOURS, Schema
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def on_duckdb(paths: Sequence[str], memory: str = "2GB") -> Relation:
     """
     import ibis
 
-    return ibis.duckdb.connect(memory_limit=memory).read_parquet(list(paths))
+    engine = ibis.duckdb.connect(memory_limit=memory)
+    return engine.read_parquet(list(paths), union_by_name=True)
 
 
 def on_spark(spark: SparkSession, paths: Sequence[str]) -> Relation:
@@ -55,7 +56,9 @@ def on_spark(spark: SparkSession, paths: Sequence[str]) -> Relation:
 
     # Ibis reads from what has a name; a second set of files gets another one.
     name = f"counts_{len(spark.catalog.listTables())}"
-    spark.read.parquet(*paths).createOrReplaceTempView(name)
+    spark.read.option("mergeSchema", "true").parquet(*paths).createOrReplaceTempView(
+        name
+    )
     return ibis.pyspark.connect(spark).table(name)
 
 
@@ -87,9 +90,13 @@ def hours(counted: Relation, period: Period) -> Relation:
     within = counted.filter(
         counted["hour"].between(period.first_day * 24, period.last_day * 24 + 23)
     )
-    return within.group_by("site", "hour").agg(
-        requests=within["requests"].sum(), bytes=within["bytes"].sum()
-    )
+    # Files of earlier versions, and of logs without times, lack the later columns.
+    sums = {
+        name: within[name].sum().fill_null(0)
+        for name in ("requests", "bytes", *HOURS.later)
+        if name in within.columns
+    }
+    return within.group_by("site", "hour").agg(**sums)
 
 
 def sites(files: Relation) -> Relation:

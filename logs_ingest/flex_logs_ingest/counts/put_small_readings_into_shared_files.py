@@ -141,13 +141,15 @@ def _hours(
     site = numbers[join([found["hour_site"] for found in every]) + begins]
     hour = join([found["hour"] for found in every])
     order, first, _ = _groups([integers(site), integers(hour)])
-    return hours_table(
-        site[order][first],
-        sites,
-        hour[order][first],
-        _sums(join([found["hour_requests"] for found in every])[order], first),
-        _sums(join([found["hour_bytes"] for found in every])[order], first),
-    )
+    counts = {
+        "requests": join([found["hour_requests"] for found in every]),
+        "bytes": join([found["hour_bytes"] for found in every]),
+        "timed": join([found["hour_timed"] for found in every]),
+        "service_us": join([found["hour_service"] for found in every]),
+    }
+    keys = {"site": site[order][first], "hour": hour[order][first]}
+    sums = {name: _sums(values[order], first) for name, values in counts.items()}
+    return hours_table({**keys, **sums}, sites)
 
 
 def _sample(joined: Columns, sampled: Sequence[int], place: Ints) -> pa.Table:

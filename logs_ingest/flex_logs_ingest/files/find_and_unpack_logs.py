@@ -394,10 +394,11 @@ class Log(Unpacked):
 
 
 def paths(source: Source) -> tuple[str, ...]:
-    """Every path the globs of the source match, each once, sorted."""
-    return tuple(
-        sorted({path for pattern in source.globs for path in _matches(pattern)})
-    )
+    """Every path the globs of the source match, each once, sorted, without what its pattern says to
+    be no log.
+    """
+    found = {path for pattern in source.globs for path in _matches(pattern)}
+    return tuple(sorted(source.site.without_other_files(found)))
 
 
 def _matches(pattern: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from flex_logs_ingest.formats.format_directive import from_nginx
 
 LAYOUT = replace(
     from_nginx(
-        "$type $time_iso8601 $balancer $client $server $waited $worked $answered "
+        "$type $time_iso8601 $balancer $client $server $waited $timer_of_aws_target $answered "
         "$status $server_status "
         '$received $bytes_sent "$request" "$http_user_agent"'
     ),

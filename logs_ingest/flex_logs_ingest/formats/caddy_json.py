@@ -12,5 +12,7 @@ LAYOUT = from_keys(
         "uri": ("request.uri",),
         "status": ("status",),
         "bytes": ("size",),
-    }
+        "taken": ("duration",),
+    },
+    {"taken": "s"},
 )

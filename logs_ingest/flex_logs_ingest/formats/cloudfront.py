@@ -13,5 +13,7 @@ LAYOUT = from_columns(
         "uri": ("cs-uri-stem",),
         "status": ("sc-status",),
         "bytes": ("sc-bytes",),
-    }
+        "taken": ("time-taken",),
+    },
+    {"taken": "s"},
 ).with_time_pattern(rb"\t")

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from flex.errors import BadInput
 from flex_logs_ingest.formats.server_variables import Token, of_letter, of_variable
-from flex_logs_ingest.lines.layout import Layout, Op, unusable
+from flex_logs_ingest.lines.layout import TIMERS, Layout, Op, unusable
 from flex_logs_ingest.lines.time_formats import of_apache, says, stamp_of
 
 _FIELD = re.compile(r"%[!0-9,<>]*(?:\{([^}]*)\})?(\^[A-Za-z]{2}|[A-Za-z%])")
@@ -24,6 +25,9 @@ _FIELD = re.compile(r"%[!0-9,<>]*(?:\{([^}]*)\})?(\^[A-Za-z]{2}|[A-Za-z%])")
 _PAIRS = re.compile(r"(?<=%[vV]|\}i):%(?:\{[a-z]+\})?p|(?<=%U)%q")
 # A time in pieces, `%{%d/%b/%Y:%T}t.%{msec_frac}t`, with what stands between them.
 _TIMES = re.compile(r"%\{([^}]*)\}t([^%\"\[\]]*)(?=%\{([^}]*)\}t)")
+
+# Units of times, the finest first.
+_FINEST = ("ns", "us", "ms", "squid", "haproxy", "w3c", "s")
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _VARIABLE_PAIRS = re.compile(
@@ -141,27 +145,93 @@ def _time(argument: str, directive: str) -> Token:
 
 def _compile(parts: Sequence[Token | str], directive: str) -> Layout:
     start, places = _places(parts)
-    needed = max((i for i, place in enumerate(places) if place.token.field), default=-1)
-    ahead = [_ahead(places, i) for i in range(needed + 1)]
-    # What stands behind the last field may tell where it ends.
-    until = max((i + (number or 0) for i, number in enumerate(ahead)), default=needed)
-    ahead += [0] * (until - needed)
-    ops = tuple(_op(places, i, until, ahead[i], directive) for i in range(until + 1))
+    # Lines are told apart, and counted, whether they say how long an answer took or not.
+    bare = [_without_timer(place) for place in places]
+    needed = max((i for i, place in enumerate(bare) if place.token.field), default=-1)
+    ops = _ops(bare, range(needed + 1), directive)
+    fields = [place.token.field for place in places]
+    timed = tuple(
+        replace(op, field=field) for op, field in zip(ops, fields, strict=False)
+    )
+    lead, after = _behind(places, timed, directive)
     moved = next(
         (place.token.moved for place in places if place.token.field == "time"), ()
     )
-    return Layout("fields", start.encode(), ops, moved=moved).check(directive)
+    units = {
+        place.token.field: place.token.unit
+        for place in places
+        if place.token.field in TIMERS
+    }
+    there = {op.field for op in (*timed, *after)}
+    return Layout(
+        "fields",
+        start.encode(),
+        timed,
+        moved=moved,
+        lead=lead,
+        after=after,
+        units=tuple((field, unit) for field, unit in units.items() if field in there),
+    ).check(directive)
+
+
+def _without_timer(place: _Place) -> _Place:
+    if place.token.field not in TIMERS:
+        return place
+    return replace(place, token=replace(place.token, field=None))
+
+
+def _ops(places: Sequence[_Place], wanted: range, directive: str) -> tuple[Op, ...]:
+    """Those of the wanted places, and of what stands behind them as far as it tells where they
+    end.
+    """
+    ahead = {i: _ahead(places, i) for i in wanted}
+    end = max((i + (number or 0) for i, number in ahead.items()), default=-1)
+    return tuple(
+        _op(places, i, end, ahead.get(i, 0), directive)
+        for i in range(wanted.start, end + 1)
+    )
+
+
+def _behind(
+    places: Sequence[_Place], ops: Sequence[Op], directive: str
+) -> tuple[bytes, tuple[Op, ...]]:
+    """How a line goes on behind these ops to its timers; nothing where it does not, or where it
+    cannot be told.
+    """
+    begin = len(ops)
+    last = max(
+        (i for i, place in enumerate(places) if place.token.field in TIMERS), default=-1
+    )
+    if not ops or last < begin:
+        return b"", ()
+    literal, found = places[begin - 1].after.encode(), ops[-1].literal
+    if not found or not literal.startswith(found):
+        return b"", ()
+    try:
+        return literal.removeprefix(found), _ops(
+            places, range(begin, last + 1), directive
+        )
+    except BadInput:
+        return b"", ()
 
 
 def _places(parts: Sequence[Token | str]) -> tuple[str, list[_Place]]:
-    """What stands before the first token, and the tokens; only the first of a kind is a field."""
+    """What stands before the first token, and the tokens; only the first of a kind is a field, of
+    timers the finest.
+    """
+    timers = [
+        part for part in parts if isinstance(part, Token) and part.field == "taken"
+    ]
+    finest = min(timers, key=lambda token: _FINEST.index(token.unit), default=None)
     literals, tokens, known = [""], list[Token](), set[str | None]()
     for part in parts:
         if isinstance(part, str):
             literals[-1] += part
         else:
-            tokens.append(replace(part, field=None) if part.field in known else part)
-            known.add(part.field)
+            coarse = part.field == "taken" and part != finest
+            is_known = coarse or part.field in known
+            tokens.append(replace(part, field=None) if is_known else part)
+            known.update([] if coarse else [part.field])
             literals.append("")
     around = zip(tokens, pairwise(literals), strict=True)
     return literals[0], [

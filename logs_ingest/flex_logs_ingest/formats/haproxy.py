@@ -17,7 +17,7 @@ TOO_EARLY = re.compile(rb" [-\d]+(/[-\d]+){3}/\+\d+ (\d{3}|-1) \+\d+ ")
 
 LAYOUT = replace(
     from_nginx(
-        "$syslog_and_client [$time_local] $host $server $timers $status $bytes_sent "
+        "$syslog_and_client [$time_local] $host $server $timers_of_haproxy $status $bytes_sent "
         '$request_cookie $response_cookie $termination $connections $queues "$request"'
     ),
     stops=b"~",

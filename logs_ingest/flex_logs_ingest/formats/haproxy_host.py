@@ -8,7 +8,7 @@ from flex_logs_ingest.formats.format_directive import from_nginx
 
 LAYOUT = replace(
     from_nginx(
-        "$syslog_and_client [$time_local] $frontend $server $timers $status $bytes_sent "
+        "$syslog_and_client [$time_local] $frontend $server $timers_of_haproxy $status $bytes_sent "
         '$request_cookie $response_cookie $termination $connections $queues {$host} "$request"'
     ),
     stops=b"|}",

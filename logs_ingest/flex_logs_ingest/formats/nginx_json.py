@@ -22,5 +22,7 @@ _KEYS: Mapping[Field, tuple[str, ...]] = {
     "uri": ("uri", "request_uri", "path"),
     "status": ("status",),
     "bytes": ("bytes_sent", "body_bytes_sent", "bytes", "length"),
+    "upstream": ("upstream_response_time",),
+    "taken": ("request_time",),
 }
-LAYOUT = from_keys(_KEYS)
+LAYOUT = from_keys(_KEYS, {"upstream": "s", "taken": "s"})

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from flex_logs_ingest.lines.layout import Field, Fit
+from flex_logs_ingest.lines.layout import Field, Fit, Unit
 
 # A text can hold anything, a sentence holds blanks as a rule; addresses are parted by commas in a
 # list.
@@ -21,13 +21,14 @@ Kind = Literal["text", "sentence", "list"] | Fit
 @dataclass(frozen=True, slots=True)
 class Token:
     """What a directive writes in one place. `example` is a time as it stands there; `moved` is as
-    time_formats.py has it.
+    time_formats.py has it; `unit` is that of a timer.
     """
 
     field: Field | None = None
     kind: Kind = ""
     example: str = ""
     moved: tuple[int, ...] = ()
+    unit: Unit = "s"
 
     @property
     def fits(self) -> Fit:
@@ -51,6 +52,13 @@ STATUS = Token("status", "status")
 BYTES = Token("bytes", "number")
 VHOST = Token("vhost", "word")
 
+# The whole time of an answer, with that of a visitor who loads it slowly.
+TAKEN: Mapping[Unit, Token] = {
+    unit: Token("taken", "number", unit=unit) for unit in get_args(Unit)
+}
+# Until the first byte of the answer: what the server behind took, or the script in Apache.
+_FIRST_BYTE = Token("upstream", "number", unit="us")
+
 _WORD = Token(None, "word")
 _NUMBER = Token(None, "number")
 _TEXT = Token(None, "text")
@@ -68,13 +76,17 @@ LETTERS: Mapping[str, Token] = {
     "s": STATUS,
     "H": _VERSION,
     **dict.fromkeys("aAhlLRX", _WORD),
-    **dict.fromkeys(("D", "I", "k", "p", "P", "S", "T", "^FB"), _NUMBER),
+    "D": TAKEN["us"],
+    "T": TAKEN["s"],
+    "^FB": _FIRST_BYTE,
+    **dict.fromkeys("IkpPS", _NUMBER),
     **dict.fromkeys("fqu", _TEXT),
 }
 # With something in braces; headers are in HEADERS.
 WITH_ARGUMENT: Mapping[str, Token] = {
     **dict.fromkeys("ah", _WORD),
-    **dict.fromkeys(("p", "T", "^FB"), _NUMBER),
+    "p": _NUMBER,
+    "^FB": _FIRST_BYTE,
     **dict.fromkeys(("C", "e", "n", "o", "x", "c", "^ti", "^to"), _TEXT),
 }
 # Headers of requests, in lower case with underscores.
@@ -83,6 +95,9 @@ HEADERS: Mapping[str, Token] = {
     **dict.fromkeys(("user_agent", "cookie", "accept_language"), _SENTENCE),
     **dict.fromkeys(("x_forwarded_for", "forwarded", "via"), _LIST),
 }
+
+# The units of `%{UNIT}T`.
+_TAKEN_IN: Mapping[str, Token] = {name: TAKEN[name] for name in ("s", "ms", "us")}
 
 _TIME_LOCAL = Token("time", "time", "25/Dec/2013:21:47:38 +0130")
 _TIME_ISO = Token("time", "time", "2013-12-25T21:47:38+01:30")
@@ -119,9 +134,10 @@ VARIABLES: Mapping[str, Token] = {
         _WORD,
     ),
     **dict.fromkeys(
-        ("request_length", "request_time", "connection", "connection_requests", "pid"),
-        _NUMBER,
+        ("request_length", "connection", "connection_requests", "pid"), _NUMBER
     ),
+    "request_time": TAKEN["s"],
+    "upstream_response_time": Token("upstream", "list", unit="s"),
     **dict.fromkeys(
         (
             "server_port",
@@ -140,6 +156,13 @@ VARIABLES: Mapping[str, Token] = {
         ("request_body", "content_type", "ssl_client_s_dn", "ssl_client_i_dn"), _TEXT
     ),
     "proxy_add_x_forwarded_for": _LIST,
+}
+# Of no server's directive: what formats/ calls the timers of others.
+_OTHERS: Mapping[str, Token] = {
+    "timers_of_haproxy": Token("upstream", unit="haproxy"),
+    "timer_of_squid_and_client": Token("taken", unit="squid"),
+    "timer_of_aws_target": Token("upstream", unit="s"),
+    "timer_of_traefik": Token("taken", unit="ms"),
 }
 _BEGINNINGS: Mapping[str, Token] = {
     **dict.fromkeys(
@@ -160,8 +183,8 @@ _BEGINNINGS: Mapping[str, Token] = {
 
 def of_variable(name: str) -> Token:
     """Nothing is known of a variable that the server's own configuration made."""
-    if name in VARIABLES:
-        return VARIABLES[name]
+    if known := VARIABLES.get(name) or _OTHERS.get(name):
+        return known
     if name.startswith("http_"):
         return HEADERS.get(name.removeprefix("http_"), _TEXT)
     return next(
@@ -179,4 +202,6 @@ def of_letter(letter: str, argument: str | None) -> Token:
         return LETTERS.get(letter, _ANY)
     if letter == "i":
         return HEADERS.get(argument.lower().replace("-", "_"), _TEXT)
+    if letter == "T":
+        return _TAKEN_IN.get(argument, _NUMBER)
     return WITH_ARGUMENT.get(letter, _ANY)

@@ -10,7 +10,7 @@ from flex_logs_ingest.formats.format_directive import from_nginx
 # verdict and status.
 LAYOUT = replace(
     from_nginx(
-        "$msec $duration_client_and_verdict/$status $bytes_sent $request_method $request_uri $user"
+        "$msec $timer_of_squid_and_client/$status $bytes_sent $request_method $request_uri $user"
     ),
     url_site=True,
 )

@@ -6,5 +6,5 @@ from flex_logs_ingest.formats.format_directive import from_nginx
 
 LAYOUT = from_nginx(
     '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
-    '"$http_referer" "$http_user_agent" $number "$host" "$server" $duration'
+    '"$http_referer" "$http_user_agent" $number "$host" "$server" $timer_of_traefik'
 ).with_time_pattern(rb'" \d+ "[^"]*" "[^"]*" \d+ms')

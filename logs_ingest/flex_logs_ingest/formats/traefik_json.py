@@ -10,5 +10,8 @@ LAYOUT = from_keys(
         "uri": ("RequestPath",),
         "status": ("DownstreamStatus",),
         "bytes": ("DownstreamContentSize",),
-    }
+        "upstream": ("OriginDuration",),
+        "taken": ("Duration",),
+    },
+    {"upstream": "ns", "taken": "ns"},
 )

@@ -13,5 +13,7 @@ LAYOUT = from_columns(
         "uri": ("cs-uri-stem", "cs-uri"),
         "status": ("sc-status", "c-status"),
         "bytes": ("sc-bytes",),
-    }
+        "taken": ("time-taken",),
+    },
+    {"taken": "w3c"},
 )

@@ -61,35 +61,51 @@ def extractor(layout: Layout) -> Extract:
     return _with_host_of_url(extract) if layout.url_site else extract
 
 
+# From a line to the texts of all ops, an empty one before them, and what stands behind the last
+# literal; None in its place where the line ends without that.
+Cut = Callable[[bytes], tuple[list[bytes], bytes | None] | None]
+
+
 def _fields(layout: Layout) -> Extract:
-    start = layout.start
-    steps = list(_steps(layout.ops))
-    last = steps[-1]
-    optional = not layout.ops[-1].quoted
-    pick = _picker(layout)
+    cut, pick = cutter(layout.start, layout.ops), _picker(layout)
 
     def extract(line: bytes) -> Texts | None:
+        found = cut(line)
+        return None if found is None else pick(found[0])
+
+    return extract
+
+
+def cutter(start: bytes, ops: tuple[Op, ...]) -> Cut:
+    steps = list(_steps(ops))
+    last = steps[-1]
+    optional = not ops[-1].quoted
+
+    def cut(line: bytes) -> tuple[list[bytes], bytes | None] | None:
         if start and not line.startswith(start):
             return None
-        texts, rest = [b""], line[len(start) :]
+        texts, rest, is_whole = [b""], line[len(start) :], True
         for step in steps:
-            literal, count, quoted, ops = step
-            parts = [rest] if ops else rest.split(literal, count)
-            if ops or (quoted and parts[0].endswith(b"\\")):
+            literal, count, quoted, behind = step
+            parts = [rest] if behind else rest.split(literal, count)
+            if behind or (quoted and parts[0].endswith(b"\\")):
                 parts = _split_at(
                     rest,
-                    end_of(ops, rest, 0) if ops else end_of_quoted(rest, literal, 0),
+                    end_of(behind, rest, 0)
+                    if behind
+                    else end_of_quoted(rest, literal, 0),
                     literal,
                 )
             if len(parts) <= count:
                 if len(parts) < count or step is not last or not optional:
                     return None
+                is_whole = False
                 parts.append(b"")
             rest = parts.pop()
             texts += parts
-        return pick(texts)
+        return texts, rest if is_whole else None
 
-    return extract
+    return cut
 
 
 def _steps(ops: tuple[Op, ...]) -> Iterator[_Step]:
@@ -185,17 +201,30 @@ def _w3c(layout: Layout) -> Extract:
     return extract
 
 
-def _columns(
-    directive: bytes, layout: Layout
-) -> tuple[int, Callable[[list[bytes]], tuple[bytes, ...]]]:
-    """How many columns there are, -1 when they do not say enough, and what picks the fields from
-    their texts.
+def column_places(directive: bytes, layout: Layout) -> tuple[int, dict[Field, int]]:
+    """How many columns there are, -1 when they do not say enough, and where that of each field
+    stands.
     """
     places = columns(directive, layout.keys)
     enough = all(field in places for field in ("date", "time", "uri", "status"))
+    return len(names(directive)) if enough else -1, places
+
+
+def cells_of(
+    line: bytes, places: tuple[int, Mapping[Field, int]]
+) -> list[bytes] | None:
+    """The texts of the columns; None where there are not as many."""
+    texts = _cells(line, b"\t" if b"\t" in line else b" ", places[0])
+    return texts if len(texts) == places[0] else None
+
+
+def _columns(
+    directive: bytes, layout: Layout
+) -> tuple[int, Callable[[list[bytes]], tuple[bytes, ...]]]:
+    """How many columns there are, and what picks the fields from their texts."""
+    count, places = column_places(directive, layout)
     # A column that is not there is the empty text behind the last one.
-    pick = itemgetter(*(places.get(field, -1) for field in _PARTED))
-    return len(names(directive)) if enough else -1, pick
+    return count, itemgetter(*(places.get(field, -1) for field in _PARTED))
 
 
 def _cells(line: bytes, separator: bytes, count: int) -> list[bytes]:

@@ -18,11 +18,27 @@ from typing import Literal, get_args
 
 from flex.errors import BadInput
 
-Field = Literal["vhost", "time", "request", "status", "bytes", "method", "uri", "date"]
+Field = Literal[
+    "vhost",
+    "time",
+    "request",
+    "status",
+    "bytes",
+    "method",
+    "uri",
+    "date",
+    "upstream",
+    "taken",
+]
 FIELDS: tuple[Field, ...] = get_args(Field)
+# What says how long an answer took: the server behind, and all of it. A line counts without them.
+TIMERS: tuple[Field, ...] = ("upstream", "taken")
+# What a timer's numbers are: parts of a second, or as service_time.py says of the others.
+Unit = Literal["s", "ms", "us", "ns", "haproxy", "squid", "w3c"]
 # What the text of a field looks like: nothing in particular, no blank in it, digits with one point
 # at most, ...
 Fit = Literal["", "word", "number", "status", "method", "version", "time"]
+_NO_UNITS: Mapping[Field, Unit] = {}
 # Bytes of a heading's line that are looked at. A guess.
 HEADING_LIMIT = 4096
 
@@ -81,11 +97,20 @@ class Layout:
     shape: re.Pattern[bytes] | None = None
     unsized: bool = False
     moved: tuple[int, ...] = ()
+    lead: bytes = b""
+    after: tuple[Op, ...] = ()
+    units: tuple[tuple[Field, Unit], ...] = ()
 
     @property
     def fields(self) -> frozenset[Field]:
-        found = {op.field for op in self.ops if op.field} | set(self._named_fields)
+        ops = (*self.ops, *self.after)
+        found = {op.field for op in ops if op.field} | set(self._named_fields)
         return frozenset(found | {"vhost"} if self.url_site else found)
+
+    @property
+    def says_times(self) -> bool:
+        """Whether its lines can say how long an answer took."""
+        return not self.fields.isdisjoint(TIMERS)
 
     @property
     def _named_fields(self) -> Sequence[Field]:
@@ -113,20 +138,24 @@ class Layout:
         return replace(self, shape=re.compile(pattern))
 
 
-def from_keys(keys: Mapping[Field, Sequence[str]]) -> Layout:
+def from_keys(
+    keys: Mapping[Field, Sequence[str]], units: Mapping[Field, Unit] = _NO_UNITS
+) -> Layout:
     """The layout of lines that are JSON objects; of several keys that a line has for a field, the
     first one counts.
     """
-    return Layout("json", keys=_spellings(keys)).check(
+    return Layout("json", keys=_spellings(keys), units=tuple(units.items())).check(
         f"the JSON keys {dict(keys)}", "bytes"
     )
 
 
-def from_columns(keys: Mapping[Field, Sequence[str]]) -> Layout:
+def from_columns(
+    keys: Mapping[Field, Sequence[str]], units: Mapping[Field, Unit] = _NO_UNITS
+) -> Layout:
     """The layout of lines whose columns the log itself names; of several that it has for a field,
     the first counts.
     """
-    return Layout("w3c", keys=_spellings(keys)).check(
+    return Layout("w3c", keys=_spellings(keys), units=tuple(units.items())).check(
         f"the columns {dict(keys)}", "bytes"
     )
 

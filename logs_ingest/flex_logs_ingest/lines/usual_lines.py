@@ -11,9 +11,10 @@ import re
 
 from flex_logs_ingest.lines.layout import Layout, Op
 
-# Vhost, date and hour, minute and second, zone, method, target, status, bytes; all of them empty in
-# other lines, and bytes where a `-` stands for none.
-Fields = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
+# Vhost, date and hour, minute and second, zone, method, target, status, bytes, and what stands
+# behind them where that is needed; all of them empty in other lines, and bytes where a `-` stands
+# for none.
+Fields = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
 
 _TIME = rb"(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d)(:[0-5]\d:[0-5]\d)( [+-]\d{4})"
 _ASKED = rb'(GET|POST|HEAD) (/[!$&->@-\[\]-~]*)(?:[?#][^ "\\\n]*)? HTTP/\d\.\d'
@@ -40,11 +41,13 @@ def usual(layout: Layout) -> re.Pattern[bytes] | None:
     start = re.escape(layout.start) + b"".join(map(_field, before))
     has_vhost = any(op.field == "vhost" for op in before)
     parts = (_TIME, _end(time), _ASKED, _end(request), _STATUS, _end(status), _BYTES)
+    behind = rb"([^\n]*)" if layout.after else rb"[^\n]*"
     line = (
         (b"" if has_vhost else b"()")
         + start
         + b"".join(parts)
-        + rb"(?:%s[^\n]*|\r*)\n" % _end(sent)
+        + rb"(?:%s%s|\r*)\n" % (_end(sent), behind)
+        + (b"" if layout.after else b"()")
     )
     return re.compile(line + rb"|[^\n]*\n")
 

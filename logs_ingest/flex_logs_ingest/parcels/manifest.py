@@ -40,13 +40,15 @@ class Unsound(Exception):
 class Manifest:
     """`files` are length and checksum of each of KINDS; `strangers` names that are no sites, with
     their requests. `names` are what came to sites by other names of theirs; None where nobody
-    counted that.
+    counted that. `cpu` are all microseconds of processor that its hours have; parcels of earlier
+    versions have none.
     """
 
     reading: Reading
     files: tuple[tuple[int, str], ...]
     strangers: tuple[tuple[str, int], ...]
     names: tuple[OtherCount, ...] | None = None
+    cpu: int = 0
 
 
 def manifest(line: bytes) -> Manifest:
@@ -71,6 +73,7 @@ def manifest(line: bytes) -> Manifest:
         sums,
         _many(found, "strangers", _stranger)[:KEPT],
         names,
+        0 if found.get("cpu") is None else _number(found, "cpu"),
     )
 
 

@@ -3,8 +3,9 @@ of a log.
 
 Takes a reading's segment, its stream and its files of counts. Writes a parcel, `<id>.parcel`: one
 line of JSON, then three files one after another. The line says what was read, how far, the length
-and checksum of each file, and which names were asked for that are no sites. Does not send the
-parcel: the operator decides how it travels. It may arrive twice, late, and in any order.
+and checksum of each file, which names were asked for that are no sites, and how much processor time
+came with the hours (add_cpu.py). Does not send the parcel: the operator decides how it travels. It
+may arrive twice, late, and in any order.
 
 The Outbox is the store of the machine with the logs, and makes a parcel of every reading that is
 recorded in it. It keeps what a parcel needs before the reading is recorded, so a run that is killed
@@ -30,6 +31,8 @@ from flex_logs_ingest.counts import (
     file_of_counts_by_other_names,
     file_of_unknown_hosts,
 )
+from flex_logs_ingest.cpu.cpu_since_last_time import CpuSinceLastTime
+from flex_logs_ingest.parcels import add_cpu
 
 # The version of the format of a parcel.
 VERSION = 1
@@ -55,8 +58,15 @@ class Reading:
 class Outbox:
     """Implements flex.ports.Segments: what is recorded leaves as a parcel. Raises NotWritten."""
 
-    def __init__(self, store: Segments, counts: Path, out: Path) -> None:
+    def __init__(
+        self,
+        store: Segments,
+        counts: Path,
+        out: Path,
+        cpu: CpuSinceLastTime | None = None,
+    ) -> None:
         self._store = store
+        self._cpu = cpu
         self._counts = counts
         self._out = out
         self._make(out)
@@ -94,9 +104,12 @@ class Outbox:
         # A parcel speaks of one source, whatever the log was counted as before.
         before = replace(replaces, source=stream.source) if replaces else None
         told = replace(segment, after=self._latest())
-        note = json.dumps(asdict(Reading(told, stream, before)))
+        used = add_cpu.to_reading(self._counts, segment, self._cpu) if self._cpu else 0
+        note = json.dumps(asdict(Reading(told, stream, before)) | {"cpu": used})
         self._write(self._note_of(segment.id), note.encode())
         recorded = self._store.record(told, stream, replaces)
+        if self._cpu:
+            self._cpu.settle(recorded=recorded)
         if recorded:
             self._write(self._counts / _LATEST, segment.id.encode())
             self._send(segment.id)
@@ -125,6 +138,8 @@ class Outbox:
         recorded it.
         """
         known = {segment.id for segment in self._store.segments(0, LAST_DAY)}
+        if self._cpu:
+            self._cpu.settle(recorded=self._cpu.taken_by in known)
         for note in sorted(self._counts.glob(f"{'[0-9a-f]' * 40}{_NOTE}")):
             if note.stem in known:
                 self._send(note.stem)

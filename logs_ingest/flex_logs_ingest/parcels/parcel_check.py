@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from flex.errors import BadTable
 from flex.model.log_reading import Segment
 from flex.table_schemas import HOURS, PARTIAL, SAMPLE, Schema
+from flex_logs_ingest.lines import service_time
 from flex_logs_ingest.lines.field_values import LARGEST, LAST_TIME, MOST, PATH_LIMIT
 from flex_logs_ingest.parcels import bounded_process
 from flex_logs_ingest.parcels.manifest import Unsound
@@ -42,6 +43,10 @@ from flex_logs_ingest.scan.segment_scan import CLASSES, Counts
 ROOM = 2**28
 # Rows of one table. With 16 bytes for each, so many do not fit into the 64 MiB of a reading.
 MOST_ROWS = 2**22
+# Hours of sites that have nothing but processor time. A guess.
+MOST_USED = 2**20
+# Microseconds of processor in an hour: of four thousand of them.
+MOST_CPU = 3600 * 4096 * 1_000_000
 # Bytes of a site's name and of a path; longer ones are never counted.
 LONGEST = {"site": 255, "target": PATH_LIMIT}
 # Rows that are unfolded at a time while nobody knows how much they hold. A guess.
@@ -59,13 +64,16 @@ DEEPEST = 32
 Flags = npt.NDArray[np.bool_]
 
 
-def counts_of(segment: Segment, files: Sequence[BinaryIO]) -> Counts:
+def counts_of(segment: Segment, files: Sequence[BinaryIO], cpu: int = 0) -> Counts:
+    """`cpu` are the microseconds of processor that come with it."""
     lines = dict(segment.lines)
     partial, _ = _table(files[0], PARTIAL, lines["counted"])
-    hours, _ = _table(files[1], HOURS, lines["counted"] + lines["other_status"])
+    answers = lines["counted"] + lines["other_status"]
+    hours, _ = _table(files[1], HOURS, answers + (MOST_USED if cpu else 0))
     sample, level = _table(files[2], SAMPLE, lines["counted"])
     _check_partial(partial, segment)
     _check_hours(hours, segment)
+    _check_cpu(hours, cpu)
     _check_days(hours, partial)
     _check_sample(sample, level, partial)
     counts = Counts(_as_found(segment, partial, hours, sample, level))
@@ -100,20 +108,19 @@ def _as_found(
         sample_row=_ints(sample["target"]),
         sample_level=_ints(sample["level"]),
     )
-    of_hours = (
-        numbers.astype(np.int64),
-        names,
-        _ints(hours["hour"]),
-        _ints(hours["requests"]),
-        _ints(hours["bytes"]),
-    )
+    of_hours = {name: _ints(hours[name]) for name in HOURS.columns if name != "site"}
+    of_hours = {"site": numbers.astype(np.int64), **of_hours}
+    # What the loop counts are answers.
+    answered = {name: of[of_hours["requests"] > 0] for name, of in of_hours.items()}
     lines, reasons = dict(segment.lines), dict(segment.reasons)
     return ScannedColumns(
         sites=names,
-        hour_site=of_hours[0],
-        hour=of_hours[2],
-        hour_requests=of_hours[3],
-        hour_bytes=of_hours[4],
+        hour_site=answered["site"],
+        hour=answered["hour"],
+        hour_requests=answered["requests"],
+        hour_bytes=answered["bytes"],
+        hour_timed=answered["timed"],
+        hour_service=answered["service_us"],
         level=level,
         lines=[lines[name] for name in CLASSES],
         reasons=[reasons.get(name, 0) for name in REASONS],
@@ -124,7 +131,7 @@ def _as_found(
         first_time=segment.first_time,
         last_time=segment.last_time,
         pending=0,
-        tables=ColumnTables(rows, hours_table(*of_hours), names, level),
+        tables=ColumnTables(rows, hours_table(of_hours, names), names, level),
     )
 
 
@@ -143,7 +150,12 @@ def _table(file: BinaryIO, schema: Schema, most: int) -> tuple[pd.DataFrame, int
         raise Unsound(f"its {schema.name}: {wrong}")
     try:
         with pq.ParquetFile(pa.BufferReader(content), **FOOTER) as parquet:
-            frame = schema.check(parquet.read().to_pandas())
+            frame = parquet.read().to_pandas()
+            # Who lacks a later column has nothing of it.
+            frame = frame.assign(
+                **{name: 0 for name in schema.later if name not in frame.columns}
+            )[list(schema.columns)]
+            frame = schema.check(frame)
             level = int((parquet.metadata.metadata or {}).get(LEVEL.encode(), b"0"))
     except BadTable as error:
         raise Unsound(f"{error!s:.{QUOTED}}") from error
@@ -168,7 +180,12 @@ def _unfit(content: bytes, schema: Schema, most: int) -> str:
         with pq.ParquetFile(
             pa.BufferReader(content), pre_buffer=False, **FOOTER
         ) as parquet:
-            if parquet.schema_arrow.names != list(schema.columns):
+            named = parquet.schema_arrow.names
+            if named != [
+                name
+                for name in schema.columns
+                if name not in schema.later or name in named
+            ]:
                 return f"the columns are {parquet.schema_arrow.names!r:.{QUOTED}}"
             if parquet.metadata.num_rows > min(most, MOST_ROWS):
                 return "there are more than its lines can make"
@@ -227,6 +244,17 @@ def _check_hours(hours: pd.DataFrame, segment: Segment) -> None:
     _need(
         _total(hours["bytes"]) <= MOST, "the bytes of its hours are more than there are"
     )
+    _need(
+        (hours["timed"] <= hours["requests"]).all(),
+        "more answers of its hours took a time than there were",
+    )
+    # One after the other: the longest times all answers may be more than 64 bits hold.
+    _need(
+        (hours["service_us"] // service_time.LONGEST <= hours["timed"]).all()
+        and (hours["service_us"][hours["timed"] == 0] == 0).all(),
+        "the times of its hours are longer than answers can take",
+    )
+    _need(_total(hours["service_us"]) <= MOST, "its times are more than there are")
     answers = lines["counted"] + lines["other_status"]
     _need(
         _total(hours["requests"]) == answers,
@@ -238,6 +266,17 @@ def _check_hours(hours: pd.DataFrame, segment: Segment) -> None:
             days == (segment.first_day, segment.last_day),
             "its days are not those of its hours",
         )
+
+
+def _check_cpu(hours: pd.DataFrame, cpu: int) -> None:
+    _need(_total(hours["cpu_us"]) == cpu, "its processor time is not what it says")
+    _need((hours["cpu_us"] <= MOST_CPU).all(), "an hour of it has more processor time")
+    idle = hours[hours["requests"] == 0]
+    _need(
+        (idle["cpu_us"] > 0).all() and (idle["bytes"] == 0).all(),
+        "an hour of it has nothing",
+    )
+    _need(hours["site"].str.fullmatch("[ -~]{1,255}").all(), "a site of it is no name")
 
 
 def _check_days(hours: pd.DataFrame, partial: pd.DataFrame) -> None:

@@ -130,7 +130,7 @@ def _take(
             is_new = segment.id not in known
             contents = _contents(file, found) if is_new or known_too else ()
             if is_new:
-                counts = counts_of(segment, contents)
+                counts = counts_of(segment, contents, found.cpu)
                 check_names(counts, found.names)
                 count_files.write(
                     directory,

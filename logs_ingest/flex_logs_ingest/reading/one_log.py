@@ -68,6 +68,8 @@ FARTHER = 64
 # Bytes at the end of each such chunk that are looked at alone, because the next lines may begin
 # there. A guess.
 LAST = 2**11
+# What the note of a log begins with that was not read to its end, as the run was over.
+TIME_OVER = "the time was over"
 # Hours that a reading lists at most. A guess.
 MOST_HOURS = 4096
 
@@ -290,8 +292,12 @@ class FileReading(LogReading):
         super().__init__(reader, log)
         self._file = log
         self._ahead = ahead
+        # Whether the run was over before the log was.
+        self._is_cut = False
 
     def _report(self, outcome: Outcome, note: str = "") -> FileReport:
+        if self._is_cut:
+            note = f"{TIME_OVER}, so only a part of it was read"
         made = super()._report(outcome, note)
         if not made.damaged or not has_plain_beside(self._file.path):
             return made
@@ -428,7 +434,7 @@ class FileReading(LogReading):
                 left -= 1
                 yield chunk if chunk.startswith(b"\0") else chunk.partition(b"\n")[2]
                 yield chunk[-LAST:].partition(b"\n")[2]
-            if not left:
+            if not left or self._reader.run.is_over():
                 return
 
     def _elsewhere(self) -> Start | None:
@@ -442,7 +448,8 @@ class FileReading(LogReading):
         return b"\n" not in first and len(first) < CHUNK
 
     def _count(self, chunks: Iterable[bytes]) -> Outcome:
-        for chunk in at_headings(chunks) if self._documents else chunks:
+        in_time = self._while_in_time(chunks)
+        for chunk in at_headings(in_time) if self._documents else in_time:
             self._feed(chunk)
             self._tell_invalid()
             if self._is_sized_otherwise(chunk) and (stopped := self._turn()):
@@ -451,9 +458,17 @@ class FileReading(LogReading):
                 return stopped
         if stopped := self._record():
             return stopped
-        if not self._file.is_plain:
+        if not self._file.is_plain and not self._is_cut:
             self._reader.finish(self._file, self._stream())
         return self._outcome()
+
+    def _while_in_time(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The first chunk in any case, so that something of each log counts."""
+        for number, chunk in enumerate(chunks):
+            if number and self._reader.run.is_over():
+                self._is_cut = True
+                return
+            yield chunk
 
     def _is_still_there(self) -> bool:
         return self._file.begins_with(self._head)

@@ -14,7 +14,7 @@ read again under the same name; when it is killed after that, the next run goes 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -48,7 +48,13 @@ from flex_logs_ingest.reading.report import (
     added_lines,
     without,
 )
-from flex_logs_ingest.reading.run_state import Progress, Reader, ReadingRun, Step
+from flex_logs_ingest.reading.run_state import (
+    Progress,
+    Reader,
+    ReadingRun,
+    Step,
+    never,
+)
 from flex_logs_ingest.reading.small_logs import Look, SmallLogs, heads
 from flex_logs_ingest.reading.which_in_parallel import ReadApart
 
@@ -89,6 +95,7 @@ def ingest(
     copies_too: bool = False,
     together: int = READINGS,
     small: int = SMALL,
+    is_over: Callable[[], bool] = never,
 ) -> tuple[FileReport, ...]:
     """Count what is new in every file of every source; a report per file, sorted by path within its
     source.
@@ -103,6 +110,9 @@ def ingest(
 
     With `copies_too`, also lines count that look like those of a log that was counted before it was
     edited.
+
+    Once it `is_over`, each log ends where it is: what was read of it counts, its report says so,
+    and the next run goes on there.
 
     So many `workers` read at the same time and share the `memory`; 0 stands for one for each core,
     up to 4. One alone reads where malformed lines are wanted: they are in the order of the files
@@ -121,6 +131,7 @@ def ingest(
             invalid,
             apart,
             copies_too=copies_too,
+            is_over=is_over,
             together=together,
             small=small,
         )

@@ -54,6 +54,11 @@ class Step:
 Progress = Callable[[Step], None]
 
 
+def never() -> bool:
+    """A run has all the time that it takes."""
+    return False
+
+
 @dataclass(slots=True)
 class ReadingRun:
     """What the sources of one run share. `known` follows what the store holds; `read_at` is when
@@ -71,6 +76,8 @@ class ReadingRun:
     clock: Callable[[], float] = time.monotonic
     # Whether lines are counted although they look like those of another log, edited.
     copies_too: bool = False
+    # Whether whoever waits for the run has waited long enough: then each log ends where it is.
+    is_over: Callable[[], bool] = never
     # How many readings are recorded together at most.
     together: int = READINGS
     # Bytes of a log up to which it is looked at together with others.

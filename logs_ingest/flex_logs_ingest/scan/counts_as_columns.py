@@ -23,6 +23,10 @@ OtherCount = tuple[str, str, int, int, int]
 
 # The metadata key of the sample's level.
 LEVEL = "flex.level"
+# The columns of HOURS that a scan counts.
+HOUR_COLUMNS = ("site", "hour", "requests", "bytes", "timed", "service_us")
+# Columns of HOURS that are on disk where a row has any of another.
+WHERE_ANY = {"timed": "timed", "service_us": "timed", "cpu_us": "cpu_us"}
 # Rows of a row group, which ends with the day at the latest. A guess.
 GROUP_ROWS = 2**16
 # Bytes of targets in a row group. A guess.
@@ -68,7 +72,7 @@ class Tables(Protocol):
 
 class ScannedColumns(TypedDict):
     """What one segment of a log counted. `sites` are sorted texts, `hour_site` numbers them; hours
-    by site and hour.
+    by site and hour, with the answers that say how long they took, and their microseconds.
 
     `lines` counts by class, in the order counted, other status, no request, malformed. `reasons`
     and `bad` are as malformed_counts_and_samples.py gives them. `strangers` are names that stand
@@ -83,6 +87,8 @@ class ScannedColumns(TypedDict):
     hour: Ints
     hour_requests: Ints
     hour_bytes: Ints
+    hour_timed: Ints
+    hour_service: Ints
     level: int
     lines: list[int]
     reasons: list[int]
@@ -179,15 +185,19 @@ def write_rows(path: str, found: Columns, sites: list[str]) -> None:
             file.write_table(rows.slice(start, end - start), row_group_size=GROUP_ROWS)
 
 
-def hours_table(
-    hour_site: Ints, sites: list[str], hour: Ints, requests: Ints, sent: Ints
-) -> pa.Table:
+def hours_table(of: Mapping[str, Ints], sites: list[str]) -> pa.Table:
+    """HOURS of these columns, of which `site` numbers the sites. What no row has any of is left
+    out, so that counts without times are as they always were.
+    """
     return plain_table(
         {
-            "site": names_by_number(hour_site, sites),
-            "hour": hour,
-            "requests": requests,
-            "bytes": sent,
+            "site": names_by_number(of["site"], sites),
+            **{
+                name: column
+                for name, column in of.items()
+                if name != "site"
+                and (name not in WHERE_ANY or of[WHERE_ANY[name]].any())
+            },
         }
     )
 

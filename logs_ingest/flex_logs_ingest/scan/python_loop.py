@@ -16,6 +16,7 @@ from zlib import crc32
 
 import numpy as np
 
+from flex_logs_ingest.lines import service_time
 from flex_logs_ingest.lines.extract import HEADING, extractor
 from flex_logs_ingest.lines.field_values import (
     LAST_TIME,
@@ -29,6 +30,7 @@ from flex_logs_ingest.lines.field_values import (
 from flex_logs_ingest.lines.layout import HEADING_LIMIT, Layout, is_directive
 from flex_logs_ingest.lines.usual_lines import usual
 from flex_logs_ingest.scan.counts_as_columns import (
+    HOUR_COLUMNS,
     Columns,
     ColumnTables,
     Ints,
@@ -86,15 +88,16 @@ OTHER_STATUS = 1
 NO_REQUEST = 2
 MALFORMED = 3
 
-# What a site has: requests and bytes of each hour.
+# What a site has of each hour: requests, bytes, how many of the requests say how long they took,
+# and the microseconds of these.
 Hours = dict[int, list[int]]
 # The rows of targets, by number.
 Targets = dict[bytes, int]
 # What a virtual host's name leads to on one day: the site, its hours, its targets of the day, what
 # came by that name.
 Place = tuple[str, Hours, Targets, Sums | None]
-# The same for one hour: the site, requests and bytes of the hour, the targets of its day, what came
-# by that name.
+# The same for one hour: the site, what it has of the hour, the targets of its day, what came by
+# that name.
 Spot = tuple[str, list[int], Targets, Sums | None]
 
 # Bytes of a line. Where lines are this short, few of them can be usual ones. A guess.
@@ -120,6 +123,8 @@ class ReferenceScan:
     ) -> None:
         self._extract = extractor(layout)
         self._usual = usual(layout)
+        self._spent = service_time.of_line(layout)
+        self._spent_behind = service_time.of_rest(layout)
         self._fixed = rule.fixed
         self._site_of, self._other_of = rule.naming(), rule.other_naming()
         self._directory = rule.directory
@@ -232,7 +237,8 @@ class ReferenceScan:
         times = tally.time.append
         begin, date, zone = -1, b"", b""
         spots: dict[bytes, Spot] = {}
-        for i, (vhost, now, clock, east, method, path, status, sent) in enumerate(
+        spent_behind = self._spent_behind
+        for i, (vhost, now, clock, east, method, path, status, sent, rest) in enumerate(
             usual.findall(block + b"\n")
         ):
             if now != date or east != zone:
@@ -250,6 +256,8 @@ class ReferenceScan:
             size = int(sent or 0)
             hour[0] += 1
             hour[1] += size
+            if rest and spent_behind is not None:
+                _add_time(hour, spent_behind(rest.rstrip(b"\r")))
             if came is not None:
                 came[0] += 1
                 came[1] += size
@@ -303,12 +311,13 @@ class ReferenceScan:
         line = line.lstrip(b"\0")
         if len(line) > LINE_LIMIT:
             return TOO_LONG
-        texts = self._extract(line.rstrip(b"\r"))
+        line = line.rstrip(b"\r")
+        texts = self._extract(line)
         if texts is None:
             return NO_FIELDS
         if texts is HEADING:
             self._lines[NO_REQUEST] += 1
-            self._read_heading(line.rstrip(b"\r"))
+            self._read_heading(line)
             return None
         vhost, when, request, status, sent = texts
         size = int(sent) if sent.isdigit() and len(sent) < 14 else number(sent)
@@ -329,7 +338,7 @@ class ReferenceScan:
         self._lines[
             NO_REQUEST
             if found is None
-            else self._answer(vhost, found, status, size, time)
+            else self._answer(vhost, found, status, size, time, line)
         ] += 1
         return None
 
@@ -340,6 +349,7 @@ class ReferenceScan:
         status: bytes,
         size: int,
         time: int,
+        line: bytes,
     ) -> int:
         """Count an answer to a request for something; its class."""
         method, path = found
@@ -352,6 +362,8 @@ class ReferenceScan:
         for sums in (hour, came) if came is not None else (hour,):
             sums[0] += 1
             sums[1] += size
+        if self._spent is not None:
+            _add_time(hour, self._spent(line))
         if status[0] not in b"23":
             return OTHER_STATUS
         tally = self._tally
@@ -384,6 +396,8 @@ class ReferenceScan:
     def _read_heading(self, line: bytes) -> None:
         if is_directive(line):
             self._heading = line[:HEADING_LIMIT]
+            if self._spent is not None:
+                self._spent(line)
 
     def _place(self, day: int, vhost: bytes) -> Place:
         return self._places.get((day, vhost)) or self._new_place(day, vhost)
@@ -411,10 +425,9 @@ class ReferenceScan:
         return place
 
     def _hour(self, hours: Hours, hour: int) -> list[int]:
-        """Requests and bytes."""
         found = hours.get(hour)
         if found is None:
-            found = hours[hour] = [0, 0]
+            found = hours[hour] = [0, 0, 0, 0]
             self._entries += 1
         return found
 
@@ -429,21 +442,23 @@ class ReferenceScan:
         sites = sorted(self._hours)
         columns = self._columns({site: i for i, site in enumerate(sites)})
         hours = [
-            (number, hour, requests, sent)
+            (number, hour, *counts)
             for number, site in enumerate(sites)
-            for hour, (requests, sent) in sorted(self._hours[site].items())
+            for hour, counts in sorted(self._hours[site].items())
         ]
-        site = _ints([row[0] for row in hours])
-        hour = _ints([row[1] for row in hours])
-        requests = _ints([row[2] for row in hours])
-        sent = _ints([row[3] for row in hours])
+        by_hour = {
+            name: _ints([row[place] for row in hours])
+            for place, name in enumerate(HOUR_COLUMNS)
+        }
         reasons, bad = self._bad.take_found()
         return ScannedColumns(
             sites=sites,
-            hour_site=site,
-            hour=hour,
-            hour_requests=requests,
-            hour_bytes=sent,
+            hour_site=by_hour["site"],
+            hour=by_hour["hour"],
+            hour_requests=by_hour["requests"],
+            hour_bytes=by_hour["bytes"],
+            hour_timed=by_hour["timed"],
+            hour_service=by_hour["service_us"],
             level=self._tally.level,
             lines=self._lines,
             reasons=reasons,
@@ -458,7 +473,7 @@ class ReferenceScan:
             pending=self._pending,
             tables=ColumnTables(
                 columns,
-                hours_table(site, sites, hour, requests, sent),
+                hours_table(by_hour, sites),
                 sites,
                 self._tally.level,
             ),
@@ -486,6 +501,12 @@ class ReferenceScan:
             sample_row=rank[sample],
             sample_level=np.array(tally.levels, dtype=np.int64)[sample],
         )
+
+
+def _add_time(hour: list[int], spent: int | None) -> None:
+    if spent is not None:
+        hour[2] += 1
+        hour[3] += spent
 
 
 def _remember(known: dict[Key, Value], key: Key, value: Value) -> None:

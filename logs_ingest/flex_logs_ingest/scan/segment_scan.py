@@ -92,8 +92,10 @@ class Counts:
             "hour": found["hour"],
             "requests": found["hour_requests"],
             "bytes": found["hour_bytes"],
+            "timed": found["hour_timed"],
+            "service_us": found["hour_service"],
         }
-        return HOURS.check(pd.DataFrame({"site": site, **counts}))
+        return HOURS.make(pd.DataFrame({"site": site, **counts}))
 
     @property
     def sample(self) -> pd.DataFrame:

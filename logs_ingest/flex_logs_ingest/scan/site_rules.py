@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import unquote_to_bytes
@@ -101,6 +101,9 @@ def spelling_in_logs(site: str) -> str:
     """A site's name as an operator writes it, host or directory, in the spelling that logs are
     counted under.
     """
+    if is_host(site):
+        # Most names are so written, and there may be a hundred thousand.
+        return site
     encoded = site.encode(errors="surrogateescape")
     return directory_name(encoded) if site.startswith("/") else site_name(encoded)
 
@@ -110,8 +113,9 @@ class SiteRule:
     """Which site a line belongs to: always `fixed` where the log has one site, else what its
     virtual host says.
 
-    With a `pattern`, the name of the file says it: the pattern matches all of that name, its group
-    `site` is the site. With `directory`, the first directory of the path does.
+    With a `pattern`, the name of the file says it: the pattern matches all of that name, or with a
+    slash in it the end of the path. Its group `site` is the site; a file that it matches without a
+    site is no log. With `directory`, the first directory of the path does.
 
     `aliases` maps other names of a site to the name it is placed under. Where the sites are
     `listed`, what is not among them is `(unknown)`. `www` says when `www.a.example` and `a.example`
@@ -144,14 +148,30 @@ class SiteRule:
         """As `of_file`, for many: what all of them have in common is worked out once."""
         if not self.pattern:
             return lambda _: self
-        pattern, main_name = re.compile(self.pattern), self._renaming()
+        match, main_name = self._matching(), self._renaming()
 
         def rule_of(path: str) -> SiteRule | None:
-            found = pattern.fullmatch(os.path.basename(path))  # noqa: PTH119 - a third of the time
+            found = match(path)
             name = site_name(os.fsencode(found["site"] or "")) if found else ""
             return SiteRule(fixed=main_name(name)) if name else None
 
         return rule_of
+
+    def without_other_files(self, paths: Iterable[str]) -> Iterable[str]:
+        """Those of the paths that may be logs: without files that the pattern matches and that name
+        no site.
+        """
+        if not self.pattern:
+            return paths
+        match = self._matching()
+        return (path for path in paths if not (found := match(path)) or found["site"])
+
+    def _matching(self) -> Callable[[str], re.Match[str] | None]:
+        """A pattern with a slash matches the shortest end of a path that it can."""
+        if "/" in self.pattern:
+            return re.compile(f"(?s:.*/)?(?:{self.pattern})").fullmatch
+        match = re.compile(self.pattern).fullmatch
+        return lambda path: match(os.path.basename(path))  # noqa: PTH119 - a third of the time
 
     def naming(self) -> Naming:
         """What tells the site from the bytes of a virtual host's name, or of a path where its
@@ -201,7 +221,7 @@ class SiteRule:
         """
         if self.directory:
             return []
-        site_of = self.naming()
+        site_of = self.naming_of_names()
         twins = {
             f"www.{site}"
             if site == site.removeprefix("www.")
@@ -209,16 +229,15 @@ class SiteRule:
             for site in sites
         }
         found: list[tuple[str, str]] = []
-        for name in sorted({*twins, *map(spelling_in_logs, self.aliases)} - sites):
+        every = {*twins, *map(spelling_in_logs, self.aliases)} - sites
+        for name in sorted(filter(is_host, every)):
             of_alone = (
                 name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
             )
             site = (
-                of_alone
-                if of_alone in alone and self.www != "apart"
-                else site_of(name.encode())
+                of_alone if of_alone in alone and self.www != "apart" else site_of(name)
             )
-            if is_host(name) and site in sites and site != name:
+            if site in sites and site != name:
                 found.append((site, name))
         return sorted(found)
 

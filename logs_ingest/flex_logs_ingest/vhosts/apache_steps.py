@@ -43,6 +43,10 @@ def _of_directive(line: str, number: int) -> Iterator[Step]:
             yield Step("name", _words(rest)[:1], number)
         case "serveralias":
             yield Step("names", _words(rest), number)
+        case "documentroot":
+            yield Step("root", _words(rest)[:1], number)
+        case "customlog" | "transferlog":
+            yield Step("log", _words(rest)[:2], number)
         case "include" | "includeoptional":
             yield Step("includes", _words(rest), number)
 

@@ -58,6 +58,10 @@ def _step(end: str, words: list[str], line: int) -> Iterator[Step]:
         yield Step("opens", (" ".join(words),), line)
     elif words and words[0] == "server_name":
         yield Step("names", tuple(words[1:]), line)
+    elif words and words[0] == "root":
+        yield Step("root", tuple(words[1:2]), line)
+    elif words and words[0] == "access_log":
+        yield Step("log", tuple(words[1:3]), line)
     elif words and words[0] == "include":
         yield Step("includes", tuple(words[1:]), line)
 

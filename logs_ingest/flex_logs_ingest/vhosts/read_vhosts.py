@@ -10,10 +10,10 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from flex.errors import BadSetting
 from flex.why_file_unreadable import why_unreadable
@@ -45,11 +45,18 @@ Stamp: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Vhost:
-    """The host names of one block, the main one first, as DNS spells them."""
+    """The host names of one block, the main one first, as DNS spells them.
+
+    `root` and `logs` are paths as they are written there. `block` is the word of its block, which
+    says whose file it is.
+    """
 
     names: tuple[str, ...]
     path: str
     line: int
+    root: str = ""
+    logs: tuple[str, ...] = ()
+    block: str = ""
 
     @property
     def where(self) -> str:
@@ -98,13 +105,49 @@ def read_vhosts(patterns: Sequence[str], setting: str) -> Vhosts:
             if real not in seen:
                 seen.add(real)
                 run.read_first(path)
-    return Vhosts(
-        tuple(run.hosts),
-        tuple(run.not_taken),
-        tuple(dict.fromkeys(run.unread)),
-        tuple(run.stamps.items()),
-        tuple(empty),
-    )
+    return run.result(empty)
+
+
+class Files(Protocol):
+    """Where the files are that patterns mean."""
+
+    def find(self, pattern: str) -> list[str]:
+        """In order."""
+        ...
+
+    def real(self, path: str) -> str:
+        """The same for each way to name a file. Raises OSError, or ValueError with the reason."""
+        ...
+
+    def read(self, path: str) -> tuple[str, Stamp]:
+        """Raises as well."""
+        ...
+
+
+class OfThisMachine:
+    """The files of this machine, wherever they are."""
+
+    def find(self, pattern: str) -> list[str]:
+        return files_of(pattern)
+
+    def real(self, path: str) -> str:
+        return os.path.realpath(path)
+
+    def read(self, path: str) -> tuple[str, Stamp]:
+        return _text(path)
+
+
+def read_what_can_be_read(patterns: Sequence[str], files: Files) -> Vhosts:
+    """The same from any files, and without an error: `unread` says what could not be read."""
+    run = _Run("", files)
+    empty: list[str] = []
+    for pattern in patterns:
+        found = files.find(pattern)
+        if not found:
+            empty.append(pattern)
+        for path in found:
+            run.read_if_possible(path)
+    return run.result(empty)
 
 
 @dataclass(slots=True)
@@ -116,6 +159,8 @@ class _Block:
     line: int
     main: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    root: str = ""
+    logs: list[str] = field(default_factory=list)
 
 
 class _TooMuch(Exception):
@@ -125,8 +170,9 @@ class _TooMuch(Exception):
 class _Run:
     """One reading of all files. A file that many hosts include is read once."""
 
-    def __init__(self, setting: str) -> None:
+    def __init__(self, setting: str, files: Files | None = None) -> None:
         self._setting = setting
+        self._files = files or OfThisMachine()
         self._left = MOST_STEPS
         self.hosts: list[Vhost] = []
         self.not_taken: list[NotTaken] = []
@@ -145,6 +191,25 @@ class _Run:
                 path, "files include one another without end"
             ) from error
 
+    def read_if_possible(self, path: str) -> None:
+        """A file that another one included is not read again by itself."""
+        try:
+            if self._files.real(path) not in self.steps:
+                self._follow(path, [], (), apache=None)
+        except (OSError, ValueError) as error:
+            self.unread.append(f"{path}: {_why(error)}")
+        except _TooMuch:
+            self.unread.append(f"{path}: files include one another without end")
+
+    def result(self, empty: Sequence[str]) -> Vhosts:
+        return Vhosts(
+            tuple(self.hosts),
+            tuple(self.not_taken),
+            tuple(dict.fromkeys(self.unread)),
+            tuple(self.stamps.items()),
+            tuple(empty),
+        )
+
     def _refusal(self, path: str, answer: str) -> BadSetting:
         return BadSetting(
             f"{self._setting}: {path}",
@@ -162,11 +227,11 @@ class _Run:
         apache: bool | None,
     ) -> None:
         """`inside` are the files that are open, the innermost last."""
-        real = os.path.realpath(path)
+        real = self._files.real(path)
         if real in inside or len(inside) > DEEPEST:
             raise _TooMuch
         if real not in self.steps:
-            text, self.stamps[real] = _text(real)
+            text, self.stamps[real] = self._files.read(real)
             is_apache = bool(APACHE.search(text)) or bool(apache)
             read = apache_steps(text) if is_apache else nginx_steps(text)
             self.steps[real] = tuple(read)
@@ -201,7 +266,9 @@ class _Run:
         """Many hosts of one folder include the same."""
         folder = os.path.dirname(path)  # noqa: PTH120 - strings all the way
         if (folder, pattern) not in self._matches:
-            self._matches[folder, pattern] = _included_from(folder, pattern)
+            self._matches[folder, pattern] = _included_from(
+                folder, pattern, self._files.find
+            )
         return self._matches[folder, pattern]
 
     def _take(self, path: str, step: Step, blocks: list[_Block], outer: int) -> None:
@@ -211,7 +278,13 @@ class _Run:
         elif step.kind == "closes":
             if len(blocks) > outer:
                 self._close(blocks.pop())
-        elif blocks and _is_host_block(blocks):
+        elif not blocks or not _is_host_block(blocks):
+            return
+        elif step.kind == "root":
+            blocks[-1].root = blocks[-1].root or "".join(step.words)
+        elif step.kind == "log":
+            blocks[-1].logs += step.words[:1]
+        else:
             taken = blocks[-1].main if step.kind == "name" else blocks[-1].others
             for word in step.words:
                 name, why = _name(word)
@@ -222,7 +295,10 @@ class _Run:
 
     def _close(self, block: _Block) -> None:
         if names := tuple(dict.fromkeys((*block.main, *block.others))):
-            self.hosts.append(Vhost(names, block.path, block.line))
+            logs = tuple(dict.fromkeys(block.logs))
+            self.hosts.append(
+                Vhost(names, block.path, block.line, block.root, logs, block.word)
+            )
 
 
 def _is_host_block(blocks: Sequence[_Block]) -> bool:
@@ -276,15 +352,17 @@ def _below(path: str) -> Iterator[str]:
         yield from (f"{folder}/{name}" for name in sorted(files) if name[0] != ".")
 
 
-def _included_from(folder: str, pattern: str) -> list[str]:
+def _included_from(
+    folder: str, pattern: str, find: Callable[[str], list[str]]
+) -> list[str]:
     """A relative one is looked for in the folder and in those above it."""
     if not pattern or "\0" in pattern:
         return []
     if pattern.startswith("/"):
-        return files_of(pattern)
+        return find(pattern)
     here = Path(folder).absolute()
     for place in (here, *list(here.parents)[:FOLDERS_ABOVE]):
-        if found := files_of(f"{glob.escape(str(place))}/{pattern}"):
+        if found := find(f"{glob.escape(str(place))}/{pattern}"):
             return found
     return []
 

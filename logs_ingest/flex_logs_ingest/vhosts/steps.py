@@ -17,9 +17,10 @@ OTHER_PROTOCOLS = ("mail", "stream")
 @dataclass(frozen=True, slots=True)
 class Step:
     """`opens` and `closes` are about a block, whose word is the first of `words`. `name` is the
-    host's main name, `names` are names beside it. `includes` has the patterns of other files.
+    host's main name, `names` are names beside it. `root` is where its files are, `log` what it
+    writes each request to. `includes` has the patterns of other files.
     """
 
-    kind: Literal["opens", "closes", "name", "names", "includes"]
+    kind: Literal["opens", "closes", "name", "names", "root", "log", "includes"]
     words: tuple[str, ...]
     line: int

@@ -10,6 +10,9 @@ pub struct Hour {
     pub hour: i64,
     pub requests: i64,
     pub bytes: i64,
+    /// Answers that say how long they took, and their microseconds.
+    pub timed: i64,
+    pub service: i64,
 }
 
 #[derive(Debug, PartialEq)]

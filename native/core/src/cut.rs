@@ -3,11 +3,12 @@
 
 use crate::clock::Clock;
 use crate::columns::Columns;
-use crate::ends::end_of;
+use crate::ends::cut_ops;
 use crate::find;
-use crate::layout::{BYTES, FIELDS, Joined, METHOD, Op, REQUEST, STATUS, TIME, Texts, URI, VHOST, closing, join};
+use crate::layout::{BYTES, FIELDS, Joined, METHOD, Op, REQUEST, STATUS, TIME, Texts, URI, VHOST, join};
 use crate::line::{scheme_width, strip_start};
 use crate::members::cut_json;
+use crate::service_time::Times;
 use crate::usual::{Line, Usual};
 
 const HEADING_LIMIT: usize = 4096;
@@ -25,6 +26,7 @@ pub struct Layout {
     sized: bool,
     moved: Vec<i64>,
     ends: Vec<u8>,
+    times: Option<Times>,
     usual: Option<Usual>,
 }
 
@@ -42,7 +44,7 @@ impl Layout {
             Kind::Fields { start, ops, .. } if sized && !url_site && stops.is_empty() => Usual::of(start, ops),
             _ => None,
         };
-        Layout { kind, url_site, stops, sized, moved: Vec::new(), ends: Vec::new(), usual }
+        Layout { kind, url_site, stops, sized, moved: Vec::new(), ends: Vec::new(), times: None, usual }
     }
 
     /// The same, with times that are written otherwise than line.rs reads them.
@@ -54,6 +56,26 @@ impl Layout {
     /// The same, for lines of which the search for a log's format knows how they end.
     pub fn ending(self, ends: Vec<u8>) -> Layout {
         Layout { ends, ..self }
+    }
+
+    /// The same, for lines that say how long an answer took.
+    pub fn timed(self, times: Times) -> Layout {
+        Layout { times: Some(times), ..self }
+    }
+
+    /// How many microseconds the answer took, by the texts of its line.
+    #[inline]
+    pub fn spent(&self, texts: &Texts) -> Option<i64> {
+        self.times.as_ref()?.of(texts)
+    }
+
+    /// The same of a usual line, by what stands behind.
+    #[inline]
+    pub fn spent_behind(&self, rest: Option<&[u8]>) -> Option<i64> {
+        let times = self.times.as_ref()?;
+        let mut texts: Texts = [b""; FIELDS.len()];
+        times.find(rest?, &mut texts);
+        times.of(&texts)
     }
 
     /// Whether the line ends so: each `#` stands for a number or `-`.
@@ -103,7 +125,10 @@ impl Layout {
     pub fn cut<'a>(&self, line: &'a [u8], joined: &'a mut Joined) -> Option<Texts<'a>> {
         let mut texts = match &self.kind {
             Kind::Fields { start, ops, whole } => {
-                let mut texts = cut_fields(line, start, ops)?;
+                let (mut texts, rest) = cut_fields(line, start, ops)?;
+                if let (Some(times), Some(rest)) = (&self.times, rest) {
+                    times.find(rest, &mut texts);
+                }
                 let Joined { request, time } = joined;
                 if !whole {
                     texts[REQUEST] = join(texts[METHOD], texts[URI], request);
@@ -170,30 +195,14 @@ fn without_number(line: &[u8]) -> Option<&[u8]> {
     }
 }
 
-fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<Texts<'a>> {
+/// The texts, and what stands behind the last literal; None where the line ends without that.
+fn cut_fields<'a>(line: &'a [u8], start: &[u8], ops: &[Op]) -> Option<(Texts<'a>, Option<&'a [u8]>)> {
     if !find::begins(line, start) {
         return None;
     }
     let mut texts: Texts = [b""; FIELDS.len()];
-    let mut at = start.len();
-    for (i, op) in ops.iter().enumerate() {
-        let last = i + 1 == ops.len();
-        let found = match (op.plain, op.quoted) {
-            (true, false) => find::literal(line, &op.literal, at),
-            (true, true) => closing(line, &op.literal, at),
-            (false, _) => end_of(&ops[i..], line, at),
-        };
-        let end = match found {
-            Some(end) => end,
-            None if last && !op.quoted => line.len(),
-            None => return None,
-        };
-        if let Some(slot) = op.slot {
-            texts[slot] = &line[at..end];
-        }
-        at = end + op.literal.len();
-    }
-    Some(texts)
+    let rest = cut_ops(line, start.len(), ops, &mut texts)?;
+    Some((texts, rest))
 }
 
 /// The time as line.rs reads it: see the function of that name in flex_logs_ingest/lines/time_formats.py.

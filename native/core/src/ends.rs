@@ -3,14 +3,42 @@
 use memchr::memchr;
 
 use crate::find;
-use crate::layout::{Fit, Op, closing};
+use crate::layout::{Fit, Op, Texts, closing};
 
 /// As of the same name there.
 const TRIES: usize = 256;
 const BEFORE_PATH: &[u8] = b"/*? \"|,;\t";
 
+/// Put the texts of these ops, from `at` on, in the places of their fields. What stands behind the last literal; None in
+/// its place where the line ends without that.
+pub fn cut_ops<'a>(line: &'a [u8], at: usize, ops: &[Op], texts: &mut Texts<'a>) -> Option<Option<&'a [u8]>> {
+    let mut at = at;
+    let mut whole = true;
+    for (i, op) in ops.iter().enumerate() {
+        let last = i + 1 == ops.len();
+        let found = match (op.plain, op.quoted) {
+            (true, false) => find::literal(line, &op.literal, at),
+            (true, true) => closing(line, &op.literal, at),
+            (false, _) => end_of(&ops[i..], line, at),
+        };
+        let end = match found {
+            Some(end) => end,
+            None if last && !op.quoted => {
+                whole = false;
+                line.len()
+            }
+            None => return None,
+        };
+        if let Some(slot) = op.slot {
+            texts[slot] = &line[at..end];
+        }
+        at = end + op.literal.len();
+    }
+    Some(line.get(at..).filter(|_| whole))
+}
+
 /// Where the text of the first of these ops ends that begins there.
-pub fn end_of(ops: &[Op], line: &[u8], at: usize) -> Option<usize> {
+fn end_of(ops: &[Op], line: &[u8], at: usize) -> Option<usize> {
     let op = ops.first()?;
     let mut end = plain_end(op, line, at)?;
     if op.ahead == 0 && !op.listed {

@@ -15,7 +15,10 @@ pub const BYTES: usize = 4;
 pub const METHOD: usize = 5;
 pub const URI: usize = 6;
 pub const DATE: usize = 7;
-pub const FIELDS: [&str; 8] = ["vhost", "time", "request", "status", "bytes", "method", "uri", "date"];
+pub const UPSTREAM: usize = 8;
+pub const TAKEN: usize = 9;
+pub const FIELDS: [&str; 10] =
+    ["vhost", "time", "request", "status", "bytes", "method", "uri", "date", "upstream", "taken"];
 
 /// The text of each field of a line, by its number; empty where the line has none.
 pub type Texts<'a> = [&'a [u8]; FIELDS.len()];

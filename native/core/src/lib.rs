@@ -29,6 +29,7 @@ pub mod replay;
 mod rows;
 pub mod run;
 pub mod scan;
+pub mod service_time;
 pub mod signature;
 pub mod sim;
 pub mod sites;

@@ -1,6 +1,6 @@
 //! The wanted members of a log line that is a JSON object: see flex_logs_ingest/lines/json_members.py, which defines it.
 
-use crate::layout::{FIELDS, METHOD, REQUEST, STATUS, TIME, Texts, URI, closing, join};
+use crate::layout::{FIELDS, METHOD, REQUEST, STATUS, TIME, Texts, UPSTREAM, URI, closing, join};
 
 pub fn cut_json<'a>(
     line: &'a [u8],
@@ -16,6 +16,10 @@ pub fn cut_json<'a>(
     }
     if let (None, Some(uri)) = (texts[REQUEST], texts[URI]) {
         texts[REQUEST] = Some(join(texts[METHOD].unwrap_or_default(), uri, joined));
+    }
+    // With `escape=json` nginx writes nothing for what it did not ask.
+    if texts[UPSTREAM] == Some(b"") {
+        texts[UPSTREAM] = Some(b"-");
     }
     if [TIME, REQUEST, STATUS].iter().any(|slot| texts[*slot].is_none()) {
         return None;

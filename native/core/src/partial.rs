@@ -27,6 +27,11 @@ const FILES: &str = "message schema {
 const HOURS: &str = "message schema {
     required binary site (UTF8); required int64 hour; required int64 requests; required int64 bytes;
 }";
+/// The same of logs that say how long answers took.
+const TIMED: &str = "message schema {
+    required binary site (UTF8); required int64 hour; required int64 requests; required int64 bytes;
+    required int64 timed; required int64 service_us;
+}";
 const SAMPLE: &str = "message schema {
     required int64 time; required int64 target; required int64 level;
 }";
@@ -86,7 +91,8 @@ impl Counts {
     }
 
     fn write_hours(&self, path: &Path, packer: &mut Packer) -> Result<()> {
-        let mut table = Table::create(path, HOURS, None)?;
+        let timed = self.hours.iter().any(|hour| hour.timed > 0);
+        let mut table = Table::create(path, if timed { TIMED } else { HOURS }, None)?;
         for hours in self.hours.chunks(ROWS) {
             let sites: Vec<u32> = hours.iter().map(|hour| hour.site).collect();
             let hour: Vec<i64> = hours.iter().map(|hour| hour.hour).collect();
@@ -94,6 +100,14 @@ impl Counts {
             let bytes: Vec<i64> = hours.iter().map(|hour| hour.bytes).collect();
             let sites = Chunk::of_names(&sites, &self.sites);
             let columns = [sites, Chunk::ints(&hour), Chunk::ints(&requests), Chunk::ints(&bytes)];
+            if !timed {
+                table.write(columns, Some(packer))?;
+                continue;
+            }
+            let [sites, hour, requests, bytes] = columns;
+            let answers: Vec<i64> = hours.iter().map(|hour| hour.timed).collect();
+            let service: Vec<i64> = hours.iter().map(|hour| hour.service).collect();
+            let columns = [sites, hour, requests, bytes, Chunk::ints(&answers), Chunk::ints(&service)];
             table.write(columns, Some(packer))?;
         }
         table.close()

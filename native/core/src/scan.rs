@@ -179,7 +179,8 @@ impl Scan {
         let Some((head, target)) = found.asked else {
             return Ok(NO_REQUEST);
         };
-        let Some(access) = self.answer(found.vhost, target, found.time, found.sent, found.status, !head) else {
+        let spent = self.layout.spent_behind(found.rest);
+        let Some(access) = self.answer(found.vhost, target, found.time, found.sent, spent, found.status, !head) else {
             return Ok(OTHER_STATUS);
         };
         if self.tally.gains_from_many() {
@@ -220,7 +221,8 @@ impl Scan {
         let Some(asked) = asked(texts[REQUEST]) else {
             return Ok(NO_REQUEST);
         };
-        let Some(access) = self.answer(texts[VHOST], &asked.target, time, sent, status, !asked.head) else {
+        let spent = self.layout.spent(&texts);
+        let Some(access) = self.answer(texts[VHOST], &asked.target, time, sent, spent, status, !asked.head) else {
             return Ok(OTHER_STATUS);
         };
         self.tally.count(&access, &self.sites.names);
@@ -235,17 +237,19 @@ impl Scan {
 
     /// Count an answer. What it was to, where it is one of success; `full` where that of status 200 has all of it.
     #[inline]
+    #[expect(clippy::too_many_arguments)]
     fn answer<'a>(
         &mut self,
         vhost: &[u8],
         target: &'a [u8],
         time: i64,
         sent: i64,
+        spent: Option<i64>,
         status: &[u8],
         full: bool,
     ) -> Option<Access<'a>> {
         let site = self.sites.of(vhost, target, time, sent);
-        self.tally.answer(site, time, sent);
+        self.tally.answer(site, time, sent, spent);
         let is_access = matches!(status[0], b'2' | b'3');
         is_access.then(|| self.tally.access(site, target, time, sent, full && status == b"200"))
     }

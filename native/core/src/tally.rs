@@ -53,7 +53,7 @@ impl Tally {
 
     /// An answer of any status.
     #[inline]
-    pub fn answer(&mut self, site: usize, time: i64, sent: i64) {
+    pub fn answer(&mut self, site: usize, time: i64, sent: i64, spent: Option<i64>) {
         let hour = time / 3600;
         if self.sites.get(site).is_none_or(|site| site.hour != hour) {
             self.turn(site, hour);
@@ -61,6 +61,10 @@ impl Tally {
         let hour = &mut self.hours[self.sites[site].hour_at];
         hour.requests += 1;
         hour.bytes = hour.bytes.saturating_add(sent);
+        if let Some(spent) = spent {
+            hour.timed += 1;
+            hour.service = hour.service.saturating_add(spent);
+        }
     }
 
     /// An access to a target, after its answer, to be counted; `whole` when it sent all of it.
@@ -107,7 +111,7 @@ impl Tally {
         let number = site as u32;
         let hours = &mut self.hours;
         let hour_at = *self.hour_places.entry((number, hour)).or_insert_with(|| {
-            hours.push(Hour { site: number, hour, requests: 0, bytes: 0 });
+            hours.push(Hour { site: number, hour, requests: 0, bytes: 0, timed: 0, service: 0 });
             hours.len() - 1
         });
         let day = (hour / 24, number);

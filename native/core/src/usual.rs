@@ -31,6 +31,8 @@ pub struct Line<'a> {
     pub status: &'a [u8],
     pub sent: i64,
     pub asked: Asked<'a>,
+    /// What stands behind all that; None where the line ends there.
+    pub rest: Option<&'a [u8]>,
 }
 
 /// Whether it is HEAD, and the target; None for `-`.
@@ -81,8 +83,8 @@ impl Usual {
         if !status.iter().all(u8::is_ascii_digit) {
             return None;
         }
-        let sent = self.sent(&line[at + 3 + self.behind_status.len()..])?;
-        Some(Line { vhost, time, status, sent, asked })
+        let (sent, rest) = self.sent(&line[at + 3 + self.behind_status.len()..])?;
+        Some(Line { vhost, time, status, sent, asked, rest })
     }
 
     /// What was asked for by the request that begins there, and where the status begins.
@@ -110,9 +112,9 @@ impl Usual {
         (is_version && target.len() <= TARGET_LIMIT).then(|| (Some(asked), at + end + self.behind_request.len()))
     }
 
-    /// The number that the text begins with.
+    /// The number that the text begins with, and what stands behind.
     #[inline]
-    fn sent(&self, text: &[u8]) -> Option<i64> {
+    fn sent<'a>(&self, text: &'a [u8]) -> Option<(i64, Option<&'a [u8]>)> {
         let (mut sent, mut end) = (0, 0);
         while let Some(byte @ b'0'..=b'9') = text.get(end) {
             sent = sent * 10 + i64::from(byte - b'0');
@@ -124,8 +126,14 @@ impl Usual {
         if end == 0 {
             end = usize::from(text.first()? == &b'-');
         }
-        let ends = end > 0 && (end == text.len() || find::begins(&text[end..], &self.behind_bytes));
-        ends.then(|| sent.min(LARGEST))
+        if end == 0 {
+            return None;
+        }
+        let sent = sent.min(LARGEST);
+        match &text[end..] {
+            [] => Some((sent, None)),
+            rest => find::begins(rest, &self.behind_bytes).then(|| (sent, Some(&rest[self.behind_bytes.len()..]))),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use flex_core::cut::{Kind, Layout, Spelled};
 use flex_core::layout::{Fit, Op, slot};
+use flex_core::service_time::{Times, Unit};
 
 /// A new one for each scan: the columns of a W3C log change while it is read.
 pub fn wanted() -> Layout {
@@ -21,6 +22,8 @@ pub fn wanted() -> Layout {
 fn parsed(text: &str) -> Layout {
     let (mut kind, mut start, mut stops, mut url_site, mut sized) = ("", Vec::new(), Vec::new(), false, true);
     let (mut ops, mut keys, mut moved) = (Vec::new(), Spelled::new(), Vec::new());
+    let (mut lead, mut after, mut upstream, mut taken, mut timed) =
+        (Vec::new(), Vec::new(), Unit::Seconds, Unit::Seconds, false);
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
@@ -30,16 +33,14 @@ fn parsed(text: &str) -> Layout {
             ["url_site"] => url_site = true,
             ["unsized"] => sized = false,
             ["moved", places @ ..] => moved = places.iter().map(|place| place.parse().expect("a place")).collect(),
-            ["op", field, literal, quoted, plain, width, listed, ahead, fits] => ops.push(Op {
-                slot: slot(field),
-                literal: unhex(literal),
-                quoted: *quoted == "quoted",
-                plain: *plain == "plain",
-                width: width.parse().expect("a width"),
-                listed: *listed == "1",
-                ahead: ahead.parse().expect("a number of ops"),
-                fits: Fit::named(fits.trim_matches('-')).expect("what a text fits"),
-            }),
+            ["lead", value] => lead = unhex(value),
+            ["op", facts @ ..] => ops.push(op(facts)),
+            ["after", facts @ ..] => after.push(op(facts)),
+            ["unit", field, unit] => {
+                let unit = Unit::named(unit).expect("a unit");
+                *(if *field == "upstream" { &mut upstream } else { &mut taken }) = unit;
+                timed = true;
+            }
             ["key", field, spellings @ ..] => {
                 keys.push((slot(field).expect("a field"), spellings.iter().map(|text| unhex(text)).collect()));
             }
@@ -51,7 +52,24 @@ fn parsed(text: &str) -> Layout {
         "w3c" => Kind::w3c(&start, keys),
         _ => Kind::fields(start, ops),
     };
-    Layout::new(kind, url_site, stops, sized).moving(moved)
+    let layout = Layout::new(kind, url_site, stops, sized).moving(moved);
+    if timed { layout.timed(Times { lead, after, upstream, taken }) } else { layout }
+}
+
+fn op(facts: &[&str]) -> Op {
+    let [field, literal, quoted, plain, width, listed, ahead, fits] = facts else {
+        panic!("no op is {facts:?}");
+    };
+    Op {
+        slot: slot(field),
+        literal: unhex(literal),
+        quoted: *quoted == "quoted",
+        plain: *plain == "plain",
+        width: width.parse().expect("a width"),
+        listed: *listed == "1",
+        ahead: ahead.parse().expect("a number of ops"),
+        fits: Fit::named(fits.trim_matches('-')).expect("what a text fits"),
+    }
 }
 
 fn unhex(text: &str) -> Vec<u8> {

@@ -34,15 +34,19 @@ error of this computation is subtracted before the number is rounded up to a who
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver.bounds import counting, one_node
+from flex_solver.bounds.pins_kept_first import keep_pins
 from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
 from flex_solver.programs import highs_linear
 from flex_solver.programs.highs_program import Program
+from flex_solver.wishes_as_row_rules import RowRules
 
 # What a share of load outside the band costs in the program, in moves: so much that it is the last
 # resort, and every program has a solution. A guess.
@@ -60,28 +64,56 @@ INEXACT = 1e-6
 @dataclass(frozen=True, slots=True, eq=False)
 class Relaxed:
     """`least` moves; `reduced[r]` is what giving up row r of `old` adds to that, infinite where it
-    cannot be.
+    cannot be. `prices` say what each site costs the node that gives it, in moves.
     """
 
     least: int
     reduced: Floats
+    prices: Floats
 
 
-def relax(problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS) -> Relaxed:
-    """With fewer rows shown at `first`, in fewer `rounds`, the bound is lower and holds as well; 0
-    rounds: counting.
+def relax(
+    problem: Problem,
+    *,
+    first: int = FIRST,
+    rounds: int = ROUNDS,
+    until: float = math.inf,
+) -> Relaxed:
+    """With fewer rows shown at `first`, in fewer `rounds`, or with time up after a round, the bound
+    is lower and holds as well; 0 rounds: counting.
     """
     counted = counting.least_moves(problem)
     free = may_leave(problem)
+    reduced = np.where(free, 0.0, np.inf)
     if not rounds or not problem.load.any():
-        return Relaxed(counted, np.where(free, 0.0, np.inf))
-    cluster = cluster_of(problem)
-    least, of_rows = _best(cluster, one_node.counts(problem, cluster), first, rounds)
-    reduced = np.full(len(problem.old), np.inf)
-    reduced[free] = of_rows
-    return Relaxed(
-        max(counted, int(np.ceil(least - INEXACT * (1 + abs(least))))), reduced
+        return Relaxed(counted, reduced, _no_prices(problem))
+    pins = keep_pins(problem)
+    kept = pins.problem
+    cluster = cluster_of(kept)
+    least, of_rows, duals = _best(
+        cluster, one_node.counts(kept, cluster), first, rounds, until
     )
+    reduced[np.flatnonzero(free & pins.stays)] = of_rows
+    least += pins.moves
+    return Relaxed(
+        max(counted, int(np.ceil(least - INEXACT * (1 + abs(least))))),
+        reduced,
+        _no_prices(problem) if duals is None else _prices(problem, cluster, duals),
+    )
+
+
+def _no_prices(problem: Problem) -> Floats:
+    half: Floats = RowRules(problem).prices / 2
+    return half
+
+
+def _prices(problem: Problem, cluster: ProblemArrays, duals: _Duals) -> Floats:
+    """What the program says that a row of each site costs the node that gives it: all of its moves,
+    less what it is worth elsewhere.
+    """
+    worth = RowRules(problem).prices
+    prices: Floats = worth + duals.rows + cluster.of_site @ duals.total
+    return np.clip(prices, 0, worth)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +130,15 @@ class _Duals:
 
 
 def _best(
-    cluster: ProblemArrays, counts: one_node.RowCounts, first: int, rounds: int
-) -> tuple[float, Floats]:
-    """The largest bound found, and the reduced cost of every row in it."""
+    cluster: ProblemArrays,
+    counts: one_node.RowCounts,
+    first: int,
+    rounds: int,
+    until: float,
+) -> tuple[float, Floats, _Duals | None]:
+    """The largest bound found, and the reduced cost of every row in it, and the duals."""
     shown = _largest_of_each(cluster, first)
-    best, reduced = 0.0, np.zeros(len(cluster.node))
+    best, reduced, best_duals = 0.0, np.zeros(len(cluster.node)), None
     for _ in range(rounds):
         found = highs_linear.minimum(_program(cluster, counts, np.flatnonzero(shown)))
         if found is None:
@@ -110,14 +146,16 @@ def _best(
         duals = _duals(cluster, found.duals)
         of_rows = _reduced_costs(cluster, duals)
         if (least := _bound_by_duals(cluster, counts, duals, of_rows)) > best:
-            best, reduced = least, of_rows
+            best, reduced, best_duals = least, of_rows, duals
         wanted = np.flatnonzero((of_rows < -INEXACT) & ~shown)
+        if time.monotonic() > until:
+            break
         if not len(wanted) or of_rows[wanted].sum() > -INEXACT * 100:
             break
         shown[wanted[_first_of_each(cluster.node[wanted], of_rows[wanted], NEXT)]] = (
             True
         )
-    return best, reduced
+    return best, reduced, best_duals
 
 
 def _program(

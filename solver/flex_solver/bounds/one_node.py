@@ -23,6 +23,8 @@ from flex_solver.wishes_as_row_rules import RowRules
 
 # Mixtures of two resources that are tried, from all of one to all of the other. A guess.
 MIXTURES = 17
+# Resources, at most, of which each two are mixed: of more there are thousands of mixtures. A guess.
+FEW_RESOURCES = 8
 # The largest sites that are looked at for what may enter a node. A guess.
 LARGEST = 200
 # Pairs of changes of a node, at most, that are looked at. A guess.
@@ -77,9 +79,9 @@ def counts(problem: Problem, cluster: ProblemArrays) -> RowCounts:
 
 
 def mixtures(dimensions: int) -> Floats:
-    """Weights of the resources: each alone, and each two in steps."""
-    if dimensions == 1:
-        return np.ones((1, 1))
+    """Weights of the resources: each alone, and each two in steps, where these are not too many."""
+    if dimensions == 1 or dimensions > FEW_RESOURCES:
+        return np.eye(dimensions)
     found = []
     for first, second in combinations(range(dimensions), 2):
         for share in np.linspace(0, 1, MIXTURES).tolist():

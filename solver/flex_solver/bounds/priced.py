@@ -23,12 +23,15 @@ it, for half the least worth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flex.placing.problem import Bools, Floats, Problem
 from flex_solver.bounds.linear import INEXACT
+from flex_solver.bounds.pins_kept_first import keep_pins
 from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
 from flex_solver.programs.site_prices import Trade
 from flex_solver.programs.tradable_sites import Market, notable, offers
@@ -45,6 +48,8 @@ MOST_NODES = 400
 # Load outside the band, in shares for each node in the mean, above which no bound is sought:
 # remedies would be sets of more changes than are looked at, and would take long. A guess.
 FAR = 0.2
+# The part of the time for the search for prices. The rest is for what nodes pay at them. A guess.
+FOR_PRICES = 0.6
 # Up to so many nodes a bound is sought however far off they are. A guess.
 FEW = 3
 
@@ -53,23 +58,39 @@ FEW = 3
 class Priced:
     """`least` moves, zero where nothing is said, and what each site costs the node that gives it,
     in moves.
+
+    `named` are the sites that are traded by name, and `payments` what each open node pays at least.
     """
 
     least: int
     prices: Floats
+    named: Bools
+    payments: Floats
 
 
 def floor(problem: Problem) -> int:
     return price_bound(problem).least
 
 
-def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
-    """A new row of each site may cost `more` than a move."""
+def price_bound(
+    problem: Problem, more: Floats | None = None, until: float = math.inf
+) -> Priced:
+    """A new row of each site may cost `more` than a move. Where time is up before all nodes were
+    looked at, the bound is lower and holds as well.
+    """
+    pins = keep_pins(problem)
+    found = _price_bound(pins.problem, more, until)
+    return replace(found, least=found.least + pins.moves) if found.least else found
+
+
+def _price_bound(problem: Problem, more: Floats | None, until: float) -> Priced:
     nodes = int(problem.open.sum())
     rules = RowRules(problem)
     worth = rules.prices.astype(np.float64)
     worth = worth if more is None else worth + more
-    unknown = Priced(0, worth / 2)
+    unknown = Priced(
+        0, worth / 2, np.zeros(len(worth), dtype=np.bool_), np.zeros(nodes)
+    )
     if problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
         return unknown
     cluster = cluster_of(problem)
@@ -79,11 +100,15 @@ def price_bound(problem: Problem, more: Floats | None = None) -> Priced:
     lacking = rules.lacking.astype(np.float64)
     market = _market(problem, cluster, by_name, worth, lacking)
     trade = Trade(market, -MARGIN * market.worth, with_small=True)
-    trade.settle(np.flatnonzero(market.off).tolist(), SIZE)
+    now = time.monotonic()
+    settled_by = now + FOR_PRICES * (until - now)
+    trade.settle(np.flatnonzero(market.off).tolist(), SIZE, settled_by)
     prices = worth / 2
     prices[by_name] = trade.prices.site
-    least = float(prices @ lacking) + _least_payment(trade)
-    return Priced(max(0, int(np.ceil(least - INEXACT * (1 + abs(least))))), prices)
+    payments = _least_payments(trade, until)
+    least = float(prices @ lacking) + float(payments.sum())
+    bound = max(0, int(np.ceil(least - INEXACT * (1 + abs(least)))))
+    return Priced(bound, prices, by_name, payments)
 
 
 def _outside(cluster: ProblemArrays) -> float:
@@ -123,13 +148,18 @@ def _market(
     )
 
 
-def _least_payment(trade: Trade) -> float:
-    """What the nodes outside the band pay at least, at the prices found."""
-    paid, of_any_change = 0.0, MARGIN * 2 * trade.market.small_price
+def _least_payments(trade: Trade, until: float) -> Floats:
+    """What each node pays at least at the prices found: nothing where it is in its band, or where
+    nobody had time to look.
+    """
+    paid = np.zeros(len(trade.market.low))
+    of_any_change = MARGIN * 2 * trade.market.small_price
     for node in np.flatnonzero(trade.market.off).tolist():
+        if time.monotonic() > until:
+            break
         most = float(trade.prices.node[node])
         found, thorough = trade.cheapest(node, most, SIZE, 1)
-        paid += min(
+        paid[node] = min(
             [most, (thorough + 1) * of_any_change, *(price for price, _ in found)]
         )
     return paid

@@ -24,9 +24,9 @@ class ProblemArrays:
     resources among those that carry load.
 
     A site asks `of_site`. Row r stands on `node[r]`, asks `asks[r]` and costs `price[r]` moves;
-    `giver[r]` is its place among the sites that have rows to spare, each of which gives up `gives`,
-    or -1. There are `replicas` in all. `lacking` of them are on no node yet; these ask
-    `lacking_load` and cost `forced` moves.
+    `giver[r]` is its place among the sites that have rows to spare, and the crowds of sites that
+    are to be apart and share a node, each of which gives up `gives`, or -1. There are `replicas` in
+    all. `lacking` of them are on no node yet; these ask `lacking_load` and cost `forced` moves.
     """
 
     of_site: Floats
@@ -65,13 +65,16 @@ def cluster_of(problem: Problem) -> ProblemArrays:
     place = np.full(len(lacking), -1)
     place[giving] = np.arange(len(giving))
     site, node = problem.old[rows, 0], np.searchsorted(opened, problem.old[rows, 1])
+    giver, gives = _with_crowds(
+        problem, rows, place[site], to_give[giving].astype(np.float64)
+    )
     return ProblemArrays(
         of_site=of_site,
         node=node,
         asks=of_site[site],
         price=prices[site],
-        giver=place[site],
-        gives=to_give[giving].astype(np.float64),
+        giver=giver,
+        gives=gives,
         replicas=float(problem.replicas.sum()),
         lacking=float(lacking.sum()),
         forced=float(lacking @ prices),
@@ -81,6 +84,43 @@ def cluster_of(problem: Problem) -> ProblemArrays:
         high=high,
         largest=of_site.max(axis=0),
     )
+
+
+def _with_crowds(
+    problem: Problem, rows: Ints, giver: Ints, gives: Floats
+) -> tuple[Ints, Floats]:
+    """Where sites that are to be apart are on one node, all but one leave. A row counts in one
+    crowd at most, and in none where it leaves for another reason: it may be the one to go then.
+    """
+    if not problem.apart:
+        return giver, gives
+    place = {row: r for r, row in enumerate(map(tuple, problem.old[rows].tolist()))}
+    staying = problem.old[RowRules(problem).may_stay]
+    giver, more = giver.copy(), list[float]()
+    for crowd in _crowds(problem, staying):
+        free = [place[row] for row in crowd if row in place]
+        able = [row for row in free if giver[row] < 0]
+        must = min(len(able), len(crowd) - 1 - (len(free) - len(able)))
+        if must > 0:
+            giver[able] = len(gives) + len(more)
+            more.append(float(must))
+    return giver, np.concatenate([gives, more])
+
+
+def _crowds(problem: Problem, staying: Ints) -> list[list[tuple[int, int]]]:
+    """The rows on one node of sites that are to be apart, the largest crowds first."""
+    rivals = np.array(sorted(frozenset[int]().union(*problem.apart)), dtype=np.int64)
+    nodes: dict[int, list[int]] = {}
+    for site, node in staying[np.isin(staying[:, 0], rivals)].tolist():
+        nodes.setdefault(site, []).append(node)
+    found = list[list[tuple[int, int]]]()
+    for group in problem.apart:
+        of_node: dict[int, list[tuple[int, int]]] = {}
+        for site in sorted(group):
+            for node in nodes.get(site, ()):
+                of_node.setdefault(node, []).append((site, node))
+        found += [crowd for crowd in of_node.values() if len(crowd) > 1]
+    return sorted(found, key=lambda crowd: (-len(crowd), crowd))
 
 
 def _bands(

@@ -60,7 +60,10 @@ class RisingBound:
 
     @property
     def in_time(self) -> bool:
-        return time.monotonic() < self.until
+        return self.has_time_for(0.0)
+
+    def has_time_for(self, seconds: float) -> bool:
+        return time.monotonic() + seconds < self.until
 
     @property
     def rows(self) -> Ints | None:

@@ -34,6 +34,7 @@ from flex.placing.problem import (
 )
 from flex.placing.why_best_effort import LIMITS
 from flex_solver.bounds import move_forest, proof_by_integer_program
+from flex_solver.bounds.certificate import certificate
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.exact import run_pulp_with_highs
 from flex_solver.exact.integer_program import (
@@ -48,6 +49,7 @@ from flex_solver.search import all_move_sets, local_solver
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair, repair_all
+from flex_solver.search.try_without_site import can_balance_without
 from flex_solver.symmetry.site_kinds import Kind, kinds
 from flex_solver.wishes_as_row_rules import RowRules
 
@@ -131,9 +133,16 @@ def place(problem: Problem, budget: Budget) -> Solution:
         )
     rows = np.concatenate([found.rows, repair(problem, others, found.rows)])
     least = None if found.bound is None else found.bound + spent
-    return answer(
-        problem, rows, "exact", least=least, note=found.note, instead=found.instead
+    answered = answer(
+        problem,
+        rows,
+        "exact",
+        least=least,
+        note=found.note,
+        instead=found.instead,
+        is_cause=can_balance_without,
     )
+    return replace(answered, certificate=certificate(problem))
 
 
 def _first_answer(problem: Problem, budget: Budget) -> Ints | None:

@@ -92,7 +92,11 @@ class Trade:
         nodes = list(nodes)
         with ThreadPoolExecutor(threads) as pool:
             self._add(
-                [deal for deals in pool.map(self._first, nodes) for deal in deals]
+                [
+                    deal
+                    for deals in pool.map(partial(self._first, until=until), nodes)
+                    for deal in deals
+                ]
             )
             now = min(2, size)
             for _ in range(ROUNDS):
@@ -100,11 +104,13 @@ class Trade:
                     return False
                 new = [
                     deal
-                    for deals in pool.map(partial(self._better, size=now), nodes)
+                    for deals in pool.map(
+                        partial(self._better, size=now, until=until), nodes
+                    )
                     for deal in deals
                 ]
                 if not new and now == size:
-                    return True
+                    return time.monotonic() <= until
                 now += not new
                 self._add(new)
         return False
@@ -146,14 +152,20 @@ class Trade:
             dearer.append(paid - node[deal.node])
         return np.array(dearer)
 
-    def _first(self, node: int) -> list[Deal]:
-        """Two changes put most nodes right; where they do not, three are tried."""
+    def _first(self, node: int, until: float) -> list[Deal]:
+        """Two changes put most nodes right; where they do not, three are tried. A bound holds with
+        none as well, once time is up; whoever deals needs some.
+        """
+        if self._with_small and time.monotonic() > until:
+            return []
         for size in (2, 3):
             if found := self.cheapest(node, self.prices.node[node], size, AT_FIRST)[0]:
                 return [deal for _, deal in found]
         return []
 
-    def _better(self, node: int, size: int) -> list[Deal]:
+    def _better(self, node: int, size: int, until: float) -> list[Deal]:
+        if time.monotonic() > until:
+            return []
         found, _ = self.cheapest(node, self.prices.node[node] - NEARLY, size, LATER)
         return [deal for _, deal in found if deal not in self._known]
 

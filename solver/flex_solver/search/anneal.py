@@ -2,11 +2,13 @@
 
 Takes rows or a partition, and a number of steps. Returns the best partition found, without needless
 moves. Does not depend on the clock, which is looked at between parts of the search and only to give
-up: the same steps give the same answer.
+up: the same steps give the same answer. A part is not begun where the slowest so far took more time
+than is left.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,7 +17,10 @@ import numpy as np
 from flex.placing.problem import Floats, Problem
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.rows_to_solution import LATE
-from flex_solver.search.choose_rows_to_search import with_some_movable
+from flex_solver.search.choose_rows_to_search import (
+    with_all_movable,
+    with_some_movable,
+)
 from flex_solver.search.local_search_loop import (
     CHANCES,
     MOVE,
@@ -36,6 +41,11 @@ HEATS = 8
 HEAT = np.geomspace(0.4, 0.1, PARTS * HEATS)
 # What a share of load outside the band costs in moves, from the first step to the last.
 WEIGHT = np.geomspace(30, 400, PARTS * HEATS)
+# The tolerance that these weights were chosen for. In a narrower band the same part of it is less
+# load, and has to be as dear.
+USUAL_TOLERANCE = 0.05
+# Where balance is all that is wanted, load outside the band is so many times as dear. A guess.
+FOR_BALANCE = 16.0
 # With no heat to speak of, only cold bytes become fewer: so small a part of a move is what a site's
 # are at most.
 COLD = np.geomspace(2e-5, 1e-6, HEATS)
@@ -46,7 +56,8 @@ STEPS = 10
 # The part of these changes that only makes cold bytes fewer. A guess.
 FOR_COLD = 1 / 16
 
-InTime = Callable[[], bool]
+# Whether so many seconds are left.
+InTime = Callable[[float], bool]
 
 
 def search_around(
@@ -61,11 +72,31 @@ def search_around(
     time ran out.
     """
     start = with_some_movable(problem, known, rows)
-    found, parts = _anneal(start, changes(start, steps), in_time, seed)
+    weight = WEIGHT * weight_in_band(problem.tolerance)
+    found, parts = _anneal(start, changes(start, steps), in_time, seed, weight)
     late = (
         f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
     )
     return drop_needless_moves(found), "" if parts == PARTS else late
+
+
+def only_balance(
+    problem: Problem, found: Placed, steps: int, in_time: InTime
+) -> Placed:
+    """The partition with less load outside the band, or the same: how many rows move hardly counts.
+
+    All that may move is tried, as small sites are what fills the last gaps.
+    """
+    start = with_all_movable(problem, found.rows)
+    weight = WEIGHT * FOR_BALANCE * weight_in_band(problem.tolerance)
+    balanced, _ = _anneal(start, changes(start, steps), in_time, PARTS, weight)
+    best = min(start, balanced, key=Placed.merit)
+    return drop_needless_moves(best)
+
+
+def weight_in_band(tolerance: float) -> float:
+    """How many times as dear load outside the band is as in the usual one."""
+    return max(1.0, USUAL_TOLERANCE / tolerance)
 
 
 def changes(found: Placed, steps: int) -> int:
@@ -79,13 +110,16 @@ def make_colder(found: Placed, steps: int) -> Placed:
 
 
 def _anneal(
-    placed: Placed, steps: int, in_time: InTime, seed: int = 0
+    placed: Placed, steps: int, in_time: InTime, seed: int, weights: Floats
 ) -> tuple[Placed, int]:
     """The best found, and how many of the PARTS there was time for. Each seed finds another."""
+    slowest, started = 0.0, time.monotonic()
     for part, (heat, weight) in enumerate(
-        zip(np.split(HEAT, PARTS), np.split(WEIGHT, PARTS), strict=True)
+        zip(np.split(HEAT, PARTS), np.split(weights, PARTS), strict=True)
     ):
-        if not in_time():
+        now = time.monotonic()
+        slowest, started = max(slowest, now - started), now
+        if not in_time(slowest):
             return placed, part
         placed = _search(
             placed, heat, weight, steps // PARTS, seed * (PARTS + 1) + part

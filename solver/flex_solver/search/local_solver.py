@@ -22,7 +22,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
     known = relax(problem)
     rows = in_order(repair_all(problem))
     found, note = search_around(
-        problem, known, rows, budget.steps, lambda: time.monotonic() < until
+        problem, known, rows, budget.steps, lambda more: time.monotonic() + more < until
     )
     best = limit_moves(
         problem, found if note else make_colder(found, changes(found, budget.steps))

@@ -82,12 +82,14 @@ class NodesThere:
         self.client.remove_node(node, tag, reason)
         return self.every()
 
-    def try_take_down(self, node: str) -> NodesOutput:
-        return self._all_after(self.client.try_take_down(node))
+    def try_take_down(self, node: str, *, without_content: bool) -> NodesOutput:
+        given = DownGiven(without_content=without_content)
+        return self._all_after(self.client.try_take_down(node, given))
 
-    def take_down(self, node: str, reason: str) -> None:
+    def take_down(self, node: str, reason: str, *, without_content: bool) -> None:
         found = self.context
-        job = self.client.take_down(node, given_as(DownGiven, reason=reason))
+        given = given_as(DownGiven, reason=reason, without_content=without_content)
+        job = self.client.take_down(node, given)
         kind, name = result_of(found, self.client, job)
         if kind == "plans":
             plan = self.client.plan(name)[0]

@@ -24,6 +24,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     RecoveryGiven,
     RollbackGiven,
 )
+from flex_api.schemas.site_moves import SiteMoveGiven
 from flex_api.schemas.verbs_output import PlanOutput, PlansOutput
 
 
@@ -90,6 +91,23 @@ class PlansThere:
         if dry_run:
             return self.client.try_rollback(given)
         made = plan_of(self.context, self.client, self.client.rollback(given))
+        return made and self.apply(made.id, made.digest, force, reason, by_hand=False)
+
+    def move_site(
+        self,
+        site: str,
+        to: Sequence[str],
+        force: Sequence[str],
+        reason: str,
+        *,
+        dry_run: bool,
+    ) -> PlanOutput | None:
+        """Two jobs, as for a way back."""
+        rules_that_stop_plans.refuse_unknown(force, f"moving {site}")
+        given = given_as(SiteMoveGiven, site=site, to=tuple(to), reason=reason)
+        if dry_run:
+            return self.client.try_move_site(given)
+        made = plan_of(self.context, self.client, self.client.move_site(given))
         return made and self.apply(made.id, made.digest, force, reason, by_hand=False)
 
     def approve(

@@ -23,6 +23,7 @@ class LookThere:
             not_checked=found.not_checked,
             behind=found.behind,
             other_names=found.other_names,
+            doors=found.doors,
         )
 
     def runs(self, limit: int) -> RunsOutput:

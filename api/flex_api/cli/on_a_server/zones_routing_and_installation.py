@@ -8,7 +8,7 @@ from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
 from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
 from flex_api.schemas.rest_bodies_and_answers import TakeoverGiven
-from flex_api.schemas.routing import RouteOutput
+from flex_api.schemas.routing import NodeFiles, RouteOutput
 from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput, VersionOutput
 
 
@@ -31,8 +31,8 @@ class RoutingThere:
     def show(self, plan: str, *, live: bool) -> RouteOutput:
         return self.client.route(plan=plan, live=live)
 
-    def files_of(self, node: str, plan: str) -> dict[str, str]:
-        return self.client.files_of(node, plan)[0].files
+    def files_of(self, node: str, plan: str) -> NodeFiles:
+        return self.client.files_of(node, plan)[0]
 
 
 @dataclass(frozen=True, slots=True)

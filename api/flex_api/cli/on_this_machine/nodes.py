@@ -20,7 +20,7 @@ from flex_api.facts import core_to_output_models, dead_nodes_in_dns
 from flex_api.in_words import amounts, preview_text, results_in_terminal
 from flex_api.night import change_nodes, dead_nodes_due_for_retry, failover
 from flex_api.night.leases import lease
-from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
+from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput, StayingRow
 from flex_api.wiring import World
 
 # What follows from a change, and the node as it would be.
@@ -76,15 +76,24 @@ class NodesHere:
 
         return self._change(remove, reason, dry_run=dry_run)
 
-    def try_take_down(self, node: str) -> NodesOutput:
+    def try_take_down(self, node: str, *, without_content: bool) -> NodesOutput:
         """No run is recorded: nothing was done, and nobody has to wait for it."""
+        # It takes a while to load what makes plans, and a dead node does not wait.
+        from flex_api.wishes import previewing
+
         with open_world(self.context) as here:
             dead = change_nodes.find(here, node)
             change_nodes.refuse_last(here, dead.name)
             stopped = change_nodes.stopped_by(here, node, "down")
-            return _try(here, _nodes(here, stopped), dead, fails=True)
+            look = partial(
+                previewing.of_failure, here, dead, without_content=without_content
+            )
+            preview, why = previewing.look_if_possible(look)
+            stay = {} if without_content else failover.staying(here, node)
+            output = _nodes(here, [*stopped, *why], staying=stay)
+            return output.model_copy(update={"preview": preview})
 
-    def take_down(self, node: str, reason: str) -> None:
+    def take_down(self, node: str, reason: str, *, without_content: bool) -> None:
         found = self.context
         with (
             open_world(found, reason=reason) as here,
@@ -92,11 +101,11 @@ class NodesHere:
         ):
             change_nodes.refuse_last(here, change_nodes.find(here, node).name)
             notes = change_nodes.stopped_by(here, node, "down")
-            taken = failover.take_down_as(
-                held, here, _order(here, node, "down", reason)
-            )
+            order = _order(here, node, "down", reason)
+            order = replace(order, without_content=without_content)
+            taken = failover.take_down_as(held, here, order)
             done = taken.plan
-            output = _nodes(here, notes, taken.left, in_force=done)
+            output = _nodes(here, notes, taken.left, taken.staying, in_force=done)
         found.show(output, lambda console: preview_text.nodes(console, output))
         if done:
             # What it changed in DNS, line by line, is not said here, and would take a while of tens
@@ -107,7 +116,7 @@ class NodesHere:
             found.say(f"Plan {done.id}: {moved}; {_agreement(done)}.")
         if done and done.old_answers_until:
             found.say(results_in_terminal.countdown(done.old_answers_until, now()))
-        if taken.left:
+        if not taken.is_whole:
             raise typer.Exit(failover.LEFT_CODE)
 
     def _order(
@@ -153,16 +162,12 @@ def _next_plan_lines(here: World, node: str) -> list[str]:
     return effect_of_draining.sentences(here, node)
 
 
-def _try(
-    here: World, output: NodesOutput, changed: Node, *, fails: bool = False
-) -> NodesOutput:
-    """With what the next plan would do. It takes a while to load what makes plans, and a dead node
-    does not wait.
-    """
+def _try(here: World, output: NodesOutput, changed: Node) -> NodesOutput:
+    """With what the next plan would do. It takes a while to load what makes plans."""
     from flex_api.wishes import previewing
 
-    look = previewing.of_failure if fails else previewing.of_node
-    preview, why = previewing.look_if_possible(lambda: look(here, changed))
+    look = partial(previewing.of_node, here, changed)
+    preview, why = previewing.look_if_possible(look)
     return output.model_copy(
         update={"preview": preview, "notes": [*output.notes, *why]}
     )
@@ -182,12 +187,13 @@ def _nodes(
     here: World,
     notes: Sequence[str] = (),
     left: Mapping[str, str] | None = None,
+    staying: Mapping[str, str] | None = None,
     in_force: Plan | None = None,
 ) -> NodesOutput:
     """The plan `in_force` is read where nobody has it: one of many sites takes its time."""
     base, placement = here.store.placement()
     plan = in_force or (here.store.plan(base) if base else None)
-    return core_to_output_models.nodes_output(
+    made = core_to_output_models.nodes_output(
         here.nodes,
         placement,
         plan,
@@ -203,6 +209,8 @@ def _nodes(
             partial(dead_nodes_due_for_retry.why_held_back, here),
         ),
     )
+    rows = [StayingRow(site=site, reason=why) for site, why in (staying or {}).items()]
+    return made.model_copy(update={"staying": rows})
 
 
 def _agreement(plan: Plan) -> str:

@@ -12,6 +12,7 @@ from functools import partial
 
 from flex.errors import NoData
 from flex.model.limits_and_approvals import Approval
+from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.cli.common import Context, author
@@ -21,6 +22,7 @@ from flex_api.night import (
     apply_or_accept_plan,
     end_half_applied_plans,
     may_plan_be_applied,
+    move_site_by_hand,
     nightly,
     person_says_yes_or_no_to_plan,
     preview_rollback,
@@ -132,14 +134,29 @@ class PlansHere:
                 here, nightly.earlier(here.store, to), author=author()
             ).plan
             held.concerns(plan)
-            step = Steps(here, held.run)
-            done = step.through(
-                lambda: apply_or_accept_plan.apply(
-                    here, plan.id, force=force, enters=step.enter
-                ),
-                _became,
-            )
-            return plan_with_stops(here, done)
+            return plan_with_stops(here, _apply(here, held.run, plan, force))
+
+    def move_site(
+        self,
+        site: str,
+        to: Sequence[str],
+        force: Sequence[str],
+        reason: str,
+        *,
+        dry_run: bool,
+    ) -> PlanOutput:
+        rules_that_stop_plans.refuse_unknown(force, f"moving {site}")
+        if dry_run:
+            with open_world(self.context, self.as_of) as here:
+                made = move_site_by_hand.try_plan(here, site, to, author())
+                return plan_with_stops(here, made)
+        with (
+            open_world(self.context, self.as_of, reason=reason) as here,
+            lease(here, "move") as held,
+        ):
+            plan = move_site_by_hand.make_plan(here, site, to, author())
+            held.concerns(plan)
+            return plan_with_stops(here, _apply(here, held.run, plan, force))
 
     def approve(
         self, plan: str, checksum: str, force: Sequence[str], reason: str
@@ -170,6 +187,17 @@ class PlansHere:
                     here, plan, said, checksum=checksum
                 ),
             )
+
+
+def _apply(here: World, run: NightlyRun, plan: Plan, force: Sequence[str]) -> Plan:
+    """What was just made."""
+    step = Steps(here, run)
+    return step.through(
+        lambda: apply_or_accept_plan.apply(
+            here, plan.id, force=force, enters=step.enter
+        ),
+        _became,
+    )
 
 
 def _became(plan: Plan) -> str:

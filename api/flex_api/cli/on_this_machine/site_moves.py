@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.moving import end_rest_of_site
-from flex_api.schemas.site_moves import MovesOutput, RestOutput, move_rows
+from flex_api.moving.ask_ready_by_hand import ask_ready
+from flex_api.moving.ready_output import ready_output
+from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, RestOutput
+from flex_api.web.moves_by_page import page_of_moves
 from flex_api.which_names_are_sites import site_name
 
 
@@ -15,11 +19,19 @@ from flex_api.which_names_are_sites import site_name
 class MovesHere:
     context: Context
 
-    def moves(self, site: str, limit: int) -> MovesOutput:
+    def moves(
+        self, limit: int, *, site: str, plan: str, node: str, state: str
+    ) -> MovesOutput:
         with open_world(self.context) as here:
-            found = here.store.site_moves(limit, site=site and site_name(site))
-            runs = here.store.stage_runs([move.id for move in found])
-        return MovesOutput(items=move_rows(found, runs))
+            found = page_of_moves(
+                here.store,
+                limit,
+                site=site and site_name(site),
+                plan=plan,
+                node=node,
+                state=state,
+            )
+        return MovesOutput(items=found.items)
 
     def again(self, site: str, reason: str, *, dry_run: bool) -> RestOutput:
         with open_world(self.context, reason=reason) as here:
@@ -28,3 +40,7 @@ class MovesHere:
                 here.store, name, here.time_of_day(), dry_run=dry_run
             )
         return RestOutput(sites=[name], dry_run=dry_run)
+
+    def ready(self, sites: Sequence[str], to: Sequence[str]) -> ReadyOutput:
+        with open_world(self.context) as here:
+            return ready_output(ask_ready(here, sites, to))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flex.model.wish import Pin
+from flex.table_schemas import texts
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
-from flex_api.facts import core_to_output_models, leaning_on_sites
+from flex_api.facts import core_to_output_models, leaning_on_sites, names_of_sites
 from flex_api.facts.remarks_on_names_that_stay import newest_plan
 from flex_api.schemas.sites_and_wishes import PinOutput, SitesOutput, values
 from flex_api.wiring import World
@@ -61,12 +62,15 @@ def _sites(here: World) -> SitesOutput:
     if kept is None:
         return SitesOutput(period_start=None, period_end=None, items=[])
     period, profiles, _ = kept
+    plan = newest_plan(here)
+    every = {*texts(profiles["site"]), *texts(placement["site"])}
     return core_to_output_models.sites_output(
         profiles,
         placement,
         here.pins_of_next_plan,
         (period.start, period.end),
-        leaning_on_sites.stays_for(newest_plan(here)),
+        leaning_on_sites.stays_for(plan),
+        names_of_sites.names_of_sites(here.settings, plan, every),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from flex_api.cli.common import Context, now
 from flex_api.cli.open_installation import open_world
 from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
-from flex_api.schemas.routing import RouteOutput
+from flex_api.schemas.routing import NodeFiles, RouteOutput
 from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput, VersionOutput
 
 
@@ -44,14 +44,22 @@ class RoutingHere:
         with open_world(self.context) as here:
             return route_output(here, plan, live=live)
 
-    def files_of(self, node: str, plan: str) -> dict[str, str]:
+    def files_of(self, node: str, plan: str) -> NodeFiles:
         from flex_api.night import haproxy_pools_and_files
+        from flex_api.schemas.routing import port_rows
 
         with open_world(self.context) as here:
             settings, store = here.settings, here.store
-            if plan:
-                return haproxy_pools_and_files.files_to_be(settings, store, node, plan)
-            return haproxy_pools_and_files.files(settings, store, node)
+            files = (
+                haproxy_pools_and_files.files_to_be(settings, store, node, plan)
+                if plan
+                else haproxy_pools_and_files.files(settings, store, node)
+            )
+        return NodeFiles(
+            node=node,
+            files=files,
+            ports=port_rows(settings.routing.ports_between_nodes()),
+        )
 
 
 @dataclass(frozen=True, slots=True)

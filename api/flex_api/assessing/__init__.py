@@ -1,0 +1,1 @@
+"""What FLEX would bring a cluster, from its logs alone: no settings, no database, no rights."""

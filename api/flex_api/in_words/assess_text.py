@@ -1,0 +1,113 @@
+"""What `flex assess` found, as lines of a terminal and as the first sentence of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from flex.model.period import Period
+from flex_api.in_words import amounts
+from flex_api.in_words.text_safe_for_html import short
+from flex_api.schemas.assess_output import AssessOutput
+
+# What the ways are called.
+WAYS = {
+    "round robin": "round robin, every node serves every site",
+    "after": "FLEX, each site on its node",
+    "best": "best: all nodes as one machine",
+}
+
+# Files that were not read which are named.
+MOST_NAMED = 10
+
+
+def verdict(found: AssessOutput) -> str:
+    """The answer in one sentence: what FLEX brings, or that it brings nothing."""
+    in_turn, flex, _ = found.ways
+    if not in_turn.operations_per_second:
+        return (
+            "These logs hold no answer that could be replayed, so nothing is predicted."
+        )
+    factor = flex.operations_per_second / in_turn.operations_per_second
+    if factor < 1.02:
+        return (
+            "FLEX would bring next to nothing here: "
+            f"{flex.operations_per_second:,.0f} requests a second, and round robin serves "
+            f"{in_turn.operations_per_second:,.0f}."
+        )
+    return (
+        f"FLEX would serve {factor:.2g} times the requests a second of round robin: "
+        f"{amounts.share(flex.miss_ratio)} of the requests from disk in place of "
+        f"{amounts.share(in_turn.miss_ratio)}."
+    )
+
+
+def lines(found: AssessOutput) -> Iterator[str]:
+    logs = found.logs
+    period = Period(found.period_start, found.period_end)
+    yield (
+        f"{amounts.count(found.sites, 'site')}, {amounts.count(found.requests, 'request')}, "
+        f"{amounts.size(found.access_bytes)} sent, {amounts.size(found.working_set_bytes)} "
+        f"of different files; {period}, {logs.read:,} of {amounts.count(logs.files, 'file')} read"
+    )
+    yield from _not_read(found)
+    for row in found.largest[:3]:
+        yield (
+            f"  {short(row.site)}: {amounts.size(row.access_bytes)} sent, working set "
+            f"{amounts.size(row.working_set_bytes)}"
+        )
+    yield ""
+    yield verdict(found)
+    yield f"On {amounts.count(found.nodes, 'node')} with {amounts.memory(found.ram_bytes)} each:"
+    for way in found.ways:
+        yield (
+            f"  {amounts.share(way.miss_ratio):>6} from disk, "
+            f"{way.operations_per_second:>7,.0f} requests a second   {WAYS[way.policy]}"
+        )
+    yield from _beside(found)
+    if found.in_the_way:
+        yield ""
+        yield "In the way:"
+        yield from (f"  - {line}" for line in found.in_the_way)
+    yield ""
+    yield "Next:"
+    yield from (f"  {at}. {step}" for at, step in enumerate(found.next_steps, 1))
+    yield ""
+    yield f"Report: {found.report} (in {amounts.span(timedelta(seconds=found.seconds))})"
+
+
+def _not_read(found: AssessOutput) -> Iterator[str]:
+    """Which files, and why: whoever sees that some are missing asks for that first."""
+    logs = found.logs
+    for one in logs.not_read[:MOST_NAMED]:
+        yield f"  not read: {one.path} ({one.why or one.outcome})"
+    if logs.not_read_in_all > MOST_NAMED:
+        more = logs.not_read_in_all - MOST_NAMED
+        yield f"  and {more:,} more that were not read; -o json names them"
+
+
+def _beside(found: AssessOutput) -> Iterator[str]:
+    memory, moves = found.memory, found.moves
+    yield (
+        f"Memory: round robin holds {amounts.size(memory.held_bytes)} on all nodes, "
+        f"{amounts.size(memory.wasted_bytes)} of it ({amounts.share(memory.wasted_ratio)}) "
+        "copies of files that another node holds too."
+    )
+    if moves.median is not None:
+        yield (
+            f"Moves: a usual night would move {amounts.count(moves.median, 'site')}, the worst "
+            f"of {amounts.count(moves.nights, 'night')} {moves.most:,}."
+        )
+    spare = found.nodes - found.nodes_enough
+    if spare:
+        yield (
+            f"Nodes: with FLEX {found.nodes_enough:,} of {found.nodes:,} serve what round "
+            f"robin does on all, so {spare:,} could go."
+        )
+    else:
+        yield f"Nodes: FLEX, too, needs all {found.nodes:,} for what round robin serves on them."
+    if found.names:
+        yield (
+            f"Names: DNS can move {found.names.movable:,} of {found.names.sites:,} sites, "
+            f"{amounts.share(found.names.movable_requests_ratio)} of the requests."
+        )

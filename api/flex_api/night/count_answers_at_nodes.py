@@ -1,0 +1,92 @@
+"""Reads from the HAProxy of each node what it has answered for the sites that are watched, and has
+the store keep that.
+
+Takes the settings, the store, moves that are watched, and the time. Asks only nodes that these
+sites come from or went to, and only for their names. A node that does not answer keeps what it said
+before. Nodes that cannot be asked from here report by themselves, as their followers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+from flex.errors import FlexError
+from flex.model.answers_of_sites import MOST_NAMES, AnswersOfSpan, spans_until
+from flex.model.site_moves import SiteMove
+from flex.ports import Store
+from flex.routing import haproxy_socket, read_answers_of_sites
+from flex.routing.haproxy_socket import Socket
+from flex_api.night import ask_every_haproxy, haproxy_pools_and_files
+from flex_api.night.which_node_owns_name import names_of
+from flex_api.settings.file import Settings
+from flex_api.wiring import nodes
+
+# Seconds that a node has for an answer. A guess.
+_PATIENCE = 2.0
+# Nodes that are asked at a time. A guess.
+_SIDE_BY_SIDE = 32
+
+
+def count(
+    settings: Settings, store: Store, watched: Collection[SiteMove], now: datetime
+) -> None:
+    """Raises nothing for a node that is away: a later look reads more."""
+    wanted = names_by_node(settings, watched)
+    if not wanted or not settings.routing.leads_to_all:
+        return
+    serving = haproxy_pools_and_files.addresses(nodes(settings, store))
+    asked = ask_every_haproxy.sockets_of(
+        settings, sorted(wanted.keys() & serving.keys()), _PATIENCE
+    )
+    spans = spans_until(now)
+
+    def ask(node: str) -> tuple[AnswersOfSpan, ...]:
+        return _answers(node, asked[node], wanted, spans)
+
+    with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(asked) or 1)) as side_by_side:
+        for counted in side_by_side.map(ask, asked):
+            if counted:
+                store.put_answers(counted)
+
+
+def names_wanted(settings: Settings, store: Store, node: str) -> set[str]:
+    """The host names that the node is to report of."""
+    if not settings.move.watch:
+        return set()
+    watched = [move for move, run in store.watched_moves() if run.state == "begun"]
+    return names_by_node(settings, watched).get(node, set())
+
+
+def names_by_node(
+    settings: Settings, watched: Iterable[SiteMove]
+) -> dict[str, set[str]]:
+    """The host names of watched sites that each node is asked for: as the old node or the new.
+    Those of the moves that come first, where there are too many.
+    """
+    moves = list(watched)
+    of_site: dict[str, set[str]] = {}
+    for name, site in names_of(settings, {move.site for move in moves}).items():
+        of_site.setdefault(site, set()).add(name)
+    found: dict[str, set[str]] = {}
+    for move in moves:
+        for node in (move.source, move.target):
+            names = found.setdefault(node, set())
+            if len(names) < MOST_NAMES:
+                names |= of_site[move.site]
+    return found
+
+
+def _answers(
+    node: str,
+    socket: Socket,
+    wanted: Mapping[str, Collection[str]],
+    spans: Collection[int],
+) -> tuple[AnswersOfSpan, ...]:
+    """This machine's own HAProxy says itself whose it is."""
+    try:
+        node = node or haproxy_socket.parse_node_name(socket.ask("show", "info"))
+        return read_answers_of_sites.answers(socket, node, wanted.get(node, ()), spans)
+    except FlexError:
+        return ()

@@ -1,0 +1,38 @@
+"""Which other names of sites stay where they are while their sites move by a plan.
+
+Takes moves and zone plans. Returns the names, and a warning that names them. Does not look at DNS,
+and does not say of names that stay behind at a later move: remarks_on_sites.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from flex.model.plan import Move
+from flex.model.zone_plan import StaysBehind, ZonePlan
+from flex.site_names_in_words import first_few
+
+# What the warning begins with.
+LEFT = "left behind by this plan, as they have addresses of their own while their sites move"
+# Names in the warning. A guess of what people read; programs are told all of them.
+MOST = 20
+
+
+def left_behind(
+    moves: Iterable[Move], zone_plans: Iterable[ZonePlan]
+) -> Iterator[StaysBehind]:
+    """Those of sites that leave a node, or come to another one."""
+    moving = {move.site for move in moves if move.source}
+    for one in zone_plans:
+        yield from (each for each in one.stay_behind if each.site in moving)
+
+
+def warning(moves: Iterable[Move], zone_plans: Iterable[ZonePlan]) -> Iterator[str]:
+    named = [_in_words(one) for one in left_behind(moves, zone_plans)]
+    if named:
+        yield f"{LEFT}: {first_few(named, MOST)}"
+
+
+def _in_words(one: StaysBehind) -> str:
+    nodes = f"at {', '.join(one.nodes)}" if one.nodes else "at no node of ours"
+    return f"{one.name} of {one.site} ({nodes})"

@@ -1,0 +1,325 @@
+"""A plan whose partition somebody gives: an earlier one, or the one in force with one site
+elsewhere.
+
+Takes the facts of a night, the operator's rules, and what is given. Returns an ordinary proposal,
+under the same limits as any other. Searches for no better partition, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+import pandas as pd
+
+from flex.errors import BadInput, FlexError, Held, Infeasible, NoData
+from flex.model.nodes import Node
+from flex.model.plan import Proven
+from flex.placing import problem, score
+from flex.placing.problem import Ints, Problem
+from flex.planning import names_edited_by_others, sites_that_stay_for_dependents
+from flex.planning.advice_on_names_not_ours import is_told_otherwise, way_on
+from flex.planning.facts_and_rules import Facts, Rules
+from flex.planning.leave_out_the_immovable import look_at_zones, within
+from flex.planning.names_edited_by_others import WithoutEdited
+from flex.planning.propose_plan import Proposal, build, draft
+from flex.planning.reason_to_stay_for_dependents import is_reason, stays_here
+from flex.planning.which_sites_dns_lets_flex_move import OUTSIDE, Reach
+from flex.ports import Publisher, Solver
+from flex.site_names_in_words import first_few
+from flex.table_schemas import PLACEMENT, texts
+from flex.wishes import pins_for_solvers, suspended_wishes
+from flex.zones.records_of_partition import name_of, zone_of
+
+# What made a plan that is the way back to an earlier partition.
+ROLLBACK = "rollback"
+# What made a plan that moves the one site that somebody named.
+BY_HAND = "by hand"
+
+
+def go_back(
+    facts: Facts,
+    rules: Rules,
+    earlier: pd.DataFrame,
+    *,
+    scratch: Solver,
+    publisher: Publisher,
+    now: datetime,
+) -> Proposal:
+    """Its partition is an earlier one. Sites that are newer than it stay where they are."""
+    return plan_of_what_may_move(
+        facts,
+        rules,
+        publisher,
+        now,
+        lambda apart: _as_it_was(apart, rules, earlier, scratch, now),
+    )
+
+
+def plan_of_what_may_move(
+    facts: Facts,
+    rules: Rules,
+    publisher: Publisher,
+    now: datetime,
+    proposal_of: Callable[[WithoutEdited], Proposal],
+) -> Proposal:
+    """The proposal of what DNS says now, in which sites stay that others edited or that mail leans
+    on.
+    """
+    apart = names_edited_by_others.apart(
+        look_at_zones(facts, rules, publisher), facts, rules, now
+    )
+    return sites_that_stay_for_dependents.without_them(
+        apart,
+        proposal_of,
+        lambda made: made.plan.zone_plans,
+        rules.dependents,
+        publisher,
+    )
+
+
+def _as_it_was(
+    apart: WithoutEdited,
+    rules: Rules,
+    earlier: pd.DataFrame,
+    scratch: Solver,
+    now: datetime,
+) -> Proposal:
+    facts = within(apart.found, apart.facts)
+    asked = build(facts, rules)
+    back = earlier[
+        earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))
+    ]
+    newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
+    rows = _on_active_nodes(
+        PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked, facts.nodes
+    )
+    note = "; ".join(
+        ("an earlier placement, as it was", *_otherwise(asked, rows, facts))
+    )
+    quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
+    fresh = scratch(asked, rules.budget).rows
+    return draft(asked, rows, quality, fresh, facts, rules, apart, now)
+
+
+def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
+    """To go against what people wished takes leave; to have other replicas than FLEX itself wants
+    now does not.
+    """
+    against = _wishes_against(asked, rows, facts)
+    if against:
+        yield f"against wishes that hold: {first_few(against)}"
+    broken = score.violations(asked, rows)
+    if others := [
+        one.subject
+        for one in broken
+        if one.kind == "replicas" and one.subject not in against
+    ]:
+        yield f"not as many replicas as are wanted now: {first_few(others)}"
+
+
+def _wishes_against(asked: Problem, rows: Ints, facts: Facts) -> list[str]:
+    """The sites with a wish that the step to these rows goes against."""
+    before, after = (
+        suspended_wishes.places(facts.pins, one)
+        for one in (facts.placement, problem.partition_of(asked, rows))
+    )
+    return [
+        pin.site for pin in facts.pins if suspended_wishes.against(pin, before, after)
+    ]
+
+
+def _on_active_nodes(
+    partition: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
+) -> Ints:
+    """The rows of a partition that somebody wants as it is. Raises Infeasible where a node of it
+    takes no sites.
+    """
+    active = {
+        node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open
+    }
+    closed = sorted(set(partition["node"]) - active)
+    if closed:
+        state = next((node.state for node in nodes if node.name == closed[0]), None)
+        back = (
+            pins_for_solvers.back_in_service(closed[0], state)
+            if state
+            else f"add {closed[0]} again with `flex nodes add`"
+        )
+        raise Infeasible(
+            "going back to the earlier partition",
+            f"it uses {', '.join(closed)}, which takes no sites now",
+            kept="the partition in force stays",
+            advice=f"{back}, or go back to another one (`flex plan list`)",
+        )
+    return problem.rows_of(asked, partition)
+
+
+def move_site(
+    facts: Facts,
+    rules: Rules,
+    site: str,
+    to: Sequence[str],
+    *,
+    scratch: Solver,
+    publisher: Publisher,
+    now: datetime,
+) -> Proposal:
+    """The partition in force with one site on other nodes. Wishes, logs' trust and rest do not ask
+    a person; what is impossible is refused.
+
+    Raises Unknown, BadInput or Infeasible where the site or a node cannot be meant, and Held where
+    the site has to stay where it is.
+    """
+    nodes = tuple(dict.fromkeys(to))
+    refuse_senseless(facts, site, nodes)
+    return plan_of_what_may_move(
+        facts,
+        rules,
+        publisher,
+        now,
+        lambda apart: _with_site_elsewhere(apart, rules, site, nodes, scratch, now),
+    )
+
+
+def refuse_senseless(facts: Facts, site: str, nodes: Sequence[str]) -> None:
+    """Raises the error for what no zone has to be asked about: Unknown, BadInput, NoData or
+    Infeasible.
+    """
+    if not facts.base:
+        raise NoData(
+            _order(site, nodes),
+            "no partition is in force yet",
+            kept="nothing was changed",
+            advice="make the first plan and apply it: `flex plan`, `flex apply`",
+        )
+    if site not in facts.sites:
+        raise pins_for_solvers.unknown_site(site, facts.sites)
+    states = {node.name: node.state for node in facts.nodes}
+    for node in nodes:
+        if node not in states:
+            raise pins_for_solvers.unknown_node(node, sorted(states))
+    for node in nodes:
+        if states[node] != "active":
+            raise Infeasible(
+                _order(site, nodes),
+                f"{node} is {states[node]} and takes no sites",
+                kept="nothing was changed",
+                advice=f"{pins_for_solvers.back_in_service(node, states[node])}, or name "
+                "another node",
+            )
+    if not nodes or _nodes_of(facts, site) == set(nodes):
+        raise BadInput(
+            _order(site, nodes),
+            "it is there already" if nodes else "no node is named",
+            kept="nothing was changed",
+            advice="name the node that it is to go to: `flex nodes list` shows every node",
+        )
+
+
+def _nodes_of(facts: Facts, site: str) -> set[str]:
+    rows = facts.placement
+    return set(texts(rows["node"][rows["site"] == site]))
+
+
+def _order(site: str, nodes: Sequence[str]) -> str:
+    return f"moving {site} to {', '.join(nodes) or 'no node'}"
+
+
+def _with_site_elsewhere(
+    apart: WithoutEdited,
+    rules: Rules,
+    site: str,
+    nodes: tuple[str, ...],
+    scratch: Solver,
+    now: datetime,
+) -> Proposal:
+    facts = within(apart.found, apart.facts)
+    _refuse_staying(facts, rules, apart.found, site, nodes)
+    asked = build(facts, rules)
+    _refuse_other_number(asked, facts, site, nodes)
+    others = facts.placement[facts.placement["site"] != site]
+    there = pd.DataFrame({"site": [site] * len(nodes), "node": list(nodes)})
+    both = PLACEMENT.make(pd.concat([others, there], ignore_index=True))
+    rows = problem.rows_of(asked, both)
+    against = _wishes_against(asked, rows, facts)
+    note = f"{site} goes where somebody wants it"
+    if against:
+        note += f", against wishes that hold: {first_few(against)}"
+    quality = Proven(BY_HAND, bound=0, proven=False, note=note)
+    fresh = scratch(asked, rules.budget).rows
+    return draft(asked, rows, quality, fresh, facts, rules, apart, now)
+
+
+def _refuse_staying(
+    facts: Facts, rules: Rules, found: Reach, site: str, nodes: Sequence[str]
+) -> None:
+    """Raises Held where it cannot leave, with the reason."""
+    if left := facts.content.away.get(site):
+        raise Held(
+            _order(site, nodes),
+            left.sentence,
+            kept="nothing was changed",
+            advice=f"bring {left.node} back; or, where its content was brought elsewhere, say "
+            f'failover = "always" for it in [[move.site]], and `flex nodes down {left.node}` again',
+        )
+    if site in facts.unready:
+        raise Held(
+            _order(site, nodes),
+            f"its new node is not ready: {facts.unready[site]}",
+            kept="nothing was changed",
+            advice=f"make it ready; `flex ready {site} --to {','.join(nodes)}` asks it "
+            "again",
+        )
+    if site in facts.held:
+        raise Held(
+            _order(site, nodes),
+            facts.held[site],
+            kept="nothing was changed",
+            advice=f"`flex moves again {site}` lets it move before that",
+        )
+    if site in facts.fixed or site in found.out:
+        raise _immovable_error(rules, found, site, nodes)
+
+
+def _immovable_error(
+    rules: Rules, found: Reach, site: str, nodes: Sequence[str]
+) -> FlexError:
+    name = name_of(site)
+    why = found.out.get(site) or next(
+        (names[name] for names in found.foreign.values() if name in names), OUTSIDE
+    )
+    zone = zone_of(name, found.states.keys())
+    advice = "`flex explain` says what keeps it"
+    if why == OUTSIDE:
+        said, advice = (
+            f"it is {OUTSIDE}",
+            "name its zone in dns.zones, or have doors lead to it",
+        )
+    elif is_reason(why):
+        said, _, advice = stays_here(why, site).partition("; ")
+        said = f"it {said}"
+    elif is_told_otherwise(why) or zone is None:
+        said = f"its name in DNS is not FLEX's to change: {why}"
+    else:
+        said = f"its name in DNS is not FLEX's to change: {why}"
+        advice = way_on(name, zone, why, rules.owner)
+    return Held(_order(site, nodes), said, kept="nothing was changed", advice=advice)
+
+
+def _refuse_other_number(
+    asked: Problem, facts: Facts, site: str, nodes: Sequence[str]
+) -> None:
+    """A site is on as many nodes as its load and its wishes ask for."""
+    wanted = int(asked.replicas[asked.sites.index(site)])
+    if wanted == len(nodes):
+        return
+    counted = "1 node" if wanted == 1 else f"{wanted} nodes"
+    now = ", ".join(sorted(_nodes_of(facts, site))) or "none"
+    raise Infeasible(
+        _order(site, nodes),
+        f"it is to be on {counted}, and is on {now}",
+        kept="nothing was changed",
+        advice=f"name {wanted} of the nodes with a comma between them; "
+        f"`flex sites pin {site} --min-replicas` or `--max-replicas` changes how many",
+    )

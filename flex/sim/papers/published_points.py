@@ -1,0 +1,67 @@
+"""What the papers say of their curves, as points to draw into ours.
+
+Takes the simulated points of pictures. Returns published points in the units of the pictures. The
+papers print most figures as so many times another policy's: these stand at so many times what that
+policy came to here. Does not have points that would have to be read off a printed curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from flex.sim.papers.experiment_lab import Simulated
+
+RATE = "requests a second"
+RATE_AT_WORK = "requests a second of a node at work"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPoint:
+    """From `low` to `high`; the same where a paper says one figure."""
+
+    picture: str
+    what: str
+    x: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """So many times what the policy `of` comes to at x."""
+
+    picture: str
+    of: str
+    x: tuple[float, ...]
+    low: float
+    high: float
+
+
+_MONTHS = ("hp-april", "hp-may", "hp-june", "hp-july")
+_TIMES = tuple(
+    _Times(f"{month}, 4 nodes", "round_robin", (64, 128), 1.5, 2.0) for month in _MONTHS
+)
+
+
+def published_points(points: Sequence[Simulated]) -> list[PublishedPoint]:
+    return list(_of_times(points))
+
+
+def _of_times(points: Sequence[Simulated]) -> Iterator[PublishedPoint]:
+    for times in _TIMES:
+        for point in points:
+            if (point.picture, point.line) == (times.picture, times.of) and (
+                point.x in times.x
+            ):
+                what, rate = _rate(point)
+                yield PublishedPoint(
+                    times.picture, what, point.x, times.low * rate, times.high * rate
+                )
+
+
+def _rate(point: Simulated) -> tuple[str, float]:
+    """By the measure of its paper."""
+    if point.apart:
+        return RATE_AT_WORK, point.result.per_server
+    return RATE, point.result.throughput

@@ -1,0 +1,38 @@
+"""Proofs as packed JSON and back.
+
+Takes a proof. Returns bytes, or the proof of bytes. Does not check it.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+from flex.errors import StoreError
+from flex.placing.proof_statement import Json
+
+
+def pack(proof: Json) -> bytes:
+    text = json.dumps(proof, separators=(",", ":"), sort_keys=True)
+    return zlib.compress(text.encode("utf-8"))
+
+
+def unpack(body: bytes) -> Json:
+    """Raises StoreError for bytes that are no proof."""
+    try:
+        found = json.loads(zlib.decompress(body))
+    except (zlib.error, ValueError) as error:
+        raise StoreError(
+            "reading a proof from the database",
+            str(error),
+            kept="nothing was changed",
+            advice="restore a backup; the plan itself is not touched by this",
+        ) from error
+    if not isinstance(found, dict):
+        raise StoreError(
+            "reading a proof from the database",
+            "it is no object",
+            kept="nothing was changed",
+            advice="restore a backup; the plan itself is not touched by this",
+        )
+    return found

@@ -1,0 +1,66 @@
+"""Names that have no record of their own, and get a CNAME from a wildcard: `*.a.example CNAME
+site.example` leads mail.a.example to the site, as long as there is no mail.a.example.
+
+Takes records that point to names, and a way to ask what a name server answers. Returns where such
+names lead, so that what leans on them is found. Does not decide whether a name is there: a name
+server says that, for any record of any type hides the wildcard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from itertools import pairwise
+
+from flex.zones.records_of_partition import NameAnswer, zone_of
+from flex.zones.what_leans_on_names import (
+    MOST_ASKED,
+    PointingRecord,
+    spf_terms,
+    way,
+)
+
+# Asks for names of a zone.
+Ask = Callable[[str, list[str]], Mapping[str, NameAnswer]]
+
+
+def wildcard_over(name: str, aliases: Mapping[str, str]) -> str:
+    """The owner of the closest wildcard that has a CNAME and could answer for the name; "" where
+    there is none.
+    """
+    parent = name.partition(".")[2]
+    while parent:
+        if (owner := f"*.{parent}") in aliases:
+            return owner
+        parent = parent.partition(".")[2]
+    return ""
+
+
+def led_by_wildcards(
+    records: Iterable[PointingRecord], names: Set[str], zones: Set[str], ask: Ask
+) -> dict[str, str]:
+    """By name the one that it leads to next. `names` are there, whatever wildcards say. Nobody is
+    asked where there is no wildcard.
+    """
+    every = tuple(records)
+    aliases = {one.owner: one.target for one in every if one.type == "CNAME"}
+    if not any(owner.startswith("*.") for owner in aliases):
+        return {}
+    ends = {way(name, aliases)[-1] for name in set(_pointed_to(every))}
+    of_zone: dict[str, list[str]] = {}
+    for name in sorted(ends - names):
+        zone = zone_of(name, zones)
+        if zone and not name.startswith("*.") and wildcard_over(name, aliases):
+            of_zone.setdefault(zone, []).append(name)
+    found: dict[str, str] = {}
+    for zone, asked in of_zone.items():
+        for name, answer in ask(zone, asked[:MOST_ASKED]).items():
+            found |= dict(pairwise((name, *answer.chain)))
+    return found
+
+
+def _pointed_to(records: Iterable[PointingRecord]) -> Iterator[str]:
+    for one in records:
+        if one.target:
+            yield one.target
+        elif one.type == "SPF":
+            yield from (name for _, name in spf_terms(one.text) if name)

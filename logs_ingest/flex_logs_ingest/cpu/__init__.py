@@ -1,0 +1,1 @@
+"""The processor time of sites, by the counters of their cgroups."""
