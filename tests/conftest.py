@@ -5,11 +5,11 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
-import socket
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.ports import any_port
 from tests.postgresql import cluster
 from tests.skipped import reasons
 
@@ -59,16 +59,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def free_port() -> int:
-    """A loopback port that nobody holds, neither on TCP nor on UDP: a name server wants both."""
-    while True:
-        with (
-            socket.socket(type=socket.SOCK_STREAM) as stream,
-            socket.socket(type=socket.SOCK_DGRAM) as datagram,
-        ):
-            stream.bind(("127.0.0.1", 0))
-            port: int = stream.getsockname()[1]
-            try:
-                datagram.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+    return any_port()

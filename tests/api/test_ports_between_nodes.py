@@ -16,7 +16,8 @@ import pytest
 from flex.routing import haproxy_socket, install_files
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
-from tests.routing.conftest import any_port, found
+from tests.ports import any_port
+from tests.routing.conftest import found
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

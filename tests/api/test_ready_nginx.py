@@ -28,7 +28,8 @@ from flex_api.moving.take_turns_at_nodes import Turns
 from flex_api.moving.trust_in_certificates import Trust
 from flex_api.moving.where_web_servers_listen import Ways
 from tests.api.ready_servers import NEW, OLD, self_signed, valid_between
-from tests.hooks.servers import free_port, program, running
+from tests.hooks.servers import program, running
+from tests.ports import any_port
 from tests.routing.certificates import Authority
 
 pytestmark = pytest.mark.real
@@ -106,7 +107,7 @@ class Web:
 def web(tmp_path: Path) -> Web:
     program("nginx", "nginx")
     authority = Authority(tmp_path / "ca", "ca").begin()
-    return Web(tmp_path, authority, free_port(), free_port())
+    return Web(tmp_path, authority, any_port(), any_port())
 
 
 def certificates(web: Web) -> dict[str, tuple[Path, str]]:

@@ -30,6 +30,7 @@ from flex_api.manage_tokens import Caller
 from flex_api.night import haproxy_pools_and_files
 from flex_api.run_nodes_on_loopback import Ports
 from flex_api.settings.file import load
+from tests.ports import any_port
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -153,7 +154,7 @@ class TornCluster:
 
     def _make_node(self, name: str, address: str) -> None:
         given = self.installation
-        node = Node(name, address, given.folder / name, _any_port())
+        node = Node(name, address, given.folder / name, any_port())
         node.files.mkdir(parents=True)
         text = given.settings.read_text().replace(self._routing(given.folder, HERE), "")
         node.settings.write_text(text + self._routing(node.files, address))
@@ -322,10 +323,3 @@ def _end(process: Process) -> None:
 def _is_silent(address: str, port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((address, port)) != 0
-
-
-def _any_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HERE, 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import any_port
+
 _PLACES = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 # Seconds, far beyond what any needs on a busy machine.
 PATIENCE = 300
@@ -28,13 +30,6 @@ def program(name: str, package: str) -> str:
     if not found:
         pytest.skip(f"{name} is not installed (Debian: {package})")
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @contextmanager
@@ -130,7 +125,7 @@ def _as_root() -> list[str]:
 @contextmanager
 def nginx(folder: Path, vhosts: Path) -> Iterator[tuple[Path, int]]:
     """Its configuration, and the port that virtual hosts listen on."""
-    found, port = program("nginx", "nginx"), free_port()
+    found, port = program("nginx", "nginx"), any_port()
     parts = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     kept = "".join(f"{part}_temp_path {folder}/{part};\n" for part in parts)
     user = "user root;\n" if os.geteuid() == 0 else ""
@@ -150,7 +145,7 @@ def nginx(folder: Path, vhosts: Path) -> Iterator[tuple[Path, int]]:
 
 @contextmanager
 def apache(folder: Path, vhosts: Path) -> Iterator[tuple[Path, int]]:
-    found, port = program("apache2", "apache2-bin"), free_port()
+    found, port = program("apache2", "apache2-bin"), any_port()
     modules = "/usr/lib/apache2/modules"
     configuration = folder / "apache.conf"
     configuration.write_text(
@@ -171,7 +166,7 @@ def apache(folder: Path, vhosts: Path) -> Iterator[tuple[Path, int]]:
 def sshd(folder: Path) -> Iterator[str]:
     """Settings by which the nodes n1 and n2 are reached by ssh: this machine, as this account."""
     found = program("sshd", "openssh-server")
-    port, user = free_port(), getpass.getuser()
+    port, user = any_port(), getpass.getuser()
     folder.mkdir(mode=0o700)
     for name in ("host", "key"):
         words = [

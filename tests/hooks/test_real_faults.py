@@ -31,7 +31,8 @@ from flex_api.moving.take_turns_at_nodes import Turns
 from flex_api.moving.trust_in_certificates import Trust
 from flex_api.moving.where_web_servers_listen import Ways
 from tests.api.ready_servers import NEW, OLD, self_signed, valid_between
-from tests.hooks.servers import Database, free_port, program, running
+from tests.hooks.servers import Database, program, running
+from tests.ports import any_port
 from tests.routing.certificates import Authority
 
 pytestmark = pytest.mark.real
@@ -224,7 +225,7 @@ def pair(databases: dict[str, Database]) -> Iterator[Pair]:
         sound = folder / "sound.pem"
         names = ",".join(f"DNS:{one},DNS:www.{one}" for one in SITES)
         authority.sign("all.example", sound, 90, names)
-        ports = free_port(), free_port()
+        ports = any_port(), any_port()
         made = [
             Node(name, address, folder / name, databases[name].socket, ports, sound)
             for name, address in (("n1", OLD), ("n2", NEW))

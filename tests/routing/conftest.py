@@ -19,6 +19,7 @@ from flex.errors import BadSetting
 from flex.routing import haproxy, haproxy_program
 from flex.routing.pool import Pool
 from flex.routing.ports_and_paths import Layout
+from tests.ports import any_port
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
@@ -107,13 +108,6 @@ def members(free_port: int) -> Iterator[Members]:
 @pytest.fixture
 def another_port(free_port: int, members: Members) -> int:
     return any_port()
-
-
-def any_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ the node's layout, an HAProxy, and `flex route follow`. All servers share one da
 
 from __future__ import annotations
 
+import queue
 import signal
 import socket
 import subprocess
@@ -28,8 +29,9 @@ from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors
 from flex_api.settings.file import Settings, load
+from tests.ports import any_port
 from tests.rest.conftest import plan
-from tests.routing.conftest import Members, any_port, until_closed
+from tests.routing.conftest import Members, until_closed
 
 FLEX = Path(sys.executable).parent / "flex"
 ADMIN = Caller("root", "admin")
@@ -218,7 +220,11 @@ class Following:
             connection.sendall(
                 f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
             )
-            held = self.members.asked.get(timeout=PATIENCE)
+            try:
+                held = self.members.asked.get(timeout=PATIENCE)
+            except queue.Empty:
+                answer = until_closed(connection)
+                pytest.fail(f"{host} at {node}: no web server was asked; {answer!r}")
             held.answer()
             assert until_closed(connection).endswith(b"ok")
         return held.node

@@ -25,7 +25,8 @@ from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Member, Pool, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.read_haproxy_live_state import distributor
-from tests.routing.conftest import Distributor, Members, any_port, until_closed
+from tests.ports import any_port
+from tests.routing.conftest import Distributor, Members, until_closed
 
 NODES = {"n0": "192.0.2.1", "n1": "192.0.2.2", "n2": "2001:db8::3"}
 SHOP = Pool("shop.example", ("www.shop.example",), members(NODES))

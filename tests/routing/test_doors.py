@@ -38,7 +38,8 @@ from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Pool, backend
 from flex.routing.pool import members as members_at
 from flex.routing.ports_and_paths import Layout
-from tests.routing.conftest import Held, Members, any_port, until_closed
+from tests.ports import any_port
+from tests.routing.conftest import Held, Members, until_closed
 
 pytestmark = pytest.mark.real
 

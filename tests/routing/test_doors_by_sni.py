@@ -23,8 +23,9 @@ from flex.routing.pool import Pool
 from flex.routing.pool import members as members_at
 from flex.routing.ports_and_paths import Layout
 from flex_api.settings.routing_and_warming import Routing
+from tests.ports import any_port
 from tests.routing.certificates import Authority
-from tests.routing.conftest import Members, any_port, until_closed
+from tests.routing.conftest import Members, until_closed
 from tests.routing.test_doors import NAMES, Cluster
 from tests.routing.test_doors_tls import figures_of
 

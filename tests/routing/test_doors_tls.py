@@ -21,8 +21,9 @@ from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.ports_and_paths import Layout
 from flex_api.settings.routing_and_warming import Routing
+from tests.ports import any_port
 from tests.routing.certificates import Authority
-from tests.routing.conftest import Held, Members, any_port, until_closed
+from tests.routing.conftest import Held, Members, until_closed
 from tests.routing.test_doors import NAMES, Cluster, header
 
 NODES = {"n0": "192.0.2.1", "n1": "2001:db8::2"}

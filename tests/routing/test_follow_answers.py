@@ -33,7 +33,7 @@ from flex.routing.host_to_node_maps import MOVED, Heading, Owners, maps_of, with
 from flex.routing.keep_haproxy_at_newest_order import Follower, FollowingNode
 from flex.routing.ports_and_paths import Layout
 from flex.routing.refuse_older_maps import refuse_older
-from tests.routing.conftest import any_port
+from tests.ports import any_port
 
 pytestmark = pytest.mark.real
 
