@@ -241,6 +241,8 @@ def test_where_some_names_are_ours_each_site_is_published_as_it_is_said(
     cluster.start_haproxy(node)
     cluster.start_follower(node)
     well(given.flex("nodes", "up", "n3"))
+    # A night waits two seconds for nodes; its follower may only be starting.
+    look_at_all(cluster, way_of)
     well(given.night(2))
     look_at_all(cluster, way_of)
     well(given.flex("verify"))
