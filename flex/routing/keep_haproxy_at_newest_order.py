@@ -288,7 +288,9 @@ class Follower:
             self._note_trouble(error)
             self.told = self.trouble
             return 0, here[1]
-        self.away = None
+        if self.away:
+            # The server hears so with this question, not when it is answered.
+            self.away, self.told = None, ""
         return here if told or goes is None else goes
 
     def _tell_what_is_here(self, number: int) -> bool:
