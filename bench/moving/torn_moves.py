@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figures
-from bench.moving.flex_commands import Commands, Ended, commands
+from bench.forked_flex import Forked, start
 from bench.moving.hosting_cluster import (
     Hosting,
     base_of,
@@ -85,21 +85,24 @@ def measure() -> Figures:
         doors = {
             node: (address, at) for node, address in made.cluster.addresses.items()
         }
-        with (
-            commands(made.cluster.folder) as flex,
-            visitors(doors, made.sites) as people,
-        ):
-            world = Histories(made, flex, people, random.Random(SEED))
+        with visitors(doors, made.sites) as people:
+            world = Histories(made, people, random.Random(SEED))
             world.begin()
             for number in range(HISTORIES):
                 world.play(number)
             return world.figures()
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    # Below 0 where it was killed.
+    code: int
+    said: str
+
+
 @dataclass(eq=False)
 class Histories:
     made: Hosting
-    flex: Commands
     people: Visitors
     chance: random.Random
     found: Found = field(default_factory=Found)
@@ -127,12 +130,10 @@ class Histories:
             self.found.fault(f"{number}: no plan: {planned.said[-500:]}")
             return
         begun = time.monotonic()
-        self.flex.begin(
-            "--config", str(made.settings), "apply", json.loads(planned.said)["id"]
-        )
+        flex = self._begin("apply", json.loads(planned.said)["id"])
         if victim:
-            self._kill(victim, target, moving)
-        ended = self.flex.end()
+            self._kill(victim, flex, target, moving)
+        ended = self._end(flex)
         if not victim:
             self.found.took.append(time.monotonic() - begun)
         made.until_serves()
@@ -158,6 +159,7 @@ class Histories:
     def _kill(
         self,
         victim: str,
+        flex: Forked,
         target: dict[str, str],
         moving: Sequence[str],
     ) -> None:
@@ -165,7 +167,7 @@ class Histories:
         self.found.stages[self._stage(moving)] += 1
         self.found.killed[victim] += 1
         if victim == "flex":
-            self.flex.kill()
+            flex.kill()
         elif victim.startswith("hook"):
             self._kill_hook(is_whole=victim.endswith("all"))
         else:
@@ -306,18 +308,29 @@ class Histories:
     def _pin(self, site: str, node: str) -> None:
         self.made.cluster.store.put_pin(Pin(site, nodes=(node,), author="bench"))
 
+    @property
+    def _said(self) -> Path:
+        return self.made.cluster.folder / "said"
+
+    def _begin(self, *words: str) -> Forked:
+        with self._said.open("wb") as said:
+            return start("--config", str(self.made.settings), *words, said=said)
+
+    def _end(self, flex: Forked) -> Ended:
+        return Ended(flex.wait(), self._said.read_text(errors="replace"))
+
     def _run(self, *words: str) -> Ended:
-        return self.flex.run("--config", str(self.made.settings), *words)
+        return self._end(self._begin(*words))
 
     def _run_or_tear(self, *words: str) -> Ended:
         """One of several such runs is killed as well."""
         if self.chance.random() > _TORN_AGAIN:
             return self._run(*words)
-        self.flex.begin("--config", str(self.made.settings), *words)
+        flex = self._begin(*words)
         time.sleep(self.chance.uniform(0.0, self._usual()))
-        self.flex.kill()
+        flex.kill()
         self.found.killed["flex again"] += 1
-        return self.flex.end()
+        return self._end(flex)
 
     def _usual(self) -> float:
         """Seconds that a run takes where nothing is killed."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 import queue
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -18,11 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from bench import forked_flex
+from bench.forked_flex import Forked
 from flex.model.door_order import DoorOrder
 from flex.routing import apply_owners_map_to_haproxy, install_files
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
-from flex.routing.haproxy_socket import Socket
+from flex.routing.haproxy_socket import Socket, parse_stat
 from flex.store import SqlStore, open_store
 from flex.table_schemas import PLACEMENT
 from flex_api import manage_tokens
@@ -33,7 +33,6 @@ from tests.ports import any_port
 from tests.rest.conftest import plan
 from tests.routing.conftest import Members, until_closed
 
-FLEX = Path(sys.executable).parent / "flex"
 ADMIN = Caller("root", "admin")
 PATIENCE = 60.0
 # What connects from this machine to 127.0.0.3 comes from there.
@@ -54,8 +53,8 @@ class Following:
     inner: int = field(default_factory=any_port)
     peers: int = field(default_factory=any_port)
     ports: dict[str, int] = field(default_factory=dict)
-    servers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    followers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    servers: dict[str, Forked] = field(default_factory=dict)
+    followers: dict[str, Forked] = field(default_factory=dict)
     haproxies: dict[str, ExitStack] = field(default_factory=dict)
     plans: int = 0
 
@@ -99,9 +98,19 @@ class Following:
             install_files.put(files, self.here(node), self.found)
             self.start_haproxy(node)
             self.start_server(node, waits=False)
+        self._let_all_be_reached()
         for node in self.nodes:
             self.until_server_listens(node)
             self.start_follower(node)
+
+    def _let_all_be_reached(self) -> None:
+        """The first that was started found nobody else yet, and would look again for seconds."""
+        for node in self.nodes:
+            stats = self.sockets(node).stats
+            for row in parse_stat(stats.ask("show", "stat")):
+                if row.server == "inner":
+                    inner = f"{row.backend}/{row.server}"
+                    stats.ask("set", "server", inner, "health", "up")
 
     def here(self, node: str) -> Path:
         return self.folder / node / "haproxy"
@@ -151,7 +160,7 @@ class Following:
     def address(self, node: str) -> str:
         return f"http://127.0.0.1:{self.ports[node]}/api/v1/routing/nodes/{node}"
 
-    def start_follower(self, node: str, *more: str) -> subprocess.Popen[bytes]:
+    def start_follower(self, node: str, *more: str) -> Forked:
         here = self.here(node)
         started = self.followers[node] = self._start(
             "route",
@@ -168,11 +177,9 @@ class Following:
         )
         return started
 
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, *words: str) -> Forked:
         log = self.stack.enter_context((self.folder / "log").open("ab"))
-        started = subprocess.Popen(
-            [str(FLEX), *words], stdout=log, stderr=log, cwd=self.folder
-        )
+        started = forked_flex.start(*words, said=log, folder=self.folder)
         self.stack.callback(started.wait, PATIENCE)
         self.stack.callback(started.kill)
         return started
@@ -238,6 +245,6 @@ def until(what: str, is_so: Callable[[], bool], why: Callable[[], str] = str) ->
         time.sleep(0.01)
 
 
-def end(process: subprocess.Popen[bytes], how: int = signal.SIGTERM) -> int:
+def end(process: Forked, how: int = signal.SIGTERM) -> int:
     process.send_signal(how)
     return process.wait(PATIENCE)

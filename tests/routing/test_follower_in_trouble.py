@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import os
 import resource
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import forked_flex
 from flex.errors import BadInput, BadSetting, FlexError, NotWritten
 from flex.routing import fetch_files, haproxy, install_files
 from flex.routing.haproxy import HOSTS
@@ -189,14 +188,11 @@ def test_an_haproxy_that_is_too_old_is_one_clear_error_and_nothing_begins(
     url = "http://127.0.0.1:9/api/v1/routing/nodes/n1"
     for verb in ("follow", "apply"):
         words = ("route", verb, "--from", url, "--to", str(folder))
-        flex = (str(Path(sys.executable).parent / "flex"), *words)
-        done = subprocess.run(
-            [*flex, "--token-file", str(token)],
-            env=os.environ | {"PATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+        done = forked_flex.run(
+            *words,
+            *("--token-file", str(token)),
+            seconds=60,
+            environment=os.environ | {"PATH": str(tmp_path)},
         )
         assert done.returncode == BadSetting.exit_code, done.stderr
         assert "is 2.4.22" in done.stderr
@@ -215,16 +211,9 @@ def test_a_folder_that_is_named_from_where_one_stands_is_the_one_that_haproxy_re
     begun, folder = here.worker, here.folder
     words = ("--from", server.url, "--token-file", str(token), "--to", folder.name)
     once = ("--once",) if verb == "follow" else ()
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "flex"),
-            *("route", verb, *words, *once, "--master", str(folder / "m")),
-        ],
-        cwd=folder.parent,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    master = ("--master", str(folder / "m"))
+    done = forked_flex.run(
+        *("route", verb, *words, *once, *master), seconds=60, folder=folder.parent
     )
     assert done.returncode == 0, done.stderr
     assert here.goes_by == 4

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import forked_flex
 from flex.routing import host_to_node_maps
 from flex.routing.ask_flex_server import Asker
 from flex.routing.haproxy_program import HaproxyProgram
@@ -27,7 +28,7 @@ from flex_api import wiring
 from flex_api.night.doors_behind_order import who_has_not_heard
 from tests.migrated import new_database
 from tests.routing.conftest import Members
-from tests.routing.following import FLEX, PATIENCE, Following, end, until
+from tests.routing.following import PATIENCE, Following, end, until
 
 pytestmark = pytest.mark.real
 
@@ -209,7 +210,7 @@ def test_an_haproxy_that_is_away_is_named_and_told_once_it_is_back(
     following.start_haproxy("n0")
     following.until_all_go_by(order.number)
     following.until_all_say(order.number)
-    until("all is well", lambda: not error(), error)
+    assert not error(), "what says where it is says that all is well, too"
 
 
 def test_while_the_server_is_away_the_last_order_stays_and_then_the_newest_comes(
@@ -237,13 +238,7 @@ def once(
     token = following.folder / node / "token"
     command = ["route", "follow", "--once", "--from", following.address(node)]
     where = ["--token-file", str(token), "--to", str(here), "--master", str(here / "m")]
-    return subprocess.run(
-        [str(FLEX), *command, *where, *more],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    return forked_flex.run(*command, *where, *more, seconds=PATIENCE)
 
 
 def headed(following: Following, number: int, cluster: str = "") -> str:
@@ -276,13 +271,7 @@ def test_an_older_map_and_one_of_another_cluster_are_refused_and_nothing_changes
     apply = ["route", "apply", "--from", following.address("n0")]
     where = ["--to", str(here), "--master", str(here / "m")]
     token = ["--token-file", str(following.folder / "n0" / "token")]
-    done = subprocess.run(
-        [str(FLEX), *apply, *where, *token],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    done = forked_flex.run(*apply, *where, *token, seconds=PATIENCE)
     assert done.returncode == 3, done.stderr
     assert said in " ".join(done.stderr.split())
     assert {path.name: path.read_bytes() for path in here.glob("*.map")} == before

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.forked_flex import Forked
 from flex.model.plan import Plan
 from flex.routing import apply_to_haproxy
 from flex.routing.haproxy_one_writer import UNDER_WAY, WAITING
@@ -304,7 +304,7 @@ class Carried(Moving):
         more = f'{sockets}\nhard_stop_after = "{self.hard_stop_after}"\nmaster ='
         file.write_text(file.read_text().replace("master =", more, 1))
 
-    def start_follower(self, node: str, *_: str) -> subprocess.Popen[bytes]:
+    def start_follower(self, node: str, *_: str) -> Forked:
         return self.servers[node]
 
     def carry(self) -> None:

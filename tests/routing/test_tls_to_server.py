@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from bench import forked_flex
 from tests.routing.certificates import Authority
-from tests.routing.following import FLEX
+from tests.routing.following import PATIENCE
 
 pytestmark = pytest.mark.real
 
@@ -56,16 +56,11 @@ def test_a_server_of_an_own_ca_is_heard_by_who_trusts_it_and_others_are_told_how
     (tmp_path / "token").write_text("flex_token")
 
     def said(**environment: str) -> str:
-        asked = subprocess.run(
-            [
-                str(FLEX),
-                *("route", "apply", "--from", address),
-                *("--token-file", str(tmp_path / "token"), "--to", str(tmp_path)),
-            ],
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
+        asked = forked_flex.run(
+            *("route", "apply", "--from", address),
+            *("--token-file", str(tmp_path / "token"), "--to", str(tmp_path)),
+            seconds=PATIENCE,
+            environment={**os.environ, **environment},
         )
         assert asked.returncode == 27
         return asked.stderr
