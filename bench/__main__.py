@@ -6,6 +6,7 @@ A new bench is a module with a `measure() -> Figures` and a line in BENCHES.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from bench import locality, loops, sim, web
@@ -46,6 +47,8 @@ def main(wanted: list[str]) -> int:
             f"there is no bench {', '.join(unknown)}; there are {', '.join(BENCHES)}\n"
         )
         return 2
+    # Who ends a bench ends it as an error would, and with it the servers that it started.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     for name in wanted or BENCHES:
         figures = BENCHES[name]()
         show(name, figures)
