@@ -7,17 +7,19 @@ SETUP := @deploy/setup.sh
 BIN := .venv/bin
 # What Python and pytest make of each module is kept for the next process, also where the environment says to keep none:
 # else each process of the tests would spend ten seconds on it.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
+PYTEST := env PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
+# What is tried in part says nothing about a commit.
+passed = $(if $(ARGS),,tests/passed.sh .cache/$(1))
 # Seconds that a slow test may take before it is taken for one that never ends.
 PATIENCE := 7200
-SCRIPTS := deploy/setup.sh .ci/run tests/smoke.sh $(wildcard deploy/packages/*.sh) $(filter-out %/databases, $(wildcard deploy/hooks/*))
+SCRIPTS := deploy/setup.sh .ci/run tests/passed.sh tests/smoke.sh $(wildcard deploy/packages/*.sh) $(filter-out %/databases, $(wildcard deploy/hooks/*))
 LOCK := $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(ARGS)
 
-.PHONY: help demo try test torture fresh fuzz lint types imports wheel packages upgrades native bench docs lock clean
+.PHONY: help demo try test test-all torture fresh fuzz lint types imports wheel packages upgrades native bench docs lock clean
 
 help: ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
 
 demo: ## one night from logs to DNS on a private name server; ARGS="..." go to `flex demo`, DEMO_DIR=... keeps its files
 	$(SETUP) run native named
@@ -27,11 +29,15 @@ try: ## the demo's cluster, kept up until Ctrl-C: pages to open, nodes to kill, 
 	$(SETUP) run native named
 	@$(BIN)/flex demo --serve $(if $(DEMO_DIR),--dir "$(DEMO_DIR)") $(ARGS)
 
-test: ## every test, with real servers; says what was skipped and why (ARGS="-k name")
+test: ## every promise by its quickest proof, with real servers; says what was skipped and why (ARGS="-k name")
 	$(SETUP) dev native servers
-	@$(PYTEST) -m "not torture" -n auto --dist loadfile $(ARGS)
+	@$(call passed,green-quick) $(PYTEST) -m "not slow and not torture" -n auto --dist loadfile $(ARGS)
 
-torture: ## the slow tests: kills, faults, large inputs, and `make fresh`
+test-all: ## these and the slow tests: more kills, sizes, databases and pages of the same promises (ARGS="-k name")
+	$(SETUP) dev native servers
+	@$(call passed,green) $(PYTEST) -m "not torture" -n auto --dist loadfile $(ARGS)
+
+torture: ## what takes minutes each: kills at every step, faults, large inputs, and `make fresh`
 	$(SETUP) dev native servers spark fresh
 	@$(PYTEST) -m torture -o faulthandler_timeout=$(PATIENCE) $(ARGS)
 	@[ -n "$(ARGS)" ] || THOROUGH=5 $(PYTEST) -m "not torture" -o faulthandler_timeout=$(PATIENCE) tests/contracts tests/solver tests/routing

@@ -35,6 +35,16 @@ STDERR = 2
 gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 20, 100)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`slow("a", "b")` marks a test with the parameters "a" and "b" alone."""
+    for item in items:
+        for mark in item.iter_markers("slow"):
+            callspec = getattr(item, "callspec", None)
+            if mark.args and (callspec is None or callspec.id not in mark.args):
+                item.own_markers.remove(mark)
+
+
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()

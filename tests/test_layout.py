@@ -125,6 +125,7 @@ def test_dnspython_and_alembic_are_not_hidden_by_our_folders() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_only_the_command_line_prints() -> None:
     printing = [
         f"{name_of(path)}:{node.lineno}"
@@ -150,6 +151,7 @@ def test_only_settings_read_the_environment() -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_is() -> None:
     assert [
         name_of(path) for path in MODULES if not ast.get_docstring(tree(path))
@@ -228,6 +230,7 @@ def test_every_exit_code_is_explained_where_people_look() -> None:
     assert codes - set(re.findall(r"\b\d+\b", EXIT_CODES)) == set()
 
 
+@pytest.mark.slow
 def test_no_file_names_a_package_index_or_a_path_of_one_machine() -> None:
     index = r"py[p]i\.org|pythonh[o]sted|crates[.]io/|npm[j]s\.|index-u[r]l\s*="
     machine = r"(?<![\w.~])/(w[o]rk|r[o]ot|h[o]me)/|(?<!\w)/tm[p]/"
@@ -276,6 +279,21 @@ def test_every_invariant_names_a_test_that_exists() -> None:
         ):
             broken.append(sentence)
     assert broken == []
+
+
+@pytest.mark.slow
+def test_each_invariant_has_a_test_that_is_not_slow() -> None:
+    named = sorted(set(promises().values()))
+    collect = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-n", "0"]
+    quick = subprocess.run(
+        [*collect, "-m", "not slow and not torture", *named],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = {line.partition("[")[0] for line in quick.stdout.splitlines()}
+    assert [test for test in named if test not in found] == []
 
 
 # Folders of the API that stand beside each other, each a way in to the same resources: the command
@@ -350,6 +368,7 @@ def is_lone_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool
     )
 
 
+@pytest.mark.slow
 def test_functions_are_named_by_what_they_do_or_compute() -> None:
     lone = {
         f"{name_of(path)}: {function.name}"
@@ -425,6 +444,7 @@ def test_no_two_rust_modules_need_each_other_not_even_in_a_circle(source: str) -
     assert left == {}
 
 
+@pytest.mark.slow
 def test_no_docstring_begins_with_of() -> None:
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     beginning = [

@@ -249,6 +249,7 @@ _ACCESSES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(_ACCESSES, _ROWS, st.permutations(["n1", "n2", "n3"]))
 def test_every_access_is_served_once_or_left_out_whatever_the_order_of_the_nodes(
     accesses: list[str], rows: set[str], order: list[str]

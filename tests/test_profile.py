@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -126,6 +127,7 @@ def test_no_traffic_makes_no_profile() -> None:
     assert spreads(FILES.empty(), ["a.example"], 4).empty
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(FILE_TABLES, HOUR_TABLES)
 def test_nothing_is_lost_between_the_tables_and_the_profiles(
@@ -141,6 +143,7 @@ def test_nothing_is_lost_between_the_tables_and_the_profiles(
     assert (found["busy_hour_bytes"] <= found["access_bytes"]).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(FILE_TABLES, HOUR_TABLES)
 def test_a_site_has_the_same_profile_alone_and_among_others(
@@ -164,6 +167,7 @@ def test_a_file_asked_for_once_is_on_one_of_k_nodes_and_a_hot_one_on_all() -> No
     assert found["working_set"].tolist() == [1000 + 600, 1000 + 400, 1000 + 300]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(FILE_TABLES)
 def test_the_working_set_shrinks_with_more_nodes_but_never_below_its_share(
@@ -187,6 +191,7 @@ def cut(table: pd.DataFrame, at: list[int]) -> list[pd.DataFrame]:
     return [table[begin:end].reset_index(drop=True) for begin, end in pairwise(ends)]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(FILE_TABLES, HOUR_TABLES, CUTS, CUTS)
 def test_tables_in_pieces_say_the_same_however_they_are_cut(

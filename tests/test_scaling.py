@@ -66,6 +66,7 @@ def points(said: Forecast, true: Forecast) -> list[float]:
     return [100 * abs(one.miss_ratio - other.miss_ratio) for one, other in pairs]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=60),
     st.integers(0, 100),
@@ -101,6 +102,7 @@ def test_what_a_node_is_asked_for_is_known_whatever_the_sample_has_of_it(
     assert max(points(said, true)) < 0.5
 
 
+@pytest.mark.slow
 def test_miss_ratios_of_a_sample_are_nearly_those_of_all_accesses(
     whole: Sample,
 ) -> None:
@@ -130,6 +132,7 @@ def test_a_sample_with_nothing_that_was_asked_for_twice_leaves_it_to_the_kinds_o
     assert max(points(placed(part(whole, once, 0.1), nodes), placed(whole, nodes))) < 2
 
 
+@pytest.mark.slow
 def test_a_tenth_of_the_targets_ranks_placements_as_all_of_them_do(
     whole: Sample,
 ) -> None:
@@ -219,6 +222,7 @@ def test_a_large_file_that_the_sample_leaves_out_is_read_from_disk_as_often_as_i
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "serving", [placed, round_robin], ids=["by site", "everywhere"]
 )

@@ -79,6 +79,7 @@ def said_in_dns(installation: Installation, plan: Plan) -> int:
     )
 
 
+@pytest.mark.slow
 def test_what_was_begun_is_finished_by_its_journal(
     installation: Installation, store: SqlStore, begun: Plan
 ) -> None:
@@ -108,6 +109,7 @@ def test_who_finishes_it_is_told_so_and_history_has_its_plan_and_stages(
     ]
 
 
+@pytest.mark.slow
 def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_is_outdated(
     installation: Installation, store: SqlStore, begun: Plan
 ) -> None:
@@ -209,6 +211,7 @@ def test_who_makes_a_plan_finishes_nothing_in_dns(
     assert said_in_dns(installation, begun) == before
 
 
+@pytest.mark.slow
 def test_while_changes_are_frozen_what_was_begun_stays_as_it_is(
     installation: Installation, begun: Plan
 ) -> None:

@@ -86,6 +86,7 @@ def way(found: AssessOutput, policy: str) -> float:
     return next(row.miss_ratio for row in found.ways if row.policy == policy)
 
 
+@pytest.mark.slow
 def test_what_round_robin_holds_four_times_flex_holds_once(tmp_path: Path) -> None:
     """Sixteen sites with 2.4 MB together, each node with memory for a third of that."""
     log = written(tmp_path / "access.log", day_of_traffic(16, 4, 20_000))
@@ -102,6 +103,7 @@ def test_what_round_robin_holds_four_times_flex_holds_once(tmp_path: Path) -> No
     assert "times the requests a second" in assess_text.verdict(found)
 
 
+@pytest.mark.slow
 def test_where_memory_holds_everything_it_says_that_flex_brings_little(
     tmp_path: Path,
 ) -> None:
@@ -113,6 +115,7 @@ def test_where_memory_holds_everything_it_says_that_flex_brings_little(
     assert not any("memory is not" in said for said in small.in_the_way)
 
 
+@pytest.mark.slow
 def test_moves_are_counted_from_night_to_night_and_not_for_one_day(
     tmp_path: Path,
 ) -> None:
@@ -129,6 +132,7 @@ def test_moves_are_counted_from_night_to_night_and_not_for_one_day(
     assert 0 <= more.moves.median <= (more.moves.most or 0) <= 12
 
 
+@pytest.mark.slow
 def test_the_busiest_week_is_looked_at_however_old_and_whatever_clocks_said(
     tmp_path: Path,
 ) -> None:
@@ -145,6 +149,7 @@ def test_the_busiest_week_is_looked_at_however_old_and_whatever_clocks_said(
     assert f"plan --as-of {found.period_end:%Y-%m-%d}" in found.next_steps[-1]
 
 
+@pytest.mark.slow
 def test_what_was_rotated_packed_and_copied_counts_once(tmp_path: Path) -> None:
     lines = day_of_traffic(6, 3, 4_000)
     folder = tmp_path / "logs"
@@ -156,6 +161,7 @@ def test_what_was_rotated_packed_and_copied_counts_once(tmp_path: Path) -> None:
     assert answer(tmp_path, str(folder)).requests == 4_000
 
 
+@pytest.mark.slow
 def test_mixed_formats_and_garbage_give_an_answer_and_name_what_was_left_out(
     tmp_path: Path,
 ) -> None:
@@ -199,6 +205,7 @@ def test_a_log_without_hosts_is_of_the_site_that_its_name_speaks_of(
     assert site_in_name(path) == site
 
 
+@pytest.mark.slow
 def test_where_nothing_names_a_host_directories_are_sites_and_that_is_said(
     tmp_path: Path,
 ) -> None:
@@ -211,6 +218,7 @@ def test_where_nothing_names_a_host_directories_are_sites_and_that_is_said(
     assert any("first directories stand for sites" in one for one in found.in_the_way)
 
 
+@pytest.mark.slow
 def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -266,6 +274,7 @@ def test_memory_that_is_no_size_is_refused_before_anything_is_read(
     assert "memory" in json.loads(capsys.readouterr().err)["asked"]
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_written_is_an_error_where_it_was_named(
     tmp_path: Path,
 ) -> None:
@@ -293,6 +302,7 @@ def test_the_oldest_logs_are_left_out_when_time_is_over_and_that_is_said(
     assert found.last_day == int((DAY + timedelta(days=3)).timestamp() // 86_400)
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_runs_nothing_whatever_sites_are_called(
     tmp_path: Path,
 ) -> None:
@@ -314,6 +324,7 @@ def test_the_page_is_whole_and_runs_nothing_whatever_sites_are_called(
     assert all(step in text for step in found.next_steps)
 
 
+@pytest.mark.slow
 def test_the_verb_needs_no_installation_and_leaves_only_its_report(
     tmp_path: Path,
 ) -> None:
@@ -335,6 +346,7 @@ def test_the_verb_needs_no_installation_and_leaves_only_its_report(
     assert said["report"] == str(here / "flex-assess.html")
 
 
+@pytest.mark.slow
 def test_zones_say_which_sites_dns_can_move_and_why_others_stay(
     tmp_path: Path,
 ) -> None:
@@ -371,6 +383,7 @@ def test_a_file_that_is_no_zone_is_refused_before_logs_are_read(
         answer(tmp_path, str(tmp_path / "no such log"), zones=(zone,))
 
 
+@pytest.mark.slow
 def test_every_file_that_was_not_read_is_named_with_the_reason(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     day = day_of_traffic(4, 4, 500)

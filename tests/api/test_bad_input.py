@@ -42,6 +42,7 @@ def rewrite(installation: Installation, old: str, new: str) -> None:
     installation.settings.write_text(text.replace(old, new), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_wrong_key_changes_nothing(installation: Installation) -> None:
     serial = installation.serial()
     key_file = installation.folder / "flex.key"
@@ -152,6 +153,7 @@ IMPOSSIBLE: tuple[tuple[str, int, str], ...] = (
 )
 
 
+@pytest.mark.slow
 def test_a_wish_that_cannot_be_is_refused_and_named(installation: Installation) -> None:
     installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
@@ -224,6 +226,7 @@ def test_a_database_out_of_reach_does_not_show_its_password(
     assert "hunter2" not in said.err + said.out
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_written_does_not_hide_that_the_plan_is_applied(
     installation: Installation,
 ) -> None:

@@ -172,6 +172,7 @@ def states(doctor: Said) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_bind_takes_what_is_printed_and_lets_flex_do_just_what_it_must(
     folder: Path, flex: Flex
@@ -220,6 +221,7 @@ def printed(flex: Flex, folder: Path) -> str:
     )
 
 
+@pytest.mark.slow
 @no_knot
 @pytest.mark.real
 def test_knot_takes_what_is_printed_and_lets_flex_do_just_what_it_must(
@@ -259,6 +261,7 @@ SECOND = (
 )
 
 
+@pytest.mark.slow
 def test_each_primary_gets_its_own_zones_and_keys(folder: Path, flex: Flex) -> None:
     settings(folder, CLOSED, SECOND)
     one, two = flex("-o", "json", "config", "named").json["items"]

@@ -50,6 +50,7 @@ def on(where: dict[str, list[str]], node: str) -> set[str]:
     return {site for site, nodes in where.items() if nodes == [node]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", KEEPING)
 def test_what_a_dead_node_alone_has_stays_there_and_the_operator_hears_of_it(
     installation: Installation, way: str
@@ -105,6 +106,7 @@ def test_what_a_dead_node_alone_has_stays_there_and_the_operator_hears_of_it(
     assert installation.flex("verify").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", SHARED)
 def test_what_every_node_has_goes_on_elsewhere(
     installation: Installation, way: str
@@ -117,6 +119,7 @@ def test_what_every_node_has_goes_on_elsewhere(
     assert installation.flex("-o", "json", "nodes", "list").json["staying"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["copied", "own sites", "one writer"])
 def test_who_gives_up_what_the_node_had_says_so_once(
     installation: Installation, way: str
@@ -141,6 +144,7 @@ def test_who_gives_up_what_the_node_had_says_so_once(
     assert installation.flex("audit", "verify").code == 0
 
 
+@pytest.mark.slow
 def test_one_site_that_was_brought_elsewhere_by_hand_goes_alone(
     installation: Installation,
 ) -> None:
@@ -159,6 +163,7 @@ def test_one_site_that_was_brought_elsewhere_by_hand_goes_alone(
     assert after[brought] != ["n1"]
 
 
+@pytest.mark.slow
 def test_a_site_with_a_copy_elsewhere_only_loses_the_dead_node(
     installation: Installation,
 ) -> None:

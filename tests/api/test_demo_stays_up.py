@@ -108,6 +108,7 @@ def addresses(port: int, site: str) -> set[str]:
     return {str(one) for rrset in answer.answer for one in rrset}
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_the_cluster_lives_loses_a_node_and_ends_without_a_trace(
     running: Running,
@@ -148,6 +149,7 @@ def test_the_cluster_lives_loses_a_node_and_ends_without_a_trace(
     assert not running.has_left_somebody
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_ctrl_c_in_the_first_night_leaves_no_process(running: Running) -> None:
     running.told(r"(it answers on 127.0.0.1 port \d+)")
@@ -176,6 +178,7 @@ class Nowhere:
         return "", None
 
 
+@pytest.mark.slow("7", "200")
 @pytest.mark.parametrize("steps", [1, 7, 200])
 def test_days_of_traffic_are_whole_in_however_many_steps_they_are_written(
     tmp_path: Path, steps: int

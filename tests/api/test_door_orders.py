@@ -66,6 +66,7 @@ def plan_that_moves(installation: Installation) -> str:
     return str(made.json["id"])
 
 
+@pytest.mark.slow
 def test_a_night_orders_once_and_the_files_say_which_order_they_are(
     with_doors: Installation, store: SqlStore, tmp_path: Path
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_night_orders_once_and_the_files_say_which_order_they_are(
     assert ordered(store) == first
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_ordered_by_hand_is_kept_by_those_who_only_fetch(
     with_doors: Installation, store: SqlStore
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_plan_that_is_ordered_by_hand_is_kept_by_those_who_only_fetch(
     assert (ordered(store).plan, ordered(store).number) == (plan, third.number + 1)
 
 
+@pytest.mark.slow
 def test_what_is_only_shown_of_a_plan_is_no_order(
     with_doors: Installation, store: SqlStore
 ) -> None:
@@ -129,6 +132,7 @@ def test_who_asked_before_another_one_ordered_orders_nothing(
     assert host_to_node_maps.digest(store.moved_map()) == newer.moved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", [0, 7])
 def test_a_database_that_was_put_back_orders_above_what_nodes_go_by(
     with_doors: Installation, store: SqlStore, ahead: int
@@ -150,6 +154,7 @@ def test_a_database_that_was_put_back_orders_above_what_nodes_go_by(
     assert ordered(store).number == number + 1
 
 
+@pytest.mark.slow
 def test_nodes_that_only_fetch_are_ordered_by_the_night(
     installation: Installation,
 ) -> None:

@@ -109,6 +109,7 @@ def day(cluster: TornCluster, number: int) -> None:
     cluster.write_settings(ADDRESSES)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_which_no_zone_is_ours_lives_by_doors_alone(make: Make) -> None:
     cluster = make(None, 'publish = "doors"\n')
     given, serial = cluster.installation, cluster.installation.serial()

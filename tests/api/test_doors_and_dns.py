@@ -86,6 +86,7 @@ def site_on_one_node(installation: Installation) -> tuple[str, str, str]:
     return site, here, next(row["node"] for row in rows if row["node"] != here)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_which_no_zone_is_ours_has_its_nights_by_doors_alone(
     installation: Installation,
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_cluster_of_which_no_zone_is_ours_has_its_nights_by_doors_alone(
     assert installation.serial() == serial
 
 
+@pytest.mark.slow
 def test_doctor_asks_no_name_server_of_a_cluster_that_has_none(
     installation: Installation,
 ) -> None:
@@ -120,6 +122,7 @@ def test_doctor_asks_no_name_server_of_a_cluster_that_has_none(
     assert [row["state"] for row in dns] == ["ok"]
 
 
+@pytest.mark.slow
 def test_doors_lead_before_dns_and_go_back_where_dns_refuses(
     installation: Installation,
 ) -> None:
@@ -139,6 +142,7 @@ def test_doors_lead_before_dns_and_go_back_where_dns_refuses(
     assert doors_agree(installation)
 
 
+@pytest.mark.slow("doors+dns", "mixed")
 @pytest.mark.parametrize("publish", ["doors+dns", "doors", "mixed"])
 def test_doors_lead_to_a_wave_once_its_nodes_are_warm_and_to_later_waves_later(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, publish: str
@@ -161,6 +165,7 @@ def test_doors_lead_to_a_wave_once_its_nodes_are_warm_and_to_later_waves_later(
     assert doors(installation) == moved(before, moves)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_with_the_wave_that_doors_had_not_begun(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +238,7 @@ def pin_two_sites(installation: Installation, publish: str) -> dict[str, str]:
     return moves
 
 
+@pytest.mark.slow
 def test_a_dead_node_is_led_around_though_the_name_server_died_with_it(
     installation: Installation,
 ) -> None:
@@ -250,6 +256,7 @@ def test_a_dead_node_is_led_around_though_the_name_server_died_with_it(
     assert (doors(installation)[site], doors_agree(installation)) == (led[site], True)
 
 
+@pytest.mark.slow
 def test_doors_lead_every_site_to_its_heir_also_before_dns_can_be_changed(
     installation: Installation,
 ) -> None:
@@ -275,6 +282,7 @@ def test_doors_lead_every_site_to_its_heir_also_before_dns_can_be_changed(
     assert {site: doors(installation)[site] for site in before} == led
 
 
+@pytest.mark.slow
 def test_an_error_while_doors_are_ordered_keeps_no_dead_node_in_dns(
     installation: Installation,
 ) -> None:
@@ -318,6 +326,7 @@ def no_order_can_be_stored(installation: Installation) -> Iterator[None]:
         engine.dispose()
 
 
+@pytest.mark.slow
 def test_a_node_that_comes_back_before_dns_was_changed_has_its_visitors_again(
     installation: Installation,
 ) -> None:
@@ -331,6 +340,7 @@ def test_a_node_that_comes_back_before_dns_was_changed_has_its_visitors_again(
     assert (doors(installation)[site], doors_agree(installation)) == (here, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "error", "words"),
     [

@@ -23,6 +23,7 @@ def test_every_verb_takes_the_form_of_its_output() -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_each_verb_is_brought_by_the_modules_that_are_named_for_it() -> None:
     for verb in cli.VERBS:
         found = global_options.command(cli.application([verb]))
@@ -47,6 +48,7 @@ def test_help_lists_every_verb_and_a_verb_that_there_is_not_is_told(
     assert "nodes" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "spared"),
     [

@@ -24,6 +24,7 @@ def homes(installation: Installation) -> dict[str, list[str]]:
     return {row["site"]: row["nodes"] for row in items}
 
 
+@pytest.mark.slow
 def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(
     installation: Installation,
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(
     assert installation.serial() == serial
 
 
+@pytest.mark.slow
 def test_where_the_name_server_is_away_it_is_said_what_holds_and_the_same_verb_goes_on(
     installation: Installation, free_port: int
 ) -> None:
@@ -66,6 +68,7 @@ def test_where_the_name_server_is_away_it_is_said_what_holds_and_the_same_verb_g
     assert all("n1" not in nodes for nodes in homes(installation).values())
 
 
+@pytest.mark.slow
 def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(
     installation: Installation,
 ) -> None:
@@ -83,6 +86,7 @@ def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(
     assert all("192.0.2.1" not in installation.addresses(site) for site in others)
 
 
+@pytest.mark.slow
 def test_the_last_node_is_never_taken_down(installation: Installation) -> None:
     installation.first_night()
     assert installation.flex("nodes", "down", "n1").code == 0
@@ -98,6 +102,7 @@ def test_a_node_that_nobody_knows_is_no_node(installation: Installation) -> None
     assert installation.flex("nodes", "down", "n9").code == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["propose", "sent", "before-done", "before-settle"])
 def test_killed_at_any_step_it_ends_well_when_it_is_said_again(
     installation: Installation, moment: str

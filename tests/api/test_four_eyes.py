@@ -78,6 +78,7 @@ def pin(found: World, name: str, *, at: int = 0) -> str:
     return str(site)
 
 
+@pytest.mark.slow
 def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(
     waiting: Installation,
 ) -> None:
@@ -97,6 +98,7 @@ def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(
     assert waiting.flex("apply", plan.id, "--as-of", waiting.as_of()).code == 0
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_run_by_hand_without_wishes_takes_somebody_else(
     installation: Installation,
 ) -> None:
@@ -114,6 +116,7 @@ def test_a_plan_of_a_run_by_hand_without_wishes_takes_somebody_else(
     assert f"{author()} made it" in alone.err
 
 
+@pytest.mark.slow
 def test_a_night_by_hand_applies_nothing_before_somebody_else_has_agreed(
     waiting: Installation,
 ) -> None:
@@ -132,6 +135,7 @@ def test_a_night_by_hand_applies_nothing_before_somebody_else_has_agreed(
     assert (done.code, waiting.serial() > before) == (0, True), (done.err, site)
 
 
+@pytest.mark.slow
 def test_who_forces_a_rule_in_a_night_by_hand_waits_for_somebody_else_too(
     waiting: Installation,
 ) -> None:
@@ -143,6 +147,7 @@ def test_who_forces_a_rule_in_a_night_by_hand_waits_for_somebody_else_too(
     assert f"nobody but {author()} and anna has approved it" in night.out
 
 
+@pytest.mark.slow
 def test_the_night_of_a_timer_applies_what_people_wished(waiting: Installation) -> None:
     automatic(waiting)
     pin(world(waiting), "anna")
@@ -151,6 +156,7 @@ def test_the_night_of_a_timer_applies_what_people_wished(waiting: Installation) 
     assert (done.returncode, waiting.serial() > before) == (0, True), done.stderr
 
 
+@pytest.mark.slow
 def test_the_plan_of_a_timer_is_of_those_who_wished_it(waiting: Installation) -> None:
     found = world(waiting)
     pin(found, "anna")
@@ -207,6 +213,7 @@ def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(
     assert person_says_yes_or_no_to_plan.lacks(found, yes(found, plan, "bert")) == ""
 
 
+@pytest.mark.slow
 def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(
     waiting: Installation,
 ) -> None:
@@ -224,6 +231,7 @@ def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(
     assert person_says_yes_or_no_to_plan.lacks(found, yes(found, third, "carla")) == ""
 
 
+@pytest.mark.slow
 def test_a_wish_that_was_taken_back_has_an_author_too(waiting: Installation) -> None:
     found = world(waiting)
     site = pin(found, "anna")
@@ -235,6 +243,7 @@ def test_a_wish_that_was_taken_back_has_an_author_too(waiting: Installation) -> 
     assert (back.author, back.wishers) == ("dora", ("carla",))
 
 
+@pytest.mark.slow
 def test_who_drains_a_node_counts_until_it_is_empty_and_the_watch_is_nobody(
     waiting: Installation,
 ) -> None:

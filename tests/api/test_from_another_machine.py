@@ -49,6 +49,7 @@ def there(installation: Installation, request: pytest.FixtureRequest) -> Iterato
         yield ask
 
 
+@pytest.mark.slow("--resume", "--abandon")
 @pytest.mark.parametrize("way", ENDS)
 def test_what_was_begun_is_ended(
     installation: Installation, begun: Plan, there: Ask, way: str
@@ -76,6 +77,7 @@ def test_who_may_not_apply_plans_ends_none(
     assert 0 < said_in_dns(installation, begun) < 24
 
 
+@pytest.mark.slow
 def test_what_was_begun_is_finished_by_an_order_for_that_plan(
     installation: Installation, begun: Plan, there: Ask
 ) -> None:
@@ -86,6 +88,7 @@ def test_what_was_begun_is_finished_by_an_order_for_that_plan(
     assert said_in_dns(installation, begun) == 24
 
 
+@pytest.mark.slow
 def test_a_partition_is_gone_back_from(installation: Installation, there: Ask) -> None:
     """The plan is made and applied, as on the machine itself."""
     installation.first_night()
@@ -109,6 +112,7 @@ def test_a_partition_is_gone_back_from(installation: Installation, there: Ask) -
     assert installation.flex("verify").code == 0
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_in_dns_already_is_accepted(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -127,6 +131,7 @@ def test_a_plan_that_is_in_dns_already_is_accepted(
     assert installation.serial() == serial
 
 
+@pytest.mark.slow
 def test_what_is_only_tried_changes_nothing(
     installation: Installation, there: Ask
 ) -> None:
@@ -160,6 +165,7 @@ def test_a_plan_is_exported_to_files_as_on_the_machine_itself(
     assert here.read_text() == away.read_text() != ""
 
 
+@pytest.mark.slow
 def test_the_zones_of_a_controller_that_is_gone_become_the_server_s(
     installation: Installation, there: Ask
 ) -> None:
@@ -175,6 +181,7 @@ def test_the_zones_of_a_controller_that_is_gone_become_the_server_s(
     assert there(*asked).code != 0
 
 
+@pytest.mark.slow
 def test_logs_that_the_server_cannot_read_end_the_verb_as_they_do_here(
     installation: Installation,
 ) -> None:

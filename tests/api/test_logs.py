@@ -185,6 +185,7 @@ def test_options_of_files_without_files_are_refused(ingest: Ingest) -> None:
     assert ingest("--node", "n1").code == 3
 
 
+@pytest.mark.slow
 def test_standard_input_is_a_log_like_any_other(installation: Installation) -> None:
     command = [
         sys.executable,
@@ -230,6 +231,7 @@ def test_how_fast_each_source_was_read_is_told_at_the_end(ingest: Ingest) -> Non
         assert row["bytes_per_second"] > 0
 
 
+@pytest.mark.slow
 def test_a_machine_with_nothing_but_logs_ships_what_the_controller_takes_in(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -269,6 +271,7 @@ def test_a_machine_with_nothing_but_logs_ships_what_the_controller_takes_in(
     )
 
 
+@pytest.mark.slow
 def test_a_parcel_that_got_lost_is_told_by_import_and_by_data_until_it_comes(
     installation: Installation, tmp_path: Path
 ) -> None:

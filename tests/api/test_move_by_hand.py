@@ -45,6 +45,7 @@ def placed(installation: Installation) -> Installation:
     return installation
 
 
+@pytest.mark.slow
 def test_a_site_moves_alone_and_a_rollback_brings_it_back(
     placed: Installation,
 ) -> None:
@@ -68,6 +69,7 @@ def test_a_site_moves_alone_and_a_rollback_brings_it_back(
     assert placed.addresses(site) == address(home)
 
 
+@pytest.mark.slow
 def test_no_night_moves_it_back_while_it_rests_and_the_plan_says_for_how_long(
     placed: Installation,
 ) -> None:
@@ -113,6 +115,7 @@ def test_a_dry_run_shows_the_move_and_what_it_means_and_changes_nothing(
     assert (placed.serial(), placed.flex("plan", "list").out) == (serial, plans)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_meant_is_one_clear_error(placed: Installation) -> None:
     """With what helps; and nothing changes."""
     site, home = next(iter(homes(placed).items()))
@@ -135,6 +138,7 @@ def test_what_cannot_be_meant_is_one_clear_error(placed: Installation) -> None:
     assert placed.serial() == serial
 
 
+@pytest.mark.slow
 def test_a_node_that_takes_no_sites_gets_none(placed: Installation) -> None:
     site, home = next(iter(homes(placed).items()))
     new = other_than(home)
@@ -154,6 +158,7 @@ def test_a_node_that_takes_no_sites_gets_none(placed: Installation) -> None:
     assert f"{new} is down and takes no sites" in dead.err
 
 
+@pytest.mark.slow
 def test_a_site_on_several_nodes_takes_as_many_names(placed: Installation) -> None:
     site = next(iter(homes(placed)))
     assert placed.flex("sites", "pin", site, "--min-replicas", "2").code == 0
@@ -189,6 +194,7 @@ def test_another_name_of_a_site_is_not_moved_and_the_site_is_named(
     assert f"say {site}" in said.err
 
 
+@pytest.mark.slow
 def test_a_wish_holds_until_somebody_goes_over_it_by_name(
     placed: Installation,
 ) -> None:
@@ -218,6 +224,7 @@ def test_people_keep_flex_away_from_a_site(placed: Installation) -> None:
     assert f"`flex sites unpin {site}`" in said.err
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_ours_stays(placed: Installation) -> None:
     site, home = next(iter(homes(placed).items()))
     edit(placed, f"{site}.", "A", "192.0.2.99")
@@ -226,6 +233,7 @@ def test_a_name_that_is_not_ours_stays(placed: Installation) -> None:
     assert "its name in DNS is not FLEX's to change" in said.err
 
 
+@pytest.mark.slow
 def test_while_changes_are_frozen_nothing_moves_and_the_plan_waits(
     placed: Installation,
 ) -> None:
@@ -239,6 +247,7 @@ def test_while_changes_are_frozen_nothing_moves_and_the_plan_waits(
     assert (late.code, placed.addresses(site)) == (0, address(new)), late.err
 
 
+@pytest.mark.slow
 def test_under_four_eyes_somebody_else_says_yes(placed: Installation) -> None:
     site, home = next(iter(homes(placed).items()))
     placed.mode = "review"
@@ -252,6 +261,7 @@ def test_under_four_eyes_somebody_else_says_yes(placed: Installation) -> None:
     assert "by somebody else" in said.err
 
 
+@pytest.mark.slow
 def test_in_shadow_mode_the_plan_is_made_and_nothing_is_written(
     placed: Installation,
 ) -> None:
@@ -272,6 +282,7 @@ def test_without_a_partition_there_is_nothing_to_move(
     assert said.code == 20, said.err
 
 
+@pytest.mark.slow
 def test_its_content_goes_with_it_or_it_stays(
     installation: Installation, disks: Disks
 ) -> None:
@@ -299,6 +310,7 @@ def test_its_content_goes_with_it_or_it_stays(
     assert disks.has(other_than(bad_home), bad)
 
 
+@pytest.mark.slow
 def test_a_server_moves_a_site_by_the_same_words(placed: Installation) -> None:
     site, home = next(iter(homes(placed).items()))
     new = other_than(home)

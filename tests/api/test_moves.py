@@ -129,6 +129,7 @@ def other_than(node: str) -> str:
     return "n1" if node == "n2" else "n2"
 
 
+@pytest.mark.slow
 def test_a_site_is_at_its_new_node_before_dns_says_so_and_leaves_the_old_one_later(
     installation: Installation, disks: Disks
 ) -> None:
@@ -201,6 +202,7 @@ def test_a_site_whose_content_cannot_be_copied_stays_and_the_others_move(
     assert installation.addresses(bad) == [f"192.0.2.{other_than(bad_home)[1:]}"]
 
 
+@pytest.mark.slow
 def test_a_hook_that_hangs_half_way_is_ended_and_taken_back_and_the_others_move(
     installation: Installation, disks: Disks
 ) -> None:
@@ -226,6 +228,7 @@ def test_a_hook_that_hangs_half_way_is_ended_and_taken_back_and_the_others_move(
     assert disks.has(bad_home, bad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "is_held"), [(75, False), (78, True)])
 def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(
     installation: Installation, disks: Disks, code: int, is_held: bool
@@ -246,6 +249,7 @@ def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(
     assert ("`flex moves again" in again.out) == is_held
 
 
+@pytest.mark.slow
 def test_a_plan_that_could_not_be_carried_out_can_be_tried_again(
     installation: Installation, disks: Disks
 ) -> None:
@@ -268,6 +272,7 @@ def test_a_plan_that_could_not_be_carried_out_can_be_tried_again(
     assert installation.addresses(site) == [f"192.0.2.{new[1:]}"]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_while_it_copies_is_gone_on_with_by_the_next(
     installation: Installation, disks: Disks
 ) -> None:
@@ -297,6 +302,7 @@ def test_a_run_that_is_killed_while_it_copies_is_gone_on_with_by_the_next(
     assert [move["state"] for move in moves] == ["moved", "stayed"]
 
 
+@pytest.mark.slow
 def test_a_way_back_that_fails_does_not_remove_the_copy_that_the_way_there_left(
     installation: Installation, disks: Disks
 ) -> None:
@@ -318,6 +324,7 @@ def test_a_way_back_that_fails_does_not_remove_the_copy_that_the_way_there_left(
     assert "it is what an earlier move left" in back["reason"]
 
 
+@pytest.mark.slow
 def test_the_old_copy_is_left_where_the_new_node_died_meanwhile(
     installation: Installation, disks: Disks
 ) -> None:
@@ -336,6 +343,7 @@ def test_the_old_copy_is_left_where_the_new_node_died_meanwhile(
     assert f"remove {site} {home}" not in disks.log
 
 
+@pytest.mark.slow
 def test_nothing_is_removed_while_changes_are_frozen(
     installation: Installation, disks: Disks
 ) -> None:
@@ -351,6 +359,7 @@ def test_nothing_is_removed_while_changes_are_frozen(
     assert not disks.has(home, site)
 
 
+@pytest.mark.slow
 def test_a_copy_is_left_where_somebody_led_dns_back_to_it(
     installation: Installation, disks: Disks
 ) -> None:
@@ -372,6 +381,7 @@ def until(is_so: Callable[[], bool]) -> None:
     raise AssertionError("it did not become so")
 
 
+@pytest.mark.slow
 def test_a_hook_that_cannot_be_run_is_one_clear_error_and_nothing_is_changed(
     installation: Installation, disks: Disks
 ) -> None:

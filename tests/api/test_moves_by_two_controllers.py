@@ -69,6 +69,7 @@ class Journal:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("ends", ["well", "badly"])
 def test_one_goes_on_where_the_other_was_killed_and_no_stage_is_at_work_twice(

@@ -311,6 +311,7 @@ TABLE: dict[str, tuple[Given, int, str]] = {
 }
 
 
+@pytest.mark.slow("a secondary that never catches up", "wrong key")
 @pytest.mark.parametrize("wrong", TABLE)
 def test_it_is_told_in_a_line_and_nothing_is_changed(
     desk: Desk, wrong: str, capsys: pytest.CaptureFixture[str]

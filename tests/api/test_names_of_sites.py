@@ -134,6 +134,7 @@ def test_what_moves_a_name_is_what_dns_and_doors_do(
     assert found["far.elsewhere"][0] == ("doors" if dns == "doors" else "unknown")
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_terminal_json_pages_and_rest_show_them(
     installation: Installation,

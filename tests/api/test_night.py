@@ -34,6 +34,7 @@ def lines_counted(installation: Installation) -> int:
     )
 
 
+@pytest.mark.slow
 def test_a_night_places_every_site_in_dns_and_verifies_it(
     installation: Installation,
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_second_run_with_nothing_new_sends_no_update(
     assert installation.serial() == serial
 
 
+@pytest.mark.slow
 def test_in_review_mode_a_plan_waits_for_a_yes(installation: Installation) -> None:
     installation.mode = "review"
     installation.write_settings()
@@ -74,6 +76,7 @@ def test_in_review_mode_a_plan_waits_for_a_yes(installation: Installation) -> No
     assert installation.serial() > serial
 
 
+@pytest.mark.slow
 def test_in_shadow_mode_nothing_is_ever_written(installation: Installation) -> None:
     installation.mode = "shadow"
     installation.write_settings()
@@ -84,6 +87,7 @@ def test_in_shadow_mode_nothing_is_ever_written(installation: Installation) -> N
     assert "shadow" in refused.err
 
 
+@pytest.mark.slow
 def test_a_plan_is_applied_by_its_checksum_or_not_at_all(
     installation: Installation,
 ) -> None:
@@ -120,6 +124,7 @@ def move_by_a_wish(installation: Installation) -> tuple[str, list[str], list[str
     return site["site"], before, [f"192.0.2.{other[1]}"]
 
 
+@pytest.mark.slow
 def test_rollback_puts_the_zone_back_as_it_was(installation: Installation) -> None:
     site, before, after = moved_by_a_wish(installation)
     assert installation.addresses(site) == after
@@ -134,6 +139,7 @@ def partitions_of(installation: Installation) -> list[str]:
     return [plan["id"] for plan in plans if plan["state"] == "applied"]
 
 
+@pytest.mark.slow
 def test_nobody_goes_back_to_what_was_never_in_force(
     installation: Installation,
 ) -> None:
@@ -154,6 +160,7 @@ def test_nobody_goes_back_to_what_was_never_in_force(
     assert partitions_of(installation) == partitions
 
 
+@pytest.mark.slow
 def test_a_node_that_is_to_be_empty_before_the_next_night_loses_its_sites_and_nothing_else_moves(
     installation: Installation,
 ) -> None:
@@ -169,6 +176,7 @@ def test_a_node_that_is_to_be_empty_before_the_next_night_loses_its_sites_and_no
     assert all(move["target"] != "n2" for move in plan["moves"])
 
 
+@pytest.mark.slow
 def test_without_zones_a_plan_is_made_and_carried_out_on_paper(
     installation: Installation,
 ) -> None:
@@ -217,6 +225,7 @@ def change(installation: Installation, site: str, address: str) -> None:
     dns.query.tcp(update, "127.0.0.1", port=installation.server.port, timeout=60)
 
 
+@pytest.mark.slow
 def test_logs_that_nobody_understands_keep_the_old_partition(
     installation: Installation,
 ) -> None:
@@ -285,6 +294,7 @@ def test_reading_logs_does_not_wait_for_a_half_applied_plan(
     assert installation.serial() != serial
 
 
+@pytest.mark.slow
 def test_a_half_applied_plan_can_be_given_up(
     installation: Installation, half_applied: str
 ) -> None:
@@ -298,6 +308,7 @@ def test_a_half_applied_plan_can_be_given_up(
     installation.first_night()
 
 
+@pytest.mark.slow
 def test_a_rollback_against_a_wish_that_holds_is_applied_only_when_that_is_said(
     installation: Installation,
 ) -> None:
@@ -317,6 +328,7 @@ def test_a_rollback_against_a_wish_that_holds_is_applied_only_when_that_is_said(
     assert installation.addresses(site) == before
 
 
+@pytest.mark.slow
 def test_a_rollback_that_was_only_looked_at_is_not_what_apply_applies(
     installation: Installation,
 ) -> None:
@@ -333,6 +345,7 @@ def test_a_rollback_that_was_only_looked_at_is_not_what_apply_applies(
     assert (said.code, "none waits" in said.err) == (20, True)
 
 
+@pytest.mark.slow
 def test_a_clock_that_ran_ahead_leaves_later_plans_alone(
     installation: Installation,
 ) -> None:
@@ -345,6 +358,7 @@ def test_a_clock_that_ran_ahead_leaves_later_plans_alone(
     assert (again.code, again.json["plan"]["moves"]) == (0, [])
 
 
+@pytest.mark.slow
 def test_shadow_mode_writes_nothing_to_finish_a_plan(
     installation: Installation, half_applied: str
 ) -> None:
@@ -373,6 +387,7 @@ def test_a_half_applied_plan_and_a_name_server_that_is_away_say_so(
     assert lines_counted(installation) > 0
 
 
+@pytest.mark.slow
 def test_a_new_day_is_read_once_and_only_the_new_part(
     installation: Installation,
 ) -> None:
@@ -387,6 +402,7 @@ def test_a_new_day_is_read_once_and_only_the_new_part(
     assert 0 < lines_counted(installation) < 2 * first
 
 
+@pytest.mark.slow
 def test_after_the_next_day_a_night_says_how_good_its_prediction_was_and_why(
     installation: Installation,
 ) -> None:
@@ -408,6 +424,7 @@ def test_after_the_next_day_a_night_says_how_good_its_prediction_was_and_why(
     assert said["sites"][0]["expected_bytes"] != said["sites"][0]["measured_bytes"]
 
 
+@pytest.mark.slow
 def test_an_edited_glob_counts_nothing_twice(installation: Installation) -> None:
     installation.first_night()
     before = lines_counted(installation)
@@ -420,6 +437,7 @@ def test_an_edited_glob_counts_nothing_twice(installation: Installation) -> None
     assert lines_counted(installation) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
 def test_a_run_killed_at_any_point_is_finished_by_the_next(
     installation: Installation, kill: signal.Signals
@@ -470,6 +488,7 @@ def counted_afresh(installation: Installation) -> int:
     return lines_counted(installation)
 
 
+@pytest.mark.slow
 def test_a_site_that_is_called_as_its_zone_is_in_dns_after_the_night(
     installation: Installation,
 ) -> None:

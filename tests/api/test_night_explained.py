@@ -65,6 +65,7 @@ def adopted(cluster: Cluster) -> Cluster:
     return cluster
 
 
+@pytest.mark.slow
 def test_after_adoption_no_site_rests_and_what_is_needed_moves_in_the_next_night(
     adopted: Cluster,
 ) -> None:
@@ -74,6 +75,7 @@ def test_after_adoption_no_site_rests_and_what_is_needed_moves_in_the_next_night
     assert done.stops == ()
 
 
+@pytest.mark.slow
 def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_that_binds(
     cluster: Cluster,
 ) -> None:
@@ -114,6 +116,7 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
     }
 
 
+@pytest.mark.slow
 def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(
     cluster: Cluster,
 ) -> None:
@@ -157,6 +160,7 @@ def test_of_the_rules_that_stop_moves_those_are_said_without_which_sites_come_to
         assert found == said
 
 
+@pytest.mark.slow
 def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurry(
     cluster: Cluster,
 ) -> None:
@@ -202,6 +206,7 @@ def test_an_order_that_is_stored_is_not_said_to_have_failed_where_no_plan_can_be
 ENDS = ("until tomorrow noon", "since tonight")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ENDS)
 def test_a_campaign_that_cannot_wait_a_night_goes_before_a_drain_that_takes_all_moves(
     cluster: Cluster, when: str
@@ -230,6 +235,7 @@ def test_a_campaign_that_cannot_wait_a_night_goes_before_a_drain_that_takes_all_
     assert cluster.nodes_of(site) == {wanted}
 
 
+@pytest.mark.slow
 def test_a_wish_that_waits_for_a_drain_is_named_with_the_reason_wherever_the_plan_is_told(
     cluster: Cluster,
 ) -> None:
@@ -270,6 +276,7 @@ def limited(world: World, most: int) -> World:
     )
 
 
+@pytest.mark.slow
 def test_what_left_a_drained_node_rests_until_the_node_is_back(
     cluster: Cluster,
 ) -> None:
@@ -288,6 +295,7 @@ def test_what_left_a_drained_node_rests_until_the_node_is_back(
     assert cluster.on("n4") > 0
 
 
+@pytest.mark.slow
 def test_the_plan_of_an_adoption_says_what_it_buys_which_rules_it_breaks_and_how_to_apply_it(
     cluster: Cluster,
 ) -> None:

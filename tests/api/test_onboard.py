@@ -192,6 +192,7 @@ def write_logs(panel: str, folder: Path, sites: Sequence[Hosted]) -> None:
                     )
 
 
+@pytest.mark.slow("DirectAdmin", "Apache", "HestiaCP", "nginx", "cPanel", "ISPConfig")
 @pytest.mark.parametrize("panel", EVERY)
 def test_from_the_files_of_a_panel_to_a_plan_on_paper_that_moves_only_what_can_move(
     panel: str, tmp_path: Path, servers: Servers, capsys: pytest.CaptureFixture[str]
@@ -287,6 +288,7 @@ def test_a_zone_that_the_world_asks_of_others_moves_nothing_and_is_not_in_the_se
     assert "zones = []" in (tmp_path / "settings/flex.toml").read_text()
 
 
+@pytest.mark.slow
 def test_where_nobody_can_ask_the_world_nothing_is_called_movable(
     tmp_path: Path, servers: Servers
 ) -> None:

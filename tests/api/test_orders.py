@@ -38,6 +38,7 @@ def set_in(installation: Installation, section: str, line: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_while_changes_are_frozen_nothing_is_applied_until_somebody_says_so_by_name(
     installation: Installation,
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_freeze_ends_by_itself(installation: Installation) -> None:
     assert not freeze.holds(soon)
 
 
+@pytest.mark.slow
 def test_changes_are_made_in_windows_only(installation: Installation) -> None:
     tomorrow = (datetime.now(UTC) + timedelta(days=2)).strftime("%a")
     set_in(installation, "safety", f'windows = ["{tomorrow} 01:00-05:00"]')
@@ -97,6 +99,7 @@ def test_a_rejected_plan_is_never_applied(installation: Installation) -> None:
     assert apply(installation, made["id"]).code == 22
 
 
+@pytest.mark.slow
 def test_with_four_eyes_nobody_approves_what_he_made_himself(
     installation: Installation,
 ) -> None:
@@ -115,6 +118,7 @@ def test_with_four_eyes_nobody_approves_what_he_made_himself(
     assert apply(installation, made["id"]).code == 0
 
 
+@pytest.mark.slow
 def test_a_plan_is_approved_only_while_its_base_is_in_force(
     installation: Installation,
 ) -> None:
@@ -134,6 +138,7 @@ def test_a_plan_is_approved_only_while_its_base_is_in_force(
         )
 
 
+@pytest.mark.slow
 def test_of_equal_plans_only_the_newest_waits_but_for_one_that_somebody_said_yes_to(
     installation: Installation,
 ) -> None:
@@ -153,6 +158,7 @@ def test_of_equal_plans_only_the_newest_waits_but_for_one_that_somebody_said_yes
     )
 
 
+@pytest.mark.slow
 def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(
     installation: Installation,
 ) -> None:
@@ -165,6 +171,7 @@ def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(
             assert (process.wait(timeout=300), process.stderr.read()) == (141, "")
 
 
+@pytest.mark.slow
 def test_a_node_is_added_filled_changed_drained_and_removed(
     installation: Installation,
 ) -> None:
@@ -211,6 +218,7 @@ def test_a_node_is_added_filled_changed_drained_and_removed(
     }
 
 
+@pytest.mark.slow
 def test_a_campaign_begins_and_ends_by_itself(installation: Installation) -> None:
     installation.first_night()
     row = installation.flex("-o", "json", "sites", "list").json["items"][0]
@@ -274,6 +282,7 @@ def test_wishes_that_contradict_each_other_are_refused_by_name(
     assert installation.flex("sites", "pin", second, "--class", "gold").code == 3
 
 
+@pytest.mark.slow
 def test_an_excluded_site_keeps_its_records_and_is_in_no_partition(
     installation: Installation,
 ) -> None:
@@ -304,6 +313,7 @@ def test_a_site_that_weighs_more_counts_as_larger(installation: Installation) ->
     assert heavy["asks_units"]["access rate"] * heavy["replicas"] > 1.5 * plain
 
 
+@pytest.mark.slow
 def test_what_is_over_the_limits_of_a_night_is_left_to_the_next_ones(
     installation: Installation,
 ) -> None:

@@ -54,6 +54,7 @@ def marker(installation: Installation, site: str) -> str:
     return f"{site}.".removesuffix(installation.zone) + f"_flex.{installation.zone}"
 
 
+@pytest.mark.slow("another")
 @pytest.mark.parametrize("owner", ["somebody-else", ""], ids=["another", "none"])
 def test_a_name_that_is_not_ours_any_more_is_not_moved_and_is_named(
     moving: tuple[Installation, str, list[str]], owner: str
@@ -75,6 +76,7 @@ def test_a_name_that_is_not_ours_any_more_is_not_moved_and_is_named(
     assert installation.addresses(site) == before
 
 
+@pytest.mark.slow
 def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) -> None:
     installation.first_night()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
@@ -100,6 +102,7 @@ def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) ->
     )
 
 
+@pytest.mark.slow
 def test_another_controller_is_kept_out_until_it_takes_the_zone_over_on_purpose(
     moving: tuple[Installation, str, list[str]],
 ) -> None:
@@ -183,6 +186,7 @@ def test_a_script_that_was_exported_changes_nothing_of_others_either(
         assert installation.flex("export", "nsupdate").code == 30
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_applied_by_hand_is_in_force_once_every_server_says_it(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -205,6 +209,7 @@ def test_a_plan_that_was_applied_by_hand_is_in_force_once_every_server_says_it(
     )
 
 
+@pytest.mark.slow
 def test_a_plan_is_exported_with_its_ttl_whatever_the_settings_say_by_now(
     installation: Installation,
 ) -> None:
@@ -225,6 +230,7 @@ def test_a_plan_is_exported_with_its_ttl_whatever_the_settings_say_by_now(
     assert "77" not in before[0]
 
 
+@pytest.mark.slow
 def test_a_zones_lines_are_in_a_file_of_their_own(
     installation: Installation, tmp_path: Path
 ) -> None:

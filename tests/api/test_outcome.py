@@ -90,6 +90,7 @@ def test_of_a_plan_that_waits_nothing_is_said_and_of_one_that_failed_why() -> No
     assert "`flex apply --resume`" in told(state="applying")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_who_applies_a_plan_is_told_that_it_is_in_force_and_which_servers_agree(
     installation: Installation,

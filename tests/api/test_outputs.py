@@ -82,6 +82,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_what_a_verb_prints_as_json_follows_its_schema(
     installation: Installation,

@@ -70,6 +70,7 @@ def cluster(tmp_path: Path) -> Iterator[Asked]:
         yield made
 
 
+@pytest.mark.slow
 def test_what_is_ready_moves_and_each_new_node_is_asked(cluster: Asked) -> None:
     first = cluster.night(loads(0))
     assert first.not_ready == ()
@@ -101,6 +102,7 @@ def carried_out(cluster: Asked) -> Plan:
     return route_and_publish_plan.carry_out(cluster.world, made)
 
 
+@pytest.mark.slow
 def test_what_is_not_ready_stays_with_its_reason_and_others_move(
     cluster: Asked,
 ) -> None:
@@ -151,6 +153,7 @@ def test_if_no_new_site_is_ready_nothing_is_placed(cluster: Asked) -> None:
     assert made.plan.changes == 0
 
 
+@pytest.mark.slow
 def test_what_is_not_ready_stays_on_a_node_that_is_drained(cluster: Asked) -> None:
     cluster.night(loads(0))
     here = sorted(site for site in SITES if cluster.nodes_of(site) == {"n1"})
@@ -184,6 +187,7 @@ def test_a_site_on_several_nodes_keeps_those_it_has(cluster: Asked) -> None:
     assert cluster.nodes_of(site) == {here}
 
 
+@pytest.mark.slow
 def test_sites_that_belong_together_stay_together(cluster: Asked) -> None:
     cluster.night(loads(0))
     one, other = SITES[30], SITES[31]
@@ -226,6 +230,7 @@ def test_a_site_whose_move_failed_keeps_those_that_belong_to_it(cluster: Asked) 
     assert made.plan.not_ready == ()
 
 
+@pytest.mark.slow
 def test_however_many_are_not_ready_an_end_is_found(cluster: Asked) -> None:
     """Each time other sites would move in place of those that stay: nothing unready ever moves."""
     cluster.night(loads(0))
@@ -243,6 +248,7 @@ def test_however_many_are_not_ready_an_end_is_found(cluster: Asked) -> None:
     assert made.not_ready
 
 
+@pytest.mark.slow
 def test_a_rollback_asks_and_a_dead_node_is_left_without_asking(cluster: Asked) -> None:
     first = cluster.night(loads(0))
     site = SITES[30]
@@ -265,6 +271,7 @@ def test_a_rollback_asks_and_a_dead_node_is_left_without_asking(cluster: Asked) 
     assert not {one for one, _ in cluster.asked} & left
 
 
+@pytest.mark.slow
 def test_explain_says_why_it_stays(cluster: Asked) -> None:
     cluster.night(loads(0))
     site = SITES[30]

@@ -78,6 +78,7 @@ def in_mode(installation: Installation, mode: str) -> None:
     installation.write_settings()
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_night_that_applies_nothing_carries_what_did_not_reach_its_node(
     installation: Installation, carrier: Carrier
@@ -129,6 +130,7 @@ def at_once(work: Work) -> Callable[[], bool]:
     return lambda: True
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_the_watch_tries_after_growing_pauses_and_says_when_it_is_there(
     installation: Installation, carrier: Carrier
@@ -209,6 +211,7 @@ def rounds(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_files_that_haproxy_refused_are_made_again_after_growing_pauses(
     installation: Installation, carrier: Carrier, gate: Gate
@@ -262,6 +265,7 @@ def test_a_folder_that_could_not_be_written_gets_its_files_once_it_can(
     assert (folder / "haproxy.cfg").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_the_watch_makes_nothing_where_nothing_was_refused_or_a_run_is_at_work(
     installation: Installation, carrier: Carrier, gate: Gate

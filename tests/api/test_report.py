@@ -497,6 +497,7 @@ def test_what_is_left_out_is_counted() -> None:
         assert f"and {rest}" in text
 
 
+@pytest.mark.slow
 def test_a_report_of_a_hundred_thousand_sites_is_small_and_quick() -> None:
     data, pages = large(), list[str]()
     effort = calls(lambda: pages.append(report.html(data)))

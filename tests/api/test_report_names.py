@@ -135,6 +135,7 @@ def test_a_hostile_name_adds_no_element_and_no_attribute(name: str) -> None:
     assert found.attributes <= PLAIN.attributes | {"title"}
 
 
+@pytest.mark.slow
 @given(name=st.text(min_size=1, max_size=80))
 def test_no_name_at_all_adds_an_element(name: str) -> None:
     assert elements(overrun(name)).tags == PLAIN.tags

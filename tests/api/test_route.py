@@ -39,6 +39,7 @@ def share(installation: Installation) -> str:
     return site
 
 
+@pytest.mark.slow
 def test_a_site_on_several_nodes_is_shown_with_its_members(
     installation: Installation, shared: str
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_site_on_several_nodes_is_shown_with_its_members(
     assert "on = false" in installation.flex("route", "show").out
 
 
+@pytest.mark.slow
 def test_a_nodes_configuration_is_written_once_and_the_one_before_is_kept(
     installation: Installation, shared: str, tmp_path: Path
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_node_whose_files_cannot_be_carried_does_not_keep_the_others_from_thei
     } == {False}
 
 
+@pytest.mark.slow
 def test_routing_changes_ahead_of_dns(
     installation: Installation, shared: str, tmp_path: Path
 ) -> None:
@@ -212,6 +215,7 @@ def test_without_a_folder_nothing_is_delivered(installation: Installation) -> No
     assert "routing.deliver" in said.err
 
 
+@pytest.mark.slow
 def test_a_plan_that_comes_is_shown_before_dns_says_so(
     installation: Installation, shared: str, tmp_path: Path
 ) -> None:
@@ -323,6 +327,7 @@ def test_a_sites_most_popular_targets_have_several_members_by_setting(
     assert f"{shared} 1;" in files["routed.map"]
 
 
+@pytest.mark.slow
 def test_a_node_goes_back_to_the_version_before(
     installation: Installation, shared: str, tmp_path: Path
 ) -> None:
@@ -349,6 +354,7 @@ def test_a_node_goes_back_to_the_version_before(
     assert (tmp_path / "haproxy" / "haproxy.cfg").read_text() == first["haproxy.cfg"]
 
 
+@pytest.mark.slow
 def test_a_node_that_has_only_the_package_and_its_files_follows_them(
     installation: Installation, shared: str, tmp_path: Path
 ) -> None:
@@ -392,6 +398,7 @@ def test_a_node_that_has_only_the_package_and_its_files_follows_them(
     assert {path.name: path.read_text() for path in here.iterdir()} == files
 
 
+@pytest.mark.slow
 def test_a_node_takes_no_other_nodes_files_unless_it_is_told_to(
     installation: Installation, shared: str, tmp_path: Path
 ) -> None:

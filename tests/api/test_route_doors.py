@@ -54,6 +54,7 @@ def placed(installation: Installation) -> dict[str, set[str]]:
     return {row["site"]: set(row["nodes"]) for row in rows["items"]}
 
 
+@pytest.mark.slow
 def test_every_node_is_told_the_owner_of_every_site(
     installation: Installation, with_doors: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_every_node_is_told_the_owner_of_every_site(
     assert len(allowed.split()) >= len(said)
 
 
+@pytest.mark.slow
 def test_an_explanation_says_who_still_comes_to_other_nodes(
     installation: Installation, with_doors: Path
 ) -> None:
@@ -96,6 +98,7 @@ def test_an_explanation_says_who_still_comes_to_other_nodes(
     assert "Not known of" not in shown
 
 
+@pytest.mark.slow
 def test_routing_says_of_which_doors_it_is_not_known_who_comes_to_them(
     installation: Installation, with_doors: Path
 ) -> None:

@@ -67,6 +67,7 @@ def test_a_real_log_is_replayed_with_its_directories_as_sites(log: Path) -> None
     assert len(trace.target) == 1200
 
 
+@pytest.mark.slow
 def test_policies_stand_side_by_side(
     log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -87,6 +88,7 @@ def test_policies_stand_side_by_side(
         ElementTree.parse(picture)
 
 
+@pytest.mark.slow
 def test_each_size_of_memory_has_a_picture_of_its_own(
     log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -155,6 +157,7 @@ def test_lines_that_name_the_client_elsewhere_leave_it_open(tmp_path: Path) -> N
     assert not len(trace.client)
 
 
+@pytest.mark.slow
 def test_the_experiments_run_on_a_log(
     log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -254,6 +257,13 @@ ODD = {
 }
 
 
+@pytest.mark.slow(
+    "sizes that are less than nothing",
+    "one access",
+    "out of time order",
+    "one site",
+    "files larger than all memory",
+)
 @pytest.mark.parametrize("odd", ODD)
 def test_an_odd_log_is_answered_without_a_figure_that_is_none(
     odd: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -393,6 +403,7 @@ def written_to(pipe: Path, reader: subprocess.Popen[str]) -> int:
     raise AssertionError(f"it ended with {reader.returncode} before it read")
 
 
+@pytest.mark.slow
 def test_who_breaks_off_hears_that_nothing_was_kept(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -453,12 +464,14 @@ def test_a_log_without_a_byte_has_no_locality(
     assert "no answer has a byte" in err
 
 
+@pytest.mark.slow
 def test_an_experiment_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     said = papers.run(["hacc-static", "lard-disks"], lambda _: None, None, 1000)
     assert said == SimulatePaperOutput.model_validate_json(said.model_dump_json())
     assert {row.paper for row in said.items} == {"HACC", "LARD"}
 
 
+@pytest.mark.slow
 def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
     """Those of every experiment, with every picture; and claims that nobody makes any more are not
     on it.
@@ -525,6 +538,7 @@ def test_an_empty_log_is_no_trace(
     assert "unchanged" in err
 
 
+@pytest.mark.slow
 def test_the_solver_places_every_site_on_nodes_that_are_there() -> None:
     from flex.sim.simulated_clusters import MIB, flex
 

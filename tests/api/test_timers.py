@@ -115,6 +115,7 @@ def test_where_others_cannot_be_seen_a_person_is_taken_to_have_started_it(
     assert not is_started_by_cron(tmp_path, SHELL)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="cron runs as root")
 def test_the_kernel_says_so_of_real_processes(tmp_path: Path) -> None:
     """A shell under the name of cron stands for it: jobs of cron are children of children of it,

@@ -62,6 +62,7 @@ def run(
     return ran
 
 
+@pytest.mark.slow
 def test_a_plan_puts_sites_that_take_long_on_different_nodes(
     tmp_path: Path, run: Run
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_plan_puts_sites_that_take_long_on_different_nodes(
     assert sites["s0.example.org"]["cpu_seconds"] is None
 
 
+@pytest.mark.slow
 def test_a_plan_by_times_that_no_line_says_goes_by_the_rest_and_says_what_to_do(
     tmp_path: Path, run: Run
 ) -> None:

@@ -136,6 +136,7 @@ def answers(port: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("workers", [1, 3])
 def test_flex_serve_is_ready_once_it_answers_and_says_again_and_again_that_it_does(
@@ -154,6 +155,7 @@ def test_flex_serve_is_ready_once_it_answers_and_says_again_and_again_that_it_do
         until("it says that it stops", lambda: "STOPPING=1" in systemd.heard)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_process_of_flex_serve_that_hangs_is_replaced_and_the_others_go_on(
     systemd: Listener, tmp_path: Path, free_port: int
@@ -173,6 +175,7 @@ def test_a_process_of_flex_serve_that_hangs_is_replaced_and_the_others_go_on(
         end(process)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_flex_serve_that_hangs_says_nothing_more(
     systemd: Listener, tmp_path: Path, free_port: int
@@ -189,6 +192,7 @@ def test_a_flex_serve_that_hangs_says_nothing_more(
         end(process)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_flex_route_follow_is_ready_and_goes_on_while_the_server_is_away(
     systemd: Listener, tmp_path: Path, free_port: int
@@ -206,6 +210,7 @@ def test_flex_route_follow_is_ready_and_goes_on_while_the_server_is_away(
         until("it says that it stops", lambda: "STOPPING=1" in systemd.heard)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_signs_of_life_are_for_whom_systemd_asks_and_nobody_else(
     systemd: Listener, tmp_path: Path, free_port: int

@@ -185,6 +185,12 @@ POINTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow(
+    "nothing of the update is made",
+    "some of the update is made",
+    "the server refuses the update",
+    "the zone cannot be read",
+)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_dead_node_is_tried_again_until_it_is_out(desk: Desk, point: str) -> None:
     verb, how = POINTS[point]
@@ -216,6 +222,7 @@ def test_it_is_tried_again_soon_and_then_after_growing_pauses(desk: Desk) -> Non
     assert tried == [1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4]
 
 
+@pytest.mark.slow
 def test_a_watch_that_is_started_again_goes_on_where_the_one_before_was(
     desk: Desk,
 ) -> None:
@@ -238,6 +245,7 @@ def test_where_the_name_server_is_away_no_attempt_makes_a_run_or_a_plan(
     assert (len(desk.world().store.runs()), desk.plans()) == (runs, plans)
 
 
+@pytest.mark.slow
 def test_where_it_refuses_each_attempt_is_the_same_plan(desk: Desk) -> None:
     desk.fails("apply", 100, error=refused)
     watch = desk.watch()
@@ -247,6 +255,7 @@ def test_where_it_refuses_each_attempt_is_the_same_plan(desk: Desk) -> None:
     assert desk.plans() == plans
 
 
+@pytest.mark.slow
 def test_what_a_person_ordered_is_finished_also_where_people_decide(desk: Desk) -> None:
     mode(desk, "review")
     desk.fails("read", 1)
@@ -285,6 +294,7 @@ def still_in_dns(desk: Desk) -> int:
     return int(row["sites"])
 
 
+@pytest.mark.slow
 def test_it_is_tried_again_also_where_nobody_probes_nodes(desk: Desk) -> None:
     desk.fails("read", 2)
     here = desk.world()
@@ -306,6 +316,7 @@ def failed_by_hand(desk: Desk) -> None:
     desk.installation.settings.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["auto", "review"])
 def test_the_next_night_finishes_it_whatever_its_limits(desk: Desk, how: str) -> None:
     mode(desk, how, "max_moved_sites = 0\nmax_inflow_per_node = 0\n")
@@ -316,6 +327,7 @@ def test_the_next_night_finishes_it_whatever_its_limits(desk: Desk, how: str) ->
     assert desk.is_out()
 
 
+@pytest.mark.slow
 def test_a_night_without_the_logs_of_the_dead_node_takes_it_out_all_the_same(
     desk: Desk,
 ) -> None:
@@ -325,6 +337,7 @@ def test_a_night_without_the_logs_of_the_dead_node_takes_it_out_all_the_same(
     assert desk.is_out()
 
 
+@pytest.mark.slow
 def test_a_night_that_cannot_finish_it_says_so_and_reads_its_logs(desk: Desk) -> None:
     failed_by_hand(desk)
     text = desk.installation.settings.read_text(encoding="utf-8")
@@ -343,6 +356,7 @@ def test_a_night_that_cannot_finish_it_says_so_and_reads_its_logs(desk: Desk) ->
     assert desk.attempts() == 3
 
 
+@pytest.mark.slow
 def test_a_freeze_that_came_later_holds_it_back_and_one_that_was_there_does_not(
     desk: Desk,
 ) -> None:

@@ -69,6 +69,7 @@ def test_what_is_known_of_each_source_is_shown(installation: Installation) -> No
     assert "counts of n1" in installation.flex("doctor").out
 
 
+@pytest.mark.slow
 def test_the_report_says_what_is_wrong_with_logs(installation: Installation) -> None:
     broken(installation, lines=200)
     said = installation.night(1, "--force", "profile.max_malformed")
@@ -166,6 +167,7 @@ def test_sources_that_match_the_same_file_are_told_apart_from_those_that_share_a
     assert told == [("logs of n1:one.example and n2:two.example", "warn")]
 
 
+@pytest.mark.slow
 def test_counts_that_are_damaged_are_named_with_the_way_out(
     installation: Installation,
 ) -> None:

@@ -71,6 +71,7 @@ def everything(installation: Installation) -> object:
 
 
 # Before it orders, and once it has. Within the order itself all who write wait for it.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "moment"),
     [
@@ -98,6 +99,7 @@ def test_who_slept_past_the_lease_orders_nothing_any_more(
     assert doors_agree(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["door_reports", "before-settle", "settle"])
 def test_where_one_was_killed_in_the_middle_the_other_one_finishes_what_it_began(
     alone: Installation, moment: str
@@ -118,6 +120,7 @@ def test_where_one_was_killed_in_the_middle_the_other_one_finishes_what_it_began
     assert doors_agree(alone)
 
 
+@pytest.mark.slow
 def test_of_two_plans_that_are_applied_at_once_one_is_in_force_and_led_to(
     alone: Installation,
 ) -> None:

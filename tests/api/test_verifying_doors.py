@@ -51,6 +51,7 @@ def heard(installation: Installation, *behind: str, error: str = "") -> None:
         store.note_door_reports(reports)
 
 
+@pytest.mark.slow
 def test_where_all_nodes_go_by_what_is_in_force_that_is_said(led: Installation) -> None:
     heard(led)
     said = led.flex("verify")
@@ -61,6 +62,7 @@ def test_where_all_nodes_go_by_what_is_in_force_that_is_said(led: Installation) 
     assert (told["known"], told["unheard"]) == (True, {})
 
 
+@pytest.mark.slow
 def test_where_no_node_says_what_it_goes_by_nothing_is_claimed(
     led: Installation,
 ) -> None:
@@ -70,6 +72,7 @@ def test_where_no_node_says_what_it_goes_by_nothing_is_claimed(
     assert led.flex("-o", "json", "verify").json["doors"]["known"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["", "HAProxy is away"])
 def test_a_node_that_has_not_heard_is_named_with_the_reason(
     led: Installation, error: str
@@ -84,6 +87,7 @@ def test_a_node_that_has_not_heard_is_named_with_the_reason(
     assert led.flex("verify").code == 0
 
 
+@pytest.mark.slow
 def test_a_plan_that_doors_go_by_and_that_is_not_in_force_is_said(
     led: Installation,
 ) -> None:
@@ -111,6 +115,7 @@ def test_a_plan_that_doors_go_by_and_that_is_not_in_force_is_said(
     assert led.flex("verify").code == 0
 
 
+@pytest.mark.slow
 def test_a_server_says_the_same(led: Installation) -> None:
     heard(led, "n3")
     here = led.flex("-o", "json", "verify")
@@ -119,6 +124,7 @@ def test_a_server_says_the_same(led: Installation) -> None:
     assert (asked.code, asked.json["doors"]) == (here.code, here.json["doors"])
 
 
+@pytest.mark.slow
 def test_where_dns_was_given_away_nobody_asks_it_for_what_a_plan_put_there(
     installation: Installation,
 ) -> None:

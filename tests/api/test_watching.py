@@ -98,6 +98,7 @@ def prepared(installation: Installation, mode: str) -> None:
     installation.write_settings()
 
 
+@pytest.mark.slow
 def test_a_node_that_is_dead_for_three_rounds_leaves_dns_by_itself(
     installation: Installation,
 ) -> None:
@@ -144,6 +145,7 @@ def test_when_all_seem_dead_none_is_taken_down(installation: Installation) -> No
     assert said[-1].startswith("Nothing is taken down: ")
 
 
+@pytest.mark.slow
 def test_the_last_node_that_takes_sites_stays_in_service_beside_a_draining_one(
     installation: Installation,
 ) -> None:

@@ -22,6 +22,7 @@ def cluster(tmp_path: Path) -> Cluster:
     return four_nodes(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(
     cluster: Cluster,
 ) -> None:
@@ -110,6 +111,7 @@ SWINGS: dict[str, tuple[dict[str, float], dict[str, float]]] = {
 }
 
 
+@pytest.mark.slow("one site-1")
 @pytest.mark.parametrize(
     ("swing", "length"),
     [
@@ -136,6 +138,7 @@ RHYTHMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rhythm",
     [
@@ -155,6 +158,7 @@ def test_a_large_site_that_swings_for_thirty_nights_gets_and_loses_no_replica_mo
     assert max(cluster.moved.values(), default=0) <= 2
 
 
+@pytest.mark.slow
 def test_a_growth_that_lasts_gets_its_replica_in_the_first_night_and_keeps_it(
     cluster: Cluster,
 ) -> None:
@@ -169,6 +173,7 @@ def test_a_growth_that_lasts_gets_its_replica_in_the_first_night_and_keeps_it(
         assert cluster.nodes_of(SITES[0]) == grown
 
 
+@pytest.mark.slow
 def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(
     cluster: Cluster,
 ) -> None:

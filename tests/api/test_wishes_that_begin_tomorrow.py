@@ -46,6 +46,7 @@ def reasons(cluster: Cluster) -> list[str]:
     return why_site_is_there.explain_site(cluster.world, SITE).reasons
 
 
+@pytest.mark.slow
 def test_a_campaign_between_two_nights_is_in_force_for_all_of_its_time(
     cluster: Cluster,
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_wish_that_has_begun_and_waits_goes_first_in_each_night_until_it_is_ke
         assert SITE in what_earlier_nights_allow.guard(cluster.world, period).urgent
 
 
+@pytest.mark.slow
 def test_what_begins_after_the_next_night_is_left_to_that(cluster: Cluster) -> None:
     before = cluster.nodes_of(SITE)
     node = wish(cluster, 2 * DAY + 5 * HOUR, 2 * DAY + 20 * HOUR)

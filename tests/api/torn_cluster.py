@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench import forked_flex
+from bench.forked_flex import Forked
 from flex.routing import apply_owners_map_to_haproxy, install_files
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
@@ -45,7 +47,7 @@ PATIENCE = float(os.environ.get("PATIENCE", "90"))
 # More steps than anything takes: who is to stop behind them does not stop.
 NEVER = 10**9
 
-Process = subprocess.Popen[bytes]
+Process = subprocess.Popen[bytes] | Forked
 
 
 @dataclass(eq=False)
@@ -193,9 +195,9 @@ class TornCluster:
     def start_server(self, node: Node) -> None:
         listen = f"{HERE}:{node.server_port}"
         words = ("--config", str(node.settings), "serve", "--listen", listen)
-        node.server = self._start(
-            node, str(Path(sys.executable).parent / "flex"), *words
-        )
+        with (node.folder / "log").open("ab") as log:
+            node.server = forked_flex.start(*words, said=log, folder=node.folder)
+        self.stack.callback(_end, node.server)
         self._until_listens(HERE, node.server_port)
 
     def start_follower(self, node: Node) -> None:

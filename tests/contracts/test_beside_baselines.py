@@ -40,6 +40,7 @@ def merit(problem: Problem, rows: Ints) -> tuple[int, int]:
     return len(score.violations(problem, rows)), score.moves(problem, rows)
 
 
+@pytest.mark.slow("(100, 4, 1)-closest", "(400, 8, 3)-closest", "(600, 12, 4)-closest")
 @pytest.mark.parametrize("baseline", BASELINES)
 @pytest.mark.parametrize("size", CLUSTERS, ids=str)
 def test_no_baseline_breaks_as_few_rules_with_fewer_moves(

@@ -133,6 +133,7 @@ REFUSED: dict[str, tuple[Callable[[], Problem], str]] = {
 }
 
 
+@pytest.mark.slow("fewer sites than nodes", "a million equal sites")
 @pytest.mark.parametrize("name", ANSWERED)
 def test_odd_input_has_a_stated_answer_after_few_steps(name: str) -> None:
     make, said = ANSWERED[name]
@@ -146,6 +147,7 @@ def test_odd_input_has_a_stated_answer_after_few_steps(name: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_equal_sites_take_as_much_longer_as_there_are_more_of_them() -> None:
     problems = {
         sites: equal_sites(sites, 16) for sites in (1_000_000, 1_000_000 // TIMES)

@@ -134,6 +134,7 @@ def one_takes_all() -> Problem:
     return replace(even, load=load)
 
 
+@pytest.mark.slow("cpsat", "exact", "large")
 @every_solver
 @examples(20)
 @given(problem=clusters())
@@ -142,6 +143,7 @@ def test_every_wish_is_kept(solver: Solver, problem: Problem) -> None:
     assert not [broken for broken in score.violations(problem, rows) if broken.is_wish]
 
 
+@pytest.mark.slow("auto", "large")
 @every_solver
 @examples(10)
 @given(problem=clusters(), data=st.data())
@@ -170,6 +172,7 @@ def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
     assert not fixed & set(score.new_rows(asked, found.rows)[:, 0].tolist())
 
 
+@pytest.mark.slow("large", "exact", "auto")
 @every_solver
 @examples(10)
 @given(problem=clusters(), data=st.data())
@@ -187,6 +190,7 @@ def test_sites_that_belong_together_stay_together(
     assert not [broken for broken in score.violations(asked, rows) if broken.is_wish]
 
 
+@pytest.mark.slow("auto", "large", "exact")
 @every_solver
 @examples(10)
 @given(problem=clusters())
@@ -204,6 +208,7 @@ def test_rows_come_in_order_and_the_same_each_time(
     )
 
 
+@pytest.mark.slow("auto", "large")
 @every_solver
 @examples(10)
 @given(problem=clusters())
@@ -219,6 +224,7 @@ def test_proven_means_balanced_with_as_many_moves_as_the_bound(
     assert bool(broken) == solution.note.startswith("best effort: ")
 
 
+@pytest.mark.slow("auto", "large", "exact")
 @every_solver
 @examples(10)
 @given(problem=clusters())
@@ -268,6 +274,7 @@ def _demanded(problem: Problem, site: int) -> int:
     return max(int(problem.replicas[site]) - len(held), len(missing_pins))
 
 
+@pytest.mark.slow("many equal sites-exact", "many equal sites-auto")
 @every_solver
 @pytest.mark.parametrize(
     "problem",
@@ -285,6 +292,7 @@ def test_odd_clusters_get_an_answer(solver: Solver, problem: Problem) -> None:
     assert not [broken for broken in score.violations(problem, rows) if broken.is_wish]
 
 
+@pytest.mark.slow("closest", "large", "exact", "auto")
 @every_solver
 @examples(10)
 @given(random=st.randoms(use_true_random=False))

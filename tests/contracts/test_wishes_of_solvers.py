@@ -81,6 +81,7 @@ def merit(problem: Problem, rows: Ints) -> tuple[bool, int]:
     return bool(score.violations(problem, rows)), score.moves(problem, rows)
 
 
+@pytest.mark.slow("large", "exact", "auto")
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
 @examples(12)
 @given(problem=wishful())
@@ -89,6 +90,7 @@ def test_random_wishes_are_kept(solver: str, problem: Problem) -> None:
     assert not [broken for broken in score.violations(problem, rows) if broken.is_wish]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "exact"])
 @examples(12)
 @given(problem=wishful())
@@ -103,6 +105,7 @@ def test_no_other_solver_moves_less_in_balance(solver: str, problem: Problem) ->
     assert all(found <= other for other in others.values() if not other[0]), others
 
 
+@pytest.mark.slow
 @examples(12)
 @given(problem=wishful(), moves=st.integers(0, 6))
 def test_limits_hold_where_any_placement_holds_them(
@@ -183,6 +186,7 @@ def _even(load: np.ndarray) -> Problem:
     )
 
 
+@pytest.mark.slow("auto")
 @pytest.mark.parametrize("solver", ["auto", "greedy"])
 def test_shuffles_have_one_answer(solver: str) -> None:
     answers = {
@@ -231,6 +235,7 @@ def _shuffled(random: Random) -> Problem:
     )
 
 
+@pytest.mark.slow
 def test_many_equal_sites_on_one_node_are_shared_out() -> None:
     crowded = _even(np.full((4_000, 2), 0.1))
     assert not score.violations(crowded, SOLVERS["auto"](crowded, BRIEF).rows)

@@ -84,6 +84,7 @@ def edited(cluster: Cluster) -> Callable[[str], str]:
     return made
 
 
+@pytest.mark.slow("nothing", "A at another node", "A elsewhere")
 @pytest.mark.parametrize("kind", EDITS)
 def test_what_somebody_changed_after_a_night_is_not_changed_back_without_a_yes(
     cluster: Cluster, edited: Callable[[str], str], kind: str

@@ -111,6 +111,7 @@ def test_visitors_who_came_to_a_wrong_door_are_work_of_its_node(
     assert found.nodes[1].requests == without.nodes[1].requests
 
 
+@pytest.mark.slow
 def test_a_site_that_dns_does_not_follow_leaves_its_visitors_behind(
     cluster: Cluster,
 ) -> None:
@@ -221,6 +222,7 @@ def test_a_plan_that_was_stored_before_passes_nothing_on(cluster: Cluster) -> No
     assert {node.passed_on for one in read.forecasts for node in one.nodes} == {0}
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

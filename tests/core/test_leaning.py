@@ -725,6 +725,7 @@ def test_of_a_zone_that_cannot_be_transferred_those_that_move_are_asked_for(
         assert said(plan, "this zone cannot be transferred")
 
 
+@pytest.mark.slow
 def test_where_nobody_can_say_what_leans_on_names_none_of_them_moves(
     cluster: Cluster,
 ) -> None:

@@ -263,6 +263,7 @@ def test_all_names_that_are_ours_are_where_their_site_is_and_no_other_changes(
     assert theirs <= {name.rstrip(".") for name in made.left}
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(names=other_names, by=st.integers(0, 2))
 def test_without_the_setting_only_sites_change(
@@ -287,6 +288,7 @@ EDITS: dict[str, Sets] = {
 ALIAS, SITE = "x.hosting.example", SITES[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EDITS)
 def test_an_other_name_that_somebody_changed_stays_theirs_until_it_is_taken_back(
     kind: str,

@@ -148,6 +148,7 @@ def test_a_name_that_does_not_move_with_its_site_is_named_with_where_it_leads(
     assert set(behind.nodes) == {node for node in ("n1", "n2", "n3") if node in said}
 
 
+@pytest.mark.slow("0.5-abroad", "0.5-in part abroad")
 @pytest.mark.parametrize(
     "addresses",
     [("192.0.2.1", "192.0.2.2"), ("192.0.2.3", ABROAD), (ABROAD,)],
@@ -367,6 +368,7 @@ def test_each_node_counts_just_what_dns_would_send_to_it(
     ) + forecast.left_out == REQUESTS * len(SITES)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 0.3), min_size=1, max_size=3), st.booleans())
 @settings(deadline=None, max_examples=30)
 def test_parts_of_a_site_are_as_much_as_it_was(

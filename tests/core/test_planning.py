@@ -89,6 +89,7 @@ def test_a_balanced_cluster_is_left_alone(cluster: Cluster, profiles: Profiles) 
     assert "within the trigger" in made.plan.notes[0]
 
 
+@pytest.mark.slow("exact")
 @pytest.mark.parametrize("solver", ["exact", "local"])
 def test_a_new_site_moves_no_other_while_the_balance_is_within_the_trigger(
     cluster: Cluster, profiles: Profiles, solver: str

@@ -177,6 +177,7 @@ def test_nothing_to_serve_asks_for_nothing(problem: Make) -> None:
     assert asked.load.tolist() == [[0.0, 0.0]]
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_the_order_of_rows_never_matters(data: st.DataObject) -> None:
     rows = [(f"s{n}", 100 + 7 * n, 50 + n * n, 10, 5, 1, 9) for n in range(6)]

@@ -92,6 +92,7 @@ def test_a_name_of_somebody_else_moves_by_doors_and_keeps_its_records(
     ]
 
 
+@pytest.mark.slow
 def test_a_site_published_by_doors_alone_keeps_the_records_that_flex_wrote_before(
     cluster: Cluster,
 ) -> None:

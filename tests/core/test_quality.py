@@ -255,6 +255,7 @@ hour_counts = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

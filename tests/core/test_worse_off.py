@@ -40,6 +40,7 @@ def of(requests: int, errors: int = 0, at: int = 0) -> Answers:
     return Answers(requests, errors, tuple(taken))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 60), st.integers(0, 60), st.fractions(0, 1, max_denominator=1000))
 def test_the_tail_is_that_of_a_binomial(k: int, n: int, q: Fraction) -> None:
     assume(k <= n)

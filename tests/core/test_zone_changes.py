@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,6 +117,7 @@ def test_a_wrong_ttl_is_a_change() -> None:
     assert len(diff(wanted, found).changes) == 1
 
 
+@pytest.mark.slow
 @given(want=zones, have=zones)
 def test_applying_a_diff_gives_what_is_wanted(
     want: dict[str, frozenset[str]], have: dict[str, frozenset[str]]
@@ -135,6 +137,7 @@ def test_applying_a_diff_gives_what_is_wanted(
     )
 
 
+@pytest.mark.slow
 @given(zone=zones)
 def test_a_zone_that_says_so_already_needs_nothing(
     zone: dict[str, frozenset[str]],

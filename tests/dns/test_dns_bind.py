@@ -104,6 +104,7 @@ def losing(which: int, *, forth: bool) -> Rule:
     return rule
 
 
+@pytest.mark.slow("2-answer lost", "2-update lost")
 @pytest.mark.parametrize("forth", [True, False], ids=["answer lost", "update lost"])
 @pytest.mark.parametrize("which", [1, 2])
 def test_a_plan_is_finished_though_a_message_was_lost(
@@ -215,6 +216,7 @@ def test_a_marker_that_changed_after_our_last_look_is_found_by_the_server_itself
     assert set(ours.read(zone, names).records["value"]) == {"192.0.2.1"}
 
 
+@pytest.mark.slow
 def test_a_foreign_edit_between_two_messages_stands_and_the_others_are_applied(
     named: PrivateNamed, zone: str, edit_real: Edit
 ) -> None:
@@ -283,6 +285,7 @@ def test_a_server_that_was_killed_in_the_middle_is_waited_for(
         assert owned(Rfc2136Publisher(own.server, OWNER), zone, 20) == 20
 
 
+@pytest.mark.slow
 def test_three_thousand_names_are_placed_and_placed_again_for_nothing(
     named: PrivateNamed, zone: str
 ) -> None:

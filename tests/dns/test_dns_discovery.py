@@ -46,6 +46,7 @@ def test_each_name_is_in_the_closest_zone_that_is_served(
         assert zones_of(session, named.server, [name]) == ({name: zone} if zone else {})
 
 
+@pytest.mark.slow
 def test_a_thousand_names_are_looked_up_together(folder: Path, key: Key) -> None:
     names = [f"s{number}.{zone}" for zone in (OUTER, INNER) for number in range(500)]
     with (

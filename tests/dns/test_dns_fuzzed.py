@@ -267,6 +267,7 @@ odd_transfers = st.lists(st.tuples(SPELLED, DATA, st.integers(60, 61)), max_size
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "native" not in LOOPS, reason="the native extension is not installed"
 )

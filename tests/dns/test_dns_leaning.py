@@ -271,6 +271,7 @@ def test_without_a_transfer_each_name_is_asked_what_it_says_itself(
         publisher.apply(moved(publisher, guarded=True))
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_of_more_names_than_can_be_asked_nothing_is_said(
     untransferred: PrivateNamed,

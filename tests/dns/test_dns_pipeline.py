@@ -179,6 +179,7 @@ def babbling(question: bytes) -> bytes:
 MANY = [f"z{number}.example." for number in range(6 * AHEAD)]
 
 
+@pytest.mark.slow
 def test_a_long_change_of_one_zone_rests_so_that_secondaries_hear_of_it(
     key: Key,
 ) -> None:

@@ -145,6 +145,7 @@ def test_a_secondary_that_is_there_and_one_that_is_not(
     ]
 
 
+@pytest.mark.slow
 def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
     folder: Path, key: Key
 ) -> None:

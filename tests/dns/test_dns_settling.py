@@ -88,6 +88,7 @@ def test_a_secondary_is_waited_for_and_its_lag_is_said(
     assert all(0 < verdict.lag < 20 for verdict in verdicts)
 
 
+@pytest.mark.slow
 def test_a_secondary_that_never_catches_up_is_named_when_the_time_is_up(
     servers: tuple[PrivateNamed, PrivateNamed],
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_secondary_that_never_catches_up_is_named_when_the_time_is_up(
     assert not second.wrong
 
 
+@pytest.mark.slow
 def test_a_silent_secondary_is_not_waited_for_longer_than_was_asked(
     servers: tuple[PrivateNamed, PrivateNamed],
 ) -> None:
@@ -136,6 +138,7 @@ def test_what_a_secondary_still_says_of_old_is_shown(folder: Path, key: Key) -> 
     assert (len(second.wrong), second.error) == (300, "")
 
 
+@pytest.mark.slow
 def test_a_secondary_that_was_not_notified_is_told_by_us(
     folder: Path, key: Key
 ) -> None:
@@ -149,6 +152,7 @@ def test_a_secondary_that_was_not_notified_is_told_by_us(
     assert second.lag >= UNHEARD
 
 
+@pytest.mark.slow
 def test_a_server_that_takes_no_notice_from_us_is_told_once(
     folder: Path, key: Key
 ) -> None:

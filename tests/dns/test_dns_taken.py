@@ -241,6 +241,7 @@ def is_theirs(kind: str, edit: str) -> bool:
 CASES = [(kind, edit) for kind, edit in product(KINDS, EDITS) if is_a_case(kind, edit)]
 
 
+@pytest.mark.slow("a replica taken away-MX-nsupdate")
 @pytest.mark.parametrize(
     "way",
     [

@@ -283,6 +283,7 @@ def test_more_records_than_a_name_can_hold_are_not_sent(
     assert real.read(zone, []).serial == 1
 
 
+@pytest.mark.slow
 def test_a_directory_that_takes_no_journal_is_named_and_nothing_is_changed(
     folder: Path, key: Key
 ) -> None:

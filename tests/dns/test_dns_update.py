@@ -105,6 +105,7 @@ def rdata(found: Rrset) -> list[dns.rdata.Rdata]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @example([Change(rrset(f"www.{ZONE}", "AAAA", 100), rrset(f"www.{ZONE}", "AAAA", 99))])
 @given(
@@ -165,6 +166,7 @@ def spelled(
         return type(error), str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 @settings(max_examples=300)
 @given(st.lists(st.one_of(changes, odd_changes), max_size=5))

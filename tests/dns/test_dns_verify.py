@@ -206,6 +206,7 @@ def test_an_address_is_the_same_however_it_is_written(folder: Path, key: Key) ->
     assert found.agrees
 
 
+@pytest.mark.slow
 def test_each_server_has_a_verdict_of_its_own(folder: Path, key: Key) -> None:
     """One is right, one is behind, one has stopped."""
     with (

@@ -28,6 +28,7 @@ def with_jobs(nodes: TwoNodes) -> TwoNodes:
     return nodes
 
 
+@pytest.mark.slow("ssh")
 def test_jobs_move_and_are_never_at_two_nodes(with_jobs: TwoNodes) -> None:
     nodes = with_jobs
     for words, where in (
@@ -63,6 +64,7 @@ def test_a_site_without_jobs_leaves_none_of_an_earlier_time(nodes: TwoNodes) -> 
     assert on(nodes) == []
 
 
+@pytest.mark.slow("ssh")
 def test_jobs_that_were_changed_meanwhile_are_brought_as_they_are(
     with_jobs: TwoNodes,
 ) -> None:

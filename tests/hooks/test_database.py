@@ -97,6 +97,7 @@ def large(shop: Shop) -> Shop:
     return shop
 
 
+@pytest.mark.slow("shop")
 def test_a_database_is_brought_whole_again_and_again(shop: Shop) -> None:
     shop.nodes.ends(0, "database", "load", SITE, "n1", "n2")
     # Small ones are brought while requests wait.
@@ -109,6 +110,7 @@ def test_a_database_is_brought_whole_again_and_again(shop: Shop) -> None:
         assert shop.content("n2") == shop.content("n1"), number
 
 
+@pytest.mark.slow
 def test_it_is_brought_by_ssh(by_ssh: str, mounted: TwoNodes, databases: Bases) -> None:
     mounted.reached = by_ssh
     settings_of(mounted, databases, "shop")

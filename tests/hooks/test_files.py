@@ -25,6 +25,7 @@ def fill(nodes: TwoNodes) -> dict[str, bytes]:
     return nodes.site("n1")
 
 
+@pytest.mark.slow("ssh")
 def test_a_site_is_brought_and_what_changed_since_follows(nodes: TwoNodes) -> None:
     fill(nodes)
     nodes.ends(0, "files", "copy", SITE, "n1", "n2")
@@ -65,6 +66,7 @@ def test_nothing_is_deleted_for_an_old_node_that_shows_nothing(nodes: TwoNodes) 
     assert nodes.site("n2") == kept
 
 
+@pytest.mark.slow("ssh")
 def test_a_copy_is_removed_once_and_again(nodes: TwoNodes) -> None:
     fill(nodes)
     nodes.ends(0, "files", "copy", SITE, "n1", "n2")

@@ -456,6 +456,7 @@ def repair(pair: Pair) -> None:
         pair.new.put(site)
 
 
+@pytest.mark.slow("too slow")
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_of_the_new_node_is_stopped(pair: Pair, kind: str) -> None:
     fault = FAULTS[kind]

@@ -128,6 +128,7 @@ def test_the_new_node_answers_with_what_the_old_one_has(one: Web) -> None:
     assert sorted(left) == ["lock", "none"]
 
 
+@pytest.mark.slow
 def test_it_is_brought_by_ssh(by_ssh: str, mounted: TwoNodes) -> None:
     mounted.reached = by_ssh
     with web(mounted, "nginx") as made:

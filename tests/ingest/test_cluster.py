@@ -78,6 +78,7 @@ def lines(to: Path) -> int:
     )
 
 
+@pytest.mark.slow
 def test_counts_made_there_are_those_made_here(
     logs: Path,
     line: Line,
@@ -228,6 +229,7 @@ def test_tasks_that_run_twice_leave_what_one_leaves(
     assert lines(to) == MANY
 
 
+@pytest.mark.slow
 def test_what_was_read_there_arrives_at_the_controller_once(
     logs: Path,
     line: Line,

@@ -267,6 +267,7 @@ def test_a_file_that_cannot_be_read_is_begun_anew(
     assert machine.sends() == [("a", 500_000, 5 * SECOND)]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 def test_whatever_is_killed_each_second_is_sent_once(
     tmp_path_factory: pytest.TempPathFactory, seed: int

@@ -391,6 +391,7 @@ def test_every_line_of_any_history_is_counted_exactly_once(
     play(tmp_path, seed, 30, InMemory(tmp_path))
 
 
+@pytest.mark.slow("0")
 @pytest.mark.parametrize("seed", range(10))
 def test_so_it_is_when_kill_9_ends_the_runs_that_read_it(
     seed: int, tmp_path: Path

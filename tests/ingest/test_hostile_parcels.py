@@ -102,6 +102,7 @@ def with_files(good: Path, content: bytes, rows: int) -> Path:
     return bad
 
 
+@pytest.mark.slow("2000000-800-site")
 @pytest.mark.parametrize("column", ["site", "target"])
 @pytest.mark.parametrize(
     ("length", "rows"),

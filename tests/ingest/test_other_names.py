@@ -76,6 +76,7 @@ def wanted(asked: list[Request]) -> list[OtherCount]:
     return [(*key, requests[key], sent[key]) for key in sorted(requests)]
 
 
+@pytest.mark.slow("native")
 @pytest.mark.parametrize("scan", ENGINES, ids=["reference", "native"])
 @given(before=requests, after=requests, limit=st.integers(0, 3))
 def test_every_answer_counts_by_the_name_that_was_asked_for(

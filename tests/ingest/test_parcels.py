@@ -90,6 +90,7 @@ def files(store: MemoryStore, counts: Path) -> pd.DataFrame:
     return file_table(store, counts, EVER).whole()
 
 
+@pytest.mark.slow
 def test_what_is_shipped_counts_as_if_the_controller_had_read_the_log(
     machine: Machine, line: Line, store: MemoryStore, counts: Path, tmp_path: Path
 ) -> None:
@@ -123,6 +124,7 @@ def test_what_is_shipped_counts_as_if_the_controller_had_read_the_log(
     assert ours.time.tolist() == other.time.tolist()
 
 
+@pytest.mark.slow
 def test_parcels_count_once_however_often_and_in_whatever_order_they_come(
     machine: Machine, line: Line, store: MemoryStore, counts: Path
 ) -> None:
@@ -179,6 +181,7 @@ def test_a_parcel_that_never_comes_is_known_to_the_byte_until_it_does(
     assert holes(store.segments(0, 10**6), store) == ()
 
 
+@pytest.mark.slow
 def test_a_parcel_that_nothing_of_its_log_goes_on_behind_is_missed_once_its_machine_sends_more(
     machine: Machine, line: Line, store: MemoryStore, counts: Path
 ) -> None:
@@ -200,6 +203,7 @@ def test_a_parcel_that_nothing_of_its_log_goes_on_behind_is_missed_once_its_mach
     assert holes(store.segments(0, 10**6), store) == ()
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_killed_ships_every_line_once(
     machine: Machine, line: Line, store: MemoryStore, counts: Path
 ) -> None:
@@ -222,6 +226,7 @@ def test_a_machine_that_is_killed_ships_every_line_once(
     assert not list((machine.folder / "beside").glob("*.parquet"))
 
 
+@pytest.mark.slow
 def test_what_is_shipped_is_a_small_fraction_of_the_log(machine: Machine) -> None:
     """As a busy server writes it: many asks for few targets, long user agents and referrers."""
     rng, agent = (

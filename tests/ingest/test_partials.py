@@ -149,6 +149,7 @@ def within(accesses: Sequence[Sequence[Access]], when: Period) -> list[Access]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(LOGS.map(distinct))
 def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> None:
@@ -167,6 +168,7 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(LOGS.map(distinct), st.integers(1, 5), st.integers(1, 60))
 def test_the_sample_has_every_access_to_the_targets_it_has(
@@ -207,6 +209,7 @@ def test_the_sample_has_every_access_to_the_targets_it_has(
         assert by_hand.targets.sum() == len(files)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(LOGS.map(distinct), st.integers(5, 60))
 def test_the_sample_does_not_depend_on_how_lines_are_spread_over_logs(

@@ -171,6 +171,7 @@ def test_a_pipe_with_nothing_in_it_is_empty_and_a_cut_packed_one_says_so(
     assert "end early" in cut_off.note
 
 
+@pytest.mark.slow
 def test_standard_input_is_read_to_its_end(line: Line, tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from flex.store import MemoryStore\n"

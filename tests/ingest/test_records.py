@@ -83,6 +83,7 @@ def test_other_answers_and_damaged_records_are_classes_of_their_own() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
 def test_where_records_are_cut_into_chunks_makes_no_difference(
     data: bytes, places: list[int]

@@ -118,6 +118,7 @@ def by_hand(asked: Sequence[Rows], before: Sequence[Rows]) -> Rows:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(RUNS, RUNS, LAYOUTS)
 def test_runs_are_added_up_as_by_hand_whichever_engine_does_it(

@@ -227,6 +227,7 @@ def test_the_native_scan_says_what_the_reference_says(
     assert native == read(ReferenceScan(layout, rule, limit, True), [data], complete)
 
 
+@pytest.mark.slow
 @needs_native
 @given(
     st.lists(layouts.filter(lambda layout: layout.kind != "records"), max_size=3),
@@ -240,6 +241,7 @@ def test_both_engines_find_the_same_lines_to_be_of_each_layout_whatever_log_came
         assert native.of(lines) == ReferenceFitting(several).of(lines)
 
 
+@pytest.mark.slow
 @needs_native
 @given(
     st.lists(
@@ -264,6 +266,7 @@ def test_both_engines_take_the_same_layout_for_the_first_of_half_as_many_lines(
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 @needs_native
 @given(st.lists(st.tuples(rules, logs), min_size=1, max_size=4), st.integers(0, 5))
 def test_both_engines_join_the_tables_of_several_logs_alike(
@@ -286,6 +289,7 @@ def test_both_engines_join_the_tables_of_several_logs_alike(
     assert joined[0] == joined[1]
 
 
+@pytest.mark.slow
 @needs_native
 @given(layouts, rules, logs, st.integers(0, 5))
 def test_both_engines_sign_what_they_counted_alike(
@@ -368,6 +372,7 @@ def said_by(file: pq.ParquetFile) -> tuple[object, ...]:
     )
 
 
+@pytest.mark.slow
 @needs_native
 def test_a_row_group_ends_with_the_day_and_before_it_is_too_large() -> None:
     lines = b"".join(
@@ -387,6 +392,7 @@ def test_a_row_group_ends_with_the_day_and_before_it_is_too_large() -> None:
     assert len(groups[3:]) == 3
 
 
+@pytest.mark.slow
 @needs_native
 def test_long_names_of_many_sites_are_written_alike() -> None:
     lines = b"".join(
@@ -401,6 +407,7 @@ def test_long_names_of_many_sites_are_written_alike() -> None:
     assert native == reference
 
 
+@pytest.mark.slow
 @needs_native
 @given(layouts, st.lists(logs, max_size=4), st.integers(0, 5))
 def test_what_is_asked_for_in_between_is_what_came_since(

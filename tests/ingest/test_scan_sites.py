@@ -108,6 +108,7 @@ def test_hosts_that_robots_invent_are_forgotten_and_those_asked_for_most_are_not
     assert 1000 - 21 <= counts.strangers["real.example"] <= 1000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=50)
@@ -150,6 +151,7 @@ def test_long_names_are_cut_where_they_are_shown(scan: Scan) -> None:
     assert len(name) <= 255
 
 
+@pytest.mark.slow("reference")
 def test_without_a_list_invented_hosts_become_so_many_sites_and_no_more(
     scan: Scan,
 ) -> None:
@@ -161,6 +163,7 @@ def test_without_a_list_invented_hosts_become_so_many_sites_and_no_more(
     assert (found[UNKNOWN], found["0.example"]) == (10, 2)
 
 
+@pytest.mark.slow("ReferenceScan")
 @pytest.mark.parametrize("engine_", [ReferenceScan, NATIVE])
 def test_where_counts_are_handed_over_in_between_there_are_as_many_sites_and_the_same(
     engine_: type[ReferenceScan],

@@ -106,6 +106,7 @@ def test_the_native_look_says_what_the_reference_says(
         assert native == reference_look_at_logs(*given_)
 
 
+@pytest.mark.slow
 @needs_native
 @settings(max_examples=100)
 @given(
@@ -140,6 +141,7 @@ def _values(found: ScannedColumns) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(contents, min_size=1, max_size=5), st.integers(1, 3))
 def test_formats_of_many_logs_are_those_of_each(

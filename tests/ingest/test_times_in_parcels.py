@@ -110,6 +110,7 @@ def by_site(store: MemoryStore, counts: Path) -> dict[str, tuple[int, int, int, 
     return {str(row[0]): tuple(map(int, row[1:])) for row in sums.itertuples()}  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_times_of_a_node_count_once_however_often_its_parcels_come(
     machine: Machine, store: MemoryStore, counts: Path
 ) -> None:
@@ -139,6 +140,7 @@ def test_an_hour_may_have_nothing_but_processor_time(
     assert by_site(store, counts)["b.example"] == (0, 0, 0, 4_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True])
 def test_a_run_that_is_killed_loses_no_time_and_sends_none_twice(
     machine: Machine, store: MemoryStore, counts: Path, after: bool

@@ -549,6 +549,7 @@ def test_what_stands_behind_a_horror_counts_as_if_it_stood_alone(name: str) -> N
         assert {kind: both[kind] - before[kind] for kind in CLASSES} == alone
 
 
+@pytest.mark.slow("cloudfront-reference", "w3c-reference")
 @pytest.mark.parametrize(
     "scan", [ReferenceScan, NATIVE], ids=["reference", "first choice"]
 )

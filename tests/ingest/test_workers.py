@@ -193,6 +193,7 @@ def test_memory_stays_small_whatever_a_log_holds(kind: str, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.slow
 def test_memory_stays_small_where_every_line_asks_for_something_else(
     tmp_path: Path,
 ) -> None:

@@ -65,6 +65,7 @@ def a_package(folder: Path, kind: Kind, number: int, seed: int) -> Path:
         os.umask(before)
 
 
+@pytest.mark.slow
 @needs_dpkg
 @pytest.mark.parametrize("kind", KINDS.values(), ids=[*KINDS])
 @pytest.mark.parametrize("number", [*RELEASES])
@@ -76,6 +77,7 @@ def test_the_same_files_make_the_same_package_to_the_byte(
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 @needs_dpkg
 @pytest.mark.parametrize("number", [*RELEASES])
 def test_a_package_needs_the_python_that_its_wheels_are_for(
@@ -231,6 +233,7 @@ def test_the_manual_has_a_page_for_each_verb_with_all_its_options() -> None:
                 ), (verb, parameter.opts)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("man"), reason="man is not installed")
 def test_every_page_of_the_manual_is_one_that_man_takes(tmp_path: Path) -> None:
     man_pages.main(str(tmp_path), "1.0", "2026-11-26")
@@ -246,6 +249,7 @@ def test_every_page_of_the_manual_is_one_that_man_takes(tmp_path: Path) -> None:
         assert "SYNOPSIS" in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_node_has_the_pages_of_what_it_can_do(tmp_path: Path) -> None:
     trees._manual(tmp_path, NODE, SOURCES)
     pages = sorted((tmp_path / "usr/share/man/man8").iterdir())
@@ -258,6 +262,7 @@ def test_a_node_has_the_pages_of_what_it_can_do(tmp_path: Path) -> None:
     assert gzip.decompress(pages[0].read_bytes()).startswith(b'.TH "FLEX')
 
 
+@pytest.mark.slow
 @needs_dpkg
 def test_the_maintainer_is_who_builds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -287,6 +292,7 @@ def test_a_newer_version_is_newer_than_each_commit_before_it() -> None:
         subprocess.run(["dpkg", "--compare-versions", older, "lt", newer], check=True)
 
 
+@pytest.mark.slow
 def test_a_build_takes_no_package_that_it_does_not_know() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "deploy.packages", "flex-nobody"],

@@ -125,6 +125,7 @@ def test_an_address_that_is_none_is_refused_in_our_words(
             assert foreign not in answer.text
 
 
+@pytest.mark.slow
 def test_a_node_that_was_only_checked_is_nowhere(reading: Door) -> None:
     given = {"name": "n9", "addresses": ["192.0.2.99"], "ram_bytes": 2**30}
     answer = reading.open("admin").post("/api/v1/nodes?dry_run=true", json=given)
@@ -269,6 +270,7 @@ def test_a_node_is_made_by_the_name_that_is_read(door: Door, name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_no_page_loads_nothing_and_pages_take_no_style_but_their_own(
     door: Door,
 ) -> None:

@@ -161,6 +161,7 @@ def test_a_dead_node_is_in_the_metrics_whatever_cannot_be_read(
     )
 
 
+@pytest.mark.slow
 def test_no_address_of_the_api_calls_it_a_fault_of_flex(
     broken: tuple[str, Door],
 ) -> None:

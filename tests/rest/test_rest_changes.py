@@ -113,6 +113,7 @@ def test_each_change_is_noted_with_its_author_reason_and_request(door: Door) -> 
     assert fault_of_chain(door.store.entries()) == ""
 
 
+@pytest.mark.slow
 def test_nodes_are_added_changed_drained_and_taken_out(door: Door) -> None:
     admin, operator = door.open("admin"), door.open("operator")
     body = {"name": "n4", "addresses": ["192.0.2.40"], "ram_bytes": 2**30}
@@ -380,6 +381,7 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
     return number
 
 
+@pytest.mark.slow("postgresql")
 def test_of_fifty_clients_none_loses_what_another_wrote_while_plans_are_made_and_applied(
     database: str, filled: Callable[[str], Door]
 ) -> None:

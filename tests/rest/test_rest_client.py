@@ -151,6 +151,7 @@ def flex(
     return json.loads(said.out)
 
 
+@pytest.mark.slow
 def test_the_command_line_asks_a_server(
     door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,6 +177,7 @@ def test_the_command_line_asks_a_server(
     assert ask("plan", "discard", waiting)["state"] == "discarded"
 
 
+@pytest.mark.slow
 def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
     door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -230,6 +232,7 @@ def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
     assert ask("report", "--format", "json")["cluster"] == "shared-eu1"
 
 
+@pytest.mark.slow
 def test_a_dry_run_of_the_server_says_what_the_next_plan_would_do_and_changes_nothing(
     door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

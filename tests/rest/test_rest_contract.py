@@ -192,6 +192,7 @@ def read(door: Door, address: str, query: Mapping[str, str]) -> list[Mapping[str
         answer = client.get(answer.links["next"]["url"])
 
 
+@pytest.mark.slow("GET /api/v1/dns/records", "GET /api/v1/sites")
 @pytest.mark.parametrize("route", lists(), ids=named)
 def test_a_list_shows_each_row_once_whatever_it_is_sorted_by(
     door: Door, route: APIRoute
@@ -552,6 +553,7 @@ READ_AT_ONCE = [
 ]
 
 
+@pytest.mark.slow("GET /api/v1/nodes/{node}/turn")
 @pytest.mark.parametrize("route", READ_AT_ONCE, ids=named)
 def test_what_was_read_before_is_not_sent_again(door: Door, route: APIRoute) -> None:
     client = door.open("admin")

@@ -387,6 +387,7 @@ def test_a_large_map_is_told_whole(all_doors: Door) -> None:
     assert json.loads(answer.content)["moved"] == text
 
 
+@pytest.mark.slow
 def test_how_long_a_node_waits_is_no_time_that_an_answer_takes(
     all_doors: Door,
 ) -> None:

@@ -37,6 +37,7 @@ def test_a_method_that_is_none_here_is_told_those_that_are(
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
+@pytest.mark.slow("/api/openapi.json")
 @pytest.mark.parametrize(
     "address",
     ["/api/v1/sites", "/api/v1/nodes/n1", "/plans", "/livez", "/api/openapi.json"],

@@ -89,6 +89,7 @@ def series(text: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_what_the_documentation_and_the_alerts_name_is_measured(
     filled: Callable[[str], Door], url: str
 ) -> None:

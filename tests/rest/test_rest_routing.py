@@ -69,6 +69,7 @@ def of_node(door: Door, node: str) -> TestClient:
     return client
 
 
+@pytest.mark.slow("stamped")
 @pytest.mark.parametrize("kind", ["door", "stamped"])
 def test_a_nodes_own_token_opens_its_files_and_nothing_else(
     kind: str, request: pytest.FixtureRequest

@@ -409,6 +409,7 @@ def test_a_request_of_a_great_many_parameters_is_looked_through_at_once(
     assert grows_with(ask, 12_000)
 
 
+@pytest.mark.slow
 def test_no_answer_lets_a_page_run_scripts_or_be_framed(door: Door) -> None:
     for address in ("/", "/login", "/api/docs", "/api/v1/pins", "/nothing"):
         policy = door.open().get(address).headers["content-security-policy"]

@@ -93,6 +93,7 @@ def test_a_site_that_would_be_left_alone_moves_nowhere(door: Door) -> None:
     assert not [move for move in moves(said) if move[0] == "s030"]
 
 
+@pytest.mark.slow
 def test_without_a_wish_its_site_may_go_where_it_likes(
     doors: Callable[[], Door],
 ) -> None:
@@ -138,12 +139,14 @@ def test_a_dead_node_that_would_be_taken_out_moves_its_own_sites_alone(
     )
 
 
+@pytest.mark.slow
 def test_a_new_node_gets_sites(door: Door) -> None:
     said = tried(door, "POST", "/api/v1/nodes", json=FOUR)
     assert "n4" in {target for _, _, target in moves(said)}
     assert said["node"]["node"] == "n4"
 
 
+@pytest.mark.slow
 def test_a_larger_node_gets_more(door: Door) -> None:
     said = tried(
         door, "PATCH", "/api/v1/nodes/n1", json={"capacity_ratio": 3.0}, headers=ANY
@@ -152,6 +155,7 @@ def test_a_larger_node_gets_more(door: Door) -> None:
     assert said["node"]["capacity_ratio"] == 1.0
 
 
+@pytest.mark.slow
 def test_a_node_back_in_service_is_tried_too(doors: Callable[[], Door]) -> None:
     door = doors()
     assert (
@@ -165,6 +169,7 @@ def test_a_node_back_in_service_is_tried_too(doors: Callable[[], Door]) -> None:
         assert said["preview"]["moves"] < said["preview"]["moves_without"]
 
 
+@pytest.mark.slow
 def test_a_node_without_sites_is_taken_out_of_nothing(
     doors: Callable[[], Door],
 ) -> None:
@@ -185,6 +190,7 @@ def test_before_there_is_any_profile_a_dry_run_says_that_nothing_is_known(
     assert "not known" in said["notes"][-1]
 
 
+@pytest.mark.slow
 def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_sites() -> (
     None
 ):
@@ -324,6 +330,7 @@ def test_a_site_that_doors_lead_to_is_not_said_to_stay() -> None:
     assert not [note for note in notes if "not FLEX's to move" in note]
 
 
+@pytest.mark.slow
 def test_how_many_sites_leave_a_drained_node_is_said_with_the_names_that_stay() -> None:
     door = with_names_that_stay()
     client = door.open("operator")

@@ -72,6 +72,7 @@ def error(code: int) -> Callable[[Held], None]:
     return lambda held: say(held, head.encode())
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_the_owner_counts_what_it_answers_by_whichever_door_it_came(
     counting: CountingCluster,
@@ -86,6 +87,7 @@ def test_the_owner_counts_what_it_answers_by_whichever_door_it_came(
         assert counting.counted(other, "b.example") == Answers()
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("door", ["n0", "n1"])
 def test_every_way_to_fail_counts_as_an_error_and_nothing_else_does(
@@ -104,6 +106,7 @@ def test_every_way_to_fail_counts_as_an_error_and_nothing_else_does(
     assert (found.requests, found.errors, found.number_of_times) == (14, 9, 11)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_what_is_under_way_is_no_error(counting: CountingCluster) -> None:
     with counting.ask("n0", "b.example") as connection:
@@ -115,6 +118,7 @@ def test_what_is_under_way_is_no_error(counting: CountingCluster) -> None:
     counting.until("n1", "b.example", lambda found: found.number_of_times == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_answers_are_counted_by_the_time_that_the_web_server_took(
     counting: CountingCluster,
@@ -133,6 +137,7 @@ def test_answers_are_counted_by_the_time_that_the_web_server_took(
     assert at == len(BOUNDS) or BOUNDS[at] <= 4 * took
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_no_visitor_fills_the_table_with_names_that_nobody_owns(
     counting: CountingCluster,
@@ -143,6 +148,7 @@ def test_no_visitor_fills_the_table_with_names_that_nobody_owns(
     assert "used:0" in stats.ask("show", "table", ANSWERS)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_door_says_whether_it_counts_answers(
     counting: CountingCluster, stack: ExitStack

@@ -232,6 +232,7 @@ def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(
         assert until_closed(visitor).endswith(b"ok")
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_what_members_have_is_known_after_a_reload(
     node: Node, members: Members
@@ -334,6 +335,7 @@ def test_the_version_before_comes_back(node: Node, members: Members) -> None:
         install_files.one_before(node.folder)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_where_no_haproxy_runs_the_files_are_as_before(
     found: HaproxyProgram, members: Members, tmp_path: Path

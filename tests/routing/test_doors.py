@@ -178,6 +178,7 @@ def header(held: Held, name: str) -> list[str]:
     return [value for key, _, value in pairs if key.lower() == name]
 
 
+@pytest.mark.slow
 def test_any_door_leads_to_the_owner_and_a_name_that_nobody_owns_is_answered_where_it_came(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -189,6 +190,7 @@ def test_any_door_leads_to_the_owner_and_a_name_that_nobody_owns_is_answered_whe
         assert cluster.answered(door, "strange.example").node == door
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forged", ["x-flex-visitor", "X-Flex-Visitor"])
 def test_the_owner_hears_who_the_visitor_is_once_and_a_visitor_cannot_say_to_be_another(
     cluster: Cluster, stack: ExitStack, forged: str
@@ -202,6 +204,7 @@ def test_the_owner_hears_who_the_visitor_is_once_and_a_visitor_cannot_say_to_be_
         assert header(held, "x-flex-visitor") == []
 
 
+@pytest.mark.slow
 def test_maps_that_contradict_each_other_send_no_request_in_circles(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -212,6 +215,7 @@ def test_maps_that_contradict_each_other_send_no_request_in_circles(
     assert cluster.answered("n1", "a.example").node == "n0"
 
 
+@pytest.mark.slow
 def test_a_flip_takes_no_reload_and_the_next_request_of_a_kept_connection_goes_by_it(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -229,6 +233,7 @@ def test_a_flip_takes_no_reload_and_the_next_request_of_a_kept_connection_goes_b
         assert until_closed(kept).endswith(b"ok")
 
 
+@pytest.mark.slow
 def test_a_large_answer_is_passed_on_to_the_last_byte_though_its_site_moves_meanwhile(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -278,6 +283,7 @@ def test_haproxy_checks_whatever_changes_beside_owners(
         install_files.put(cluster.files("n0", moved), folder, refuses)
 
 
+@pytest.mark.slow
 def test_a_reload_is_told_of_before_it_happens_and_commands_are_not(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -303,6 +309,7 @@ def test_a_reload_is_told_of_before_it_happens_and_commands_are_not(
     assert apply_to_haproxy.version_in_force(stats, here) == version(made)
 
 
+@pytest.mark.slow
 def test_after_a_reload_the_maps_are_the_same(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -316,6 +323,7 @@ def test_after_a_reload_the_maps_are_the_same(
     assert cluster.answered("n0", "c.example").node == "n0"
 
 
+@pytest.mark.slow
 def test_a_large_map_is_exchanged_without_a_reload_too(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -327,6 +335,7 @@ def test_a_large_map_is_exchanged_without_a_reload_too(
         assert cluster.answered("n0", host).node == (NAMES | many)[host]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "answers"), [("everywhere", b"200 OK"), ("owner", b"503 ")]
 )
@@ -346,6 +355,7 @@ def test_where_the_owner_is_away_a_node_answers_itself_only_if_it_has_the_conten
         assert answers in until_closed(connection)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["everywhere", "owner"])
 def test_a_request_for_an_owner_that_has_just_gone_is_answered_where_it_came(
     cluster: Cluster, stack: ExitStack, content: str
@@ -388,6 +398,7 @@ def test_a_stranger_is_not_listened_to_at_an_inner_door(
         cluster.members.asked.get_nowait()
 
 
+@pytest.mark.slow
 def test_what_came_to_a_wrong_door_is_counted_by_name(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -403,6 +414,7 @@ def test_what_came_to_a_wrong_door_is_counted_by_name(
     assert "strange" not in said
 
 
+@pytest.mark.slow
 def test_a_replicated_site_is_reached_from_a_node_that_has_none_of_it(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -417,6 +429,7 @@ def test_a_replicated_site_is_reached_from_a_node_that_has_none_of_it(
         assert header(held, "x-forwarded-for") == ["127.0.0.1"]
 
 
+@pytest.mark.slow
 def test_a_node_that_leaves_a_pool_answers_itself_while_the_other_members_are_away(
     cluster: Cluster, stack: ExitStack
 ) -> None:

@@ -127,6 +127,7 @@ def cluster(
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("proxied", [False, True])
 def test_any_door_leads_to_the_owners_web_server_which_ends_tls(
@@ -143,6 +144,7 @@ def test_any_door_leads_to_the_owners_web_server_which_ends_tls(
             assert cluster.reached(door, unknown) == f"{door}{visitor}"
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_connections_that_came_to_a_wrong_door_are_counted_by_name(
     cluster: BySni, stack: ExitStack
@@ -168,6 +170,7 @@ def test_connections_that_came_to_a_wrong_door_are_counted_by_name(
     assert (found.names, found.requests) == (1, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_flip_holds_for_new_connections_and_cuts_none(
     cluster: BySni, stack: ExitStack
@@ -186,6 +189,7 @@ def test_a_flip_holds_for_new_connections_and_cuts_none(
         assert said(kept) == "n1"
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_maps_that_contradict_each_other_send_no_connection_in_circles(
     cluster: BySni, stack: ExitStack
@@ -196,6 +200,7 @@ def test_maps_that_contradict_each_other_send_no_connection_in_circles(
     assert cluster.reached("n1", "a.example") == "n0"
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("content", ["everywhere", "owner"])
 def test_where_the_owner_is_away_a_node_answers_itself_only_if_it_has_the_content(
@@ -212,6 +217,7 @@ def test_where_the_owner_is_away_a_node_answers_itself_only_if_it_has_the_conten
     assert cluster.reached("n0", "c.example") == "n2"
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("proxied", [False, True])
 def test_a_connection_to_an_owner_that_has_just_gone_is_answered_where_it_came(
@@ -228,6 +234,7 @@ def test_a_connection_to_an_owner_that_has_just_gone_is_answered_where_it_came(
         assert cluster.reached("n0", "b.example") == f"n0{visitor}"
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_member_of_a_replicated_site_answers_what_comes_to_it(
     cluster: BySni, stack: ExitStack
@@ -240,6 +247,7 @@ def test_a_member_of_a_replicated_site_answers_what_comes_to_it(
     assert asked == {"n0": "n2", "n1": "n1", "n2": "n2", "n3": "n2"}
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_whoever_does_not_speak_tls_is_not_passed_on(
     cluster: BySni, stack: ExitStack

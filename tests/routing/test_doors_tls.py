@@ -128,6 +128,7 @@ def figures_of(stats: str, backend: str, server: str = "inner") -> dict[str, str
     raise AssertionError(backend)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_any_door_leads_to_the_owner_by_tls_and_connections_are_used_again(
     cluster: Encrypted, stack: ExitStack
@@ -154,6 +155,7 @@ def test_any_door_leads_to_the_owner_by_tls_and_connections_are_used_again(
     assert int(said["reuse"]) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_whoever_has_no_certificate_of_the_cluster_gets_nothing_at_an_inner_door(
     cluster: Encrypted, stack: ExitStack
@@ -174,6 +176,7 @@ def test_whoever_has_no_certificate_of_the_cluster_gets_nothing_at_an_inner_door
         cluster.members.asked.get_nowait()
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("check_path", ["", "/healthy"])
 @pytest.mark.parametrize(

@@ -175,6 +175,7 @@ def test_a_clock_that_is_decades_wrong_makes_no_difference(
     assert here.goes_by == 4
 
 
+@pytest.mark.slow
 def test_an_haproxy_that_is_too_old_is_one_clear_error_and_nothing_begins(
     tmp_path: Path,
 ) -> None:
@@ -200,6 +201,7 @@ def test_an_haproxy_that_is_too_old_is_one_clear_error_and_nothing_begins(
         assert not [*folder.iterdir()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["follow", "apply"])
 def test_a_folder_that_is_named_from_where_one_stands_is_the_one_that_haproxy_reads(
     here: Here, server: Server, tmp_path: Path, verb: str

@@ -51,6 +51,7 @@ def following(
         yield made
 
 
+@pytest.mark.slow
 def test_a_flip_is_at_all_nodes_and_known_to_be_there(following: Following) -> None:
     assert [following.answers(node, SITE) for node in following.nodes] == ["n0", "n0"]
     order = following.flip(AWAY)
@@ -67,6 +68,7 @@ def test_a_flip_is_at_all_nodes_and_known_to_be_there(following: Following) -> N
     assert "reload" not in following.log()
 
 
+@pytest.mark.slow
 def test_who_has_not_heard_is_asked_over_sockets_of_haproxies(
     found: HaproxyProgram, members: Members, tmp_path: Path
 ) -> None:
@@ -108,6 +110,7 @@ def test_who_has_not_heard_is_asked_over_sockets_of_haproxies(
         assert "n0" in who_has_not_heard(world, order.number, 0.0)
 
 
+@pytest.mark.slow
 def test_a_new_large_map_is_made_by_nodes_of_what_they_have_and_not_sent(
     following: Following,
 ) -> None:
@@ -131,6 +134,7 @@ def test_a_new_large_map_is_made_by_nodes_of_what_they_have_and_not_sent(
     assert spared == 2 * len(following.nodes), following.log()
 
 
+@pytest.mark.slow
 def test_a_node_that_follows_reports_what_came_to_its_door(
     following: Following,
 ) -> None:
@@ -158,6 +162,7 @@ def test_a_node_that_follows_reports_what_came_to_its_door(
     assert (said, "was not reported" in following.log()) == ([], False)
 
 
+@pytest.mark.slow
 def test_a_follower_that_was_killed_takes_up_what_it_missed(
     following: Following,
 ) -> None:
@@ -176,6 +181,7 @@ def test_a_follower_that_was_killed_takes_up_what_it_missed(
     assert end(following.followers["n0"]) == 0
 
 
+@pytest.mark.slow
 def test_an_haproxy_that_came_up_with_older_files_is_told_again(
     following: Following, tmp_path: Path
 ) -> None:
@@ -195,6 +201,7 @@ def test_an_haproxy_that_came_up_with_older_files_is_told_again(
     following.until_all_say(order.number)
 
 
+@pytest.mark.slow
 def test_an_haproxy_that_is_away_is_named_and_told_once_it_is_back(
     following: Following,
 ) -> None:
@@ -213,6 +220,7 @@ def test_an_haproxy_that_is_away_is_named_and_told_once_it_is_back(
     assert not error(), "what says where it is says that all is well, too"
 
 
+@pytest.mark.slow
 def test_while_the_server_is_away_the_last_order_stays_and_then_the_newest_comes(
     following: Following,
 ) -> None:
@@ -225,6 +233,7 @@ def test_while_the_server_is_away_the_last_order_stays_and_then_the_newest_comes
     assert following.log().count("All is well again.") >= 1
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_keeps_nobody_waiting(following: Following) -> None:
     """Nodes wait half a minute for an answer; the server has 10 seconds to end."""
     following.servers["n0"].terminate()
@@ -250,6 +259,7 @@ def headed(following: Following, number: int, cluster: str = "") -> str:
     return with_heading(made, heading).moved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "cluster", "said"),
     [
@@ -283,6 +293,7 @@ def test_an_older_map_and_one_of_another_cluster_are_refused_and_nothing_changes
         assert following.goes_by("n0") == 1
 
 
+@pytest.mark.slow
 def test_another_nodes_token_and_a_persons_open_no_orders(following: Following) -> None:
     end(following.followers["n0"])
     token = following.folder / "n0" / "token"

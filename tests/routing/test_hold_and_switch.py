@@ -114,6 +114,7 @@ def answer(moving: Moving) -> Held:
     return held
 
 
+@pytest.mark.slow
 def test_requests_under_way_end_before_a_site_is_held_and_others_wait_for_the_new_node(
     moving: Moving,
 ) -> None:
@@ -157,6 +158,7 @@ def test_requests_under_way_end_before_a_site_is_held_and_others_wait_for_the_ne
     assert "reload" not in moving.log()
 
 
+@pytest.mark.slow
 def test_a_site_that_is_let_go_is_answered_where_it_was(moving: Moving) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
@@ -176,6 +178,7 @@ def test_a_site_that_is_let_go_is_answered_where_it_was(moving: Moving) -> None:
     assert moving.answers("n1", SITE) == "n0"
 
 
+@pytest.mark.slow
 def test_a_site_that_is_not_stateful_or_that_nobody_has_is_not_held(
     moving: Moving,
 ) -> None:
@@ -186,6 +189,7 @@ def test_a_site_that_is_not_stateful_or_that_nobody_has_is_not_held(
     assert world.store.door_order() == before
 
 
+@pytest.mark.slow
 def test_an_old_node_that_has_not_heard_is_named_and_held_once_it_has(
     moving: Moving,
 ) -> None:
@@ -203,6 +207,7 @@ def test_an_old_node_that_has_not_heard_is_named_and_held_once_it_has(
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
 
 
+@pytest.mark.slow
 def test_another_node_that_has_not_heard_stops_no_hold_and_answers_nothing(
     moving: Moving,
 ) -> None:
@@ -221,6 +226,7 @@ def test_another_node_that_has_not_heard_stops_no_hold_and_answers_nothing(
     assert [moving.answers(node, SITE) for node in moving.nodes] == ["n1", "n1"]
 
 
+@pytest.mark.slow
 def test_a_hold_outlasts_haproxies_and_followers_that_are_killed(
     moving: Moving,
 ) -> None:
@@ -261,6 +267,7 @@ def test_while_a_process_of_before_a_reload_is_there_a_site_counts_as_busy(
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
 
 
+@pytest.mark.slow
 def test_a_plan_that_does_not_come_lets_go_what_was_held_for_it(moving: Moving) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
@@ -275,6 +282,7 @@ def test_a_plan_that_does_not_come_lets_go_what_was_held_for_it(moving: Moving) 
     assert [moving.answers(node, SITE) for node in moving.nodes] == ["n0", "n0"]
 
 
+@pytest.mark.slow
 def test_while_a_site_is_held_all_others_may_be_led_on(moving: Moving) -> None:
     world, coming = moving.world(), moving.come({SITE: "n1", OTHER: "n0"})
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
@@ -315,6 +323,7 @@ class Carried(Moving):
             apply_to_haproxy.enforce(made, self.here(node), self.found, sockets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hard_stop_after", ["5m", "1s"])
 def test_by_sockets_alone_a_node_is_busy_while_a_process_of_before_may_be_there(
     found: HaproxyProgram, members: Members, tmp_path: Path, hard_stop_after: str

@@ -162,6 +162,7 @@ def websocket(
     return WebSocket(visitor, held)
 
 
+@pytest.mark.slow
 @CHANGES
 def test_a_websocket_stays_with_the_node_at_which_it_began(
     cluster: Cluster, stack: ExitStack, change: Change
@@ -182,6 +183,7 @@ def test_a_websocket_stays_with_the_node_at_which_it_began(
         one.ends()
 
 
+@pytest.mark.slow
 def test_a_websocket_of_a_replicated_site_stays_with_its_member(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -203,6 +205,7 @@ def test_a_websocket_of_a_replicated_site_stays_with_its_member(
         one.ends()
 
 
+@pytest.mark.slow
 @CHANGES
 def test_long_answers_come_whole_from_where_they_began_however_often_their_site_moves(
     cluster: Cluster, stack: ExitStack, change: Change
@@ -251,6 +254,7 @@ def chunk(content: bytes) -> bytes:
     return f"{len(content):x}\r\n".encode() + content + b"\r\n"
 
 
+@pytest.mark.slow
 def test_each_request_of_a_kept_connection_goes_by_the_map_of_its_moment(
     cluster: Cluster, stack: ExitStack
 ) -> None:
@@ -278,6 +282,7 @@ def test_each_request_of_a_kept_connection_goes_by_the_map_of_its_moment(
             assert said.startswith(b"HTTP/1.1 200 OK")
 
 
+@pytest.mark.slow
 def test_who_says_nothing_for_the_timeout_is_hung_up_on_and_who_talks_is_not(
     found: HaproxyProgram, members: Members, tmp_path: Path, stack: ExitStack
 ) -> None:

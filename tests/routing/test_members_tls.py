@@ -97,6 +97,7 @@ def said_by_peer(
     return b""
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("check_path", ["", "/healthy"])
 def test_members_answer_each_others_visitors_by_tls_alone(
@@ -121,6 +122,7 @@ def test_members_answer_each_others_visitors_by_tls_alone(
     assert answered_by_both(cluster, "n1") == {"n1"}
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_member_whose_web_server_is_away_is_away(
     cluster: Encrypted, stack: ExitStack
@@ -132,6 +134,7 @@ def test_a_member_whose_web_server_is_away_is_away(
     assert answered_by_both(cluster, "n1") == {"n1"}
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_whoever_has_no_certificate_of_the_cluster_gets_nothing_at_a_members_door(
     cluster: Encrypted, stack: ExitStack
@@ -148,6 +151,7 @@ def test_whoever_has_no_certificate_of_the_cluster_gets_nothing_at_a_members_doo
         cluster.members.asked.get_nowait()
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_member_whose_certificate_is_of_another_ca_is_away(
     cluster: Encrypted, stack: ExitStack

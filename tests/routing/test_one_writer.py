@@ -118,6 +118,7 @@ def is_asked_to_come_again(connection: socket.socket) -> bool:
     return answer.startswith(b"HTTP/1.1 503 ") and b"retry-after: 5\r\n" in answer
 
 
+@pytest.mark.slow
 def test_requests_wait_at_every_door_and_the_new_node_answers_all_of_them(
     writers: WriterCluster, stack: ExitStack
 ) -> None:
@@ -143,6 +144,7 @@ def test_requests_wait_at_every_door_and_the_new_node_answers_all_of_them(
     assert writers.answered("n3", SITE).node == "n0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10, 300_000])
 def test_what_a_waiting_request_sends_comes_whole_to_the_new_node(
     writers: WriterCluster, stack: ExitStack, size: int
@@ -173,6 +175,7 @@ def test_what_a_waiting_request_sends_comes_whole_to_the_new_node(
     assert until_closed(connection).endswith(b"ok")
 
 
+@pytest.mark.slow
 def test_a_hold_that_is_undone_lets_requests_go_on_to_the_old_node(
     writers: WriterCluster, stack: ExitStack
 ) -> None:
@@ -187,6 +190,7 @@ def test_a_hold_that_is_undone_lets_requests_go_on_to_the_old_node(
         assert until_closed(waiting).endswith(b"ok")
 
 
+@pytest.mark.slow
 def test_more_requests_than_may_wait_are_asked_to_come_again_and_who_leaves_frees_a_place(
     writers: WriterCluster, stack: ExitStack
 ) -> None:
@@ -211,6 +215,7 @@ def test_more_requests_than_may_wait_are_asked_to_come_again_and_who_leaves_free
         assert until_closed(connection).endswith(b"ok")
 
 
+@pytest.mark.slow
 def test_who_has_waited_long_enough_is_asked_to_come_again(
     writers: WriterCluster, stack: ExitStack
 ) -> None:
@@ -223,6 +228,7 @@ def test_who_has_waited_long_enough_is_asked_to_come_again(
     writers.nobody_is_asked()
 
 
+@pytest.mark.slow
 def test_what_is_under_way_is_counted_where_it_is_answered_until_it_is(
     writers: WriterCluster, stack: ExitStack
 ) -> None:
@@ -241,6 +247,7 @@ def test_what_is_under_way_is_counted_where_it_is_answered_until_it_is(
         assert until_closed(passed).endswith(b"ok")
 
 
+@pytest.mark.slow
 def test_a_node_that_did_not_hear_of_the_hold_leads_to_one_that_did(
     writers: WriterCluster, stack: ExitStack
 ) -> None:
@@ -258,6 +265,7 @@ def test_a_node_that_did_not_hear_of_the_hold_leads_to_one_that_did(
         assert until_closed(waiting).endswith(b"ok")
 
 
+@pytest.mark.slow("owner")
 @pytest.mark.parametrize("content", ["everywhere", "owner"])
 def test_the_old_node_answers_nothing_whatever_it_did_not_hear_after_the_hold(
     writers: WriterCluster, stack: ExitStack, content: str
@@ -274,6 +282,7 @@ def test_the_old_node_answers_nothing_whatever_it_did_not_hear_after_the_hold(
         assert writers.answered(door, SITE).node == "n0"
 
 
+@pytest.mark.slow
 def test_maps_that_contradict_each_other_send_no_request_in_circles(
     writers: WriterCluster, stack: ExitStack
 ) -> None:
@@ -285,6 +294,7 @@ def test_maps_that_contradict_each_other_send_no_request_in_circles(
     writers.nobody_is_asked()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forged", ["x-flex-passed", "X-Flex-Passed"])
 def test_a_visitor_that_says_what_nodes_say_to_each_other_gets_nothing_by_it(
     writers: WriterCluster, stack: ExitStack, forged: str
@@ -299,6 +309,7 @@ def test_a_visitor_that_says_what_nodes_say_to_each_other_gets_nothing_by_it(
     assert header(held, "x-flex-passed") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["everywhere", "owner"])
 def test_where_the_owner_is_away_nobody_answers(
     writers: WriterCluster, stack: ExitStack, content: str
@@ -318,6 +329,7 @@ def test_where_the_owner_is_away_nobody_answers(
     writers.nobody_is_asked()
 
 
+@pytest.mark.slow
 def test_strays_are_counted_for_sites_with_one_writer_too(
     writers: WriterCluster, stack: ExitStack
 ) -> None:

@@ -44,6 +44,7 @@ def cluster(found: HaproxyProgram, members: Members, tmp_path: Path) -> Cluster:
     return Cluster(found, tmp_path, members)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("having", [["n1", "n2"], ["n2", "n1"], ["n1", "n2", "n3"]])
 def test_while_one_member_is_up_a_door_of_no_member_leads_to_it(
@@ -68,6 +69,7 @@ def test_while_one_member_is_up_a_door_of_no_member_leads_to_it(
         assert until_closed(connection).startswith(b"HTTP/1.1 503 ")
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_member_that_is_back_has_its_visitors_again(
     cluster: Cluster, stack: ExitStack
@@ -84,6 +86,7 @@ def test_a_member_that_is_back_has_its_visitors_again(
     assert cluster.answered("n0", SHOP).node == "n1"
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_flip_says_the_other_members_anew_without_a_reload(
     cluster: Cluster, stack: ExitStack
@@ -102,6 +105,7 @@ def test_a_flip_says_the_other_members_anew_without_a_reload(
         assert until_closed(connection).startswith(b"HTTP/1.1 503 ")
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_maps_that_contradict_each_other_send_no_request_around_in_circles(
     cluster: Cluster, stack: ExitStack
@@ -119,6 +123,7 @@ def test_maps_that_contradict_each_other_send_no_request_around_in_circles(
     assert cluster.answered("n3", f"{SHOP}:2").node == "n2"
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("proxied", [False, True])
 def test_a_connection_by_sni_goes_to_another_member_too(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def test_the_two_maps_say_who_owns_each_name_whatever_the_large_one_is(
     assert made.differ == len(host_to_node_maps.read(made.moved))
 
 
+@pytest.mark.slow
 @given(OWNERS, OWNERS)
 def test_the_small_map_has_what_differs_and_nothing_else(
     before: dict[str, str], now: dict[str, str]
@@ -62,6 +64,7 @@ def test_the_small_map_has_what_differs_and_nothing_else(
     )
 
 
+@pytest.mark.slow
 @given(OWNERS, st.permutations(["a.example", "b.example", "c.example"]))
 def test_the_order_of_names_changes_nothing(
     now: dict[str, str], order: list[str]
@@ -115,6 +118,7 @@ def test_what_the_small_map_says_of_itself_is_no_name_and_changes_no_owner(
     assert host_to_node_maps.without_heading(again).moved == made.moved
 
 
+@pytest.mark.slow
 def test_the_large_map_is_old_when_each_change_would_exchange_too_many_names() -> None:
     names = [f"s{number}.example" for number in range(210_000)]
     large = host_to_node_maps.map_of(dict.fromkeys(names, "n1"))
@@ -144,6 +148,7 @@ def test_of_maps_that_are_not_whole_nothing_is_made() -> None:
     assert host_to_node_maps.large_map_of("", "") == ""
 
 
+@pytest.mark.slow
 @given(OWNERS, OWNERS, some_writers(), some_writers())
 def test_the_two_maps_say_of_each_name_whether_it_has_one_writer_and_whether_requests_wait(
     before: dict[str, str], now: dict[str, str], had: Writers, has: Writers
@@ -159,6 +164,7 @@ def test_the_two_maps_say_of_each_name_whether_it_has_one_writer_and_whether_req
         assert made.differ == len(host_to_node_maps.read(made.moved))
 
 
+@pytest.mark.slow
 @given(OWNERS, OWNERS, some_writers())
 def test_the_next_large_map_does_not_say_that_requests_wait(
     before: dict[str, str], now: dict[str, str], has: Writers
@@ -171,6 +177,7 @@ def test_the_next_large_map_does_not_say_that_requests_wait(
     assert host_to_node_maps.read(again.moved).keys() == has.waiting & now.keys()
 
 
+@pytest.mark.slow
 @given(OWNERS, OWNERS)
 def test_without_such_sites_maps_are_as_if_there_could_be_none(
     before: dict[str, str], now: dict[str, str]
@@ -186,6 +193,7 @@ SEVERAL = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(OWNERS, OWNERS, SEVERAL, SEVERAL, some_writers())
 def test_the_two_maps_say_who_else_has_a_site_whatever_they_said_before(
     before: dict[str, str],

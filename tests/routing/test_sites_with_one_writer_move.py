@@ -187,6 +187,7 @@ def moved(*sites: str) -> dict[str, str]:
     return HOME | dict.fromkeys(sites, "n1")
 
 
+@pytest.mark.slow
 def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_meanwhile(
     cluster: Cluster,
 ) -> None:
@@ -227,6 +228,7 @@ def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_mea
     assert cluster.move_of(world, SHOP).state == "moved"
 
 
+@pytest.mark.slow
 def test_a_site_whose_last_copy_fails_goes_on_where_it_was_and_the_others_move(
     cluster: Cluster,
 ) -> None:
@@ -247,6 +249,7 @@ def test_a_site_whose_last_copy_fails_goes_on_where_it_was_and_the_others_move(
     assert not (cluster.disks / "n1" / SHOP).exists()
 
 
+@pytest.mark.slow
 def test_where_nothing_of_the_plan_is_left_all_is_as_before(cluster: Cluster) -> None:
     world = cluster.world()
     wanted = cluster.plan(world, SHOP)
@@ -265,6 +268,7 @@ def test_where_nothing_of_the_plan_is_left_all_is_as_before(cluster: Cluster) ->
     assert cluster.agrees(world) == moved(SHOP)
 
 
+@pytest.mark.slow
 def test_a_site_that_is_not_quiet_in_time_stays_and_nobody_gets_an_error(
     cluster: Cluster,
 ) -> None:
@@ -289,6 +293,7 @@ class Killed(BaseException):
     """Stands for a run that is killed: nothing after it is done."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["resume", "undo", "abandon"])
 @pytest.mark.parametrize("step", range(8))
 def test_a_run_that_was_killed_at_any_stage_is_ended_with_one_writer_for_each_site(
@@ -334,6 +339,7 @@ def test_a_run_that_was_killed_at_any_stage_is_ended_with_one_writer_for_each_si
     assert {move.state for move in again.store.site_moves()} <= ends
 
 
+@pytest.mark.slow
 def test_no_order_leads_a_stateful_site_on_without_a_hold(cluster: Cluster) -> None:
     world = cluster.world()
     coming = cluster.come(moved(SHOP, PLAIN))
@@ -347,6 +353,7 @@ def test_no_order_leads_a_stateful_site_on_without_a_hold(cluster: Cluster) -> N
         assert cluster.owners() == moved(PLAIN)
 
 
+@pytest.mark.slow
 def test_a_site_whose_writer_is_taken_for_dead_is_led_to_nobody_else(
     cluster: Cluster,
 ) -> None:
@@ -361,6 +368,7 @@ def test_a_site_whose_writer_is_taken_for_dead_is_led_to_nobody_else(
     assert cluster.said_of("n1", *STATEFUL) == dict.fromkeys(STATEFUL, "st_n0")
 
 
+@pytest.mark.slow
 def test_who_gives_up_what_a_dead_writer_wrote_has_its_sites_led_to_their_heirs_at_once(
     cluster: Cluster,
 ) -> None:

@@ -192,6 +192,7 @@ def worse(small: Small, world: World, *more: str) -> None:
     assert small.state(world) == "undoing"
 
 
+@pytest.mark.slow
 def test_a_site_that_is_worse_off_goes_back_and_rests_and_it_is_told_why(
     small: Small,
 ) -> None:
@@ -217,6 +218,7 @@ def test_a_site_that_is_worse_off_goes_back_and_rests_and_it_is_told_why(
     assert list((small.folder / "reports").glob(f"{made.id}*.html"))
 
 
+@pytest.mark.slow
 def test_what_went_back_stays_there_in_the_next_plan_which_says_why(
     small: Small,
 ) -> None:
@@ -230,6 +232,7 @@ def test_what_went_back_stays_there_in_the_next_plan_which_says_why(
     assert "it moved to n1 and was worse off there" in told, told
 
 
+@pytest.mark.slow
 def test_of_several_sites_those_go_back_that_are_worse_off(small: Small) -> None:
     world = small.world()
     small.move(world, SHOP, BLOG)
@@ -249,6 +252,7 @@ def test_of_several_sites_those_go_back_that_are_worse_off(small: Small) -> None
     )
 
 
+@pytest.mark.slow
 def test_a_site_that_fails_on_its_old_node_as_well_stays(small: Small) -> None:
     """As when the database is gone that all nodes ask."""
     world = small.world()
@@ -259,6 +263,7 @@ def test_a_site_that_fails_on_its_old_node_as_well_stays(small: Small) -> None:
     assert (small.state(world), small.in_force(world)) == ("failed", AWAY)
 
 
+@pytest.mark.slow
 def test_a_site_whose_old_node_does_not_answer_stays(small: Small) -> None:
     world = small.world()
     worse(small, world)
@@ -294,6 +299,10 @@ def remove_old_copy(world: World) -> None:
     world.store.put_stage_run(StageRun(move.id, "clean", "files", "done", 1, now))
 
 
+@pytest.mark.slow(
+    "exclude-people keep FLEX away from it",
+    "remove_old_copy-its copy on n0 was removed",
+)
 @pytest.mark.parametrize(
     ("meanwhile", "why"),
     [
@@ -320,6 +329,7 @@ def test_what_came_meanwhile_keeps_a_site_where_it_is(
     assert small.in_force(world) == AWAY
 
 
+@pytest.mark.slow
 def test_sites_that_are_to_be_together_go_back_together(small: Small) -> None:
     world = small.world()
     worse(small, world, BLOG)
@@ -328,6 +338,7 @@ def test_sites_that_are_to_be_together_go_back_together(small: Small) -> None:
     assert small.in_force(world) == HOME
 
 
+@pytest.mark.slow
 def test_while_changes_are_frozen_a_site_stays_and_goes_back_afterwards(
     small: Small,
 ) -> None:
@@ -346,6 +357,7 @@ def test_while_changes_are_frozen_a_site_stays_and_goes_back_afterwards(
     assert (small.state(world), small.in_force(world)) == ("undone", HOME)
 
 
+@pytest.mark.slow
 def test_a_site_that_moved_again_is_watched_no_more(small: Small) -> None:
     world = small.world()
     small.move(world, SHOP)
@@ -355,6 +367,7 @@ def test_a_site_that_moved_again_is_watched_no_more(small: Small) -> None:
     assert (run.state, run.said) == ("failed", "the site moved again meanwhile")
 
 
+@pytest.mark.slow
 def test_a_site_that_somebody_led_back_by_hand_counts_as_back(small: Small) -> None:
     world = small.world()
     worse(small, world)
@@ -367,6 +380,7 @@ def test_a_site_that_somebody_led_back_by_hand_counts_as_back(small: Small) -> N
     assert small.watch_of(world)[0].state == "went back"
 
 
+@pytest.mark.slow
 def test_its_old_copy_is_kept_until_the_watch_is_over(small: Small) -> None:
     world = small.world()
     small.move(world, SHOP)
@@ -378,6 +392,7 @@ def test_its_old_copy_is_kept_until_the_watch_is_over(small: Small) -> None:
     assert (small.watch_of(world)[0].state, small.state(world)) == ("done", "done")
 
 
+@pytest.mark.slow
 def test_while_another_run_has_the_lease_a_site_waits_for_it(small: Small) -> None:
     world = small.world()
     worse(small, world)
@@ -391,6 +406,7 @@ def test_while_another_run_has_the_lease_a_site_waits_for_it(small: Small) -> No
     assert small.state(world) == "undone"
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_on_the_way_back_leaves_the_site_where_it_is(
     small: Small,
 ) -> None:
@@ -407,6 +423,7 @@ class Killed(BaseException):
     """As kill -9: nobody handles it."""
 
 
+@pytest.mark.slow("settle", "apply", "bring", "plan")
 @pytest.mark.parametrize("stage", ["plan", "bring", "apply", "verify", "settle"])
 def test_a_run_that_is_killed_on_the_way_is_finished_by_the_next(
     small: Small, stage: str
@@ -430,6 +447,7 @@ def test_a_run_that_is_killed_on_the_way_is_finished_by_the_next(
     assert world.store.plans(state="applying") == ()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_behind_the_way_back_is_finished_by_the_next(
     small: Small,
 ) -> None:
@@ -465,6 +483,7 @@ def test_moves_of_a_plan_of_long_ago_are_not_watched(small: Small) -> None:
     assert world.store.watched_moves() == ()
 
 
+@pytest.mark.slow
 def test_in_review_the_way_back_waits_for_a_yes_and_is_asked_for_once(
     make: Make,
 ) -> None:
@@ -483,6 +502,7 @@ def test_in_review_the_way_back_waits_for_a_yes_and_is_asked_for_once(
     assert small.in_force(world) == HOME
 
 
+@pytest.mark.slow
 def test_in_review_a_way_back_that_somebody_rejects_is_not_asked_for_again(
     make: Make,
 ) -> None:
@@ -500,6 +520,7 @@ def test_in_review_a_way_back_that_somebody_rejects_is_not_asked_for_again(
     assert world.store.plans(state="proposed") == ()
 
 
+@pytest.mark.slow
 def test_a_clock_that_was_set_back_ends_no_watch(small: Small) -> None:
     world = small.world()
     small.move(world, SHOP)
@@ -508,6 +529,7 @@ def test_a_clock_that_was_set_back_ends_no_watch(small: Small) -> None:
     assert small.state(world) == "begun"
 
 
+@pytest.mark.slow
 def test_without_a_watch_nothing_is_stored_and_nothing_is_read(make: Make) -> None:
     small = make(watch="0s")
     world = small.world()

@@ -36,6 +36,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_door_tells_what_came_to_it_and_belongs_elsewhere(
     cluster: Cluster, stack: ExitStack
@@ -53,6 +54,7 @@ def test_a_door_tells_what_came_to_it_and_belongs_elsewhere(
     assert 0 <= found.uptime < 600
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_names_that_nobody_can_have_are_counted_and_not_told(
     cluster: Cluster, stack: ExitStack
@@ -71,6 +73,7 @@ def test_names_that_nobody_can_have_are_counted_and_not_told(
     assert found.names >= len(HOSTILE)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_of_many_names_the_most_frequent_are_told(
     cluster: Cluster, stack: ExitStack
@@ -165,6 +168,7 @@ INFO = b"Name: HAProxy\nUptime_sec: 77\n"
 HEAD = b"# table: strays, type: string, size:102400, used:100000\n"
 
 
+@pytest.mark.slow
 def test_a_full_table_is_read_in_the_memory_of_a_small_one(said: Said) -> None:
     def table() -> Iterator[bytes]:
         yield HEAD
@@ -215,6 +219,7 @@ def test_how_long_a_process_has_run_is_read_or_is_not_known() -> None:
         assert haproxy_socket.parse_uptime(said_otherwise) is None
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_by_the_sockets_of_all_nodes_what_their_doors_counted_is_kept(
     cluster: Cluster, stack: ExitStack
@@ -253,6 +258,7 @@ def test_by_the_sockets_of_all_nodes_what_their_doors_counted_is_kept(
     assert store.strays()[0].requests == 1 + 2
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_this_machines_own_haproxy_says_itself_whose_it_is(
     cluster: Cluster, stack: ExitStack

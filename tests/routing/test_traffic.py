@@ -179,6 +179,7 @@ def test_a_crowd_waits_at_the_door_and_everybody_gets_in(
     assert everybody_gets_in(first, visitors, members)
 
 
+@pytest.mark.slow
 def test_when_members_go_fewer_are_let_in(
     crowded: Distributor, members: Members, tmp_path: Path
 ) -> None:

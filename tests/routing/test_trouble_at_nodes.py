@@ -176,6 +176,7 @@ def without_descriptors(pid: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
 
+@pytest.mark.slow
 def test_an_haproxy_out_of_descriptors_is_away_and_told_once_it_has_some(
     here: Here, server: Server
 ) -> None:
@@ -200,6 +201,7 @@ def until_it_answers(here: Here) -> None:
     pytest.fail("HAProxy does not answer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["follow", "apply"])
 def test_an_haproxy_that_is_away_is_one_line_and_files_wait_for_it(
     here: Here, server: Server, tmp_path_factory: pytest.TempPathFactory, verb: str

@@ -61,6 +61,7 @@ def test_whatever_is_called_an_input_is_in_the_list_that_is_looked_through() -> 
     assert made == {each.key for each in INPUTS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["front-ends", "hacc-dynamic", "lard-disks", "cward-worldcup"]
 )
@@ -79,6 +80,7 @@ def test_there_are_41_claims_and_each_experiment_says_what_is_tried() -> None:
         assert all(each.calibrated for each in tried)
 
 
+@pytest.mark.slow
 def test_a_claim_that_does_not_come_out_is_looked_at_under_each_value() -> None:
     """Front ends are the same whatever is cut short."""
     asked: list[Assumptions] = []
@@ -121,6 +123,7 @@ def test_a_node_with_apache_serves_as_many_cached_answers_as_published(
     assert node.seek == clusters.lard(1).seek
 
 
+@pytest.mark.slow
 def test_a_calibrated_twin_has_every_figure_that_was_published() -> None:
     for name in ("hp-july", "clarknet"):
         published = PUBLISHED[name]
@@ -130,6 +133,7 @@ def test_a_calibrated_twin_has_every_figure_that_was_published() -> None:
         assert all(row.error < 0.07 for row in fit(published, trace))
 
 
+@pytest.mark.slow
 def test_published_points_stand_at_so_many_times_what_the_other_policy_came_to() -> (
     None
 ):

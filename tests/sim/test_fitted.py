@@ -17,6 +17,7 @@ TWINS = [
 ]
 
 
+@pytest.mark.slow("hp-june", "rice", "ibm", "hp-may", "hp-april")
 @pytest.mark.parametrize("name", TWINS)
 def test_every_published_aggregate_is_within_a_twentieth(name: str) -> None:
     rows = fit(PUBLISHED[name], twin(PUBLISHED[name]))
@@ -25,6 +26,7 @@ def test_every_published_aggregate_is_within_a_twentieth(name: str) -> None:
     } == {}
 
 
+@pytest.mark.slow
 def test_what_is_not_published_may_differ_and_published_aggregates_are_still_there() -> (
     None
 ):
@@ -41,6 +43,7 @@ def test_what_is_not_published_may_differ_and_published_aggregates_are_still_the
     assert np.log(other.size).std() < np.log(usual.size).std()
 
 
+@pytest.mark.slow
 def test_what_is_assumed_is_marked() -> None:
     assert {
         row.figure
@@ -61,6 +64,7 @@ def test_a_seed_makes_the_same_twin_again_and_another_seed_another() -> None:
     assert not np.array_equal(once.target, other.target)
 
 
+@pytest.mark.slow
 def test_days_of_one_server_have_the_same_sites() -> None:
     """Also those that nobody named, but for how large the few files of a small site happen to
     be.
@@ -87,5 +91,6 @@ def test_days_of_one_server_have_the_same_sites() -> None:
         assert np.corrcoef(one[unnamed], other[unnamed])[0, 1] > 0.99
 
 
+@pytest.mark.slow
 def test_every_file_of_a_twin_is_asked_for() -> None:
     assert twin(PUBLISHED["hp-july"]).frequency().min() >= 1

@@ -110,6 +110,7 @@ def test_a_trace_of_the_model_is_told_by_the_model(kind: str) -> None:
         assert max(found.points_off) < 0.5 * max(found.points_off_independent)
 
 
+@pytest.mark.slow
 def test_a_night_of_the_made_up_cluster_is_told_by_the_model() -> None:
     random = np.random.default_rng(7)
     hosting = made_up_cluster.hosting(random, "hosting.example")
@@ -118,6 +119,7 @@ def test_a_night_of_the_made_up_cluster_is_told_by_the_model() -> None:
     assert np.median(found.points_off) < 2
 
 
+@pytest.mark.slow
 def test_locality_leaves_every_published_figure_of_a_twin_as_it_was() -> None:
     published = PUBLISHED["hp-july"]
     plain = twin(published)

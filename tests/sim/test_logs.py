@@ -139,6 +139,7 @@ def test_the_same_seed_writes_the_same_bytes(
     assert {data[4:8] for data in packed} == {bytes(4)}
 
 
+@pytest.mark.slow
 def test_every_access_is_in_one_log_of_the_node_that_served_it(
     night: tuple[made_up_logs.LogSource, ...], accesses: made_up_cluster.Accesses
 ) -> None:
@@ -215,6 +216,7 @@ def test_logs_hold_what_public_servers_collect(
     assert any(re.search(pattern, line) for source in night for line in _lines(source))
 
 
+@pytest.mark.slow
 def test_few_lines_are_broken(
     night: tuple[made_up_logs.LogSource, ...], accesses: made_up_cluster.Accesses
 ) -> None:
@@ -228,6 +230,7 @@ def test_few_lines_are_broken(
     assert len(accesses.time) < len(lines) < 1.01 * len(accesses.time)
 
 
+@pytest.mark.slow
 def test_clients_have_addresses_of_both_kinds_that_nobody_has(
     night: tuple[made_up_logs.LogSource, ...],
 ) -> None:
@@ -268,6 +271,7 @@ def test_a_second_night_rotates_the_first_and_loses_nothing(
     assert times == sorted(times)
 
 
+@pytest.mark.slow
 def test_a_placed_site_is_logged_where_it_is_placed_and_any_other_by_all_nodes(
     hosting: made_up_cluster.Hosting, accesses: made_up_cluster.Accesses, tmp_path: Path
 ) -> None:

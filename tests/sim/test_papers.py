@@ -32,6 +32,7 @@ def ran(name: str) -> tuple[list[Claim], int]:
     return EXPERIMENTS[name](lab), len(lab.points)
 
 
+@pytest.mark.slow("lard-disks", "hacc-static", "hacc-dynamic")
 @pytest.mark.parametrize(
     "name",
     [
@@ -127,6 +128,7 @@ def test_what_stays_as_it_is_does_not_grow() -> None:
     assert not grows([3.0, 4.1, 4.0])
 
 
+@pytest.mark.slow
 def test_a_twin_that_is_cut_short_tells_nothing() -> None:
     lab = Lab(_place, lambda _: None, most=10)
     assert {claim.verdict for claim in EXPERIMENTS["lard-disks"](lab)} == {OPEN}

@@ -6,6 +6,7 @@ from dataclasses import astuple
 from datetime import UTC, date, datetime
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,6 +115,7 @@ def test_drift_changes_nothing_but_how_often_sites_are_asked_for(
     assert np.array_equal(tomorrow.size, hosting.size)
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 300),
     st.integers(1, 5),

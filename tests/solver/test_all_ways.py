@@ -49,6 +49,7 @@ print(native_or_python.name(), digest())
 """
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
@@ -98,6 +99,7 @@ def test_without_wishes_it_is_always_said(seed: int) -> None:
     assert _merit(problem, coldest) == _merit(problem, known)
 
 
+@pytest.mark.slow
 @native
 def test_what_took_too_many_cases_is_settled() -> None:
     found = fewest_moves.place(family.cluster(100, 4, seed=3), Budget(seconds=60))
@@ -242,6 +244,7 @@ def digest() -> str:
     return sha256(found.rows.tobytes() + found.note.encode()).hexdigest()
 
 
+@pytest.mark.slow
 def test_with_and_without_the_native_loops_it_is_one_digest() -> None:
     run = [sys.executable, "-c", WITHOUT_NATIVE]
     name, other = subprocess.run(

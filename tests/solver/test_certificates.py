@@ -47,6 +47,7 @@ def test_the_checker_is_short_and_imports_nothing_of_flex() -> None:
     assert imported - {"numpy"} <= set(sys.stdlib_module_names)
 
 
+@pytest.mark.slow("145-8-1", "145-8-2")
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("sites", "nodes"), [(100, 4), (145, 8)])
 def test_the_checker_accepts_what_solvers_certify(
@@ -61,12 +62,14 @@ def test_the_checker_accepts_what_solvers_certify(
     assert needed >= found.bound - 1
 
 
+@pytest.mark.slow
 def test_no_certificate_of_a_solver_is_false_on_the_first_hundreds() -> None:
     counts = _look_at(range(60))
     assert counts["certified"] > 12
     assert counts["accepted"] == counts["certified"]
 
 
+@pytest.mark.slow
 def test_no_certificate_that_is_made_up_is_accepted_where_it_is_false() -> None:
     counts = Counter[str]()
     for number in range(60):
@@ -75,6 +78,7 @@ def test_no_certificate_that_is_made_up_is_accepted_where_it_is_false() -> None:
     assert counts["refused"] > 30
 
 
+@pytest.mark.slow
 def test_a_certificate_with_one_number_changed_for_the_worse_is_refused() -> None:
     made = [_solved(*size) for size in ((60, 4, 1), (100, 4, 2), (145, 8, 1))]
     random = Random(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from tests.unhurried import unhurried
 Cluster = Callable[..., Problem]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(data=st.data())
 def test_no_balanced_placement_moves_fewer_rows(
@@ -30,6 +32,7 @@ def test_no_balanced_placement_moves_fewer_rows(
         assert counting.least_moves(problem) <= moves
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seed=st.integers(0, 1000))
 def test_the_proven_fewest_are_no_fewer(

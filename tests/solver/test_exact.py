@@ -84,6 +84,7 @@ def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(data=st.data())
 def test_it_finds_the_best_of_all_placements(
@@ -103,6 +104,7 @@ def test_it_finds_the_best_of_all_placements(
         assert solution.proven
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data())
 def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(

@@ -80,6 +80,7 @@ def test_a_site_leaves_the_node_that_is_out_of_service_first(cluster: Cluster) -
     assert why(problem, [(0, 1), (0, 2)])[0] == (3, "n3 is given no sites now")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data())
 def test_every_new_row_and_every_row_given_up_has_one_reason(

@@ -105,6 +105,7 @@ def answered(make: Callable[[], Problem]) -> tuple[Problem, Solution]:
     return problem, SOLVERS["auto"](problem, BUDGET)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", FAR_OFF)
 def test_no_rule_that_comes_as_near_to_the_band_does_it_with_fewer_moves(
     make: Callable[[], Problem],
@@ -131,6 +132,7 @@ def test_a_cluster_far_off_is_balanced_around_what_is_in_force(
     )
 
 
+@pytest.mark.slow
 def test_a_search_whose_time_was_up_is_not_given_up_for_a_partition_from_scratch() -> (
     None
 ):
@@ -200,6 +202,7 @@ def test_colder_sites_go_where_as_many_moves_do_as_well(
     assert score.cold_bytes(problem, after) < 0.95 * score.cold_bytes(problem, rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data())
 def test_neither_breaks_a_wish_nor_makes_anything_worse(

@@ -151,6 +151,7 @@ def test_fixed_items_stay_and_replicas_stay_apart(
     assert len(np.unique(np.stack([items.site, found]), axis=1).T) == len(node)
 
 
+@pytest.mark.slow("python")
 @every_engine
 @settings(max_examples=60)
 @given(start=starts(), seed=st.integers(0, 2**64 - 1))
@@ -169,6 +170,7 @@ def test_no_item_goes_where_its_site_is_barred_or_a_rival_is(
         assert not np.any(np.isin(items.site, rivals) & (found == on))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     improve is reference_improve,
     reason=native_or_python.WHY_NOT or "it does not improve placements",

@@ -37,6 +37,7 @@ def moves(problem: Problem, solver: Solver) -> int:
     return score.moves(problem, solution.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "fewer"),
     [
@@ -55,6 +56,7 @@ def test_blocks_spare_moves_that_the_search_before_needs(
     assert moves(problem, large.place) <= moves(problem, local_solver.place) - fewer
 
 
+@pytest.mark.slow
 def test_the_proven_fewest_moves_are_found_where_they_are_known(
     drifted: Drifted,
 ) -> None:
@@ -62,6 +64,7 @@ def test_the_proven_fewest_moves_are_found_where_they_are_known(
     assert moves(problem, large.place) == fewest_moves.place(problem, unhurried()).bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sites", "nodes"),
     [(200, 6), pytest.param(600, 12, marks=pytest.mark.torture)],
@@ -112,6 +115,7 @@ def wished(draw: st.DrawFn, drifted: Drifted) -> Problem:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(data=st.data())
 def test_every_wish_is_kept_while_blocks_are_solved(
@@ -126,6 +130,7 @@ def test_every_wish_is_kept_while_blocks_are_solved(
         assert np.bincount(rows[:, 0]).tolist() == problem.replicas.tolist()
 
 
+@pytest.mark.slow
 def test_starts_that_are_equal_are_dealt_with_once(
     drifted: Drifted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from tests.unhurried import unhurried
 Drifted = Callable[[int, int, int], Problem]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(data=st.data(), first=st.sampled_from([0, 1, 12]), rounds=st.integers(1, 3))
 def test_no_balanced_placement_moves_fewer(

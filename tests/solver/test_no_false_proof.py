@@ -133,6 +133,7 @@ def test_the_least_that_may_come_into_a_node_is_not_said_where_only_the_sum_is_k
     assert not any(one.least for one in said)
 
 
+@pytest.mark.slow
 def test_the_definition_is_what_looking_at_every_placement_finds() -> None:
     looked_at = 0
     for number in range(COUNTED):

@@ -19,6 +19,7 @@ from flex_solver.bounds.priced import floor
 from tests.solver.given import fewest, wished
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data())
 def test_no_balanced_placement_has_fewer_moves(
@@ -39,6 +40,7 @@ def test_it_sees_what_the_sum_of_all_nodes_hides(
     assert (relax(problem).least, floor(problem)) == (counted, least)
 
 
+@pytest.mark.slow
 def test_moves_that_meet_it_are_proven_fewest() -> None:
     problem = family.cluster(600, 12, seed=2)
     found = large.place(problem, Budget(steps=20_000, seconds=100))

@@ -21,6 +21,7 @@ from tests.unhurried import unhurried
 Drifted = Callable[[int, int, int], Problem]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(data=st.data(), few=st.integers(0, 3))
 def test_what_is_called_impossible_is(
@@ -36,6 +37,7 @@ def test_what_is_called_impossible_is(
         assert score.moves(problem, verdict.rows) <= few
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data(), few=st.integers(0, 3))
 def test_without_wishes_one_or_the_other_is_said(

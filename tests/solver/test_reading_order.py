@@ -72,6 +72,7 @@ class Reader:
                 self.read(found, caller)
 
 
+@pytest.mark.slow("flex_solver.auto")
 @pytest.mark.parametrize("beginning", BEGINNINGS, ids=lambda place: place[0])
 def test_no_file_is_entered_more_than_twice(beginning: Place) -> None:
     reader = Reader()

@@ -38,6 +38,7 @@ def test_who_is_kept_from_balance_by_a_limit_learns_which_and_what_would_do(
     assert f"{found.bound} moves would do, and none smaller" in found.note
 
 
+@pytest.mark.slow
 def test_wishes_go_over_a_limit_and_nothing_else_does(drifted: Drifted) -> None:
     skewed = drifted(520, 4, 1)
     old = in_order(

@@ -44,6 +44,7 @@ def read_back(copy: Path, cluster: Cluster | None) -> str:
     return url
 
 
+@pytest.mark.slow("postgresql-0026", "postgresql-0021")
 @pytest.mark.parametrize("revision", OLDER)
 def test_an_older_database_is_copied_as_it_was(
     empty_url: str, revision: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -73,6 +74,7 @@ def test_what_no_upgrade_changes_is_not_copied(empty_url: str, tmp_path: Path) -
     assert [*copies.iterdir()] == []
 
 
+@pytest.mark.slow("postgresql-0026", "postgresql-0021")
 @pytest.mark.parametrize("revision", OLDER)
 def test_without_the_copy_that_was_asked_for_the_database_stays_as_it_is(
     empty_url: str,

@@ -102,6 +102,7 @@ def test_who_sees_other_processes_is_not_called_gone_or_there(
     assert (is_gone(elsewhere(**what)), is_there(elsewhere(**what))) == (False, False)
 
 
+@pytest.mark.slow
 def test_a_process_with_numbers_of_its_own_is_not_looked_for_among_ours() -> None:
     """Its number may be anybody's here."""
     command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c"]

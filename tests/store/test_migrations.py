@@ -246,6 +246,7 @@ def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_migrations_are_found_whatever_the_current_folder_is(tmp_path: Path) -> None:
     script = "import sys; from flex.store import migrate; migrate.upgrade(sys.argv[1])"
     subprocess.run(

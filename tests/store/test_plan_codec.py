@@ -88,6 +88,7 @@ def forgotten() -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(PLANS)
 def test_a_plan_comes_back_from_its_text(plan: Plan) -> None:

@@ -84,6 +84,7 @@ def full_plan() -> Plan:
     )
 
 
+@pytest.mark.slow("postgresql")
 def test_before_the_first_plan_nothing_is_in_force(store: Store) -> None:
     id_, rows = store.placement()
     assert id_ == ""
@@ -211,6 +212,7 @@ def test_plans_come_newest_first(store: Store) -> None:
     assert [each.id for each in store.plans(limit=2)] == ["c", "b"]
 
 
+@pytest.mark.slow("sqlite", "postgresql")
 def test_a_hundred_thousand_rows_come_back_in_order(store: Store) -> None:
     rows = np.arange(100_000)
     many = PLACEMENT.from_columns(

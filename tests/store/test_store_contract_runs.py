@@ -23,6 +23,7 @@ def run(id_: str, started: datetime = NOW, by: str = "") -> NightlyRun:
     return NightlyRun(id_, by or holder(), started)
 
 
+@pytest.mark.slow("postgresql")
 def test_a_run_is_recorded_from_its_beginning_to_its_end(store: Store) -> None:
     assert store.begin(run("r1"), HOUR, NOW) == ()
     store.stage("r1", Stage("read", NOW))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,6 +119,7 @@ def test_strays_are_found_by_name_at_all_nodes(store: Store) -> None:
     assert [door.node for door in store.doors_read()] == ["n1", "n2"]
 
 
+@pytest.mark.slow("sqlite", "postgresql")
 def test_however_many_names_come_no_more_than_so_many_are_kept(store: Store) -> None:
     for turn in range(4):
         counted = [(f"s{turn}-{one}.example", 1 + one, 0.0) for one in range(MOST_READ)]

@@ -147,6 +147,7 @@ def apply_plan(who: Visitor, reason: str) -> None:
     expect(who.page.locator("h1 .chip")).to_have_text("applied, in force")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_a_day_with_the_pages(
     browser: Browser,
@@ -231,6 +232,7 @@ def test_a_day_with_the_pages(
         assert [one for one in who.complaints if "favicon" not in one] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_the_answer_to_what_if_follows_the_form_and_can_be_made_a_plan(
     browser: Browser, lived_in: tuple[str, str, str], look: Look
@@ -261,6 +263,7 @@ def test_the_answer_to_what_if_follows_the_form_and_can_be_made_a_plan(
         assert [one for one in who.complaints if "favicon" not in one] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_policies_are_compared_on_our_own_logs(
     browser: Browser, lived_in: tuple[str, str, str], look: Look
@@ -279,6 +282,7 @@ def test_policies_are_compared_on_our_own_logs(
         assert who.complaints == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_what_is_refused_is_said_where_the_answer_would_stand(
     browser: Browser, lived_in: tuple[str, str, str], look: Look
@@ -311,6 +315,7 @@ ADDRESSES = [path for path, _, _ in PAGES] + [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", [Look(1600, "light"), Look(360, "dark")], ids=str)
 def test_every_page_can_be_read_by_everybody_and_sticks_out_nowhere(
     browser: Browser, lived_in: tuple[str, str, str], look: Look
@@ -340,6 +345,7 @@ def test_every_page_can_be_read_by_everybody_and_sticks_out_nowhere(
         assert who.complaints == []
 
 
+@pytest.mark.slow
 def test_pages_are_used_by_keyboard_and_printed_on_paper(
     browser: Browser, lived_in: tuple[str, str, str]
 ) -> None:
@@ -365,6 +371,7 @@ def test_pages_are_used_by_keyboard_and_printed_on_paper(
         who.picture("history-on-paper")
 
 
+@pytest.mark.slow
 def test_a_part_of_a_page_comes_when_somebody_gets_there(
     browser: Browser, lived_in: tuple[str, str, str]
 ) -> None:
@@ -385,6 +392,7 @@ def test_a_part_of_a_page_comes_when_somebody_gets_there(
         assert who.complaints == []
 
 
+@pytest.mark.slow
 def test_the_report_of_a_night_opens_from_a_file_and_is_printed_by_chromium(
     browser: Browser, installation: Installation
 ) -> None:
@@ -407,6 +415,7 @@ def test_the_report_of_a_night_opens_from_a_file_and_is_printed_by_chromium(
     assert len(content) > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", [Look(1280, "light"), Look(380, "dark")], ids=str)
 def test_sites_light_up_while_a_name_is_written_and_small_ones_when_asked(
     browser: Browser, lived_in: tuple[str, str, str], look: Look

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ def test_each_bar_is_as_long_as_all_that_its_node_has(case: Case) -> None:
             assert abs(here(row) / longest - totals[at] / whole) < 1e-6
 
 
+@pytest.mark.slow
 @given(cases())
 def test_every_site_of_a_drawn_node_is_in_its_bar_once(case: Case) -> None:
     placed = case.placed()
@@ -123,6 +125,7 @@ def test_every_site_of_a_drawn_node_is_in_its_bar_once(case: Case) -> None:
         assert all(one.width >= NARROWEST for one in narrow)
 
 
+@pytest.mark.slow
 @given(cases())
 def test_a_band_leads_from_every_node_that_a_site_left_for_another_drawn_one(
     case: Case,
@@ -154,6 +157,7 @@ def every_segment(picture: Partition) -> int:
     return sum(len(row.segments) for row in picture.rows)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_sites_that_all_move_make_a_small_picture() -> None:
     rng = np.random.default_rng(7)
     asked = [float(value) for value in rng.integers(0, 10**9, 100_000)]
