@@ -1,23 +1,33 @@
 """Has a node's HAProxy go by another small map of owners, and by nothing else that is new.
 
 Takes the map, the folder of the node's files, and the sockets of its HAProxy. Returns how HAProxy
-was told, or that all files are wanted. The large map is neither read nor written, so a change of
-one name costs the same whatever there is. Does not ask anybody for the map.
+was told, or that all files are wanted. The large map is not written, and read only where the file
+changed, so a change of one name costs the same whatever there is. Does not ask anybody for the map.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from flex.errors import BadInput
-from flex.routing import apply_to_haproxy, haproxy, haproxy_socket, install_files
+from flex.routing import (
+    apply_to_haproxy,
+    haproxy,
+    haproxy_socket,
+    host_to_node_maps,
+    install_files,
+)
 from flex.routing.apply_to_haproxy import Sockets, Told
+from flex.routing.haproxy import HOSTS, VERSION
 from flex.routing.haproxy_change_commands import HaproxyChange
 from flex.routing.haproxy_one_writer import HOLD
 from flex.routing.host_to_node_maps import (
     CLUSTER,
     DIGEST,
+    LARGE,
     MOVED,
     ORDER,
     OWNERS,
@@ -28,8 +38,8 @@ from flex.routing.host_to_node_maps import (
 from flex.routing.install_files import Guard
 from flex.routing.refuse_older_maps import refuse_older
 
-# The first line of a map: its digest.
-_FIRST_LINE = 100
+# Folders whose large maps are remembered. A node has one; a demo has several.
+_FOLDERS = 16
 
 
 def flip(
@@ -54,7 +64,7 @@ def flip(
             return None
         guard({MOVED: moved}, here)
         there = haproxy.with_version({**here, MOVED: moved})
-        changed = {MOVED: moved, haproxy.HOSTS: there[haproxy.HOSTS]}
+        changed = {MOVED: moved, HOSTS: there[HOSTS]}
         goes_by = apply_to_haproxy.version_in_force(sockets.stats, folder)
         versions = haproxy.version(here), haproxy.version(there)
         if here[MOVED] == moved and goes_by == versions[1]:
@@ -99,7 +109,7 @@ def _tell_then_write(
             put_in_place()
         except BaseException:
             if not is_told:
-                was = {MOVED: before, haproxy.HOSTS: f"{haproxy.VERSION} {goes_by}\n"}
+                was = {MOVED: before, HOSTS: f"{VERSION} {goes_by}\n"}
                 apply_to_haproxy.tell_together(_change(was, folder), sockets.stats)
             raise
     return "commands"
@@ -107,46 +117,136 @@ def _tell_then_write(
 
 def _change(changed: Mapping[str, str], folder: Path) -> HaproxyChange:
     """The small map and the version that the files are then."""
-    path = f"{folder}/{haproxy.HOSTS}"
-    version = haproxy.VERSION, haproxy.version(changed)
+    path = f"{folder}/{HOSTS}"
+    version = VERSION, haproxy.version(changed)
     maps = ((f"{folder}/{MOVED}", changed[MOVED]),)
     return HaproxyChange((("set", "map", path, *version),), maps=maps)
+
+
+@dataclass(frozen=True, slots=True)
+class MapsInForce:
+    """What HAProxy says of the maps that it has in memory: its order (0: none), the digest of the
+    small map and whose it is, the digest of the large map, and how many entries it has of each.
+    """
+
+    order: int
+    moved: str
+    cluster: str
+    large: str
+    entries: Mapping[str, int]
+
+    def lacks(self, large: str, entries: Mapping[str, int]) -> str:
+        """Why these are not the maps with so many entries, beside this large one; "" if they are.
+        While HAProxy takes another map it has the entries of both.
+        """
+        for name, count in entries.items():
+            has = self.entries.get(name, 0)
+            if has < count:
+                return f"HAProxy has {has} of the {count} entries of {name}"
+        return "" if self.large == large else f"HAProxy has another {OWNERS}"
+
+
+def maps_in_force(stats: haproxy_socket.Socket, folder: Path) -> MapsInForce:
+    """Raises Away."""
+    small, large = f"{folder}/{MOVED}", f"{folder}/{OWNERS}"
+    asked = [("get", "map", small, key) for key in (ORDER, DIGEST, CLUSTER)]
+    said = stats.ask_all([*asked, ("get", "map", large, DIGEST), ("show", "map")])
+    # An empty line is behind each answer.
+    *values, every = [*said.split("\n\n", 4), *[""] * 4][:5]
+    number, moved, cluster, digest = map(haproxy_socket.parse_map_value, values)
+    sizes = haproxy_socket.parse_map_sizes(every)
+    entries = {
+        name: sizes[path]
+        for name, path in ((MOVED, small), (OWNERS, large))
+        if path in sizes
+    }
+    if not (number.isascii() and number.isdigit() and len(number) < 20):
+        number = moved = ""
+    return MapsInForce(int(number or 0), moved, cluster, digest, entries)
 
 
 def order_in_force(stats: haproxy_socket.Socket, folder: Path) -> tuple[int, str]:
     """The number by which HAProxy goes, and the digest of its small map; 0 and "" for none. Raises
     Away.
     """
-    path = f"{folder}/{MOVED}"
-    said = stats.ask_all([("get", "map", path, key) for key in (ORDER, DIGEST)])
-    # An empty line is behind each answer.
-    number, _, own = said.partition("\n\n")
-    number, own = map(haproxy_socket.parse_map_value, (number, own))
-    if not (number.isascii() and number.isdigit() and len(number) < 20):
-        return 0, ""
-    return int(number), own
+    maps = maps_in_force(stats, folder)
+    return maps.order, maps.moved
 
 
-def cluster_in_force(stats: haproxy_socket.Socket, folder: Path) -> str:
-    """The cluster of the small map by which HAProxy goes; "" where it says none. Raises Away."""
-    said = stats.ask("get", "map", f"{folder}/{MOVED}", CLUSTER)
-    return haproxy_socket.parse_map_value(said)
+def save_order_in_force(stats: haproxy_socket.Socket, folder: Path) -> bool:
+    """The small map in the folder becomes the one by which HAProxy goes where it is cut, of another
+    cluster or older, and also where it is newer and was never one of the files around it. Whether
+    it became another one. Raises Away and NotWritten.
+    """
+    with install_files.alone(folder):
+        here, maps = small_files(folder), maps_in_force(stats, folder)
+        if HOSTS not in here or not maps.order or not _gives_way(here, maps):
+            return False
+        text = _small_map_in_force(stats, folder)
+        if not is_whole(text):
+            return False
+        made = haproxy.with_version({**here, MOVED: text})
+        goes_by = apply_to_haproxy.version_in_force(stats, folder)
+        # Else there are files of another version around it, which are to be fetched.
+        is_all = haproxy.version(made) == goes_by
+        saved = {MOVED: text, **({HOSTS: made[HOSTS]} if is_all else {})}
+        install_files.replace_some(saved, folder)
+    return True
+
+
+def _gives_way(here: Mapping[str, str], maps: MapsInForce) -> bool:
+    text = here.get(MOVED, "")
+    head = heading(text) if is_whole(text) else None
+    if head is None or head.cluster != maps.cluster:
+        return True
+    if (head.order, digest(text)) == (maps.order, maps.moved):
+        return False
+    is_one_of_them = haproxy.version(here) == haproxy.version(
+        haproxy.with_version(here)
+    )
+    return head.order <= maps.order or not is_one_of_them
+
+
+def _small_map_in_force(stats: haproxy_socket.Socket, folder: Path) -> str:
+    """As HAProxy has it in memory."""
+    lines = stats.ask("show", "map", f"{folder}/{MOVED}").splitlines()
+    said = dict(line.split(" ", 2)[1:] for line in lines if line.count(" ") == 2)
+    head = (DIGEST, CLUSTER, LARGE, ORDER)
+    names = [*(key for key in head if key in said), *sorted(said.keys() - set(head))]
+    return "".join(f"{name} {said[name]}\n" for name in names)
 
 
 def small_files(folder: Path) -> dict[str, str]:
-    """By name, as they are there; of the large map no more than what it says of itself."""
+    """By name, as they are there; of the large map no more than what it says of itself, and nothing
+    where it is not whole.
+    """
     found: dict[str, str] = {}
     for name in install_files.there_of(folder):
         path = folder / name
-        text = _first_line(path) if name == OWNERS else install_files.content(path)
+        text = (
+            large_map_here(folder)[0] if name == OWNERS else install_files.content(path)
+        )
         if text is not None:
             found[name] = text
     return found
 
 
-def _first_line(path: Path) -> str | None:
+def large_map_here(folder: Path) -> tuple[str, int]:
+    """What the large map on the disk says of itself, and how many entries it has; "" and 0 where it
+    is not whole. It is read only if it is another file than the last time.
+    """
+    path = folder / OWNERS
     try:
-        with path.open(encoding="ascii") as file:
-            return file.readline(_FIRST_LINE)
-    except (OSError, UnicodeDecodeError):
-        return None
+        stat = path.stat()
+        return _large_map(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    except OSError:
+        # Not remembered: it may be readable in the next moment.
+        return "", 0
+
+
+@lru_cache(maxsize=_FOLDERS)
+def _large_map(path: Path, *_stat: int) -> tuple[str, int]:
+    text = path.read_text("ascii", "replace")
+    if not is_whole(text):
+        return "", 0
+    return text[: text.index("\n") + 1], host_to_node_maps.entries(text)

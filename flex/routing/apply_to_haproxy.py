@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Literal
 
 from flex.errors import Away, NotWritten
-from flex.routing import haproxy, haproxy_socket, install_files
+from flex.routing import haproxy, haproxy_socket, host_to_node_maps, install_files
 from flex.routing.haproxy_change_commands import HaproxyChange, change
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Master, Socket
+from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.install_files import Guard, any_files
 
 Told = Literal["nothing", "commands", "reload"]
@@ -59,7 +60,9 @@ def enforce(
     does not accept the files, and Away when it does not answer: then the files before are back.
 
     HAProxy is first asked which version it uses: files may be in the folder that HAProxy was never
-    told of. The `guard` raises where these files may not take the place of those that are there.
+    told of. It is told again a map of which it has not all entries, as where it was started while
+    that was cut. The `guard` raises where these files may not take the place of those that are
+    there.
     """
     with install_files.alone(folder), install_files.undoing(files, folder):
         before = {
@@ -70,12 +73,26 @@ def enforce(
         guard(files, before)
         goes_by = version_in_force(sockets.stats, folder)
         changed = install_files.placed(files, folder, found)
-        if not changed and goes_by and goes_by == haproxy.version(files):
-            return "nothing"
-        if changed and goes_by and goes_by == haproxy.version(before):
-            return tell(change(before, files, str(folder)), sockets)
+        if goes_by and goes_by == haproxy.version(before):
+            loaded = _files_as_loaded(before, folder, sockets.stats)
+            if not changed and loaded == before:
+                return "nothing"
+            return tell(change(loaded, files, str(folder)), sockets)
         reload_when_ready(sockets)
     return "reload"
+
+
+def _files_as_loaded(
+    files: Mapping[str, str], folder: Path, stats: Socket
+) -> Mapping[str, str]:
+    """Without the maps of owners of which HAProxy has not as many entries. Raises Away."""
+    sizes = haproxy_socket.parse_map_sizes(stats.ask("show", "map"))
+    return {
+        name: text
+        for name, text in files.items()
+        if name not in (OWNERS, MOVED)
+        or sizes.get(f"{folder}/{name}") == host_to_node_maps.entries(text)
+    }
 
 
 def version_in_force(stats: Socket, folder: Path) -> str:

@@ -24,6 +24,7 @@ _PREPARED = re.compile(r"New version created: (\d+)")
 _PAYLOAD = 14_000
 _ENTRY = re.compile(r"0x[0-9a-f]+: key=(\S+) (.*)")
 _FOUND = re.compile(r'found=yes, .*value="([^"]*)"')
+_MAP = re.compile(r"^\S+ \((\S+)\) .* entry_cnt=(\d{1,18})$", re.MULTILINE)
 _MASTER = re.compile(r"^(\d+)\s+master\s+(\d+)\s+\[failed: (\d+)\]", re.MULTILINE)
 # The first of them is the one that serves; those that end after a reload come later.
 _WORKER = re.compile(r"^\d+\s+worker\s+\d+\s+(\d+)d(\d+)h(\d+)m(\d+)s", re.MULTILINE)
@@ -267,6 +268,11 @@ def parse_map_value(answer: str) -> str:
     """Takes the answer to `get map`. Returns the value, "" where there is none."""
     found = _FOUND.search(answer)
     return found[1] if found else ""
+
+
+def parse_map_sizes(answer: str) -> dict[str, int]:
+    """Takes the answer to `show map`. Returns by path how many entries each map has."""
+    return {path: int(count) for path, count in _MAP.findall(answer)}
 
 
 def master(answer: str) -> Master | None:

@@ -252,6 +252,11 @@ def digest(text: str) -> str:
     return value if key == DIGEST else ""
 
 
+def entries(text: str) -> int:
+    """How many entries HAProxy has once it has loaded all of it."""
+    return text.count("\n")
+
+
 def is_whole(text: str) -> bool:
     """Whether it is a map to the last byte of what it says itself."""
     return text.endswith("\n") and digest(text) == _digest(text.partition("\n")[2])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from flex.errors import Away, FlexError
+from flex.errors import Away, FlexError, NotWritten
 from flex.model.door_order import MOST_BUSY
 from flex.routing import (
     apply_owners_map_to_haproxy,
@@ -30,12 +30,13 @@ from flex.routing import (
     install_files,
     read_under_way,
 )
+from flex.routing.apply_owners_map_to_haproxy import MapsInForce
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.ask_flex_server import Asker, HttpAnswer
 from flex.routing.fetch_files import Pulled
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
-from flex.routing.host_to_node_maps import MOVED
+from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.install_files import Guard
 from flex.routing.report_answers import AnswersReporter
 from flex.routing.report_strays import Reporter
@@ -91,6 +92,8 @@ class Follower:
     busy: Mapping[str, int] | None = None
     away: FlexError | None = None
     is_older: bool = False
+    # How HAProxy differs from what is here although it was told that; it is not told that again.
+    in_vain: str = ""
     pause: float = FIRST_PAUSE
 
     def end(self) -> None:
@@ -241,60 +244,88 @@ class Follower:
             return self.node.sockets_of(Pulled(files))
         return None
 
-    def _goes_by(self) -> tuple[int, str] | None:
+    def _goes_by(self) -> MapsInForce | None:
         """None where HAProxy is not there yet. Raises Away."""
         sockets = self._sockets()
         if sockets is None:
             return None
-        return apply_owners_map_to_haproxy.order_in_force(
+        return apply_owners_map_to_haproxy.maps_in_force(
             sockets.stats, self.node.folder
         )
 
-    def _is_elsewhere(self) -> bool:
-        """Whether HAProxy goes by something else than what is here, as after a restart with older
-        files.
+    def _difference(self, goes: MapsInForce) -> str:
+        """Why HAProxy does not go by all that is here, as after a restart with older files, or with
+        files that were cut; "" where it does.
         """
+        text = install_files.content(self.node.folder / MOVED) or ""
+        head = host_to_node_maps.heading(text)
+        here = self._here()
+        if (goes.order, goes.moved) != here:
+            by = f"order {goes.order}" if goes.order else "no order"
+            return f"HAProxy goes by {by}, and not by {self.node.folder}/{MOVED}"
+        if head is None:
+            return ""
+        line, count = apply_owners_map_to_haproxy.large_map_here(self.node.folder)
+        if host_to_node_maps.digest(line) != head.large:
+            return f"{self.node.folder}/{OWNERS} is cut, or another one"
+        sizes = {MOVED: host_to_node_maps.entries(text), OWNERS: count}
+        return goes.lacks(head.large, sizes)
+
+    def _is_elsewhere(self) -> bool:
+        """Whether HAProxy and what is here differ, or HAProxy answers again."""
         try:
-            goes = self._goes_by()
+            goes = self._goes_by() if self._has_map() else None
             if self.away is not None:
                 return True
-            return goes not in (None, self._here()) and not self._is_ahead(goes)
+            return goes is not None and self._difference(goes) != ""
         except Away:
             return self.away is None
 
-    def _is_ahead(self, goes: tuple[int, str] | None) -> bool:
-        """Whether HAProxy was told a newer order by somebody who was killed before it was on the
-        disk: it does not go back. Raises Away.
-        """
-        sockets, cluster = self._sockets(), self._cluster()
-        if sockets is None or goes is None or not cluster:
-            return False
-        stats, folder = sockets.stats, self.node.folder
-        there = apply_owners_map_to_haproxy.cluster_in_force(stats, folder)
-        return goes[0] > self._here()[0] and there == cluster
+    def _has_map(self) -> bool:
+        return (self.node.folder / MOVED).exists()
 
     def _tell_again(self) -> tuple[int, str]:
-        """By which order HAProxy goes, and its digest. It is told the one that is here where it
-        goes by another, unless that is newer.
-        """
-        here = self._here()
+        """By which order HAProxy goes, and its digest: the one that is here, once they agree."""
         try:
-            goes = self._goes_by() if here[0] else None
-            told = goes in (None, here) or (
-                not self._is_ahead(goes) and self._tell_what_is_here(here[0])
-            )
+            goes = self._agree() if self._has_map() else self._here()
         except FlexError as error:
             self.away = error
             self._note_trouble(error)
             self.told = self.trouble
-            return 0, here[1]
+            return 0, ""
         if self.away:
             # The server hears so with this question, not when it is answered.
             self.away, self.told = None, ""
-        return here if told or goes is None else goes
+        return goes
+
+    def _agree(self) -> tuple[int, str]:
+        """HAProxy is told what is here where it goes by something else. Where that is newer than
+        what is here, or this is cut or of another cluster, HAProxy's comes here. Raises where
+        neither can be done.
+        """
+        goes = self._goes_by()
+        if goes is None or not (why := self._difference(goes)):
+            return self._here()
+        sockets, folder = self._sockets(), self.node.folder
+        if sockets and apply_owners_map_to_haproxy.save_order_in_force(
+            sockets.stats, folder
+        ):
+            self.node.say(f"{why}: that is put right.")
+            told = False
+        else:
+            told = why != self.in_vain and self._tell_what_is_here(self._here()[0])
+        goes = self._goes_by() or goes
+        why = self._difference(goes)
+        if told:
+            self.in_vain = why
+        if why and goes.entries:
+            raise _unlike(why)
+        return goes.order, goes.moved
 
     def _tell_what_is_here(self, number: int) -> bool:
-        """Whether it could be told: not where somebody was killed while writing the files."""
+        """Whether it could be told: not where somebody was killed while writing the files, or where
+        they were cut.
+        """
         pulled = fetch_files.in_force(self.node.folder)
         if pulled is None:
             return False
@@ -409,6 +440,15 @@ class Follower:
         except Away:
             return False
         return True
+
+
+def _unlike(answer: str) -> NotWritten:
+    return NotWritten(
+        "having HAProxy go by the order for doors that is here",
+        answer,
+        kept="HAProxy goes on by what it has",
+        advice="files that are not whole are fetched again; nothing is to be done",
+    )
 
 
 def _of_answer(said: Any, url: str) -> tuple[str, str]:  # whatever a server says

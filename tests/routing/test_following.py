@@ -96,6 +96,13 @@ def test_who_has_not_heard_is_asked_over_sockets_of_haproxies(
         stats = made.sockets("n0").stats
         moved = f"{made.here('n0')}/{MOVED}"
         end(made.followers["n0"], signal.SIGKILL)
+        # As where it was started while its large map was cut.
+        owners = f"{made.here('n0')}/{OWNERS}"
+        stats.ask("del", "map", owners, SITE)
+        assert who_has_not_heard(world, order.number, 0.0) == {
+            "n0": "HAProxy has 1 of the 2 entries of owners.map"
+        }
+        stats.ask("add", "map", owners, SITE, "at_n0")
         for key, value, why in (
             (":order", "7", "it goes by an order 7 that this database does not know"),
             (":order", "2", ""),
@@ -199,6 +206,20 @@ def test_an_haproxy_that_came_up_with_older_files_is_told_again(
         (here / name).write_text(text)
     following.until_all_go_by(order.number)
     following.until_all_say(order.number)
+
+
+def test_an_haproxy_that_came_up_with_a_cut_large_map_has_all_names_again(
+    following: Following,
+) -> None:
+    """Else it would answer for the lost names itself, by whatever order."""
+    owners = following.here("n0") / OWNERS
+    whole = owners.read_text()
+    following.haproxies.pop("n0").close()
+    owners.write_text("".join(whole.splitlines(keepends=True)[:1]))
+    following.start_haproxy("n0")
+    until("the map is whole", lambda: owners.read_text() == whole, following.log)
+    following.until_all_say(1)
+    assert following.answers("n0", OTHER) == "n1"
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ runs for itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,9 +13,15 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from flex.errors import BadInput, NotWritten
+from flex.errors import Away, BadInput, NotWritten
 from flex.model.strays import MOST_READ
-from flex.routing import apply_to_haproxy, fetch_files, haproxy, install_files
+from flex.routing import (
+    apply_owners_map_to_haproxy,
+    apply_to_haproxy,
+    fetch_files,
+    haproxy,
+    install_files,
+)
 from flex.routing.haproxy_program import find_program, program
 from flex.routing.haproxy_socket import Socket
 from flex.routing.ports_and_paths import DIRECTORY
@@ -212,9 +219,11 @@ def route_apply(
     guard = partial(refuse_older, other_cluster=other_cluster)
     told: apply_to_haproxy.Told | Literal[""] = ""
     if tell:
-        told = apply_to_haproxy.enforce(
-            taken.files, to, checker, route_follow.sockets_of(taken, master), guard
-        )
+        sockets = route_follow.sockets_of(taken, master)
+        with suppress(Away):
+            # What is in force is what HAProxy goes by, whatever map was put here.
+            apply_owners_map_to_haproxy.save_order_in_force(sockets.stats, to)
+        told = apply_to_haproxy.enforce(taken.files, to, checker, sockets, guard)
     changed = (
         told != "nothing"
         if told

@@ -13,8 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from flex.errors import Away
-from flex.routing import apply_owners_map_to_haproxy
+from flex.routing import apply_owners_map_to_haproxy, host_to_node_maps
+from flex.routing.apply_owners_map_to_haproxy import MapsInForce
 from flex.routing.haproxy_socket import Socket
+from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex_api.night import haproxy_pools_and_files, which_order_doors_go_by
 from flex_api.wiring import World
 
@@ -61,30 +63,42 @@ def _by_report(world: World, number: int, serving: Collection[str]) -> dict[str,
 def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
     routing, folder = world.settings.routing, Path(world.settings.routing.directory)
     cluster, last = world.store.installation(), world.store.door_order()
+    newest = (last.number, last.moved) if last else (0, "")
+    # By node that goes by the newest order.
+    maps_of: dict[str, MapsInForce] = {}
 
     def ask(node: str) -> str:
         stats = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
         try:
-            goes, moved = apply_owners_map_to_haproxy.order_in_force(stats, folder)
-            theirs = (
-                apply_owners_map_to_haproxy.cluster_in_force(stats, folder)
-                if goes
-                else cluster
-            )
+            maps = apply_owners_map_to_haproxy.maps_in_force(stats, folder)
         except Away as error:
             return error.answer
-        if theirs != cluster:
+        goes = maps.order
+        if goes and maps.cluster != cluster:
             return f"it goes by order {goes} of another cluster"
-        newest = (last.number, last.moved) if last else (0, "")
-        if goes > newest[0] or (goes == newest[0] and moved != newest[1]):
+        if goes > newest[0] or (goes == newest[0] and maps.moved != newest[1]):
             return which_order_doors_go_by.unknown_order(goes)
+        if last and goes == last.number:
+            maps_of[node] = maps
         by = f"order {goes}" if goes else "no order"
         return "" if goes >= number else f"it goes by {by}, not by order {number}"
 
     nodes = sorted(serving)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
-        return {
+        behind = {
             node: why
             for node, why in zip(nodes, side_by_side.map(ask, nodes), strict=True)
             if why
         }
+    if behind or not last:
+        return behind
+    # The large map may be of a million names: it is looked at once all have heard.
+    store = world.store
+    entries = {
+        MOVED: host_to_node_maps.entries(store.moved_map()),
+        OWNERS: host_to_node_maps.entries(store.large_map()),
+    }
+    lacks = {
+        node: maps.lacks(last.large, entries) for node, maps in sorted(maps_of.items())
+    }
+    return {node: why for node, why in lacks.items() if why}

@@ -29,6 +29,7 @@ from flex.routing import (
     read_under_way,
 )
 from flex.routing.haproxy_socket import Socket
+from flex.routing.host_to_node_maps import MOVED
 from flex.store.holder_process_has_ended import is_gone
 from flex_api.night import (
     doors_behind_order,
@@ -297,16 +298,18 @@ def _busy_by_socket(
     routing = world.settings.routing
     stats = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
     try:
-        goes = apply_owners_map_to_haproxy.order_in_force(
-            stats, Path(routing.directory)
-        )
+        maps = apply_owners_map_to_haproxy.maps_in_force(stats, Path(routing.directory))
         served = read_under_way.served_for(stats)
         busy = read_under_way.requests_of_process(stats, names)
     except Away as error:
         yield from _each(names, f"{node} owned it last: {error.answer}")
         return
-    if not _holds(*goes, last, since):
+    # Names that are held are in the small map.
+    entries = {MOVED: host_to_node_maps.entries(world.store.moved_map())}
+    if not _holds(maps.order, maps.moved, last, since):
         yield from _each(names, f"{node} owned it last, and has not heard of it")
+    elif maps.order == last.number and (why := maps.lacks(maps.large, entries)):
+        yield from _each(names, f"{node} owned it last: {why}")
     elif busy is None:
         yield from _each(names, f"{node} does not count what it is still answering")
     elif served <= routing.hard_stop_after.total_seconds():
