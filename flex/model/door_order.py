@@ -39,6 +39,11 @@ class DoorOrder:
         return len(self.held)
 
 
+# The largest whole number that every program that reads JSON takes: no order has a larger one.
+MOST_ORDERS = 2**53 - 1
+# Orders by which a database that was put back is behind what nodes go by, at most. A guess: a
+# hundred a day are 36,500 in a year. Whoever has a node's token can say that its node goes by any.
+MOST_BEHIND = 1_000_000
 # Of a report: the node did not say which held names it is still answering.
 NOT_SAID = -1
 # Names of those that a report has at most. A guess: whoever waits for all looks at their number.
@@ -108,19 +113,29 @@ class DoorOrders(Protocol):
         ...
 
 
+def is_possible(number: int, last: DoorOrder | None) -> bool:
+    """Whether a node can go by this order, also where the database was put back to an earlier
+    state.
+    """
+    return number <= (last.number if last else 0) + MOST_BEHIND and number < MOST_ORDERS
+
+
 def next_number(last: DoorOrder | None, reports: Iterable[DoorReport]) -> int:
     """The number of the order behind the last one.
 
     Nodes may go by later numbers than that where the database was put back to an earlier state.
-    They take nothing that is not newer, so the next number is above these, too.
+    They take nothing that is not newer, so the next number is above these, too, as far as they are
+    possible.
     """
-    return max(last.number if last else 0, *(one.number for one in reports), 0) + 1
+    said = (one.number for one in reports if is_possible(one.number, last))
+    return max(last.number if last else 0, *said, 0) + 1
 
 
 def is_behind(last: DoorOrder, reports: Iterable[DoorReport]) -> bool:
     """Whether a node goes by what was ordered after `last`, and is not remembered here."""
     return any(
-        one.number > last.number
-        or (one.number == last.number and one.moved != last.moved)
+        is_possible(one.number, last)
+        and one.number >= last.number
+        and not one.goes_by(last)
         for one in reports
     )

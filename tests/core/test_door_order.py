@@ -7,13 +7,22 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.door_order import DoorOrder, DoorReport, is_behind, next_number
+from flex.model.door_order import (
+    MOST_BEHIND,
+    MOST_ORDERS,
+    DoorOrder,
+    DoorReport,
+    is_behind,
+    next_number,
+)
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NUMBERS = st.integers(0, 20)
+# Also what nobody can have given.
+SAID = NUMBERS | st.integers(MOST_BEHIND - 20, MOST_BEHIND + 40) | st.just(MOST_ORDERS)
 REPORTS = st.lists(
     st.builds(
-        DoorReport, st.text(max_size=3), NUMBERS, st.sampled_from("ab"), st.just(NOW)
+        DoorReport, st.text(max_size=3), SAID, st.sampled_from("ab"), st.just(NOW)
     )
 )
 ORDERS = st.none() | st.builds(
@@ -22,17 +31,27 @@ ORDERS = st.none() | st.builds(
 
 
 @given(ORDERS, REPORTS)
-def test_the_next_number_is_above_the_last_one_and_all_that_nodes_go_by(
+def test_the_next_number_is_above_the_last_one_and_all_that_nodes_can_go_by(
     last: DoorOrder | None, reports: list[DoorReport]
 ) -> None:
-    found = next_number(last, reports)
-    highest = max([last.number if last else 0, *(one.number for one in reports)])
-    assert found == highest + 1
+    before = last.number if last else 0
+    possible = [one.number for one in reports if one.number <= before + MOST_BEHIND]
+    assert next_number(last, reports) == max([before, *possible]) + 1
+
+
+def test_no_report_makes_a_number_that_nodes_could_not_say() -> None:
+    last = DoorOrder(MOST_ORDERS - 1, "p", "l", "m", NOW)
+    assert next_number(last, [DoorReport("n1", MOST_ORDERS, "m", NOW)]) == MOST_ORDERS
 
 
 @given(ORDERS.filter(bool), REPORTS)
 def test_behind_its_nodes_is_a_database_that_was_put_back(
     last: DoorOrder, reports: list[DoorReport]
 ) -> None:
-    older = [one for one in reports if one.number < last.number or one.goes_by(last)]
-    assert is_behind(last, reports) == (len(older) < len(reports))
+    others = [
+        one
+        for one in reports
+        if last.number <= one.number <= last.number + MOST_BEHIND
+        and not one.goes_by(last)
+    ]
+    assert is_behind(last, reports) == bool(others)

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import StoreError
-from flex.model.door_order import NOT_SAID, DoorOrder, DoorReport
+from flex.model.door_order import (
+    NOT_SAID,
+    DoorOrder,
+    DoorReport,
+    is_behind,
+    next_number,
+)
 from flex.model.roles_and_tokens import Role
 from flex.ports import Store
 from flex.routing import haproxy, host_to_node_maps
@@ -265,6 +271,34 @@ def test_what_a_database_that_was_put_back_does_not_know_is_said(
     )
     states = door_states(settings(routing=ROUTING), store)
     assert ["does not know" in one.unheard for one in states] == [True, True, False]
+
+
+def test_an_order_that_nobody_can_have_given_is_named_and_not_ordered_above(
+    all_doors: Door,
+) -> None:
+    """Else whoever has one node's token ends the orders of all."""
+    store, far = all_doors.store, 10**15
+    last = order(store, 22)
+    said = {"have": far, "goes": far, "moved": "abcdefabcdef", "files": "x", "wait": 0}
+    assert (
+        of_node(all_doors, "n2").get(DOORS.replace("n1", "n2"), params=said).is_success
+    )
+    for _ in range(2_000):
+        if store.door_reports():
+            break
+        time.sleep(0.01)
+    reports = store.door_reports()
+    assert [(one.node, one.number) for one in reports] == [("n2", far)]
+    assert not is_behind(last, reports)
+    assert next_number(last, reports) == 23
+    rows = all_doors.open("viewer").get("/api/v1/routing").json()["nodes"]
+    (why,) = [row["unheard"] for row in rows if row["node"] == "n2"]
+    assert f"order {far}, which FLEX cannot have given" in why
+    # Where that happened before, nodes go on from there.
+    order(store, far + 1)
+    node = of_node(all_doors, "n1")
+    answer = node.get(DOORS, params={"have": far + 1, "wait": 0})
+    assert answer.json()["order"]["number"] == far + 1
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from flex.model.door_order import DoorOrder, DoorReport
+from flex.model.door_order import DoorOrder, DoorReport, is_possible
 from flex.ports import Store
 from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings
@@ -61,6 +61,14 @@ def unknown_order(number: int) -> str:
     )
 
 
+def _impossible_order(number: int) -> str:
+    """Why a node that says that it goes by this order is not believed."""
+    return (
+        f"it says that it goes by order {number}, which FLEX cannot have given: another "
+        "program may have its token; revoke that, and create another one"
+    )
+
+
 def _state(
     node: str,
     number: int,
@@ -74,6 +82,8 @@ def _state(
     is_foreign = goes > newest or bool(
         last and goes == newest and not report.goes_by(last)
     )
+    if not is_possible(goes, last):
+        return DoorState(node, goes, since, _impossible_order(goes))
     if is_foreign:
         return DoorState(node, goes, since, unknown_order(goes))
     if goes >= number:

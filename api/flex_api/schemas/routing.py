@@ -8,14 +8,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from flex.model.door_order import MOST_ORDERS
 from flex.routing.pool import Pool
 from flex.routing.ports_between_nodes import PortBetweenNodes
 from flex_api.schemas.output_base import Output, Part
 from flex_api.schemas.request_and_page_base import CLEAN, Given
 from flex_api.schemas.strays import StrayRow
-
-# Larger than any number of orders, and still a whole number for every program that reads JSON.
-MOST_ORDERS = 10**15
 
 
 class MemberRow(Part):
