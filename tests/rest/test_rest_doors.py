@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -279,6 +280,7 @@ def test_an_order_that_nobody_can_have_given_is_named_and_not_ordered_above(
     """Else whoever has one node's token ends the orders of all."""
     store, far = all_doors.store, 10**15
     last = order(store, 22)
+    said: dict[str, str | int]
     said = {"have": far, "goes": far, "moved": "abcdefabcdef", "files": "x", "wait": 0}
     assert (
         of_node(all_doors, "n2").get(DOORS.replace("n1", "n2"), params=said).is_success
@@ -299,6 +301,24 @@ def test_an_order_that_nobody_can_have_given_is_named_and_not_ordered_above(
     node = of_node(all_doors, "n1")
     answer = node.get(DOORS, params={"have": far + 1, "wait": 0})
     assert answer.json()["order"]["number"] == far + 1
+
+
+def test_a_token_that_is_revoked_while_its_node_waits_gets_no_order(
+    all_doors: Door,
+) -> None:
+    store, node = all_doors.store, of_node(all_doors, "n1")
+    order(store, 1)
+    files = node.get(DOORS, params={"have": 0, "wait": 0}).json()["files"]
+    asked: dict[str, str | int] = {"have": 1, "wait": 30, "files": files}
+    (token,) = [one for one in store.tokens() if one.name == "node@n1"]
+    with ThreadPoolExecutor(1) as aside:
+        waits = aside.submit(node.get, DOORS, params=asked)
+        while [one.number for one in store.door_reports()] != [1]:
+            time.sleep(0.01)
+        # As another process does it.
+        assert store.revoke_token(token.id, datetime.now(UTC))
+        order(store, 2)
+        assert waits.result(60).status_code == 401
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -20,6 +20,7 @@ from flex.model.door_order import DoorReport
 from flex_api.night import haproxy_pools_and_files
 from flex_api.schemas.routing import DoorsQuery, DoorsTold, OrderTold
 from flex_api.web.etag_responses import JSON, nothing
+from flex_api.web.gate import unauthenticated_error
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import others_digest
 from flex_api.web.tell_waiting_nodes_of_door_orders import Has, Newest, report_of
@@ -38,7 +39,17 @@ PART = 2**16
 
 
 async def wait_for_doors(desk: Desk, node: str, query: DoorsQuery) -> Response:
-    """Raises Unknown for a node that does not serve."""
+    """Raises Unknown for a node that does not serve, and Unauthenticated where its token was
+    revoked while it waited.
+    """
+    answer = await _answer(desk, node, query)
+    token = await run_in_threadpool(desk.house.store.token, desk.caller.token)
+    if token is None or not token.holds(desk.now):
+        raise unauthenticated_error("the token has expired or was revoked meanwhile")
+    return answer
+
+
+async def _answer(desk: Desk, node: str, query: DoorsQuery) -> Response:
     watch = desk.house.doors
     await _refuse_away(desk, node)
     goes = query.have if query.goes is None else query.goes
