@@ -105,7 +105,7 @@ class ByContent:
 
 
 class PublishedZone(Section):
-    """What is otherwise for the names of one zone, whoever owns it."""
+    """What is otherwise for the sites of one zone, whoever owns it."""
 
     name: str = Field(
         min_length=1, description="a zone, also one that FLEX may not change"
