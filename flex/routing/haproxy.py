@@ -178,6 +178,7 @@ def _frontend(node: str, layout: Layout, everywhere: Doors | None) -> list[str]:
         haproxy_one_writer.begins_like(head) if one_writer else head,
         *(f"bind {where}" for where in layout.listen),
         *(f"bind {where} {tls}" for where in layout.listen_tls),
+        *haproxy_frontends.host_checking_lines(),
         *([] if everywhere else _visitor_header(layout)),
         *_visitor_scheme(layout),
         *(

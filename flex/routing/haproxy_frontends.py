@@ -54,6 +54,8 @@ DOWN_AT_ONCE = "observe layer4 error-limit 1 on-error mark-down"
 CHECKED_AT_ONCE = "fastinter 500ms observe layer4 error-limit 1 on-error sudden-death"
 # The name that is asked for, as the maps have it.
 HOST = "req.hdr(host),host_only,rtrim(.),lower"
+# A name or an address of IPv4, or one of IPv6 in brackets, and at most one port.
+_ONE_HOST = "'^([A-Za-z0-9._-]*|\\[[A-Fa-f0-9:.]+\\])(:[0-9]*)?$'"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +83,24 @@ class Doors:
             MOVED: self.owners.moved,
             NEIGHBOURS: "".join(f"{one}\n" for one in sorted(self.neighbours)),
         }
+
+
+def host_checking_lines() -> list[str]:
+    """Answer 400 where a web server may read another host than HAProxy, as the request would get
+    past the maps.
+
+    nginx ends a host at the first colon, and HAProxy at the last one behind the last comma. Web
+    servers go by the host of an absolute URI, whatever Host says. HAProxy refuses a URI of another
+    host itself, but it asks for no Host in HTTP/1.0, and passes over what stands before an @.
+    """
+    deny, is_path = "http-request deny deny_status 400", "{ url_beg / * }"
+    return [
+        (
+            f"{deny} unless {{ req.fhdr(host) -m reg {_ONE_HOST} }} "
+            f"or {{ req.fhdr_cnt(host) 0 }} {is_path}"
+        ),
+        f"{deny} if !{is_path} {{ url,field(3,/) -m sub @ }}",
+    ]
 
 
 def lookup_lines(layout: Layout, hosts: str) -> list[str]:
@@ -155,6 +175,7 @@ def inner_door_lines(
         # As at the door that passed it on: a large answer is copied at neither node.
         "option splice-response",
         *_answer_to_check(layout),
+        *host_checking_lines(),
         f"http-request set-src req.hdr_ip({VISITOR})",
         f"http-request del-header {VISITOR}",
         *haproxy_answers.lines_of_inner_door(layout, HOST),

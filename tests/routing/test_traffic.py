@@ -95,7 +95,6 @@ def test_every_name_of_the_site_leads_to_its_members(
         "here",
         "_",
         "[::1]",
-        ":version",
         "version",
     ],
 )
