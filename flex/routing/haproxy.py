@@ -176,6 +176,7 @@ def _frontend(node: str, layout: Layout, everywhere: Doors | None) -> list[str]:
     one_writer = bool(everywhere and everywhere.one_writer)
     return [
         haproxy_one_writer.begins_like(head) if one_writer else head,
+        f"maxconn {haproxy_globals.most_visitors(layout)}",
         *(f"bind {where}" for where in layout.listen),
         *(f"bind {where} {tls}" for where in layout.listen_tls),
         *haproxy_frontends.host_checking_lines(),
@@ -328,6 +329,7 @@ def _backends(
             *_servers(pool, node, layout),
         ]
         return
+    most = pool.limits.most_under_way(len(pool.members))
     yield from _admission(pool, _queue(pool, node, layout))
     yield [
         f"backend {pool.name}",
@@ -336,7 +338,9 @@ def _backends(
         *_lines_of_rule(pool, layout),
         *_servers(pool, node, layout),
         "use-server door if waits !let_in",
-        f"server door {_queue(pool, node, layout)} weight 0 send-proxy-v2",
+        # The door takes no more than it may let in. Others wait here, as each place at the door is
+        # a connection more, which those that are let in would lack.
+        f"server door {_queue(pool, node, layout)} weight 0 maxconn {most} send-proxy-v2",
     ]
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from flex.routing import haproxy_other_members
+from flex.routing import haproxy_globals, haproxy_other_members
 from flex.routing.haproxy_frontends import (
     CHECKED_AT_ONCE,
     DOWN_AT_ONCE,
@@ -113,6 +113,7 @@ def _door(node: str, layout: Layout, hosts: str) -> list[str]:
     alive = " !{ var(txn.way),nbsrv eq 0 }" if layout.content == "everywhere" else ""
     return [
         "frontend visitors_by_sni",
+        f"maxconn {haproxy_globals.most_visitors_by_sni(layout)}",
         "mode tcp",
         "no option http-ignore-probes",
         *(f"bind {where}" for where in layout.listen_sni),

@@ -9,6 +9,30 @@ from datetime import timedelta
 
 from flex.routing.ports_and_paths import Layout
 
+# One in so many connections is kept from visitors, for what has to be accepted so that theirs can
+# end: requests that other nodes pass on, and hops within HAProxy. Without it two nodes full of
+# visitors for each other accept nothing of each other, and nobody is answered. What is kept waits
+# for web servers alone, so it becomes free again however many visitors wait for it. A quarter is
+# enough for every third visitor to be passed on at the same time, and is a guess.
+_KEPT = 4
+# Where web servers end TLS, visitors have two doors, and this is the part of the one for requests,
+# most of which are told to come by TLS. A guess.
+_REQUESTS_BESIDE_TLS = 3
+
+
+def most_visitors(layout: Layout) -> int:
+    """Return how many connections visitors have at most at the door for requests."""
+    most = _most(layout)
+    return max(1, most // _REQUESTS_BESIDE_TLS) if layout.listen_sni else most
+
+
+def most_visitors_by_sni(layout: Layout) -> int:
+    return max(1, _most(layout) - most_visitors(layout))
+
+
+def _most(layout: Layout) -> int:
+    return max(1, layout.connections - layout.connections // _KEPT)
+
 
 def global_lines(node: str, layout: Layout) -> list[str]:
     return [

@@ -110,11 +110,8 @@ def _of(
     names: Mapping[str, str],
 ) -> Live:
     rows = {row.server: row for row in every if row.backend == pool.name}
-    door = [
-        row.waiting
-        for row in every
-        if row.backend == f"{pool.name}_door" and row.server == "BACKEND"
-    ]
+    at_door = {(pool.name, "door"), (f"{pool.name}_door", "BACKEND")}
+    waiting = sum(row.waiting for row in every if (row.backend, row.server) in at_door)
     busiest = sorted(
         targets,
         key=lambda each: (
@@ -128,7 +125,7 @@ def _of(
         len(targets),
         sum(target.set.bit_count() > 1 for target in targets),
         sum(target.overloaded for target in targets),
-        sum(door),
+        waiting,
         tuple(
             _member(member.node, rows.get(f"s{member.bit}"), member.bit, targets)
             for member in pool.members

@@ -277,7 +277,10 @@ class Routing(Section):
     )
     threads: Whole = Field(0, description="0: one for each core")
     connections: Whole = Field(
-        20_000, ge=1, description="connections at a time, at most"
+        20_000,
+        ge=1,
+        description="connections at a time, at most; visitors have three quarters of "
+        "them, the rest is for what nodes pass on to each other",
     )
     bypass: bool = Field(
         False,
