@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.errors import Unverified
 from flex.model.door_order import DoorOrder, DoorReport
 from flex.ports import Store
 from flex.routing import host_to_node_maps
@@ -163,3 +164,27 @@ def test_nodes_that_only_fetch_are_ordered_by_the_night(
     assert installation.night().code == 0
     with open_store(load(installation.settings).database.url) as store:
         assert ordered(store).plan == store.in_force()
+
+
+@pytest.mark.parametrize("mode", ["shadow", "auto"])
+def test_nodes_that_only_follow_are_ordered_by_hand_too(
+    installation: Installation, mode: str
+) -> None:
+    """As is advised where a node goes by an order that the database does not know."""
+    installation.extra += '[routing]\non = true\ndoors = "all"\n'
+    installation.write_settings()
+    assert installation.night().code == 0
+    installation.mode = mode
+    installation.write_settings()
+    with open_store(load(installation.settings).database.url) as store:
+        unknown = ordered(store).number + 7
+        report = DoorReport("n1", unknown, "0123456789ab", datetime.now(UTC))
+        store.note_door_reports([report])
+        said = installation.flex("verify")
+        assert said.code == Unverified.exit_code
+        assert "`flex route deliver` orders anew" in " ".join(said.out.split())
+        said = installation.flex("route", "deliver")
+        assert (said.code, ordered(store).number) == (0, unknown + 1)
+        assert f"Doors are to go by order {unknown + 1}." in said.out
+        said = installation.flex("-o", "json", "route", "deliver")
+        assert (said.json["items"], said.json["order"]) == ([], unknown + 1)

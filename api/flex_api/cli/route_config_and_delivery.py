@@ -34,9 +34,8 @@ from flex_api.cli.on_this_machine_only import only_here, option_here
 from flex_api.cli.open_installation import open_world
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.night import (
-    deliver_haproxy_files,
-)
+from flex_api.night import deliver_haproxy_files, store_order_for_doors
+from flex_api.night.deliver_haproxy_files import Delivered
 from flex_api.night.leases import lease
 from flex_api.schemas.routing import (
     DeliveredRow,
@@ -262,12 +261,20 @@ def route_deliver(
     ] = "",
 ) -> None:
     """Write every node's files to its folder of routing.deliver, and run routing.deliver_command
-    for what changed.
+    for what changed. With doors for all sites nodes that follow hear of it as well, also where
+    routing.deliver is empty.
     """
     found = context(ctx)
     with open_world(found) as here, lease(here, "route deliver"):
-        _refuse_undelivered(here.settings.routing.deliver)
-        done = deliver_haproxy_files.deliver(here.settings, here.store, plan)
+        settings, store = here.settings, here.store
+        done: Sequence[Delivered] = ()
+        if settings.routing.leads_to_all and not settings.routing.deliver:
+            # Nodes that follow fetch their files themselves.
+            store_order_for_doors.order(settings, store, plan)
+        else:
+            _refuse_undelivered(settings.routing.deliver)
+            done = deliver_haproxy_files.deliver(settings, store, plan)
+        ordered = store.door_order() if settings.routing.leads_to_all else None
     rows = [
         DeliveredRow(
             node=each.node,
@@ -277,7 +284,7 @@ def route_deliver(
         )
         for each in done
     ]
-    output = RouteDeliverOutput(items=rows)
+    output = RouteDeliverOutput(items=rows, order=ordered.number if ordered else 0)
     found.show(output, lambda console: _print_delivered(console, output))
     if any(each.error for each in done):
         raise typer.Exit(NotWritten.exit_code)
@@ -426,7 +433,12 @@ def _print_delivered(console: Console, output: RouteDeliverOutput) -> None:
             row.directory,
             row.error or ("written" if row.changed else "as it was"),
         )
-    console.print(table)
+    if output.items:
+        console.print(table)
+    if output.order:
+        console.print(f"Doors are to go by order {output.order}.")
+    elif not output.items:
+        console.print("Nothing was ordered: no partition is in force.")
 
 
 def _print_files(console: Console, output: RouteConfigOutput) -> None:

@@ -215,6 +215,9 @@ class DeliveredRow(Part):
 
 class RouteDeliverOutput(Output):
     items: list[DeliveredRow]
+    order: int = Field(
+        0, description="by which doors for all sites are to go; 0 for none"
+    )
 
 
 class NodeFiles(Part):
