@@ -49,6 +49,8 @@ DATABASE = os.environ.get("DATABASE", "sqlite")
 FIRST = int(os.environ.get("FIRST", "0"))
 SEED = os.environ.get("SEED", "22")
 WAVES = os.environ.get("WAVES", "") == "yes"
+# Nobody waits long for those that were killed.
+SETTLE = 'settle = "1s"\n'
 # The TTL is a second, so that nobody waits long for resolvers.
 IN_WAVES = "ttl = 1\nmake_before_break = true\nwaves = [0.01, 0.5]\n"
 ADDRESSES = {"n1": "127.0.0.31", "n2": "127.0.0.32", "n3": "127.0.0.33"}
@@ -292,7 +294,9 @@ def torn(
         installation.extra += f'[database]\nurl = "{url}"\n'
     with ExitStack() as stack:
         ports = stack.enter_context(free_ports([*ADDRESSES.values(), "127.0.0.1"]))
-        made = TornCluster(installation, found, ports, stack, IN_WAVES if WAVES else "")
+        made = TornCluster(
+            installation, found, ports, stack, SETTLE + (IN_WAVES if WAVES else "")
+        )
         made.begin(ADDRESSES)
         yield made
 

@@ -134,12 +134,11 @@ class TornCluster:
             "[safety]\n",
             '[safety]\nplan_expiry = "3000d"\nmax_moved_sites_ratio = 1.0\n',
         )
-        # Nobody is waited for who was killed.
         if self.dns is None:
             text = _without_dns(text)
             (given.folder / "flex.key").unlink(missing_ok=True)
         else:
-            text = text.replace("[dns]\n", f'[dns]\nsettle = "1s"\n{self.dns}')
+            text = text.replace("[dns]\n", f"[dns]\n{self.dns}")
         given.settings.write_text(text + self._routing(given.folder, HERE))
 
     def _routing(self, here: Path, address: str) -> str:
