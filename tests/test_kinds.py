@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def rows(found: Kinds) -> list[tuple[int, ...]]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(TARGETS, TARGETS)
 def test_kinds_of_parts_add_up_to_the_kinds_of_the_whole(
@@ -34,6 +36,7 @@ def test_kinds_of_parts_add_up_to_the_kinds_of_the_whole(
     assert rows(add_up([of(one), of(other)])) == rows(of(one + other))
 
 
+@pytest.mark.slow
 @given(TARGETS)
 def test_every_target_request_and_byte_of_a_site_is_in_one_of_its_kinds(
     targets: list[Target],
@@ -48,6 +51,7 @@ def test_every_target_request_and_byte_of_a_site_is_in_one_of_its_kinds(
         assert found.working_set[here].sum() == sum(size for _, size in of_site)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 2**40), st.integers(1, 2**22), st.integers(2, 50))
 def test_targets_alike_are_one_kind_and_others_are_not(
     times: int, size: int, many: int

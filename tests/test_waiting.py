@@ -34,6 +34,7 @@ def of_pytest() -> dict[str, object]:
     return told
 
 
+@pytest.mark.slow
 def test_a_test_that_never_ends_is_named_and_tried_once(tmp_path: Path) -> None:
     (tmp_path / "test_endless.py").write_text(ENDLESS)
     ours = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path)]

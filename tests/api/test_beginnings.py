@@ -63,6 +63,7 @@ def test_who_comes_second_finds_what_the_first_one_found(
     assert seen(again) == found
 
 
+@pytest.mark.slow
 def test_who_changed_a_setting_is_taken_there_itself(
     installation: Installation,
 ) -> None:

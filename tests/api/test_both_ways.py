@@ -138,6 +138,7 @@ def prepared(installation: Installation) -> dict[str, str]:
     return {"SITE": site, "PLAN": plan, "WAITING": waiting}
 
 
+@pytest.mark.slow
 def test_a_verb_says_the_same_here_and_there(
     installation: Installation, prepared: Mapping[str, str]
 ) -> None:

@@ -39,6 +39,7 @@ def completed(folder: Path, *typed: str) -> list[set[str]]:
     return [set(line.split()) for line in said.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_verbs_and_options_are_completed(tmp_path: Path) -> None:
     verbs, of_nodes, options = completed(
         tmp_path, "flex pl", "flex nodes ", "flex plan --d"

@@ -37,6 +37,7 @@ def start(folder: Path, home: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_two_demos_at_once_both_work_and_touch_nothing_else(open_folder: Path) -> None:
     home = open_folder / "home"
     home.mkdir()
@@ -79,6 +80,7 @@ def look_over(said: Any, folder: Path) -> None:
     assert str(second["plan"]["moves_from_scratch"]) in page
 
 
+@pytest.mark.slow
 def test_a_demo_never_writes_into_a_folder_in_use(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
     process = start(tmp_path, tmp_path)

@@ -79,6 +79,7 @@ def until_none_is_left(folder: Path) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_every_node_leads_to_the_new_node_before_dns_is_changed(
     open_folder: Path, found: HaproxyProgram
 ) -> None:
@@ -143,6 +144,7 @@ def test_nothing_is_left_running_by_a_demo_that_is_ended(
         assert list(home.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_without_an_haproxy_that_will_do_nothing_is_begun(
     home: Path, open_folder: Path, tmp_path: Path
 ) -> None:

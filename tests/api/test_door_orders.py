@@ -166,6 +166,7 @@ def test_nodes_that_only_fetch_are_ordered_by_the_night(
         assert ordered(store).plan == store.in_force()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["shadow", "auto"])
 def test_nodes_that_only_follow_are_ordered_by_hand_too(
     installation: Installation, mode: str

@@ -33,6 +33,7 @@ def edit(installation: Installation, name: str, kind: str, value: str) -> None:
         assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "theirs"), [("A", THEIRS), ("AAAA", "2001:db8:9::9")])
 def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on(
     installation: Installation, kind: str, theirs: str
@@ -87,6 +88,7 @@ def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on
     assert installation.flex("verify").code == 0
 
 
+@pytest.mark.slow
 def test_a_ttl_lowered_by_hand_or_a_name_removed_is_named_and_left_alone(
     installation: Installation,
 ) -> None:

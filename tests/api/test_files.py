@@ -21,6 +21,7 @@ def read(installation: Installation) -> Installation:
     return installation
 
 
+@pytest.mark.slow
 def test_files_come_largest_first_of_whatever_is_asked_for(read: Installation) -> None:
     site = read.flex("-o", "json", "files").json["items"][0]["site"]
     for sort, column in (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pytest
+
 from flex.model.strays import Counted, StrayReading
 from tests.api.test_doors_and_dns import site_on_one_node, store_of, without_dns
 
@@ -19,6 +21,7 @@ def at_doors(installation: Installation, plan: str) -> dict[str, int]:
     return {node["node"]: node["passed_on"] for node in row["nodes"]}
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_doors_will_pass_on_when_it_moves_what_dns_does_not_follow(
     installation: Installation,
 ) -> None:
@@ -37,6 +40,7 @@ def test_a_plan_says_what_doors_will_pass_on_when_it_moves_what_dns_does_not_fol
     assert "passed on" in shown.out
 
 
+@pytest.mark.slow
 def test_what_doors_counted_is_in_the_next_plan_and_the_report_of_its_night(
     installation: Installation,
 ) -> None:

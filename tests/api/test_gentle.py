@@ -23,6 +23,7 @@ pytestmark = pytest.mark.real
 TTL = 604_800
 
 
+@pytest.mark.slow("watch")
 @pytest.mark.parametrize("who", ["command", "watch"])
 def test_a_node_that_dies_while_a_run_waits_is_out_of_dns_at_once(
     installation: Installation, who: str
@@ -81,6 +82,7 @@ def movable(installation: Installation) -> tuple[str, str, str]:
     return site, home, "n1" if home == "n2" else "n2"
 
 
+@pytest.mark.slow
 def test_a_pinned_site_moves_by_way_of_both_nodes_and_a_dead_node_goes_at_once(
     installation: Installation,
 ) -> None:
@@ -111,6 +113,7 @@ def test_a_pinned_site_moves_by_way_of_both_nodes_and_a_dead_node_goes_at_once(
     assert "Resolvers have" not in down.out + down.err
 
 
+@pytest.mark.slow
 def test_waves_stop_at_what_is_not_well_and_what_they_did_is_taken_back(
     installation: Installation,
 ) -> None:

@@ -114,6 +114,7 @@ def on_postgresql(installation: Installation, cluster: Cluster) -> str:
     return url
 
 
+@pytest.mark.slow
 def test_the_next_run_says_where_the_one_before_was_killed(
     installation: Installation,
 ) -> None:
@@ -129,6 +130,7 @@ def test_the_next_run_says_where_the_one_before_was_killed(
 
 
 # The others, on both databases, are tried by test_at_every_boundary.
+@pytest.mark.slow("settle")
 @pytest.mark.parametrize("stage", ["apply", "settle"])
 def test_a_run_killed_behind_the_beginning_of_a_stage_is_finished_by_the_next(
     installation: Installation, stage: str
@@ -137,6 +139,7 @@ def test_a_run_killed_behind_the_beginning_of_a_stage_is_finished_by_the_next(
     converges(installation, on_sqlite(installation))
 
 
+@pytest.mark.slow
 def test_so_it_is_on_postgresql(installation: Installation, cluster: Cluster) -> None:
     url = on_postgresql(installation, cluster)
     dies_at(installation, 4 * STAGES.index("settle") + 1)

@@ -220,6 +220,7 @@ def by_hand(installation: Installation, plan: str) -> None:
         here.publisher.apply(*here.store.plan(plan).zone_plans)
 
 
+@pytest.mark.slow("apply-sent")
 @pytest.mark.parametrize(("verb", "moment"), QUICK)
 def test_who_lost_the_lease_changes_nothing(
     installation: Installation, plan: str, verb: str, moment: str

@@ -32,6 +32,7 @@ def on(installation: Installation, site: str) -> set[str]:
     return set(homes(installation)[site])
 
 
+@pytest.mark.slow
 def test_each_node_that_a_site_comes_to_gets_it_and_no_node_that_has_it_is_cleaned(
     installation: Installation, disks: Disks
 ) -> None:
@@ -59,6 +60,7 @@ def test_each_node_that_a_site_comes_to_gets_it_and_no_node_that_has_it_is_clean
     assert disks.has(second, site)
 
 
+@pytest.mark.slow
 def test_a_replica_that_goes_to_another_node_is_brought_from_where_it_was_and_cleaned_there(
     installation: Installation, disks: Disks
 ) -> None:

@@ -17,6 +17,7 @@ __all__ = ["disks"]
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.slow
 def test_the_report_names_what_was_brought_and_what_stayed_in_every_form(
     installation: Installation, disks: Disks
 ) -> None:

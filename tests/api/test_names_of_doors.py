@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from zlib import crc32
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_other_names_are_those_that_logs_count_under_the_site(
     assert other_names(settings, sites) == named_one_by_one(settings, sites)
 
 
+@pytest.mark.slow
 @given(
     st.sets(st.tuples(NAMES, st.sampled_from(NODES))),
     st.dictionaries(NAMES, NAMES, max_size=4).filter(name_one_site_each),
@@ -105,6 +107,7 @@ def test_every_name_of_a_site_on_a_node_that_serves_has_one_owner_that_has_the_s
     assert owners_of_names(settings, placement, serving) == wanted
 
 
+@pytest.mark.slow
 @given(
     st.sets(st.tuples(NAMES, st.sampled_from(NODES))),
     st.dictionaries(NAMES, NAMES, max_size=4).filter(name_one_site_each),

@@ -152,6 +152,7 @@ def servers(
             thread.join()
 
 
+@pytest.mark.slow
 def test_an_order_of_one_process_is_heard_by_whoever_waits_at_any(
     servers: Servers,
 ) -> None:
@@ -166,6 +167,7 @@ def test_an_order_of_one_process_is_heard_by_whoever_waits_at_any(
     assert reported.keys() == {"n1", "n2", "n3"}
 
 
+@pytest.mark.slow
 def test_whoever_waited_at_a_process_that_was_killed_hears_of_the_next_order_at_another(
     servers: Servers,
 ) -> None:

@@ -66,6 +66,7 @@ def sites(empty: Installation) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_they_are_named_by_doctor_plan_report_and_verify(
     empty: Installation, sites: list[str]
 ) -> None:
@@ -140,6 +141,7 @@ def test_they_are_named_by_doctor_plan_report_and_verify(
     write(empty, [f"www.{site}" for site in sites[:10]], [])
 
 
+@pytest.mark.slow
 def test_traffic_by_them_is_foretold_where_their_addresses_lead(
     empty: Installation, sites: list[str]
 ) -> None:
@@ -163,6 +165,7 @@ def test_traffic_by_them_is_foretold_where_their_addresses_lead(
     write(empty, [f"www.{site}" for site in sites[:10]], [])
 
 
+@pytest.mark.slow
 def test_explain_and_the_views_of_nodes_count_them_where_the_plan_does(
     empty: Installation, sites: list[str]
 ) -> None:

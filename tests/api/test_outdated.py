@@ -45,6 +45,7 @@ def refused(installation: Installation, rule: str, said: str) -> None:
     assert installation.flex(*apply, "--force", rule).code in {0, 32}
 
 
+@pytest.mark.slow
 def test_a_node_that_takes_no_more_sites_is_moved_to_only_when_that_is_said(
     installation: Installation, move: dict[str, Any]
 ) -> None:
@@ -52,6 +53,7 @@ def test_a_node_that_takes_no_more_sites_is_moved_to_only_when_that_is_said(
     refused(installation, "plan.nodes", "n2 is draining")
 
 
+@pytest.mark.slow
 def test_an_address_that_a_node_has_no_more_is_announced_only_when_that_is_said(
     installation: Installation, move: dict[str, Any]
 ) -> None:
@@ -64,6 +66,7 @@ def test_an_address_that_a_node_has_no_more_is_announced_only_when_that_is_said(
     refused(installation, "plan.addresses", "192.0.2.2")
 
 
+@pytest.mark.slow
 def test_a_wish_that_is_newer_is_gone_against_only_when_that_is_said(
     installation: Installation, move: dict[str, Any]
 ) -> None:
@@ -74,6 +77,7 @@ def test_a_wish_that_is_newer_is_gone_against_only_when_that_is_said(
     refused(installation, "plan.wishes", move["site"])
 
 
+@pytest.mark.slow
 def test_a_wish_that_the_plan_was_made_with_or_keeps_is_in_nobodys_way(
     installation: Installation, move: dict[str, Any]
 ) -> None:

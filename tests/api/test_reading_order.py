@@ -82,6 +82,7 @@ def too_often(reader: Reader) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 def test_who_follows_a_first_night_opens_no_file_more_than_twice(
     installation: Installation,
 ) -> None:
@@ -89,6 +90,7 @@ def test_who_follows_a_first_night_opens_no_file_more_than_twice(
     assert too_often(reader) == {}
 
 
+@pytest.mark.slow
 def test_who_follows_a_night_that_moves_a_site_by_way_of_both_nodes_opens_none_more_than_twice(
     installation: Installation,
 ) -> None:

@@ -74,6 +74,7 @@ def carried_out(cluster: Asked) -> Plan:
     return route_and_publish_plan.carry_out(cluster.world, wanted)
 
 
+@pytest.mark.slow
 def test_it_moves_once_its_content_is_there(cluster: Asked, disks: Path) -> None:
     target = pinned(cluster, ONE)
     made = carried_out(cluster)
@@ -83,6 +84,7 @@ def test_it_moves_once_its_content_is_there(cluster: Asked, disks: Path) -> None
     assert (disks / target / ONE).exists()
 
 
+@pytest.mark.slow
 def test_it_stays_where_the_node_is_not_ready_all_the_same_and_the_copy_goes(
     cluster: Asked, disks: Path
 ) -> None:

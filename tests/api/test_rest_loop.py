@@ -53,6 +53,7 @@ def done(client: TestClient, address: str, **more: Any) -> str:
     return str(job["result"])
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_plan_is_made_approved_applied_and_taken_back(
     installation: Installation,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.slow
 def test_sites_on_a_node_that_is_gone_are_counted_as_not_checked_and_the_rest_is_no_excuse(
     installation: Installation,
 ) -> None:

@@ -114,6 +114,7 @@ def whole(
 ALL = {"www", "vhosts", "certificates", "cron", "database"}
 
 
+@pytest.mark.slow
 def test_a_site_moves_whole_and_leaves_its_old_node_when_nobody_needs_it_there(
     whole: Whole,
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_site_moves_whole_and_leaves_its_old_node_when_nobody_needs_it_there(
     assert whole.there(home, site) == set()
 
 
+@pytest.mark.slow
 def test_a_site_for_which_the_last_command_fails_stays_whole_where_it_is(
     whole: Whole,
 ) -> None:

@@ -34,6 +34,7 @@ def traces(tmp_path: Path) -> Path:
     return tmp_path / "traces"
 
 
+@pytest.mark.slow
 def test_every_way_counts_alike(
     traces: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

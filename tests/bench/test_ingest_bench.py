@@ -30,6 +30,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_made_up_log_is_the_same_every_time(log: Path, tmp_path: Path) -> None:
     again, other = tmp_path / "again.log", tmp_path / "other.log"
     synthetic.write(again, LINES)

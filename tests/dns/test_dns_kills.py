@@ -373,6 +373,7 @@ def check_theirs(
         )
 
 
+@pytest.mark.slow
 def test_a_round_of_kills_ends_in_a_state_that_is_right(yard: Yard) -> None:
     one_round(yard, 0)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[2] / "docs/reference/api.md"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_every_example_of_the_documentation_works(door: Door, address: str) -> None:
     examples = re.findall(

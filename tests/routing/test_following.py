@@ -208,6 +208,7 @@ def test_an_haproxy_that_came_up_with_older_files_is_told_again(
     following.until_all_say(order.number)
 
 
+@pytest.mark.slow
 def test_an_haproxy_that_came_up_with_a_cut_large_map_has_all_names_again(
     following: Following,
 ) -> None:

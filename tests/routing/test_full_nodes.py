@@ -98,6 +98,7 @@ def test_visitors_never_have_all_connections_however_they_come(
     assert sum(map(int, frontends)) == connections - connections // 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("answering")
 def test_two_nodes_full_of_visitors_for_each_other_answer_them_all(
     found: HaproxyProgram, members: Members, stack: ExitStack, tmp_path: Path

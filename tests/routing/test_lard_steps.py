@@ -178,6 +178,7 @@ ONCE = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @settings(ONCE, max_examples=2 * THOROUGH)
 @given(seed=st.integers(0, 2**64))

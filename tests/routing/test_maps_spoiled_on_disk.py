@@ -197,6 +197,14 @@ SPOILED: list[Callable[[Here], str]] = [
 ]
 
 
+@pytest.mark.slow(
+    "False-of_nobody_knows_when",
+    "True-with_other_names",
+    "True-of_nobody_knows_when",
+    "True-of_another_cluster",
+    "False-with_other_names",
+    "True-of_no_order",
+)
 @pytest.mark.parametrize("spoiled", SPOILED)
 @pytest.mark.parametrize("is_away", [False, True])
 def test_a_small_map_that_haproxy_does_not_go_by_gives_way_to_the_one_it_goes_by(
@@ -241,6 +249,7 @@ def test_files_of_another_cluster_on_the_disk_are_not_told_to_haproxy(
     assert is_whole(at_3)
 
 
+@pytest.mark.slow
 def test_files_are_applied_where_a_small_map_of_another_cluster_lies(
     at_3: Here, server: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

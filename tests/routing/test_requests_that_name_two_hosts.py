@@ -141,6 +141,7 @@ def answer(address: str, port: int, asked: bytes) -> str:
     return body if status == "200" else status
 
 
+@pytest.mark.slow
 def test_a_request_that_names_two_hosts_is_refused_at_every_door(
     doors: WriterCluster, stack: ExitStack
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_request_that_names_two_hosts_is_refused_at_every_door(
         assert {case: status for case, status in said.items() if status != "400"} == {}
 
 
+@pytest.mark.slow
 def test_a_request_that_names_one_host_is_answered_by_its_owner_and_one_of_nobody_where_it_came(
     doors: WriterCluster, stack: ExitStack
 ) -> None:
@@ -163,6 +165,7 @@ def test_a_request_that_names_one_host_is_answered_by_its_owner_and_one_of_nobod
             assert answer(address, port, request("GET", *case)) == "n0 nobody", case
 
 
+@pytest.mark.slow
 def test_no_such_request_gets_past_a_hold(
     doors: WriterCluster, stack: ExitStack
 ) -> None:

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(data=st.data())
 def test_it_finds_the_fewest_moves_of_all(
@@ -59,6 +60,7 @@ def _on_the_edge(problem: Problem) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_program_that_has_loaded_highs_can_ask_it(tmp_path: Path) -> None:
     program = tmp_path / "integer_program.py"
     program.write_text(PROGRAM)

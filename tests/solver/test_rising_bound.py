@@ -39,6 +39,7 @@ def rising(problem: Problem) -> RisingBound:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), known=st.integers(0, 6))
 def test_it_never_rises_above_the_fewest_moves(
@@ -112,6 +113,7 @@ class Order:
             self.searched.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "seed"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from flex.model.operator_orders import NodeOrder
 from flex.model.wish import Pin
 from flex.store import MemoryStore
@@ -11,6 +13,7 @@ from flex.store import MemoryStore
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 
 
+@pytest.mark.slow
 def test_each_of_both_goes_its_own_way_from_there() -> None:
     first, second = MemoryStore(), MemoryStore()
     first.put_pin(Pin("a.example.org", ("n1",)))

@@ -45,6 +45,7 @@ def middle_of_a_dot(page: Page) -> tuple[float, float]:
     return found[0], found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.skipif(
     not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium"
@@ -100,6 +101,7 @@ def test_only_pages_with_such_pictures_load_the_library(admin: Scriptless) -> No
         assert "echarts" not in admin.get(other)
 
 
+@pytest.mark.slow
 def test_marks_and_axes_say_the_numbers_that_they_stand_for(admin: Scriptless) -> None:
     """What a script reads from the picture is what the table says."""
     page = unescape(admin.get("/sites"))

@@ -132,11 +132,13 @@ def test_no_name_does_anything_on_any_page(client: TestClient) -> None:
         assert not [mark for mark in (*TURNING, "\x1b", "\x01") if mark in text], page
 
 
+@pytest.mark.slow
 def test_a_table_that_a_spreadsheet_opens_has_no_formula(client: TestClient) -> None:
     rows = client.get("/sites.csv").text.splitlines()
     assert not [row for row in rows if row.startswith(("=", "+", "@", '"='))]
 
 
+@pytest.mark.slow
 def test_a_name_too_long_for_an_address_is_refused_in_words(client: TestClient) -> None:
     answer = client.get(f"/site?name={'x' * 65_000}")
     assert answer.status_code == 422
