@@ -87,8 +87,8 @@ def run(
     *,
     stays_up: bool = False,
 ) -> DemoOutput:
-    """The second of its nights is the last one before `now`, so that its logs are not old for who
-    looks on. One that `stays_up` does so until a signal, with its last night some days before.
+    """The second of its nights is behind the last day before `now`, so that who looks on can plan
+    by its logs. One that `stays_up` does so until a signal, with its last night some days before.
 
     Raises BadInput when the folder holds something already; nothing outside it is touched, but for
     a temporary folder of the HAProxies.
@@ -100,7 +100,8 @@ def run(
     if native_or_python.NATIVE is None:
         say(f"On the Python loops, which are slower: {native_or_python.WHY_NOT}.")
     rng = np.random.default_rng(seed)
-    now -= timedelta(days=demo_stays_up.DAYS_BEHIND if stays_up else 0)
+    behind = timedelta(days=demo_stays_up.DAYS_BEHIND if stays_up else 0)
+    last = (now - behind).astimezone(UTC).date() - timedelta(days=1)
     key = make_key("flex-update")
     say("Starting a private BIND 9 on loopback for the zone hosting.example …")
     with ExitStack() as running:
@@ -115,10 +116,9 @@ def run(
         )
         stage = DemoStage(folder, server, key, rng, say, ports, web_port)
         hosting = made_up_cluster.hosting(rng, ZONE)
-        last = (now.astimezone(UTC) - NIGHT).date() - timedelta(days=1)
-        first, here = _night(stage, hosting, last - timedelta(days=1), None)
+        first, here = _night(stage, hosting, last - timedelta(days=1), None, now)
         drifted = made_up_cluster.drift(hosting, rng)
-        second, here = _night(stage, drifted, last, here)
+        second, here = _night(stage, drifted, last, here, now)
         path = write_reports.write(here, here.store.plans(1)[0])
         shown = (
             demo_moves_site_and_kills_node.show(here, haproxy, ports, say)
@@ -161,18 +161,16 @@ def _unusable(folder: Path, answer: str) -> BadInput:
 
 
 def _night(
-    stage: DemoStage, hosting: Hosting, day: date, before: World | None
+    stage: DemoStage, hosting: Hosting, day: date, before: World | None, now: datetime
 ) -> tuple[NightRow, World]:
-    """A day's traffic under the partition in force, then the night that follows it."""
+    """A day's traffic under the partition in force, then the night that follows it; now, where it
+    is not yet the hour of nights.
+    """
     started = time.monotonic()
     stage.say(f"\nA day of traffic, {day:%d %B %Y}")
     sources = _traffic(stage, hosting, day, before)
-    here = _world(
-        stage,
-        hosting,
-        sources,
-        datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) + NIGHT,
-    )
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
+    here = _world(stage, hosting, sources, min(midnight + NIGHT, now))
     stage.say("\nThe night after it")
     night = nightly.run(here)
     lines = write_reports.lines(night.files)

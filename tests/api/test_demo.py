@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from flex_api import demo
+
 pytestmark = pytest.mark.real
 
 
@@ -49,6 +51,17 @@ def test_two_demos_at_once_both_work_and_touch_nothing_else(open_folder: Path) -
         assert process.returncode == 0, err
         look_over(json.loads(out), folder)
     assert list(home.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clock", ["00:00", "02:16", "02:17", "23:59"])
+def test_whatever_the_hour_who_plans_behind_a_demo_finds_logs_of_the_day_before(
+    open_folder: Path, clock: str
+) -> None:
+    now = datetime.fromisoformat(f"2026-03-01T{clock}+00:00")
+    _, second = demo.run(open_folder / "demo", 14, lambda _: None, now).nights
+    assert second.plan.period_end == datetime(2026, 3, 1, tzinfo=UTC)
+    assert second.plan.created <= now
 
 
 def look_over(said: Any, folder: Path) -> None:
