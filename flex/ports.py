@@ -308,6 +308,10 @@ class Plans(Protocol):
     last.
     """
 
+    def sites_of_nodes(self) -> dict[str, int]:
+        """How many sites the partition in force has on each node."""
+        ...
+
     def placement(self) -> tuple[str, pd.DataFrame]:
         """The id of the plan in force and its PLACEMENT; "" and an empty table before the first."""
         ...

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flex_dns.private.private_named import LOOPBACK, SYSTEM_PATH
+from flex_dns.private.find_named import SYSTEM_PATH
+from flex_dns.private.private_named import LOOPBACK
 
 UP = "server started"
 

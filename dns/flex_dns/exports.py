@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -20,18 +21,12 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records_of_partition import by_name
 from flex.zones.zone_changes import lines
-from flex_dns.update import fence
-from flex_dns.update.change_messages import (
-    NOBODY,
-    Claim,
-    Message,
-    halves,
-    messages,
-    names_to_mark,
-    sets_to_keep,
-)
-from flex_dns.wire.messages import RequiredSet
-from flex_dns.zone.change_states import lies_in
+from flex_dns.update import change_messages, fence
+from flex_dns.zone import change_states
+
+if TYPE_CHECKING:
+    from flex_dns.update.change_messages import Claim, Message
+    from flex_dns.wire.messages import RequiredSet
 
 # What a message may require, as text, which takes more bytes than the message itself. With what it
 # changes it stays below the 64 KiB of a message over TCP (RFC 1035, section 4.2.2).
@@ -48,7 +43,7 @@ class ZoneToExport:
 
     zone_plan: ZonePlan
     sets: tuple[Rrset, ...]
-    claim: Claim = NOBODY
+    claim: Claim = field(default_factory=lambda: change_messages.NOBODY)
     is_free: bool = False
 
 
@@ -117,7 +112,7 @@ def _script(wanted: ZoneToExport) -> Iterator[str]:
     zone_plan, claim = wanted.zone_plan, wanted.claim
     if zone_plan.changes and claim.controller and wanted.is_free:
         yield from _taking(zone_plan.zone, claim.controller)
-    for message in messages(
+    for message in change_messages.messages(
         zone_plan.zone, zone_plan.changes, claim=claim, sites=zone_plan.site_of_name
     ):
         yield from _message_lines(message)
@@ -129,10 +124,16 @@ def _message_lines(message: Message) -> Iterator[str]:
     required = [
         *_claim_lines(zone, changes, message.claim),
         *(line for change in changes for line in _prerequisite_lines(change)),
-        *(line for one in sets_to_keep(zone, changes) for line in _keep_lines(one)),
+        *(
+            line
+            for one in change_messages.sets_to_keep(zone, changes)
+            for line in _keep_lines(one)
+        ),
         *_reach_lines(zone, changes),
     ]
-    parts = halves(message) if _size(required) > PREREQUISITE_BYTES else ()
+    parts = (
+        change_messages.halves(message) if _size(required) > PREREQUISITE_BYTES else ()
+    )
     for part in parts:
         yield from _message_lines(part)
     if parts:
@@ -157,7 +158,7 @@ def _reach_lines(zone: str, changes: Sequence[Change]) -> Iterator[str]:
     """
     names = [change.name for change in changes if change.after]
     sites = dict.fromkeys(
-        site_name(zone, name) for name in names if lies_in(zone, name)
+        site_name(zone, name) for name in names if change_states.lies_in(zone, name)
     )
     markers = [marker_name(site, zone) for site in sites]
     for marker in markers:
@@ -193,7 +194,7 @@ def _claim_lines(zone: str, changes: Sequence[Change], claim: Claim) -> Iterator
             f"prereq yxrrset {fence.fence_name(zone)} IN TXT "
             f"{_quote(fence.fence_text(claim.holder(zone)))}"
         )
-    for name in names_to_mark(zone, changes) if claim.owner else ():
+    for name in change_messages.names_to_mark(zone, changes) if claim.owner else ():
         yield f"prereq yxrrset {marker_name(name, zone)} IN TXT {_quote(marker_text(claim.owner))}"
 
 

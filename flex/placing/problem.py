@@ -10,12 +10,11 @@ So a fair share is 100 where nodes are equal, and in proportion to capacity wher
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from flex.errors import BadInput, Infeasible
@@ -26,9 +25,12 @@ from flex.table_schemas import PLACEMENT, PROFILES, SPREADS, texts
 from flex.traffic.replicas_and_demand import RESOURCES, Demand, Marks, ReplicaCounts
 from flex.wishes.pins_for_solvers import Wished, fit_replicas, read_wishes
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 DIMENSIONS = ("access rate", "working set")
 
@@ -185,7 +187,7 @@ def build(
     """
     PROFILES.check(profiles), SPREADS.check(spreads), PLACEMENT.check(partition)
     marks = _marks(tolerance, replicate_above, terms)
-    gone = gone_nodes(partition, nodes)
+    gone = gone_nodes(partition["node"].unique(), nodes)
     ordered = sorted(
         (*nodes, *(Node(name, (), 0, state="down") for name in gone)),
         key=lambda node: node.name,
@@ -308,13 +310,11 @@ def _limits(limits: MoveLimits, replicas: Ints, old: Ints) -> MoveLimits:
     )
 
 
-def gone_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> tuple[str, ...]:
-    """The nodes that the partition is on and the settings name no more: something must move off
-    them.
+def gone_nodes(names: Iterable[str], nodes: Sequence[Node]) -> tuple[str, ...]:
+    """Those of the nodes that a partition is on that the settings name no more: something must move
+    off them.
     """
-    return tuple(
-        sorted(set(partition["node"].unique()) - {node.name for node in nodes})
-    )
+    return tuple(sorted(set(names) - {node.name for node in nodes}))
 
 
 def partition_of(problem: Problem, rows: Ints) -> pd.DataFrame:

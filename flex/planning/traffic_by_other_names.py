@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from flex.model.nodes import Node
@@ -22,7 +22,10 @@ from flex.prediction.similar_targets import Kinds
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.names_not_following_sites import NameLeftBehind, Share
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 # What a site asks for less of, the less of its visitors there are, by the share that says how much
 # less.

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from flex.errors import BadInput
@@ -24,10 +24,12 @@ from flex.prediction.replay_accesses_through_caches import Ints, Sample, replay
 from flex.prediction.scale_up_sample import Spread, scale_of, scale_up
 from flex.table_schemas import PLACEMENT
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 ROUND_ROBIN = "round robin"
 # The node of an access that no node serves: no position in `nodes`.
 NOWHERE = -1
-NOBODY: Ints = np.empty(0, dtype=np.int64)
 # More memory than this holds whatever there is, and still leaves room to count in.
 MOST_RAM = 2**62
 
@@ -81,7 +83,7 @@ def forecast(
         row_site,
         row_node,
         np.zeros(len(sample.sites), dtype=np.bool_),
-        NOBODY,
+        np.empty(0, dtype=np.int64),
     )
     node = _route(sample.site[sample.target], row_site, row_node, len(sample.sites))
     return _forecast_by_replay(sample, node, nodes, policy, cache, spread)
@@ -109,7 +111,8 @@ def round_robin(
     served = np.flatnonzero(known[sample.site[sample.target]])
     node = np.full(len(sample.target), NOWHERE, dtype=np.int64)
     node[served] = in_turn(len(served), active)
-    spread = Spread(len(nodes), NOBODY, NOBODY, known, active)
+    nobody = np.empty(0, dtype=np.int64)
+    spread = Spread(len(nodes), nobody, nobody, known, active)
     return _forecast_by_replay(sample, node, nodes, ROUND_ROBIN, cache, spread)
 
 

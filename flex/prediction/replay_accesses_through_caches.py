@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from flex import native_or_python
 from flex.caches import CACHES
 from flex.prediction.similar_targets import Kinds
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 Loop = Callable[[str, Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints, Ints]]
 
 
@@ -39,9 +42,10 @@ class Sample:
     totals: Kinds | None = None
 
 
-_NONE: Ints = np.zeros(0, dtype=np.int64)
-# Where nothing is to be predicted.
-NO_SAMPLE = Sample((), _NONE, _NONE, _NONE, _NONE, 1.0)
+def no_sample() -> Sample:
+    """Where nothing is to be predicted."""
+    none = np.zeros(0, dtype=np.int64)
+    return Sample((), none, none, none, none, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

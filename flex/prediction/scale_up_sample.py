@@ -22,14 +22,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from flex.prediction.replay_accesses_through_caches import Ints, Replayed, Sample
 from flex.prediction.similar_targets import CLASSES, Floats, Kinds, class_of, each
 
-Flags = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Flags: TypeAlias = "npt.NDArray[np.bool_]"
 # Halvings of the time that memory keeps a target, from 2^-40 to 2^40 of the whole: then it keeps
 # all that fits.
 _STEPS = 30

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 # Kinds are powers of two: up to 2^62 requests, and as many bytes.
 CLASSES = 63
@@ -58,9 +61,10 @@ def kinds(site: Ints, requests: Ints, size: Ints) -> Kinds:
 
 
 def add_up(parts: Iterable[Kinds]) -> Kinds:
+    none = np.empty(0, dtype=np.int64)
     tables = [_table(part) for part in parts]
     whole = (
-        pd.concat([_table(each(_NONE, _NONE, _NONE)), *tables])
+        pd.concat([_table(each(none, none, none)), *tables])
         .groupby(["site", "often", "large"])
         .sum()
     )
@@ -72,9 +76,6 @@ def class_of(count: Floats) -> Ints:
     """The exponent of the largest power of two up to the count. 0 has the class of 1."""
     exponent: Ints = np.frexp(np.maximum(count, 1))[1].astype(np.int64) - 1
     return exponent
-
-
-_NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 def _table(part: Kinds) -> pd.DataFrame:

@@ -14,6 +14,8 @@ from datetime import timedelta
 from flex.routing.pool import unusable_configuration
 
 DIRECTORY = "/etc/haproxy/flex"
+# The socket of its master process, where Debian's HAProxy has it.
+MASTER = "/run/haproxy-master.sock"
 
 # HAProxy waits no shorter and no longer than this for a visitor or a web server that says nothing.
 _SHORTEST_TIMEOUT = timedelta(seconds=1)

@@ -11,6 +11,7 @@ popularity beyond the published sums, the rhythm of the day, and who asked.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -32,7 +33,7 @@ _ONE_TIMERS = 0.3
 _TOP = 0.02
 # How wide the natural logarithms of sizes spread (a standard deviation). Not published: a guess.
 _SPREAD = 1.3
-Random = np.random.Generator
+Random: TypeAlias = "np.random.Generator"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,24 @@
-"""Where FLEX keeps what it must remember."""
+"""Where FLEX keeps what it must remember. Each store is loaded when somebody asks for it."""
 
-from flex.store.holder_process_has_ended import holder
-from flex.store.memory import MemoryStore
-from flex.store.sql_store import SqlStore, open_store
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flex.store.holder_process_has_ended import holder
+    from flex.store.memory import MemoryStore
+    from flex.store.sql_store import SqlStore, open_store
 
 __all__ = ["MemoryStore", "SqlStore", "holder", "open_store"]
+
+_MODULES = {
+    "MemoryStore": "memory",
+    "SqlStore": "sql_store",
+    "holder": "holder_process_has_ended",
+    "open_store": "sql_store",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    return getattr(import_module(f"flex.store.{_MODULES[name]}"), name)

@@ -334,6 +334,10 @@ class MemoryStore(
                 self._in_force, PLACEMENT.empty()
             ).copy()
 
+    def sites_of_nodes(self) -> dict[str, int]:
+        nodes = self.placement()[1]["node"]
+        return {str(node): int(sites) for node, sites in nodes.value_counts().items()}
+
     def in_force(self) -> str:
         return self._in_force
 

@@ -2,9 +2,6 @@
 
 Takes the URL of a database. Changes its tables, or returns its revision. Does not go back to an
 older revision: only a backup does.
-
-The migrations are in alembic/ at the top of a checkout, and in flex/store/migrations of an
-installed FLEX.
 """
 
 from __future__ import annotations
@@ -17,12 +14,11 @@ from sqlalchemy import Connection, column, inspect, select, table
 
 from flex.errors import BadInput
 from flex.store.database import Database
+from flex.store.migration_files import head, place
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-_INSTALLED = Path(__file__).parent / "migrations"
-_CHECKOUT = Path(__file__).parents[2] / "alembic"
 # Where Alembic writes down what it did.
 _DONE = table("alembic_version", column("version_num"))
 
@@ -118,24 +114,12 @@ def _current(connection: Connection) -> str:
     return (connection.scalar(select(_DONE.c.version_num)) or "") if is_begun else ""
 
 
-def head() -> str:
-    """The files are called after their revisions, in order."""
-    return max(
-        path.name.partition("_")[0]
-        for path in (_place() / "versions").glob("[0-9]*.py")
-    )
-
-
 def _config() -> Config:
     """In code, so that neither a file nor the current folder matters."""
     from alembic.config import Config
 
     config = Config()
     # The settings are read with interpolation, in which a percent sign means something.
-    config.set_main_option("script_location", str(_place()).replace("%", "%%"))
+    config.set_main_option("script_location", str(place()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
-
-
-def _place() -> Path:
-    return _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from sqlalchemy import Connection, delete, func, insert, select, true, update
@@ -10,13 +11,15 @@ from sqlalchemy import Connection, delete, func, insert, select, true, update
 from flex.errors import FlexError
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
-from flex.placing.proof_statement import Json
 from flex.store import errors_of_stores, frames_to_tables, proof_as_bytes
 from flex.store.database import StorePart
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.store.runs_and_lease import lease_of
 from flex.store.schema import in_force, lease, placements, plan_proofs, plans
 from flex.table_schemas import PLACEMENT
+
+if TYPE_CHECKING:
+    from flex.placing.proof_statement import Json
 
 FIGURES = tuple(plans.c[field.name] for field in fields(Headline))
 
@@ -30,6 +33,15 @@ class SqlPlans(StorePart):
             return plan_id, frames_to_tables.load(
                 connection, placements, plan_id, PLACEMENT
             )
+
+    def sites_of_nodes(self) -> dict[str, int]:
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                select(placements.c.node, func.count())
+                .join(in_force, in_force.c.cycle == placements.c.cycle)
+                .group_by(placements.c.node)
+            )
+            return {str(node): int(sites) for node, sites in rows}
 
     def in_force(self) -> str:
         with self._database.reading() as connection:

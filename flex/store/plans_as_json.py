@@ -25,16 +25,17 @@ Value = TypeVar("Value")
 STORED_NAMES = {"plan": "cycle", "zone_plans": "plans"}
 
 # Pydantic writes numbers that are not finite as null unless told otherwise, and a dataclass of the
-# core cannot tell it. A tuple around the value can.
+# core cannot tell it. A tuple around the value can. Each is made ready when it is first used.
 _PLAN: TypeAdapter[tuple[Plan]] = TypeAdapter(
     tuple[Plan],
     config=ConfigDict(
+        defer_build=True,
         ser_json_inf_nan="constants",
         alias_generator=lambda name: STORED_NAMES.get(name, name),
     ),
 )
 _CHECK: TypeAdapter[tuple[Check]] = TypeAdapter(
-    tuple[Check], config=ConfigDict(ser_json_inf_nan="constants")
+    tuple[Check], config=ConfigDict(defer_build=True, ser_json_inf_nan="constants")
 )
 
 

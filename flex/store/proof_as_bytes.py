@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import zlib
+from typing import TYPE_CHECKING
 
 from flex.errors import StoreError
-from flex.placing.proof_statement import Json
+
+if TYPE_CHECKING:
+    from flex.placing.proof_statement import Json
 
 
 def pack(proof: Json) -> bytes:

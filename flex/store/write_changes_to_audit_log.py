@@ -12,12 +12,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flex import audit_log_vs_database
 from flex.model.audit_chain import plain
 from flex.model.nightly_run import NightlyRun
-from flex.ports import Store
+
+if TYPE_CHECKING:
+    from flex.ports import Store
 
 # Any, below: what a noted method of a store is given, which is another thing for each of them.
 

@@ -20,9 +20,9 @@ from flex.errors import Refused
 from flex.model.zone_plan import ZonePlan
 from flex.store import migrate
 from flex_api import cli, first_files
+from flex_dns.private.find_named import SYSTEM_PATH
 from flex_dns.private.private_named import (
     LOOPBACK,
-    SYSTEM_PATH,
     PrivateNamed,
     free_port,
     zone_file,

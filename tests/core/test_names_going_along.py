@@ -25,7 +25,7 @@ from flex.planning import carry_out_plan, propose_plan, remarks_on_sites, verify
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.ports import Solver
-from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
+from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
@@ -107,7 +107,7 @@ def cluster(names: Mapping[str, tuple[str, str]], *, adopt: bool = False) -> Clu
         period=Period.days_before(NOW, 1),
         profiles=PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier)),
         spreads=SPREADS.empty(),
-        sample=NO_SAMPLE,
+        sample=no_sample(),
         nodes=NODES,
         pins=(),
         base="",

@@ -14,12 +14,12 @@ import pytest
 from sqlalchemy import make_url
 
 from flex.errors import BadInput, StoreError
-from flex.store import migrate, postgresql_copy
+from flex.store import migrate, migration_files, postgresql_copy
 from flex_api import cli
 from tests.postgresql import Cluster
 
 NOW = datetime(2026, 11, 26, 13, 0, tzinfo=UTC)
-NEWEST = migrate.head()
+NEWEST = migration_files.head()
 needs_pg_dump = pytest.mark.skipif(
     not shutil.which("pg_dump"), reason="pg_dump is not installed"
 )

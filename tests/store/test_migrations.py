@@ -21,7 +21,7 @@ from flex.errors import BadInput, FlexError, StoreError
 from flex.model.audit_chain import BEGIN, Head
 from flex.model.log_reading import BadLine, Stream
 from flex.model.wish import Pin
-from flex.store import migrate, open_store, schema
+from flex.store import migrate, migration_files, open_store, schema
 from flex.store.database import Database
 from flex_api.verify_audit_log import verify_record
 from flex_logs_ingest.reading.identity import place
@@ -385,4 +385,4 @@ def test_an_upgrade_that_would_leave_rows_pointing_to_nothing_changes_nothing(
 
 def test_the_newest_file_is_the_newest_revision() -> None:
     place = Path(migrate.__file__).parents[2] / "alembic"
-    assert migrate.head() == ScriptDirectory(str(place)).get_current_head()
+    assert migration_files.head() == ScriptDirectory(str(place)).get_current_head()

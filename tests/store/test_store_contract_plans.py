@@ -89,6 +89,16 @@ def test_before_the_first_plan_nothing_is_in_force(store: Store) -> None:
     id_, rows = store.placement()
     assert id_ == ""
     pd.testing.assert_frame_equal(rows, PLACEMENT.empty())
+    assert store.sites_of_nodes() == {}
+
+
+def test_the_sites_of_nodes_are_those_of_the_partition_in_force(store: Store) -> None:
+    rows = placement(("a", "n1"), ("b", "n1"), ("b", "n2"))
+    store.propose(plan("c1"), rows)
+    assert store.sites_of_nodes() == {}
+    store.settle(replace(plan("c1"), state="applied"), rows)
+    store.propose(plan("c2"), placement(("a", "n2"), ("b", "n2")))
+    assert store.sites_of_nodes() == {"n1": 2, "n2": 1}
 
 
 def test_a_plan_comes_back_exactly(store: Store) -> None:

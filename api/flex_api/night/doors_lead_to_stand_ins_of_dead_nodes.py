@@ -17,7 +17,7 @@ from flex.model.period import Period
 from flex.planning import heirs_of_dead_nodes
 from flex.planning.facts_and_rules import Facts
 from flex.ports import Store
-from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
+from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.wishes.wishes_in_force_now import in_force
 from flex_api.night import find_content_of_dead_nodes
@@ -53,7 +53,7 @@ def on_serving_nodes(
         period,
         profiles,
         spreads,
-        NO_SAMPLE,
+        no_sample(),
         known,
         pins,
         store.in_force(),

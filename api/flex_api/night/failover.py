@@ -17,7 +17,7 @@ from flex.placing.failover import SOLVER
 from flex.planning import carry_out_plan, propose_plan, refuse_ended_or_outdated
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
-from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
+from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.table_schemas import texts
 from flex.zones import records_of_partition, zone_changes
 from flex.zones.names_going_along import pairs_of
@@ -184,7 +184,7 @@ def facts(world: World) -> Facts:
         period,
         profiles,
         spreads,
-        NO_SAMPLE,
+        no_sample(),
         world.nodes,
         world.pins,
         base,

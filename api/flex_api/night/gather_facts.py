@@ -10,7 +10,7 @@ from dataclasses import replace
 from flex.errors import NoData
 from flex.model.dns_edits_by_others import Said
 from flex.planning.facts_and_rules import Facts
-from flex.prediction.replay_accesses_through_caches import NO_SAMPLE
+from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.table_schemas import texts
 from flex.zones.names_going_along import pairs_of
 from flex_api.facts import other_names
@@ -53,7 +53,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
             world.store, settings.directory, period, limit=settings.sample_limit
         )
         if replayed
-        else NO_SAMPLE,
+        else no_sample(),
         nodes=world.nodes,
         pins=world.pins_of_next_plan,
         base=base,

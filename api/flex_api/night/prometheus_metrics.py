@@ -18,7 +18,7 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.model.wish import Pin
 from flex.planning import which_servers_agree
-from flex.store import migrate
+from flex.store import migration_files
 from flex.zones.zone_changes import DRIFT
 from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.night.keep_watch_running import Watched
@@ -68,7 +68,7 @@ def text(known: Known, more: Iterable[Series] = ()) -> str:
 
 
 def _series(known: Known) -> Iterator[Series]:
-    build = {"version": flex.__version__, "schema": migrate.head()}
+    build = {"version": flex.__version__, "schema": migration_files.head()}
     yield Series(
         "flex_build_info",
         "gauge",

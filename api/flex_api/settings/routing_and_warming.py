@@ -15,7 +15,7 @@ from flex.errors import BadInput
 from flex.model.published_by_doors_or_dns import Publishing, Way
 from flex.routing import refuse_ports_that_clash
 from flex.routing.pool import LardLimits, is_host
-from flex.routing.ports_and_paths import DIRECTORY, Layout
+from flex.routing.ports_and_paths import DIRECTORY, MASTER, Layout
 from flex.routing.ports_between_nodes import PortBetweenNodes
 from flex.routing.ports_between_nodes import ports_between_nodes as ports_of
 from flex.routing.rules import BY_CONTENT, RULES
@@ -23,8 +23,6 @@ from flex_api.settings.explain_bad_settings import of_register, twice_in
 from flex_api.settings.quantities import Section, Size, Span, Whole
 from flex_api.settings.zone_names import absolute_zone
 
-# Where Debian's HAProxy has it.
-MASTER = "/run/haproxy-master.sock"
 # Beside the two waits of a held request, its answer has so much time. A guess.
 _MARGIN = timedelta(seconds=10)
 

@@ -32,6 +32,7 @@ import dns.rdataclass
 import dns.rdatatype
 
 from flex.errors import BadSetting, FlexError, Unreachable
+from flex_dns.private.find_named import find_named
 from flex_dns.server_configuration.named_conf import update_logging, update_policy
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
@@ -55,8 +56,6 @@ PORTS = range(15_000, 32_768)
 LOG_LINES = 8
 # What named writes about a zone that it cannot load.
 BROKEN = "not loaded due to errors"
-# Where named is installed. These folders are often not in a user's own PATH.
-SYSTEM_PATH = "/usr/sbin:/usr/local/sbin"
 APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
 
 
@@ -317,19 +316,6 @@ controls {{ {self._controls} }};
             kept="it was ended again",
             advice=f"run `named -g -c {self._conf}` to see what it needs",
         )
-
-
-def find_named() -> str:
-    """BIND's program."""
-    program = shutil.which("named") or shutil.which("named", path=SYSTEM_PATH)
-    if program:
-        return program
-    raise BadSetting(
-        "starting a private name server",
-        "BIND's named is not installed",
-        kept="nothing was started",
-        advice="apt install bind9 (dnf install bind, brew install bind)",
-    )
 
 
 @contextmanager

@@ -14,14 +14,18 @@ that are asked for less often begin anywhere, as with LARD.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from flex.placing.problem import Floats
 from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim.routed_accesses import Place, RoutedAccesses, rules_of, runs
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def by_worth(
