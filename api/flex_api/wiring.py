@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import flex_solver
@@ -16,22 +17,26 @@ from flex.model.audit_chain import Author
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.wish import Pin
-from flex.placing.problem import Budget
-from flex.planning.facts_and_rules import Rules
-from flex.ports import Publisher, Solver, Store
+from flex.placing import problem
+from flex.planning import facts_and_rules
 from flex.store import SqlStore, open_store
 from flex.wishes import wishes_in_force_now
 from flex_api import other_names_in_settings
-from flex_api.settings.file import Settings
-from flex_api.settings.name_servers_and_zones import Primary
-from flex_dns.preflight import primary_check
-from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.several_primaries import SeveralPublishers
-from flex_dns.wire.key import Key, read_keys
-from flex_dns.wire.name_server_and_key import Server
-from flex_logs_ingest.files.find_and_unpack_logs import Source
+from flex_dns import rfc2136, several_primaries
+from flex_dns.wire import key, name_server_and_key
+from flex_logs_ingest.files import find_and_unpack_logs
 from flex_logs_ingest.reading import read_logs
-from flex_logs_ingest.scan.site_rules import SiteRule
+
+if TYPE_CHECKING:
+    from flex.planning.facts_and_rules import Rules
+    from flex.ports import Publisher, Solver, Store
+    from flex_api.settings.file import Settings
+    from flex_api.settings.name_servers_and_zones import Primary
+    from flex_dns.rfc2136 import Rfc2136Publisher
+    from flex_dns.wire.key import Key
+    from flex_dns.wire.name_server_and_key import Server
+    from flex_logs_ingest.files.find_and_unpack_logs import Source
+    from flex_logs_ingest.scan.site_rules import SiteRule
 
 Clock = Callable[[], datetime]
 HERE = ("localhost", "127.0.0.1", "::1")
@@ -153,7 +158,7 @@ def nodes(settings: Settings, store: Store) -> tuple[Node, ...]:
 
 def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
     """What the settings say; pins say it of single sites."""
-    return Rules(
+    return facts_and_rules.Rules(
         tolerance=settings.solver.tolerance,
         trigger=settings.safety.trigger_imbalance,
         margin=settings.safety.min_improvement,
@@ -163,7 +168,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         owner=settings.owner,
         ttl=settings.dns.ttl,
         adopt=settings.dns.adopt,
-        budget=Budget(
+        budget=problem.Budget(
             settings.solver.steps, settings.solver.time_limit.total_seconds()
         ),
         terms=settings.solver.terms(
@@ -184,7 +189,7 @@ def keys(primary: Primary) -> tuple[Key, ...]:
             advice="`flex init DIR` makes a key; once it is set `flex config named` "
             "prints the BIND side of it",
         )
-    return read_keys(primary.key_file)
+    return key.read_keys(primary.key_file)
 
 
 def publisher(settings: Settings, store: Store) -> Publisher:
@@ -192,7 +197,7 @@ def publisher(settings: Settings, store: Store) -> Publisher:
     paper.
     """
     if not settings.dns.every_zone:
-        return SeveralPublishers({})
+        return several_primaries.SeveralPublishers({})
     us = controller(settings, store)
     publishers = [
         (one, _publisher(settings, one, store, us)) for one in settings.dns.primaries
@@ -201,7 +206,7 @@ def publisher(settings: Settings, store: Store) -> Publisher:
         return publishers[0][1]
     if not publishers:
         return _publisher(settings, settings.dns, store, us)
-    return SeveralPublishers(
+    return several_primaries.SeveralPublishers(
         {zone: found for one, found in publishers for zone in one.zones}
     )
 
@@ -210,7 +215,7 @@ def _publisher(
     settings: Settings, primary: Primary, store: Store, us: str
 ) -> Rfc2136Publisher:
     found = server(settings, primary)
-    return Rfc2136Publisher(
+    return rfc2136.Rfc2136Publisher(
         found,
         settings.owner,
         servers(primary),
@@ -247,10 +252,14 @@ def server(settings: Settings, primary: Primary) -> Server:
     """With the first of its keys that the name server knows, while one key takes the place of
     another.
     """
+    from flex_dns.preflight import primary_check
+
     timeout = settings.dns.timeout.total_seconds()
-    reader = primary.transfer_key_file and read_keys(primary.transfer_key_file)[0]
+    reader = primary.transfer_key_file and key.read_keys(primary.transfer_key_file)[0]
     found = [
-        Server(primary.server, primary.port, one, timeout, reader or None)
+        name_server_and_key.Server(
+            primary.server, primary.port, one, timeout, reader or None
+        )
         for one in keys(primary)
     ]
     return (
@@ -281,7 +290,7 @@ def sources(settings: Settings) -> tuple[Source, ...]:
     """
     names = site_names(settings)
     return tuple(
-        Source(
+        find_and_unpack_logs.Source(
             name=source_name(source.node, source.site),
             globs=source.globs,
             node=source.node,

@@ -55,6 +55,13 @@ def test_a_part_of_what_is_put_off_can_be_imported() -> None:
     )
 
 
+def test_a_part_comes_once_where_its_package_comes_for_it() -> None:
+    program = "import flex_api, numpy.linalg as part; from flex_api.cli.common import Context; "
+    program += "import numpy, flex_api.cli; "
+    program += "print(numpy.linalg is part, flex_api.cli.Context is Context)"
+    assert said(program) == "True True"
+
+
 def test_several_threads_may_ask_first() -> None:
     program = "import flex_api, pandas as pd; from concurrent.futures import ThreadPoolExecutor\n"
     program += (

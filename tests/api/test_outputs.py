@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-import typer.main
 
 from flex import errors
 from flex_api import cli
-from flex_api.schemas.verbs_output import OUTPUTS
+from flex_api.schemas.outputs import OUTPUTS
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -99,7 +98,7 @@ def test_what_a_verb_prints_as_json_follows_its_schema(
 
 def verbs(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[str]:
     """Any: the command objects of the library below Typer have no public types."""
-    command = command or typer.main.get_command(cli.application())
+    command = command or cli.application()
     for name, inner in getattr(command, "commands", {}).items():
         if getattr(inner, "commands", {}):
             yield from verbs(inner, (*path, name))
@@ -118,7 +117,7 @@ def test_the_readme_names_every_verb() -> None:
 
 
 def test_every_verb_says_what_it_does() -> None:
-    command = typer.main.get_command(cli.application())
+    command = cli.application()
     for verb in verbs():
         found: Any = command
         for word in verb.split():

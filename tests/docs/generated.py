@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from flex_api.cli import application, global_options
+from flex_api.cli import application
 from flex_api.cli.common import Context
 from flex_api.cli.verb_groups import GROUPS
-from flex_api.schemas.verbs_output import OUTPUTS
+from flex_api.schemas.outputs import OUTPUTS
 from flex_api.settings.file import Settings
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def schemas() -> str:
 
 def verbs() -> str:
     """docs/reference/verbs.md."""
-    here = global_options.command(application())
+    here = application()
     lines = [
         "# Verbs",
         "",

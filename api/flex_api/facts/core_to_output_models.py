@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -33,8 +34,6 @@ from flex_api.facts import (
     names_of_sites,
 )
 from flex_api.facts.dead_nodes_in_dns import Dead
-from flex_api.facts.names_of_sites import NamesOfSites
-from flex_api.facts.verify_dns_answers import Verified
 from flex_api.in_words import amounts
 from flex_api.schemas import times_of_sites
 from flex_api.schemas.plan_parts import (
@@ -71,6 +70,10 @@ from flex_api.schemas.verbs_output import (
     VerifyOutput,
     ZoneRow,
 )
+
+if TYPE_CHECKING:
+    from flex_api.facts.names_of_sites import NamesOfSites
+    from flex_api.facts.verify_dns_answers import Verified
 
 
 def plan_output(plan: Plan) -> PlanOutput:
@@ -446,7 +449,7 @@ COUNTS = (
 
 def nodes_output(
     nodes: Sequence[Node],
-    partition: pd.DataFrame,
+    sites: Mapping[str, int],
     plan: Plan | None,
     notes: Sequence[str] = (),
     orders: Sequence[NodeOrder] = (),
@@ -454,16 +457,15 @@ def nodes_output(
     left: Mapping[str, str] | None = None,
     still: Sequence[Dead] = (),
 ) -> NodesOutput:
-    """The nodes there are; of others that sites are still on there is a note. `settled` are those
+    """The nodes there are; of others that `sites` are still on there is a note. `settled` are those
     of the settings, `still` the dead ones that are in DNS.
     """
     order_of = {order.node: order for order in orders}
     settings_of = {node.name: node for node in settled}
-    sites = partition["node"].value_counts().to_dict()
     gone = [
-        f"{node} is not in the settings any more; {amounts.count(int(sites[node]), 'site')} "
+        f"{node} is not in the settings any more; {amounts.count(sites[node], 'site')} "
         "move off it with the next plan"
-        for node in problem.gone_nodes(partition, nodes)
+        for node in problem.gone_nodes(sites, nodes)
     ]
     loads = {load.node: load for load in plan.after.nodes} if plan else {}
     return NodesOutput(
@@ -471,7 +473,7 @@ def nodes_output(
             node_row(
                 node,
                 order_of.get(node.name),
-                int(sites.get(node.name, 0)),
+                sites.get(node.name, 0),
                 loads.get(node.name),
                 settings_of.get(node.name),
             )

@@ -17,8 +17,8 @@ import pandas as pd
 
 from flex.model.accuracy import Outlook
 from flex.model.period import Period
+from flex.planning import what_if
 from flex.planning.facts_and_rules import Facts
-from flex.planning.what_if import VISITS
 from flex.prediction import site_traffic_forecast
 from flex.table_schemas import PROFILES, SPREADS
 from flex_api.facts import past_traffic
@@ -122,6 +122,6 @@ def _scale(profiles: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:
     return profiles.assign(
         **{
             name: np.rint(profiles[name].to_numpy() * factor).astype(np.int64)
-            for name in VISITS
+            for name in what_if.VISITS
         }
     )

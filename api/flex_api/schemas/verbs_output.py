@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from flex_api.schemas.assess_output import AssessOutput
 from flex_api.schemas.log_verbs_output import (
     ArrivalRow,
     BadLineRow,
@@ -28,7 +27,6 @@ from flex_api.schemas.log_verbs_output import (
     RateRow,
     UnreadRow,
 )
-from flex_api.schemas.name_server_config import ConfigServersOutput
 from flex_api.schemas.nodes_holders_jobs_freezes import (
     ApprovalRow,
     FreezeOutput,
@@ -37,7 +35,6 @@ from flex_api.schemas.nodes_holders_jobs_freezes import (
     NodeRow,
     NodesOutput,
 )
-from flex_api.schemas.onboard_output import OnboardOutput
 from flex_api.schemas.output_base import ErrorOutput, Output, Part, StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
@@ -54,24 +51,8 @@ from flex_api.schemas.plan_parts import (
     StaysBehindRow,
     VerdictRow,
 )
-from flex_api.schemas.routing import (
-    RouteApplyOutput,
-    RouteConfigOutput,
-    RouteDeliverOutput,
-    RouteFollowOutput,
-    RouteOutput,
-)
-from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
-from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, RestOutput
 from flex_api.schemas.sites_and_wishes import PinOutput, SiteRow, SitesOutput
 from flex_api.schemas.strays import StrayRow
-from flex_api.schemas.tokens_and_audit import (
-    AuditOutput,
-    AuditVerifyOutput,
-    TokenOutput,
-    TokensOutput,
-)
-from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 __all__ = [
     "ApprovalRow",
@@ -557,68 +538,3 @@ class DemoOutput(Output):
     nights: list[NightRow]
     seconds: float
     doors: DemoDoors | None = None
-
-
-# `flex VERB` to what it prints with -o json.
-OUTPUTS: dict[str, type[Output]] = {
-    "version": VersionOutput,
-    "sites list": SitesOutput,
-    "explain": ExplainOutput,
-    "sites unknown": UnknownOutput,
-    "sites pin": PinOutput,
-    "sites unpin": PinOutput,
-    "files": FilesOutput,
-    "sites exclude": PinOutput,
-    "dns holders": HoldersOutput,
-    "dns takeover": HoldersOutput,
-    "nodes list": NodesOutput,
-    "nodes add": NodesOutput,
-    "nodes set": NodesOutput,
-    "freeze": FreezeOutput,
-    "thaw": FreezeOutput,
-    "approve": PlanOutput,
-    "reject": PlanOutput,
-    "ingest": IngestOutput,
-    "import": ImportOutput,
-    "data": DataOutput,
-    "plan": PlanOutput,
-    "plan list": PlansOutput,
-    "plan verify-proof": ProofOutput,
-    "plan frontier": FrontierOutput,
-    "plan diff": DiffOutput,
-    "whatif": WhatIfOutput,
-    "apply": PlanOutput,
-    "rollback": PlanOutput,
-    "move": PlanOutput,
-    "moves": MovesOutput,
-    "moves again": RestOutput,
-    "ready": ReadyOutput,
-    "verify": VerifyOutput,
-    "run": RunOutput,
-    "history": RunsOutput,
-    "doctor": DoctorOutput,
-    "config check": ConfigCheckOutput,
-    "config named": ConfigServersOutput,
-    "config knot": ConfigServersOutput,
-    "config show": ConfigShowOutput,
-    "db status": DatabaseOutput,
-    "init": InitOutput,
-    "report": ReportOutput,
-    "assess": AssessOutput,
-    "onboard": OnboardOutput,
-    "demo": DemoOutput,
-    "route show": RouteOutput,
-    "route config": RouteConfigOutput,
-    "route deliver": RouteDeliverOutput,
-    "route apply": RouteApplyOutput,
-    "route follow": RouteFollowOutput,
-    "simulate": SimulateOutput,
-    "simulate paper": SimulatePaperOutput,
-    "simulate fit": SimulateFitOutput,
-    "token create": TokenOutput,
-    "token list": TokensOutput,
-    "token revoke": TokenOutput,
-    "audit": AuditOutput,
-    "audit verify": AuditVerifyOutput,
-    "error": ErrorOutput,
-}

@@ -18,8 +18,7 @@ from flex_api.cli.node_options import NodeSaid
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, dead_nodes_in_dns
 from flex_api.in_words import amounts, preview_text, results_in_terminal
-from flex_api.night import change_nodes, dead_nodes_due_for_retry, failover
-from flex_api.night.leases import lease
+from flex_api.night import change_nodes, dead_nodes_due_for_retry, failover, leases
 from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput, StayingRow
 from flex_api.wiring import World
 
@@ -97,7 +96,9 @@ class NodesHere:
         found = self.context
         with (
             open_world(found, reason=reason) as here,
-            lease(here, f"node {node} down {reason}".strip(), breaks_in=True) as held,
+            leases.lease(
+                here, f"node {node} down {reason}".strip(), breaks_in=True
+            ) as held,
         ):
             change_nodes.refuse_last(here, change_nodes.find(here, node).name)
             notes = change_nodes.stopped_by(here, node, "down")
@@ -191,11 +192,11 @@ def _nodes(
     in_force: Plan | None = None,
 ) -> NodesOutput:
     """The plan `in_force` is read where nobody has it: one of many sites takes its time."""
-    base, placement = here.store.placement()
+    base, sites = here.store.in_force(), here.store.sites_of_nodes()
     plan = in_force or (here.store.plan(base) if base else None)
     made = core_to_output_models.nodes_output(
         here.nodes,
-        placement,
+        sites,
         plan,
         notes,
         here.store.node_orders(),
@@ -203,7 +204,7 @@ def _nodes(
         left,
         dead_nodes_in_dns.dead(
             here.nodes,
-            placement["node"].value_counts().to_dict(),
+            sites,
             here.store.attempts(),
             here.store,
             partial(dead_nodes_due_for_retry.why_held_back, here),

@@ -21,17 +21,17 @@ from flex_api.facts import core_to_output_models
 from flex_api.night import (
     apply_or_accept_plan,
     end_half_applied_plans,
+    leases,
     may_plan_be_applied,
     move_site_by_hand,
     nightly,
     person_says_yes_or_no_to_plan,
+    plan_output_with_rules_that_stop_it,
     preview_rollback,
+    record_stages,
     rules_that_stop_plans,
 )
 from flex_api.night.end_half_applied_plans import Way
-from flex_api.night.leases import lease
-from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
-from flex_api.night.record_stages import Steps
 from flex_api.schemas.verbs_output import PlanOutput, PlansOutput
 from flex_api.wiring import World
 
@@ -46,7 +46,7 @@ class PlansHere:
     ) -> PlanOutput:
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
-            lease(here, "plan") as held,
+            leases.lease(here, "plan") as held,
         ):
             may_plan_be_applied.refuse_half_applied(here, "making a plan")
             nightly.learn(here, force)
@@ -54,7 +54,7 @@ class PlansHere:
                 here, force, author=author(), take_back=take_back
             ).plan
             held.concerns(plan)
-            return plan_with_stops(here, plan)
+            return plan_output_with_rules_that_stop_it.plan_with_stops(here, plan)
 
     def every(self, limit: int) -> PlansOutput:
         with open_world(self.context) as here:
@@ -66,18 +66,22 @@ class PlansHere:
 
     def one(self, plan: str) -> PlanOutput:
         with open_world(self.context) as here:
-            return plan_with_stops(here, here.store.plan(plan))
+            return plan_output_with_rules_that_stop_it.plan_with_stops(
+                here, here.store.plan(plan)
+            )
 
     def to_apply(self, plan: str) -> PlanOutput:
         with open_world(self.context, self.as_of) as here:
-            return plan_with_stops(here, _plan_to_apply(here, plan))
+            return plan_output_with_rules_that_stop_it.plan_with_stops(
+                here, _plan_to_apply(here, plan)
+            )
 
     def discard(self, plan: str, reason: str, *, dry_run: bool) -> PlanOutput:
         with (
             open_world(self.context, reason=reason) as here,
-            nullcontext() if dry_run else lease(here, "discard"),
+            nullcontext() if dry_run else leases.lease(here, "discard"),
         ):
-            return plan_with_stops(
+            return plan_output_with_rules_that_stop_it.plan_with_stops(
                 here,
                 person_says_yes_or_no_to_plan.discard(
                     here, plan, reason, dry_run=dry_run
@@ -95,10 +99,10 @@ class PlansHere:
     ) -> PlanOutput:
         with open_world(self.context, self.as_of, reason=reason) as here:
             wanted = _plan_to_apply(here, plan)
-            with lease(here, "apply") as held:
+            with leases.lease(here, "apply") as held:
                 held.concerns(wanted)
                 rules_that_stop_plans.refuse_unknown(force, "applying a plan")
-                step = Steps(here, held.run)
+                step = record_stages.Steps(here, held.run)
                 way = (
                     apply_or_accept_plan.accept
                     if by_hand
@@ -108,12 +112,15 @@ class PlansHere:
                     lambda: way(here, wanted.id, force=force, checksum=checksum),
                     _became,
                 )
-            return plan_with_stops(here, done)
+            return plan_output_with_rules_that_stop_it.plan_with_stops(here, done)
 
     def end(self, way: Way, reason: str) -> Sequence[PlanOutput]:
         with open_world(self.context, self.as_of, reason=reason) as here:
             ended = end_half_applied_plans.end(here, way)
-            return [plan_with_stops(here, plan) for plan in ended]
+            return [
+                plan_output_with_rules_that_stop_it.plan_with_stops(here, plan)
+                for plan in ended
+            ]
 
     def go_back(
         self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
@@ -124,17 +131,19 @@ class PlansHere:
                 made = preview_rollback.try_back(
                     here, nightly.earlier(here.store, to), author()
                 )
-                return plan_with_stops(here, made)
+                return plan_output_with_rules_that_stop_it.plan_with_stops(here, made)
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
-            lease(here, "rollback") as held,
+            leases.lease(here, "rollback") as held,
         ):
             may_plan_be_applied.refuse_half_applied(here, "making a plan back")
             plan = nightly.go_back(
                 here, nightly.earlier(here.store, to), author=author()
             ).plan
             held.concerns(plan)
-            return plan_with_stops(here, _apply(here, held.run, plan, force))
+            return plan_output_with_rules_that_stop_it.plan_with_stops(
+                here, _apply(here, held.run, plan, force)
+            )
 
     def move_site(
         self,
@@ -149,26 +158,28 @@ class PlansHere:
         if dry_run:
             with open_world(self.context, self.as_of) as here:
                 made = move_site_by_hand.try_plan(here, site, to, author())
-                return plan_with_stops(here, made)
+                return plan_output_with_rules_that_stop_it.plan_with_stops(here, made)
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
-            lease(here, "move") as held,
+            leases.lease(here, "move") as held,
         ):
             plan = move_site_by_hand.make_plan(here, site, to, author())
             held.concerns(plan)
-            return plan_with_stops(here, _apply(here, held.run, plan, force))
+            return plan_output_with_rules_that_stop_it.plan_with_stops(
+                here, _apply(here, held.run, plan, force)
+            )
 
     def approve(
         self, plan: str, checksum: str, force: Sequence[str], reason: str
     ) -> PlanOutput:
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
-            lease(here, "approve"),
+            leases.lease(here, "approve"),
         ):
             said = Approval(
                 "approve", author(), here.time_of_day(), reason, tuple(force)
             )
-            return plan_with_stops(
+            return plan_output_with_rules_that_stop_it.plan_with_stops(
                 here,
                 person_says_yes_or_no_to_plan.approve(
                     here, plan, said, checksum=checksum
@@ -178,10 +189,10 @@ class PlansHere:
     def reject(self, plan: str, checksum: str, reason: str) -> PlanOutput:
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
-            lease(here, "reject"),
+            leases.lease(here, "reject"),
         ):
             said = Approval("reject", author(), here.time_of_day(), reason)
-            return plan_with_stops(
+            return plan_output_with_rules_that_stop_it.plan_with_stops(
                 here,
                 person_says_yes_or_no_to_plan.reject(
                     here, plan, said, checksum=checksum
@@ -191,7 +202,7 @@ class PlansHere:
 
 def _apply(here: World, run: NightlyRun, plan: Plan, force: Sequence[str]) -> Plan:
     """What was just made."""
-    step = Steps(here, run)
+    step = record_stages.Steps(here, run)
     return step.through(
         lambda: apply_or_accept_plan.apply(
             here, plan.id, force=force, enters=step.enter

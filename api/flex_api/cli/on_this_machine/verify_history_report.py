@@ -11,7 +11,7 @@ from flex.model.plan import Plan
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, verify_dns_answers
-from flex_api.night.verify_doors import verify_doors
+from flex_api.night import verify_doors
 from flex_api.report import print_pdf, write_reports
 from flex_api.schemas.verbs_output import RunsOutput, VerifyOutput
 from flex_api.wiring import World
@@ -25,7 +25,8 @@ class LookHere:
         with open_world(self.context) as here:
             patience = here.settings.dns.settle.total_seconds()
             return core_to_output_models.verify_output(
-                verify_dns_answers.verify(here, patience), verify_doors(here)
+                verify_dns_answers.verify(here, patience),
+                verify_doors.verify_doors(here),
             )
 
     def runs(self, limit: int) -> RunsOutput:

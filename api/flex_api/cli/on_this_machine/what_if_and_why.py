@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from flex.planning.what_if import Supposition
 from flex_api import which_names_are_sites
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
-from flex_api.schemas.verbs_output import ExplainOutput
-from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
-from flex_api.wishes import what_if_frontier_compare
-from flex_api.wishes.why_site_is_there import explain_site
+from flex_api.wishes import what_if_frontier_compare, why_site_is_there
+
+if TYPE_CHECKING:
+    from flex.planning.what_if import Supposition
+    from flex_api.schemas.verbs_output import ExplainOutput
+    from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,4 +36,6 @@ class QuestionsHere:
 
     def explanation(self, site: str) -> ExplainOutput:
         with open_world(self.context) as here:
-            return explain_site(here, which_names_are_sites.site_name(site))
+            return why_site_is_there.explain_site(
+                here, which_names_are_sites.site_name(site)
+            )
