@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-from bench import locality, loops, sim, web
+from bench import locality, loops, sim, startup, web
 from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
@@ -37,6 +37,7 @@ BENCHES: dict[str, Measure] = {
     "solver-days": days.measure,
     "solver-quick": moves.quick,
     "solver-roadef": reassignment.measure,
+    "startup": startup.measure,
     "web": web.measure,
 }
 
