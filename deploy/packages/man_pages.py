@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from flex_api.cli import EXIT_CODES, application, global_options
+from flex_api.cli import EXIT_CODES, application
 from flex_api.cli.common import Context
 from flex_api.cli.verb_groups import GROUPS
 
@@ -22,7 +22,7 @@ SECTION = 8
 
 def pages(version: str, day: str) -> Iterator[tuple[str, str]]:
     """The name of each page, and its text."""
-    top = global_options.command(application())
+    top = application()
     verbs: Mapping[str, Any] = getattr(top, "commands", {})
     yield "flex", "\n".join(_overview(top, verbs, version, day)) + "\n"
     for name, verb in verbs.items():

@@ -7,8 +7,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import typer.main
-
 from flex.model.site_moves import FOREVER, SiteMove
 from flex_api import cli, wiring
 from flex_api.settings import file as config
@@ -51,7 +49,7 @@ ELSEWHERE = ("onboard",)
 
 
 def test_every_verb_with_a_dry_run_is_tried_here() -> None:
-    every = verbs(typer.main.get_command(cli.application()))
+    every = verbs(cli.application())
     assert {
         name
         for name, verb in every

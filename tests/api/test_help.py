@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from flex_api import cli
-from flex_api.cli import global_options
 from tests.api.test_here_and_there import verbs
 
-ROOT = global_options.command(cli.application())
+ROOT = cli.application()
 VERBS = {"": ROOT, **dict(verbs(ROOT))}
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from flex_api import cli
-from flex_api.cli import global_options
 from flex_api.cli.on_this_machine_only import OF_A_VERB, OF_AN_OPTION
 
 # Nobody listens there: whoever asks ends with AWAY.
@@ -57,7 +56,7 @@ def verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]
         yield from verbs(verb, (*path, name))
 
 
-VERBS = dict(verbs(global_options.command(cli.application())))
+VERBS = dict(verbs(cli.application()))
 
 
 def value(verb: str, parameter: Any) -> str:

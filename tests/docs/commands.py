@@ -25,7 +25,7 @@ from typer._click.exceptions import (
     UsageError,
 )
 
-from flex_api.cli import application, global_options
+from flex_api.cli import application
 from flex_api.cli.common import Context
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def fault(command: Shown) -> str:
 
 @cache
 def _command_line() -> Command:
-    return global_options.command(application())
+    return application()
 
 
 def _read(command: Command, words: list[str]) -> None:

@@ -23,7 +23,8 @@ from packaging.requirements import Requirement
 from deploy.packages import bill_of_materials, debs, man_pages, trees, wheels
 from deploy.packages.kinds import CONTROLLER, KINDS, NODE, RELEASES, Kind
 from deploy.packages.sources import CHECKOUT, Sources
-from flex_api.cli import VERBS, application, global_options
+from flex_api.cli import application
+from flex_api.cli.verb_groups import VERBS
 
 EPOCH = 1_790_000_000
 SOURCES = Sources(CHECKOUT, "0.1.0~test", EPOCH)
@@ -223,7 +224,7 @@ def test_the_bill_of_materials_names_all_parts_and_no_place(tmp_path: Path) -> N
 def test_the_manual_has_a_page_for_each_verb_with_all_its_options() -> None:
     pages = dict(man_pages.pages("1.0", "2026-11-26"))
     assert pages.keys() == {"flex", *(f"flex-{verb}" for verb in VERBS)}
-    top = global_options.command(application())
+    top = application()
     for verb, command in getattr(top, "commands", {}).items():
         text = pages[f"flex-{verb}"].replace("\\-", "-")
         for group in (command, *getattr(command, "commands", {}).values()):

@@ -1,8 +1,9 @@
 """The command line, `flex`. Only this package prints, and only here do errors become exit codes.
 
-The module of a verb is loaded when somebody asks for the verb; `flex --help` loads them all. Most
-verbs need little of FLEX, and a person who takes a dead node out of DNS should not wait for the
-rest.
+The module of a verb is loaded when somebody asks for the verb; `flex --help` loads none. Such a
+module names what the verb works with and loads little of it before the verb runs (see
+flex_api/__init__.py): help and errors come at once, and a person who takes a dead node out of DNS
+does not wait for what other verbs need.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from __future__ import annotations
 import gc
 import signal
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
@@ -22,9 +22,11 @@ from typer._click.exceptions import ClickException
 
 # Typer does not say that it exports this.
 from typer.completion import completion_init  # type: ignore[attr-defined]
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from flex.errors import BadInput, FlexError, Misused
-from flex_api.cli import broken_output_pipes, global_options
+from flex_api.cli import broken_output_pipes
 from flex_api.cli.common import Context, Format, crash, fail
 from flex_api.cli.verb_groups import VerbGroups
 
@@ -54,35 +56,6 @@ Words such as fair share, cold, at rest and given up are explained in
 docs/reference/glossary.md, and on the page /glossary.
 """
 
-# Every verb, and the modules of this package that bring it. verb_groups.py says how they are
-# listed.
-VERBS: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("ingest", "import", "data"), ("logs",)),
-    **dict.fromkeys(
-        ("apply", "rollback", "verify", "run", "report", "history"),
-        ("night_verbs",),
-    ),
-    **dict.fromkeys(("approve", "reject", "freeze", "thaw"), ("approve_and_freeze",)),
-    "assess": ("assess_verb",),
-    "onboard": ("onboard_verb",),
-    "whatif": ("what_if_verbs",),
-    "files": ("files_visitors_ask_for_verb",),
-    "export": ("export_dns_records",),
-    "explain": ("why",),
-    **dict.fromkeys(
-        ("demo", "init", "doctor", "serve", "completion", "version"),
-        ("installation_verbs",),
-    ),
-    "plan": ("night_verbs", "what_if_verbs"),
-    "sites": ("sites",),
-    **dict.fromkeys(("move", "moves", "ready"), ("site_move_verbs",)),
-    "nodes": ("nodes",),
-    "dns": ("zone_holders_and_takeover",),
-    "route": ("route_config_and_delivery",),
-    "simulate": ("simulate",),
-    **dict.fromkeys(("token", "audit"), ("tokens_and_audit",)),
-    **dict.fromkeys(("config", "db"), ("installation_verbs",)),
-}
 UNTOUCHED = "nothing was read or changed"
 # Objects made before the collector looks for circles among them. A plan of ten thousand sites is
 # hundreds of thousands, none of them in a circle, and looking through them at Python's own pace
@@ -90,11 +63,8 @@ UNTOUCHED = "nothing was read or changed"
 COLLECTED_AFTER = 200_000
 
 
-def application(named: Collection[str] = ()) -> typer.Typer:
-    """With the verbs that are among these words, and those that come with them; with all where none
-    is.
-    """
-    made = typer.Typer(
+def application() -> TyperGroup:
+    app = typer.Typer(
         name="flex",
         cls=VerbGroups,
         help=HELP,
@@ -104,16 +74,8 @@ def application(named: Collection[str] = ()) -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    made.callback()(options)
-    for module in dict.fromkeys(
-        module for verb in _asked_for(named) for module in VERBS[verb]
-    ):
-        import_module(f"flex_api.cli.{module}").add_to(made)
-    return made
-
-
-def _asked_for(named: Collection[str]) -> list[str]:
-    return [verb for verb in VERBS if verb in named] or list(VERBS)
+    app.callback()(options)
+    return get_group(app)
 
 
 def options(
@@ -182,7 +144,7 @@ def run(arguments: Sequence[str]) -> int:
     completion_init()
     try:
         # Without its own ways to end: a code for an end before the verb's, nothing for its end.
-        ended: object = global_options.command(application(arguments))(
+        ended: object = application()(
             args=list(arguments), obj=context, prog_name="flex", standalone_mode=False
         )
         return ended if isinstance(ended, int) else 0

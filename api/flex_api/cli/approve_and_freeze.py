@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,9 @@ from flex_api.cli.common import (
 from flex_api.cli.night_verbs import show
 from flex_api.cli.on_this_machine_only import AsOf
 from flex_api.in_words import amounts
-from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
+
+if TYPE_CHECKING:
+    from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
 
 Checksum = Annotated[
     str, typer.Option(help="refuse unless the plan's digest begins so")

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 
 from flex.errors import BadInput
 from flex_api.cli.common import context, now
 from flex_api.cli.on_this_machine_only import only_here
-from flex_api.settings.quantities import Size
 
 # Bytes of memory below which no cache can be predicted. A guess.
 LEAST_RAM = 2**20
@@ -88,6 +86,10 @@ def assess(
 
 
 def _bytes(ram: str) -> int:
+    from pydantic import TypeAdapter, ValidationError
+
+    from flex_api.settings.quantities import Size
+
     try:
         size = TypeAdapter(Size).validate_python(ram)
     except ValidationError as error:

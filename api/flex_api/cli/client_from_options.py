@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flex.errors import BadInput
 from flex_api import client
-from flex_api.client import Client
+
+if TYPE_CHECKING:
+    from flex_api.client import Client
 
 
 def client_of(server: str, token_file: Path | None) -> Client:

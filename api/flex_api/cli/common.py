@@ -6,8 +6,6 @@ import os
 import pwd
 import re
 import sys
-import tempfile
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,20 +17,23 @@ import typer
 
 from flex.errors import BadInput, FlexError
 from flex_api.cli import is_started_by_timer
-from flex_api.schemas.output_base import ErrorOutput, Output, StopRow
-from flex_api.schemas.request_and_page_base import CLEAN, EARLIEST, LATEST, LONGEST_TEXT
 from flex_api.settings import file as config
-from flex_api.settings.file import Settings
 
 if TYPE_CHECKING:
     # What shows tables, and what asks a server: not every verb does either.
     from rich.console import Console
 
     from flex_api.client import Client
+    from flex_api.schemas.output_base import Output
+    from flex_api.settings.file import Settings
 
 
 def _clean(given: str) -> str:
     """Text that databases keep and terminals show, as the API takes it too. Raises BadInput."""
+    if not given:
+        return given
+    from flex_api.schemas.request_and_page_base import CLEAN, LONGEST_TEXT
+
     if len(given) > LONGEST_TEXT or not re.fullmatch(CLEAN, given):
         raise BadInput(
             f"the text {given[:40]!r}",
@@ -174,6 +175,8 @@ def moment_in_range(option: str, given: datetime) -> datetime:
     """A moment that a person wrote, in UTC. Raises BadInput for one so far away that no calendar
     can count from it.
     """
+    from flex_api.schemas.request_and_page_base import EARLIEST, LATEST
+
     moment = given if given.tzinfo else given.replace(tzinfo=UTC)
     if not EARLIEST <= moment < LATEST:
         raise BadInput(
@@ -220,6 +223,8 @@ def author() -> str:
 def fail(error: FlexError, output: Format) -> int:
     """Say it once, on standard error, and give the exit code from the table."""
     if output is Format.JSON:
+        from flex_api.schemas.output_base import ErrorOutput, StopRow
+
         problem = ErrorOutput(
             error=error.slug,
             exit_code=error.exit_code,
@@ -248,6 +253,9 @@ def fail(error: FlexError, output: Format) -> int:
 
 def crash(error: BaseException, output: Format) -> int:
     """A bug: keep the traceback in a file of the user's own, and say where it is."""
+    import tempfile
+    import traceback
+
     descriptor, name = tempfile.mkstemp(prefix="flex-crash-", suffix=".txt")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write("".join(traceback.format_exception(error)))

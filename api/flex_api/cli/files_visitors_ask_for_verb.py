@@ -5,16 +5,19 @@ from __future__ import annotations
 import csv
 import sys
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from flex_api.cli import local_or_server
 from flex_api.cli.common import context
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.schemas.verbs_output import FileRow, FilesOutput, LocalityRow
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flex_api.schemas.verbs_output import FilesOutput, LocalityRow
 
 
 class FileOrder(StrEnum):
@@ -72,6 +75,8 @@ def files(
 
 
 def _write_csv(output: FilesOutput) -> None:
+    from flex_api.schemas.verbs_output import FileRow
+
     names = list(FileRow.model_fields)
     writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
     writer.writeheader()

@@ -1,11 +1,12 @@
 """Options that every verb takes, before the verb and behind it.
 
-Takes an application. Returns its command with those options on each verb. An option that is given
-behind the verb is in the context before the verb runs.
+Takes a verb, and gives it and the verbs below it these options. An option that is given behind the
+verb is in the context before the verb runs.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
     from typer._click.core import Command, Parameter
 
 
-def command(app: typer.Typer) -> Command:
-    # One option for all verbs: to have Typer make it takes as long as to have it make a verb.
-    found, output = get_command(app), _output()
-    for verb in below(found):
-        verb.params.append(output)
-    return found
+def add_to(verb: Command) -> None:
+    output = _output()
+    for each in (verb, *below(verb)):
+        each.params.append(output)
 
 
 def below(group: Command) -> Iterator[Command]:
@@ -54,6 +53,8 @@ def _alone(output: Output = None) -> None:
     """A verb of this option and nothing else: Typer makes of it what verbs are given."""
 
 
+# To have Typer make it takes as long as to have it make a verb.
+@cache
 def _output() -> Parameter:
     donor = typer.Typer(add_completion=False)
     donor.command()(_alone)

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flex.errors import BadInput
-from flex.routing.haproxy_program import program
 from flex.store import migrate
-from flex_api import check_files_in_settings, first_files, paths_in_systemd_units
+from flex_api import (
+    check_files_in_settings,
+    configuration_for_primaries,
+    first_files,
+    paths_in_systemd_units,
+)
 from flex_api import doctor as checking
 from flex_api.cli import local_or_server
-from flex_api.cli.common import Context, Format, context, now
+from flex_api.cli.common import Context, Format, context, now, write
 from flex_api.cli.on_this_machine_only import all_only_here, only_here
-from flex_api.configuration_for_primaries import configurations
 from flex_api.in_words import results_in_terminal
-from flex_api.schemas.name_server_config import ConfigServersOutput, ServerPart
-from flex_api.schemas.verbs_output import (
-    ConfigCheckOutput,
-    ConfigShowOutput,
-    DatabaseOutput,
-    InitOutput,
-    VersionOutput,
-)
 from flex_api.settings import file as config
-from flex_api.settings.file import Settings
+
+if TYPE_CHECKING:
+    from flex_api.schemas.name_server_config import ConfigServersOutput
+    from flex_api.schemas.verbs_output import (
+        ConfigCheckOutput,
+        ConfigShowOutput,
+        InitOutput,
+    )
+    from flex_api.version_of_flex import Versions
 
 config_app = typer.Typer(
     help="Check and show the settings.", no_args_is_help=True, rich_markup_mode=None
@@ -87,6 +89,7 @@ def demo(
     ] = False,
 ) -> None:
     """Try FLEX on a made-up cluster. Two nights on a private BIND, in under a minute."""
+    from flex.routing.haproxy_program import program
     from flex_api import demo as story
 
     found = context(ctx)
@@ -106,6 +109,8 @@ def demo(
 
 def _fresh() -> Path:
     """Started by root, the name server runs as another user, who must be able to pass through."""
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix="flex-demo-"))
     folder.chmod(0o711)
     return folder
@@ -123,6 +128,8 @@ def init(
     Commented settings, a key, the name server's side of it and systemd units. Nothing is
     overwritten.
     """
+    from flex_api.schemas.verbs_output import InitOutput
+
     found = context(ctx)
     written, kept = first_files.write(folder)
     output = InitOutput(
@@ -176,6 +183,8 @@ def config_check(ctx: typer.Context) -> None:
 
 def _looked_over(found: Context) -> ConfigCheckOutput:
     """The file by itself, and then the files and logs that it names."""
+    from flex_api.schemas.verbs_output import ConfigCheckOutput
+
     if problems := list(config.problems(found.path)):
         return ConfigCheckOutput(file=str(found.path), problems=problems, remarks=[])
     return ConfigCheckOutput(
@@ -245,7 +254,9 @@ def config_knot(ctx: typer.Context, zone: Zones = None) -> None:
 
 
 def _show_servers(found: Context, kind: str, zones: Sequence[str]) -> None:
-    made = configurations(
+    from flex_api.schemas.name_server_config import ConfigServersOutput, ServerPart
+
+    made = configuration_for_primaries.configurations(
         found.settings, kind, checking.names_to_change(found.settings), zones
     )
     output = ConfigServersOutput(
@@ -276,7 +287,7 @@ def _print_servers(output: ConfigServersOutput, mark: str) -> None:
 @only_here("it is about the settings that the FLEX of this machine knows")
 def config_schema() -> None:
     """The JSON Schema of the settings file."""
-    typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
+    typer.echo(json.dumps(config.Settings.model_json_schema(), indent=2))
 
 
 @db_app.command("upgrade")
@@ -315,6 +326,8 @@ def db_status(ctx: typer.Context) -> None:
 
 
 def _show_database(found: Context) -> None:
+    from flex_api.schemas.verbs_output import DatabaseOutput
+
     revision, head = migrate.revision(found.settings.database.url)
     output = DatabaseOutput(revision=revision or "", head=head)
     state = "up to date" if revision == head else "run `flex db upgrade`"
@@ -377,17 +390,19 @@ def version(
     """Show the versions of FLEX and of its libraries; with --server, those of the server."""
     found = context(ctx)
     found.output = Format.JSON if json else found.output
-    output = local_or_server.installation(found).version()
-    found.show(output, lambda _: _say_version(found, output))
+    versions = local_or_server.installation(found).version()
+    if found.output is Format.JSON:
+        found.show(versions.output(), lambda _: None)
+    elif not found.quiet:
+        write(_version_lines(versions))
 
 
-def _say_version(found: Context, output: VersionOutput) -> None:
-    found.say(
-        f"flex {output.version} ({output.engine} loops, Python {output.python}, "
-        f"{output.solver}, {output.named})"
+def _version_lines(found: Versions) -> str:
+    note = f"note: {found.engine_note}\n" if found.engine_note else ""
+    return (
+        f"flex {found.version} ({found.engine} loops, Python {found.python}, "
+        f"{found.solver}, {found.named})\n{note}"
     )
-    if output.engine_note:
-        found.say(f"note: {output.engine_note}")
 
 
 # At the end of the file, where every verb of the group is there.

@@ -45,13 +45,13 @@ if TYPE_CHECKING:
         RunsOutput,
         UnknownOutput,
         VerifyOutput,
-        VersionOutput,
     )
     from flex_api.schemas.what_if_output import (
         DiffOutput,
         FrontierOutput,
         WhatIfOutput,
     )
+    from flex_api.version_of_flex import Versions
 
 
 class Sites(Protocol):
@@ -173,7 +173,7 @@ class Routing(Protocol):
 class Installation(Protocol):
     """What an installation is made of, and whether a night has what it needs."""
 
-    def version(self) -> VersionOutput: ...
+    def version(self) -> Versions: ...
     def settings_in_force(self) -> ConfigShowOutput: ...
     def doctor(self) -> DoctorOutput: ...
 

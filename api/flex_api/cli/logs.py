@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flex.errors import BadInput
-from flex.planning.missing_readings import holes
+from flex.planning import missing_readings
 from flex.site_names_in_words import first_few
-from flex_api import cpu_in_settings, ingest_only
-from flex_api.cli import local_or_server
+from flex_api import cpu_in_settings, ingest_only, wiring
+from flex_api.cli import local_or_server, progress_bar
 from flex_api.cli.common import Context, Reason, context, now
 from flex_api.cli.on_this_machine_only import (
     AsOf,
@@ -22,22 +22,23 @@ from flex_api.cli.on_this_machine_only import (
     option_here,
 )
 from flex_api.cli.open_installation import open_world
-from flex_api.cli.progress_bar import following
-from flex_api.facts.choose_log_sources import AskedSources, choose, of_files
-from flex_api.facts.log_files_not_read import error_of_unread
+from flex_api.facts import choose_log_sources, log_files_not_read
 from flex_api.in_words import amounts, results_in_terminal
-from flex_api.ingest_only import Cpu
-from flex_api.night import nightly
-from flex_api.night.leases import lease
+from flex_api.night import leases, nightly
 from flex_api.report import logs_and_parcels_output
-from flex_api.settings.file import Settings
-from flex_api.wiring import site_names, sources
-from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text
+from flex_logs_ingest.files import find_and_unpack_logs
 from flex_logs_ingest.parcels import take_in_parcels
-from flex_logs_ingest.parcels.take_in_parcels import Arrival
-from flex_logs_ingest.reading.malformed_lines_file import Invalid
-from flex_logs_ingest.reading.read_logs import FileReport
-from flex_logs_ingest.scan.site_rules import SiteRule
+from flex_logs_ingest.reading import malformed_lines_file
+from flex_logs_ingest.scan import site_rules
+
+if TYPE_CHECKING:
+    from flex_api.facts.choose_log_sources import AskedSources
+    from flex_api.ingest_only import Cpu
+    from flex_api.settings.file import Settings
+    from flex_logs_ingest.files.find_and_unpack_logs import Source
+    from flex_logs_ingest.parcels.take_in_parcels import Arrival
+    from flex_logs_ingest.reading.malformed_lines_file import Invalid
+    from flex_logs_ingest.reading.read_logs import FileReport
 
 # Why a server does not take some of what is said of logs.
 SOURCES_OF_SERVER = "a server reads the logs that its own settings name"
@@ -131,7 +132,9 @@ def ingest(
     With --server it reads what is new in the sources of the server, and waits for that.
     """
     found = context(ctx)
-    asked = AskedSources(tuple(files or ()), source, node, site, format_)
+    asked = choose_log_sources.AskedSources(
+        tuple(files or ()), source, node, site, format_
+    )
     if found.remote:
         from flex_api.cli.on_a_server import read_new_logs as there
 
@@ -148,12 +151,12 @@ def ingest(
             cpu = _cpu(found)
             reports = _beside(found, asked, partials_only, bad, count_copies, cpu)
         else:
-            with open_world(found, reason=reason) as here, lease(here, "ingest"):
+            with open_world(found, reason=reason) as here, leases.lease(here, "ingest"):
                 chosen_ = _of_settings(asked, here.settings)
                 if count_copies:
                     here.store.note(
                         "ingest.count-copies",
-                        ", ".join(map(path_text, asked.files)),
+                        ", ".join(map(find_and_unpack_logs.path_text, asked.files)),
                         None,
                         None,
                     )
@@ -164,14 +167,18 @@ def ingest(
     found.show(
         read, lambda console: results_in_terminal.ingest(console, read, every=verbose)
     )
-    if unread := error_of_unread(reports, set(map(path_text, files or ()))):
+    if unread := log_files_not_read.error_of_unread(
+        reports, set(map(find_and_unpack_logs.path_text, files or ()))
+    ):
         raise unread
 
 
 def _of_settings(asked: AskedSources, settings: Settings) -> tuple[Source, ...]:
     if not asked.files:
-        return choose(asked, sources(settings))
-    source = of_files(asked, sources(settings), site_names(settings))
+        return choose_log_sources.choose(asked, wiring.sources(settings))
+    source = choose_log_sources.of_files(
+        asked, wiring.sources(settings), wiring.site_names(settings)
+    )
     nodes = [section.name for section in settings.node]
     if source.node not in nodes:
         raise BadInput(
@@ -203,7 +210,7 @@ def _beside(
     """A machine with nothing but logs needs no settings when the command line says what they
     are.
     """
-    with following(found.progress) as told:
+    with progress_bar.following(found.progress) as told:
         return ingest_only.ingest(
             _of_machine(found, asked),
             directory,
@@ -219,7 +226,7 @@ def _cpu(found: Context) -> Cpu | None:
     """None where no settings name cgroups of sites."""
     if not found.path.exists() or not found.settings.ingest.cpu:
         return None
-    site_of = site_names(found.settings).naming()
+    site_of = wiring.site_names(found.settings).naming()
     return ingest_only.read_cpu(
         cpu_in_settings.patterns(found.settings.ingest.cpu),
         lambda name: site_of(name.encode()),
@@ -228,12 +235,12 @@ def _cpu(found: Context) -> Cpu | None:
 
 def _of_machine(found: Context, asked: AskedSources) -> tuple[Source, ...]:
     if asked.files and asked.node and not found.path.exists():
-        return (of_files(asked, (), SiteRule()),)
-    every = sources(found.settings)
+        return (choose_log_sources.of_files(asked, (), site_rules.SiteRule()),)
+    every = wiring.sources(found.settings)
     return (
-        (of_files(asked, every, site_names(found.settings)),)
+        (choose_log_sources.of_files(asked, every, wiring.site_names(found.settings)),)
         if asked.files
-        else choose(asked, every)
+        else choose_log_sources.choose(asked, every)
     )
 
 
@@ -242,7 +249,7 @@ def _invalid(path: Path | None, megabytes: int) -> Iterator[Invalid | None]:
     if path is None:
         yield None
         return
-    with Invalid(path, megabytes * 10**6) as file:
+    with malformed_lines_file.Invalid(path, megabytes * 10**6) as file:
         yield file
 
 
@@ -267,13 +274,13 @@ def import_(
     Each parcel is checked whole before it is used. A damaged one is refused, the others are taken.
     """
     found = context(ctx)
-    with open_world(found) as here, lease(here, "import"):
+    with open_world(found) as here, leases.lease(here, "import"):
         allowed = _sources_allowed(here.settings, node)
         # What is to be removed is looked at first: nobody could send it again.
         taken = take_in_parcels.take(
             paths, here.store, here.settings.ingest.directory, allowed, known_too=delete
         )
-        missing = holes(
+        missing = missing_readings.holes(
             [arrival.segment for arrival in taken if arrival.segment], here.store
         )
     if delete:
@@ -287,7 +294,9 @@ def import_(
 def _sources_allowed(settings: Settings, node: str) -> set[tuple[str, str]]:
     """Sources whose logs are not read here: of those that are, a parcel would count twice."""
     shipped = {
-        (source.name, source.node) for source in sources(settings) if not source.globs
+        (source.name, source.node)
+        for source in wiring.sources(settings)
+        if not source.globs
     }
     return {pair for pair in shipped if node in ("", pair[1])}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flex.errors import BadInput, Unreachable, Unverified
-from flex_api.cli import local_or_server
+from flex_api.cli import is_started_by_timer, local_or_server, progress_bar
 from flex_api.cli.common import (
     Context,
     DryRun,
@@ -25,23 +25,16 @@ from flex_api.cli.common import (
     now,
     write,
 )
-from flex_api.cli.is_started_by_timer import is_started_by_timer
 from flex_api.cli.on_this_machine_only import AsOf, only_here
 from flex_api.cli.open_installation import open_world
-from flex_api.cli.progress_bar import count_down
 from flex_api.facts import check_proof_of_plan
 from flex_api.in_words import results_in_terminal
-from flex_api.report.page import put
-from flex_api.schemas.verbs_output import (
-    PlanOutput,
-    ReportOutput,
-    RunOutput,
-    VerifyOutput,
-)
+from flex_api.report import page
 from flex_api.settings import quantities
 
 if TYPE_CHECKING:
     from flex_api.night.end_half_applied_plans import Way
+    from flex_api.schemas.verbs_output import PlanOutput, VerifyOutput
 
 Forced = Annotated[
     list[str] | None,
@@ -84,7 +77,6 @@ plan_app = typer.Typer(
 def add_to(app: typer.Typer) -> None:
     for verb in (apply, rollback, verify, run, report, history):
         app.command()(verb)
-    app.add_typer(plan_app, name="plan", invoke_without_command=True)
 
 
 @plan_app.callback()
@@ -142,7 +134,7 @@ def plan_verify_proof(
         plan = here.store.plan(plan_id)
         proof = here.store.proof_of(plan.id)
     if to is not None and proof is not None:
-        put(json.dumps(proof), to)
+        page.put(json.dumps(proof), to)
     output = check_proof_of_plan.check_proof_of(plan, proof)
     found.show(output, lambda console: results_in_terminal.proof(console, output))
 
@@ -235,7 +227,7 @@ def apply(
         return
     show(found, done)
     if wait and done.old_answers_until:
-        count_down(found.progress, done.old_answers_until)
+        progress_bar.count_down(found.progress, done.old_answers_until)
 
 
 def _show_ended(found: Context, plans: Sequence[PlanOutput]) -> None:
@@ -326,13 +318,14 @@ def run(
     """
     from flex_api.facts import core_to_output_models
     from flex_api.night import nightly
+    from flex_api.schemas.verbs_output import RunOutput
 
     found, waits = context(ctx), _time_of("--wait", wait)
     with open_world(found, as_of) as here:
         night = nightly.run(
             here,
             force or (),
-            author="" if is_started_by_timer() else author(),
+            author="" if is_started_by_timer.is_started_by_timer() else author(),
             waits=waits,
         )
         stored = here.store.run_of(night.run.id)
@@ -394,6 +387,8 @@ def report(
 
 
 def _show_path(found: Context, path: Path) -> None:
+    from flex_api.schemas.verbs_output import ReportOutput
+
     found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path)))
 
 
@@ -404,7 +399,7 @@ def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
     if to is None:
         write(_text(told))
         return
-    put(told, to)
+    page.put(told, to)
     _show_path(found, to)
 
 

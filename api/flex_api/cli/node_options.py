@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from flex.errors import BadInput
-from flex.model.nodes import Node
 from flex_api.cli.common import split_names
-from flex_api.night import change_nodes
+
+if TYPE_CHECKING:
+    from flex.model.nodes import Node
 
 Addresses = Annotated[
     str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")
@@ -57,6 +57,10 @@ class NodeSaid:
 
 def _check(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
     """As it was written on the command line. Raises BadInput."""
+    from pydantic import ValidationError
+
+    from flex_api.night import change_nodes
+
     try:
         return change_nodes.check_node(name, split_names(addresses), ram, capacity)
     except ValidationError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,9 @@ from flex_api.cli.common import (
 )
 from flex_api.cli.node_options import Addresses, Capacity, NodeSaid, Ram
 from flex_api.in_words import preview_text
-from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
+
+if TYPE_CHECKING:
+    from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
 
 nodes_app = typer.Typer(
     help="List nodes; add, drain and remove them.",

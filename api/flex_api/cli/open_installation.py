@@ -7,9 +7,8 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from flex.model.audit_chain import Author
+from flex_api import wiring
 from flex_api.cli.common import Context, author, moment_in_range, now
-from flex_api.wiring import World, silent, world
 
 if TYPE_CHECKING:
     from flex_logs_ingest.reading.run_state import Progress
@@ -18,12 +17,14 @@ if TYPE_CHECKING:
 @contextmanager
 def open_world(
     found: Context, as_of: datetime | None = None, *, reason: str = ""
-) -> Iterator[World]:
+) -> Iterator[wiring.World]:
     """The settings' world, with a progress bar where a person watches."""
+    from flex.model.audit_chain import Author
+
     moment = as_of and moment_in_range("--as-of", as_of)
     clock = (lambda: moment) if moment else now
     with _follow(found) as told:
-        here = world(
+        here = wiring.world(
             found.settings,
             clock,
             say=found.say,
@@ -37,7 +38,7 @@ def open_world(
 @contextmanager
 def _follow(found: Context) -> Iterator[Progress]:
     if found.progress is None:
-        yield silent
+        yield wiring.silent
         return
     # The bar and the reader that it follows: hardly any verb reads logs.
     from flex_api.cli.progress_bar import following

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from flex.errors import Away, BadInput, NotWritten
 from flex.model.strays import MOST_READ
@@ -20,12 +19,12 @@ from flex.routing import (
     apply_to_haproxy,
     fetch_files,
     haproxy,
+    haproxy_program,
+    haproxy_socket,
     install_files,
+    refuse_older_maps,
 )
-from flex.routing.haproxy_program import find_program, program
-from flex.routing.haproxy_socket import Socket
-from flex.routing.ports_and_paths import DIRECTORY
-from flex.routing.refuse_older_maps import refuse_older
+from flex.routing.ports_and_paths import DIRECTORY, MASTER
 from flex.site_names_in_words import first_few
 from flex_api.cli import local_or_server, route_follow
 from flex_api.cli.client_from_options import token_in
@@ -34,20 +33,21 @@ from flex_api.cli.on_this_machine_only import only_here, option_here
 from flex_api.cli.open_installation import open_world
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.night import deliver_haproxy_files, store_order_for_doors
-from flex_api.night.deliver_haproxy_files import Delivered
-from flex_api.night.leases import lease
-from flex_api.schemas.routing import (
-    DeliveredRow,
-    NodeFiles,
-    OrderTold,
-    PortRow,
-    RouteApplyOutput,
-    RouteConfigOutput,
-    RouteDeliverOutput,
-    RouteOutput,
-)
-from flex_api.settings.routing_and_warming import MASTER
+from flex_api.night import deliver_haproxy_files, leases, store_order_for_doors
+from flex_api.schemas import routing
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flex_api.night.deliver_haproxy_files import Delivered
+    from flex_api.schemas.routing import (
+        OrderTold,
+        PortRow,
+        RouteApplyOutput,
+        RouteConfigOutput,
+        RouteDeliverOutput,
+        RouteOutput,
+    )
 
 route_app = typer.Typer(
     help="Route requests to the replica that has them in memory.",
@@ -125,10 +125,10 @@ def route_config(
     """
     found, to = context(ctx), to and to.absolute()
     _refuse_without_folder(to, tell=tell, back=back)
-    checker = find_program() if to else None
+    checker = haproxy_program.find_program() if to else None
     by = local_or_server.routing(found)
     found_files = (
-        NodeFiles(node=node, files=install_files.one_before(to))
+        routing.NodeFiles(node=node, files=install_files.one_before(to))
         if to and back
         else by.files_of(node, plan)
     )
@@ -140,8 +140,8 @@ def route_config(
             to,
             checker,
             apply_to_haproxy.Sockets(
-                Socket(found.settings.routing.socket),
-                Socket(found.settings.routing.master),
+                haproxy_socket.Socket(found.settings.routing.socket),
+                haproxy_socket.Socket(found.settings.routing.master),
                 tell_of_reload=route_follow.tell_of_reload,
             ),
         )
@@ -150,7 +150,7 @@ def route_config(
         if told
         else bool(to) and install_files.put(files, to or Path(), checker)
     )
-    output = RouteConfigOutput(
+    output = routing.RouteConfigOutput(
         node=node,
         directory=str(to or ""),
         changed=changed,
@@ -210,12 +210,12 @@ def route_apply(
     answers nothing.
     """
     # HAProxy calls its maps by whole paths.
-    found, checker, to = context(ctx), program(), to.absolute()
+    found, checker, to = context(ctx), haproxy_program.program(), to.absolute()
     taken = fetch_files.pull(source, to, token_in(token_file) if token_file else "")
     route_follow.refuse_elsewhere(taken.directory, to)
     if not other_node:
         route_follow.refuse_other(taken, fetch_files.in_force(to), to)
-    guard = partial(refuse_older, other_cluster=other_cluster)
+    guard = partial(refuse_older_maps.refuse_older, other_cluster=other_cluster)
     told: apply_to_haproxy.Told | Literal[""] = ""
     if tell:
         sockets = route_follow.sockets_of(taken, master)
@@ -229,7 +229,7 @@ def route_apply(
         else install_files.put(taken.files, to, checker, guard=guard)
     )
     fetch_files.note_in_force(taken, to)
-    output = RouteApplyOutput(
+    output = routing.RouteApplyOutput(
         node=taken.node,
         directory=str(to),
         version=haproxy.version(taken.files),
@@ -265,7 +265,7 @@ def route_deliver(
     routing.deliver is empty.
     """
     found = context(ctx)
-    with open_world(found) as here, lease(here, "route deliver"):
+    with open_world(found) as here, leases.lease(here, "route deliver"):
         settings, store = here.settings, here.store
         done: Sequence[Delivered] = ()
         if settings.routing.leads_to_all and not settings.routing.deliver:
@@ -276,7 +276,7 @@ def route_deliver(
             done = deliver_haproxy_files.deliver(settings, store, plan)
         ordered = store.door_order() if settings.routing.leads_to_all else None
     rows = [
-        DeliveredRow(
+        routing.DeliveredRow(
             node=each.node,
             directory=each.folder,
             changed=each.changed,
@@ -284,7 +284,9 @@ def route_deliver(
         )
         for each in done
     ]
-    output = RouteDeliverOutput(items=rows, order=ordered.number if ordered else 0)
+    output = routing.RouteDeliverOutput(
+        items=rows, order=ordered.number if ordered else 0
+    )
     found.show(output, lambda console: _print_delivered(console, output))
     if any(each.error for each in done):
         raise typer.Exit(NotWritten.exit_code)

@@ -7,24 +7,28 @@ from __future__ import annotations
 import signal
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from flex.errors import BadInput
-from flex.routing import apply_to_haproxy, fetch_files, host_to_node_maps, install_files
-from flex.routing.haproxy_program import program
-from flex.routing.haproxy_socket import Socket
-from flex.routing.host_to_node_maps import MOVED
-from flex.routing.keep_haproxy_at_newest_order import Follower, FollowingNode
-from flex.routing.ports_and_paths import DIRECTORY
-from flex.routing.refuse_older_maps import refuse_older
+from flex.routing import (
+    apply_to_haproxy,
+    fetch_files,
+    haproxy_program,
+    haproxy_socket,
+    host_to_node_maps,
+    install_files,
+    keep_haproxy_at_newest_order,
+    refuse_older_maps,
+)
+from flex.routing.ports_and_paths import DIRECTORY, MASTER
 from flex_api import tell_systemd
 from flex_api.cli.client_from_options import token_in
 from flex_api.cli.common import context
-from flex_api.schemas.routing import RouteFollowOutput
-from flex_api.settings.routing_and_warming import MASTER
+
+if TYPE_CHECKING:
+    from flex_api.schemas.routing import RouteFollowOutput
 
 
 def route_follow(
@@ -63,6 +67,10 @@ def route_follow(
     While the server is away, HAProxy goes on by the last order. An older server is asked for all
     files from time to time.
     """
+    from rich.console import Console
+
+    from flex_api.schemas.routing import RouteFollowOutput
+
     # HAProxy calls its maps by whole paths.
     found, to = context(ctx), to.absolute()
     asks = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
@@ -72,18 +80,18 @@ def route_follow(
         asks.print(line)
         systemd.status(line)
 
-    node = FollowingNode(
+    node = keep_haproxy_at_newest_order.FollowingNode(
         url,
         token_in(token_file),
         to,
-        program(),
+        haproxy_program.program(),
         lambda pulled: sockets_of(pulled, master),
         lambda pulled: refuse_foreign(pulled, to, other_node=other_node),
-        partial(refuse_older, other_cluster=other_cluster),
+        partial(refuse_older_maps.refuse_older, other_cluster=other_cluster),
         say,
         systemd.beat,
     )
-    follower = Follower(node)
+    follower = keep_haproxy_at_newest_order.Follower(node)
     if once:
         follower.once()
     else:
@@ -94,7 +102,9 @@ def route_follow(
         systemd.ready(f"Following {url}")
         follower.run()
         systemd.stopping()
-    head = host_to_node_maps.heading(install_files.content(to / MOVED) or "")
+    head = host_to_node_maps.heading(
+        install_files.content(to / host_to_node_maps.MOVED) or ""
+    )
     output = RouteFollowOutput(
         directory=str(to),
         order=head.order if head else 0,
@@ -140,14 +150,16 @@ def refuse_other(
 
 def sockets_of(taken: fetch_files.Pulled, master: str) -> apply_to_haproxy.Sockets:
     return apply_to_haproxy.Sockets(
-        Socket(taken.socket, named="its configuration"),
-        Socket(master, named="--master (haproxy -W -S SOCKET)"),
+        haproxy_socket.Socket(taken.socket, named="its configuration"),
+        haproxy_socket.Socket(master, named="--master (haproxy -W -S SOCKET)"),
         tell_of_reload=tell_of_reload,
     )
 
 
 def tell_of_reload() -> None:
     """On standard error, as what is asked for comes on standard output."""
+    from rich.console import Console
+
     Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(
         "HAProxy is about to reload: commands cannot change all that is new."
     )

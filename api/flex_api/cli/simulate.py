@@ -7,33 +7,40 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from flex.caches import CACHES
 from flex.errors import BadInput, NotWritten
-from flex.sim.papers import EXPERIMENTS
-from flex.sim.papers.experiment_lab import Simulated
+from flex.sim.papers import EXPERIMENTS, experiment_lab
 from flex.sim.policies import POLICIES
 from flex.sim.published_trace_figures import PUBLISHED
-from flex.sim.simulate import Result
-from flex.sim.simulated_clusters import MIB, MODELS, SimulatedCluster
-from flex.sim.traces import Trace
+from flex.sim.simulated_clusters import MIB, MODELS
 from flex.why_file_unreadable import why_unreadable
 from flex_api.cli.common import context
 from flex_api.cli.on_this_machine_only import all_only_here
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 from flex_api.simulation import (
     comparing,
     locality_of_logs,
     papers,
     traces_and_solver,
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flex.sim.papers.experiment_lab import Simulated
+    from flex.sim.simulate import Result
+    from flex.sim.simulated_clusters import SimulatedCluster
+    from flex.sim.traces import Trace
+    from flex_api.schemas.sim import (
+        SimulateFitOutput,
+        SimulateOutput,
+        SimulatePaperOutput,
+    )
 
 simulate_app = typer.Typer(
     help="Simulate routing policies on a model of a cluster. It shows requests a "
@@ -92,6 +99,8 @@ def trace(
 ) -> None:
     if ctx.invoked_subcommand:
         return
+    from flex_api.schemas.sim import SimulateOutput
+
     found, asked = context(ctx), _trace(twin, logs or [], log_format, by_directory)
     policies = policy or (comparing.every_policy(asked) if compare else comparing.USUAL)
     clusters = [
@@ -171,6 +180,8 @@ def fit(
     """How near each twin's aggregates are to those published of its trace; with logs, which
     locality the model of twins finds in each, and how near its misses are.
     """
+    from flex_api.schemas.sim import SimulateFitOutput
+
     output = (
         SimulateFitOutput(
             items=[],
@@ -214,6 +225,9 @@ def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> 
 @contextmanager
 def _steps(total: int | None) -> Iterator[Callable[[str], None]]:
     """A bar on a terminal, nothing elsewhere."""
+    from rich.console import Console
+    from rich.progress import Progress
+
     with Progress(
         console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
     ) as progress:
@@ -255,7 +269,7 @@ def _point(
     picture = (
         f"{result.trace}, {held}nodes" if by_nodes else f"{result.trace}, MiB a node"
     )
-    return Simulated(
+    return experiment_lab.Simulated(
         picture,
         result.policy,
         cluster.nodes if by_nodes else mib,

@@ -1,68 +1,225 @@
-"""The verbs of `flex --help` in groups, by what somebody wants to do.
+"""The verbs of `flex`, in groups by what somebody wants to do.
 
-Takes the verbs of an application. Returns its help with a heading above each group of verbs. Does
-not say which module brings a verb: the application does.
+Takes the name of a verb. Returns its command, for which its module is loaded. Which verbs there
+are, and the line that says what each does, stand here: help, completion and a verb that there is
+not load no module of a verb.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import typer
+from typer import core
+from typer._click.core import Command
+from typer._click.shell_completion import CompletionItem
+from typer._click.utils import make_default_short_help
+from typer._coercion import RuntimeParam, build_runtime_param
 from typer.core import TyperGroup
+from typer.main import get_group
+
+from flex_api.cli import global_options
 
 if TYPE_CHECKING:
     from typer._click.core import Context
     from typer._click.formatting import HelpFormatter
 
-GROUPS: Mapping[str, Sequence[str]] = {
-    "Try it and set it up": (
-        "assess",
-        "demo",
-        "onboard",
-        "init",
-        "doctor",
-        "config",
-        "db",
-    ),
-    "Every night": ("run", "ingest", "import", "plan", "apply", "verify", "report"),
-    "Decide about changes": ("approve", "reject", "rollback", "freeze", "thaw"),
-    "Sites, nodes and routing": (
-        "sites",
-        "move",
-        "moves",
-        "ready",
-        "nodes",
-        "route",
-        "dns",
-    ),
-    "Look and compare": (
-        "history",
-        "data",
-        "explain",
-        "files",
-        "whatif",
-        "simulate",
-        "export",
-    ),
-    "Serve others": ("serve", "token", "audit"),
-    "The program itself": ("completion", "version"),
+
+class Verb(NamedTuple):
+    """The module of this package that brings it, and the first sentence of its help."""
+
+    module: str
+    line: str
+
+    def short(self, room: int) -> str:
+        return make_default_short_help(self.line, room)
+
+
+GROUPS: Mapping[str, Mapping[str, Verb]] = {
+    "Try it and set it up": {
+        "assess": Verb(
+            "assess_verb",
+            "Say what FLEX would bring your cluster, from its logs alone.",
+        ),
+        "demo": Verb("installation_verbs", "Try FLEX on a made-up cluster."),
+        "onboard": Verb(
+            "onboard_verb",
+            "Write settings by what is there: sites, nodes, logs and zones.",
+        ),
+        "init": Verb("installation_verbs", "Write the first files of an installation."),
+        "doctor": Verb(
+            "installation_verbs", "Check everything a night needs; nothing is changed."
+        ),
+        "config": Verb("installation_verbs", "Check and show the settings."),
+        "db": Verb("installation_verbs", "Create, upgrade and back up the database."),
+    },
+    "Every night": {
+        "run": Verb(
+            "night_verbs", "Run the whole night: all steps, one after the other."
+        ),
+        "ingest": Verb("logs", "Read what is new in the access logs."),
+        "import": Verb("logs", "Take in the counts of `flex ingest --partials-only`."),
+        "plan": Verb("what_if_verbs", "Make a plan and show it."),
+        "apply": Verb(
+            "night_verbs", "Send a plan to the name server and check the answers."
+        ),
+        "verify": Verb("night_verbs", "Compare DNS with the partition in force."),
+        "report": Verb("night_verbs", "Write the report of a plan."),
+    },
+    "Decide about changes": {
+        "approve": Verb("approve_and_freeze", "Say yes to a plan."),
+        "reject": Verb("approve_and_freeze", "Say no to a plan."),
+        "rollback": Verb("night_verbs", "Go back to an earlier partition."),
+        "freeze": Verb("approve_and_freeze", "Stop all changes in DNS."),
+        "thaw": Verb("approve_and_freeze", "End a freeze."),
+    },
+    "Sites, nodes and routing": {
+        "sites": Verb("sites", "List sites, and say where they may be."),
+        "move": Verb("site_move_verbs", "Move one site now."),
+        "moves": Verb(
+            "site_move_verbs",
+            "Show what was brought to new nodes for sites that moved, and what stopped others.",
+        ),
+        "ready": Verb(
+            "site_move_verbs",
+            "Ask nodes whether they are ready for sites, as a plan asks before it moves them.",
+        ),
+        "nodes": Verb("nodes", "List nodes; add, drain and remove them."),
+        "route": Verb(
+            "route_config_and_delivery",
+            "Route requests to the replica that has them in memory.",
+        ),
+        "dns": Verb(
+            "zone_holders_and_takeover",
+            "Show and change which controller writes the zones.",
+        ),
+    },
+    "Look and compare": {
+        "history": Verb("night_verbs", "List the latest runs."),
+        "data": Verb("logs", "Show how far the logs can be trusted."),
+        "explain": Verb(
+            "why", "Explain why a site moves or stays, and where else it could be."
+        ),
+        "files": Verb(
+            "files_visitors_ask_for_verb",
+            "Show the files of a site: the most requested and the largest.",
+        ),
+        "whatif": Verb(
+            "what_if_verbs",
+            "Show what FLEX would do with other nodes, memory or visitors.",
+        ),
+        "simulate": Verb(
+            "simulate", "Simulate routing policies on a model of a cluster."
+        ),
+        "export": Verb(
+            "export_dns_records", "Print the records of a plan for another tool."
+        ),
+    },
+    "Serve others": {
+        "serve": Verb("installation_verbs", "Serve the pages and the API."),
+        "token": Verb(
+            "tokens_and_audit",
+            "Create, list and revoke tokens for the API and the pages.",
+        ),
+        "audit": Verb("tokens_and_audit", "Show who changed what, when and why."),
+    },
+    "The program itself": {
+        "completion": Verb(
+            "installation_verbs", "Print the completion script of a shell."
+        ),
+        "version": Verb(
+            "installation_verbs",
+            "Show the versions of FLEX and of its libraries; with --server, those of the server.",
+        ),
+    },
 }
+VERBS: Mapping[str, Verb] = {
+    name: verb for verbs in GROUPS.values() for name, verb in verbs.items()
+}
+# Characters of a line beside a verb that the shell completes, as Typer has it.
+COMPLETED = 45
+
+
+class LoadedVerbs(Mapping[str, Command]):
+    """Each is loaded when somebody asks for it."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Command] = {}
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._loaded:
+            self._loaded[name] = _load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+
+def _load(name: str) -> Command:
+    app = typer.Typer(rich_markup_mode=None)
+    import_module(f"flex_api.cli.{VERBS[name].module}").add_to(app)
+    # Of what it brings besides, nothing is made.
+    app.registered_groups = [one for one in app.registered_groups if one.name == name]
+    app.registered_commands = [
+        one
+        for one in app.registered_commands
+        if name in (one.name, getattr(one.callback, "__name__", ""))
+    ]
+    verb = get_group(app).commands[name]
+    global_options.add_to(verb)
+    return verb
+
+
+class PlainValue(RuntimeParam):
+    """Typer has pydantic read every value, which takes longer to load than Typer itself. A value
+    that is what it has to be needs no reading.
+    """
+
+    # Any: as in Typer.
+    def _coerce_value(self, value: Any, param: Any, ctx: Context) -> Any:
+        if type(value) is self.annotation and (
+            not isinstance(value, str) or value.isascii()
+        ):
+            return value
+        return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
+
+
+# Where Typer takes it from for each parameter, its own --help too.
+core.build_runtime_param = lambda descriptor: PlainValue(  # type: ignore[attr-defined]
+    descriptor.parameter_info, descriptor.annotation
+)
 
 
 class VerbGroups(TyperGroup):
     """Typer knows groups of verbs in its rich help only, and FLEX prints plain text."""
 
-    # It has the signature of the method that it replaces.
+    # Any: as in TyperGroup.
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        # Typer adds no verbs to it.
+        self.commands = LoadedVerbs()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  as in TyperGroup
+        return list(VERBS)
+
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002
-        shown = {name: verb for name, verb in self.commands.items() if not verb.hidden}
-        room = formatter.width - 6 - max(map(len, shown), default=0)
-        for heading, names in GROUPS.items():
-            rows = [
-                (name, shown[name].get_short_help_str(room))
-                for name in names
-                if name in shown
-            ]
-            if rows:
-                with formatter.section(heading):
-                    formatter.write_dl(rows)
+        room = formatter.width - 6 - max(map(len, VERBS))
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name, verb.short(room)) for name, verb in verbs.items()]
+                )
+
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
+        verbs = [
+            CompletionItem(name, help=verb.short(COMPLETED))
+            for name, verb in VERBS.items()
+            if name.startswith(incomplete)
+        ]
+        # TyperGroup's own would load each of them.
+        return verbs + Command.shell_complete(self, ctx, incomplete)

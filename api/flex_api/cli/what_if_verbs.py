@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from flex.errors import BadInput
-from flex.planning.what_if import Supposition
 from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
 from flex_api.cli.common import PlanId, context, split_names
@@ -22,12 +19,17 @@ from flex_api.in_words import (
     results_in_terminal,
 )
 from flex_api.in_words.terminal_tables import grid
-from flex_api.schemas.what_if_output import (
-    DiffOutput,
-    FrontierOutput,
-    PointRow,
-    WhatIfOutput,
-)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from flex_api.schemas.what_if_output import (
+        DiffOutput,
+        FrontierOutput,
+        PointRow,
+        WhatIfOutput,
+    )
 
 # Characters of the longest bar. Chosen by eye, for a terminal of 80 columns.
 BAR = 40
@@ -63,8 +65,7 @@ Other = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     app.command()(whatif)
-    plan_app.command("frontier")(plan_frontier)
-    plan_app.command("diff")(plan_diff)
+    app.add_typer(plan_app, name="plan", invoke_without_command=True)
 
 
 def whatif(
@@ -81,6 +82,8 @@ def whatif(
     """Show what FLEX would do with other nodes, memory or visitors. It stores nothing and asks no
     name server.
     """
+    from flex.planning.what_if import Supposition
+
     found = context(ctx)
     lost = split_names(without)
     wanted = Supposition(
@@ -90,6 +93,7 @@ def whatif(
     found.show(output, lambda console: _show_what_if(console, output))
 
 
+@plan_app.command("frontier")
 def plan_frontier(ctx: typer.Context) -> None:
     """What more moves would buy: the least imbalance for each number of them, from none to a new
     partition.
@@ -99,6 +103,7 @@ def plan_frontier(ctx: typer.Context) -> None:
     found.show(output, lambda console: _show_frontier(console, output))
 
 
+@plan_app.command("diff")
 def plan_diff(
     ctx: typer.Context,
     one: PlanId,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from flex_api.cli import local_or_server
 from flex_api.cli.common import SiteName, context
 from flex_api.in_words import amounts, visitors_at_other_nodes_text
-from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
 
 
 def add_to(app: typer.Typer) -> None:

@@ -14,7 +14,7 @@ from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.schemas.routing import RouteOutput
 from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput, VersionOutput
 from flex_api.settings_without_secrets import config_show_output
-from flex_api.version_of_flex import version_output
+from flex_api.version_of_flex import versions
 from flex_api.web.etag_responses import reply
 from flex_api.web.request_context import Operator, Reader, Viewer, in_turn
 
@@ -27,7 +27,7 @@ TAKES_LONG = in_turn(lambda _: True)
 @router.get("/version", response_model=VersionOutput)
 def version(desk: Viewer) -> Response:
     """The versions of FLEX and of its libraries."""
-    return reply(desk.request, version_output())
+    return reply(desk.request, versions().output())
 
 
 @router.get("/settings", response_model=ConfigShowOutput)

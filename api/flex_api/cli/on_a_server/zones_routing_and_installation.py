@@ -9,7 +9,8 @@ from flex_api.client import Client
 from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
 from flex_api.schemas.rest_bodies_and_answers import TakeoverGiven
 from flex_api.schemas.routing import NodeFiles, RouteOutput
-from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput, VersionOutput
+from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput
+from flex_api.version_of_flex import Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class RoutingThere:
 class InstallationThere:
     client: Client
 
-    def version(self) -> VersionOutput:
-        return self.client.version()
+    def version(self) -> Versions:
+        return Versions(**self.client.version().model_dump(exclude={"schema_version"}))
 
     def settings_in_force(self) -> ConfigShowOutput:
         return self.client.settings()

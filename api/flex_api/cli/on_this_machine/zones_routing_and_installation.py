@@ -5,12 +5,16 @@ of.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flex_api.cli.common import Context, now
 from flex_api.cli.open_installation import open_world
-from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
-from flex_api.schemas.routing import NodeFiles, RouteOutput
-from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput, VersionOutput
+
+if TYPE_CHECKING:
+    from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
+    from flex_api.schemas.routing import NodeFiles, RouteOutput
+    from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput
+    from flex_api.version_of_flex import Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class RoutingHere:
 
     def files_of(self, node: str, plan: str) -> NodeFiles:
         from flex_api.night import haproxy_pools_and_files
-        from flex_api.schemas.routing import port_rows
+        from flex_api.schemas.routing import NodeFiles, port_rows
 
         with open_world(self.context) as here:
             settings, store = here.settings, here.store
@@ -66,10 +70,10 @@ class RoutingHere:
 class InstallationHere:
     context: Context
 
-    def version(self) -> VersionOutput:
-        from flex_api.version_of_flex import version_output
+    def version(self) -> Versions:
+        from flex_api.version_of_flex import versions
 
-        return version_output()
+        return versions()
 
     def settings_in_force(self) -> ConfigShowOutput:
         from flex_api.settings_without_secrets import config_show_output
@@ -78,5 +82,6 @@ class InstallationHere:
 
     def doctor(self) -> DoctorOutput:
         from flex_api import doctor
+        from flex_api.schemas.verbs_output import DoctorOutput
 
         return DoctorOutput(checks=list(doctor.checks(self.context.settings, now())))
