@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
 from flex_api.client_http import Filter, ServerCalls, error_of, part, plain
+from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.nodes_holders_jobs_freezes import (
     DeadRow,
@@ -81,17 +82,15 @@ from flex_api.schemas.site_moves import (
     RestOutput,
     SiteMoveGiven,
 )
-from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, PinTried
+from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, PinTried, SiteRow
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
     ConfigShowOutput,
     DoctorOutput,
-    ExplainOutput,
     FilesOutput,
     PlanOutput,
     PlanRow,
     RunRow,
-    SiteRow,
     UnknownOutput,
     VersionOutput,
 )

@@ -9,7 +9,8 @@ import pytest
 
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import dns_result_text
-from flex_api.schemas.verbs_output import VerdictRow, ZoneRow
+from flex_api.schemas.plan_parts import VerdictRow
+from flex_api.schemas.verbs_output import ZoneRow
 from tests.api.test_app import plan
 
 if TYPE_CHECKING:

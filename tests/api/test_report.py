@@ -23,15 +23,9 @@ from pydantic import TypeAdapter
 import flex
 from flex_api.report import page as report
 from flex_api.report.page import ReportData
-from flex_api.schemas.verbs_output import (
-    BalanceOutput,
-    BreachRow,
-    LoadRow,
-    SiteRow,
-    SitesOutput,
-    VerdictRow,
-    ZoneRow,
-)
+from flex_api.schemas.plan_parts import BalanceOutput, LoadRow, VerdictRow
+from flex_api.schemas.sites_and_wishes import SiteRow, SitesOutput
+from flex_api.schemas.verbs_output import BreachRow, ZoneRow
 from tests.effort import calls
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)

@@ -18,16 +18,9 @@ from pydantic import TypeAdapter
 from flex_api.in_words import text_safe_for_html
 from flex_api.report import page as report
 from flex_api.report.page import ReportData
-from flex_api.schemas.verbs_output import (
-    BalanceOutput,
-    BreachRow,
-    LoadRow,
-    MoveRow,
-    SitesOutput,
-    StageRow,
-    VerdictRow,
-    ZoneRow,
-)
+from flex_api.schemas.plan_parts import BalanceOutput, LoadRow, MoveRow, VerdictRow
+from flex_api.schemas.sites_and_wishes import SitesOutput
+from flex_api.schemas.verbs_output import BreachRow, StageRow, ZoneRow
 
 NOW = datetime(2026, 3, 4, 2, 17, tzinfo=UTC)
 NIGHT: TypeAdapter[ReportData] = TypeAdapter(ReportData)

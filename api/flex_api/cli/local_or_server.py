@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flex_api.cli.common import Context
     from flex_api.cli.node_options import NodeSaid
     from flex_api.night.end_half_applied_plans import Way
+    from flex_api.schemas.explain_output import ExplainOutput
     from flex_api.schemas.log_verbs_output import DataOutput
     from flex_api.schemas.nodes_holders_jobs_freezes import (
         FreezeOutput,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from flex_api.schemas.verbs_output import (
         ConfigShowOutput,
         DoctorOutput,
-        ExplainOutput,
         FilesOutput,
         PlanOutput,
         PlansOutput,

@@ -14,7 +14,7 @@ from flex_api.in_words import amounts, visitors_at_other_nodes_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
+    from flex_api.schemas.explain_output import ExplainOutput, OtherRow
 
 
 def add_to(app: typer.Typer) -> None:

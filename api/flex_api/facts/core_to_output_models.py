@@ -36,37 +36,42 @@ from flex_api.facts import (
 from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.in_words import amounts
 from flex_api.schemas import times_of_sites
+from flex_api.schemas.log_verbs_output import BadLineRow
+from flex_api.schemas.nodes_holders_jobs_freezes import (
+    ApprovalRow,
+    LeftRow,
+    NodeRow,
+    NodesOutput,
+)
+from flex_api.schemas.output_base import StopRow
 from flex_api.schemas.plan_parts import (
+    BalanceOutput,
     BehindRow,
     EditRow,
     LeaningRow,
-    NotReadyRow,
-    StaysBehindRow,
-)
-from flex_api.schemas.sites_and_wishes import NameRow, values_of_site
-from flex_api.schemas.verbs_output import (
-    ApprovalRow,
-    BadLineRow,
-    BalanceOutput,
-    BreachRow,
-    DoorsVerified,
-    LeftRow,
     LoadRow,
     MoveRow,
-    NodeRow,
-    NodesOutput,
-    OtherNameRow,
+    NotReadyRow,
     OutlookRow,
+    StaysBehindRow,
+    VerdictRow,
+)
+from flex_api.schemas.sites_and_wishes import (
+    NameRow,
+    SiteRow,
+    SitesOutput,
+    values_of_site,
+)
+from flex_api.schemas.verbs_output import (
+    BreachRow,
+    DoorsVerified,
+    OtherNameRow,
     PlanOutput,
     PlanRow,
     PlansOutput,
     RunRow,
     ShortfallRow,
-    SiteRow,
-    SitesOutput,
     StageRow,
-    StopRow,
-    VerdictRow,
     VerifyOutput,
     ZoneRow,
 )

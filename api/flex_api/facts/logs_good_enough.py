@@ -21,7 +21,12 @@ from flex.site_names_in_words import first_few
 from flex.traffic import quality
 from flex.traffic.quality import Finding, Judged, QualityLimits
 from flex_api.facts import core_to_output_models
-from flex_api.schemas.verbs_output import DataOutput, FindingRow, QualityRow, UnreadRow
+from flex_api.schemas.log_verbs_output import (
+    DataOutput,
+    FindingRow,
+    QualityRow,
+    UnreadRow,
+)
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, sources
 from flex_logs_ingest.files.find_and_unpack_logs import Source

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from flex_api.in_words import amounts
-from flex_api.schemas.verbs_output import PlanOutput, VerdictRow, ZoneRow
+from flex_api.schemas.plan_parts import VerdictRow
+from flex_api.schemas.verbs_output import PlanOutput, ZoneRow
 
 # Zones in which a server does not agree, of each that are named.
 MOST_ZONES = 5

@@ -22,25 +22,23 @@ from flex_api.in_words import (
 )
 from flex_api.in_words import dns_result_text as outcome
 from flex_api.in_words.terminal_tables import grid
-from flex_api.schemas.verbs_output import (
-    BalanceOutput,
-    CheckRow,
+from flex_api.schemas.log_verbs_output import (
     DataOutput,
-    HoldersOutput,
     ImportOutput,
     IngestOutput,
-    LoadRow,
     LogRow,
-    NodesOutput,
+    RateRow,
+)
+from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput, NodesOutput
+from flex_api.schemas.plan_parts import BalanceOutput, LoadRow, VerdictRow
+from flex_api.schemas.sites_and_wishes import SiteRow, SitesOutput
+from flex_api.schemas.verbs_output import (
+    CheckRow,
     PlanOutput,
     PlansOutput,
     ProofOutput,
-    RateRow,
     RunsOutput,
-    SiteRow,
-    SitesOutput,
     UnknownOutput,
-    VerdictRow,
     VerifyOutput,
 )
 

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from flex.model.strays import MOST_READ
 from flex_api.in_words import amounts
+from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.strays import StrayRow
-from flex_api.schemas.verbs_output import ExplainOutput
 
 # As many nodes are named.
 _MOST = 5

@@ -56,15 +56,11 @@ from flex_api.pictures.time_and_forecast_charts import (
 )
 from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
+from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage
-from flex_api.schemas.sites_and_wishes import PinGiven, PinShown
+from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, SiteRow
 from flex_api.schemas.times_of_sites import MICROSECONDS
-from flex_api.schemas.verbs_output import (
-    ExplainOutput,
-    FilesOutput,
-    PlanOutput,
-    SiteRow,
-)
+from flex_api.schemas.verbs_output import FilesOutput, PlanOutput
 from flex_api.web.etag_responses import Condition
 from flex_api.web.moves_by_page import FEW_MOVES, page_of_moves
 from flex_api.web.request_context import Desk, Operator, Viewer

@@ -32,19 +32,11 @@ from flex_api.pictures.chart_geometry import (
 )
 from flex_api.report import dimensions_of_loads, partition_of_report
 from flex_api.report.partition_of_report import PartitionPart
+from flex_api.schemas.log_verbs_output import QualityRow
+from flex_api.schemas.plan_parts import BalanceOutput, ForecastRow, VerdictRow
 from flex_api.schemas.site_moves import SiteMoveRow
-from flex_api.schemas.verbs_output import (
-    BalanceOutput,
-    BreachRow,
-    ForecastRow,
-    PlanOutput,
-    PlanRow,
-    QualityRow,
-    SiteRow,
-    SitesOutput,
-    StageRow,
-    VerdictRow,
-)
+from flex_api.schemas.sites_and_wishes import SiteRow, SitesOutput
+from flex_api.schemas.verbs_output import BreachRow, PlanOutput, PlanRow, StageRow
 
 # Earlier nights that are compared with this one: two weeks. A guess.
 NIGHTS = 14

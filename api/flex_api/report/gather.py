@@ -14,7 +14,9 @@ from flex_api.facts import core_to_output_models, leaning_on_sites, logs_good_en
 from flex_api.facts.moves_of_plan import moves_of_plan
 from flex_api.report import partition_of_report
 from flex_api.report.content import NIGHTS, ReportData
-from flex_api.schemas.verbs_output import QualityRow, SitesOutput, StageRow
+from flex_api.schemas.log_verbs_output import QualityRow
+from flex_api.schemas.sites_and_wishes import SitesOutput
+from flex_api.schemas.verbs_output import StageRow
 from flex_api.settings.file import Settings
 
 

@@ -11,7 +11,7 @@ from flex.traffic.quality import Hole
 from flex_api import ingest_only
 from flex_api.facts import core_to_output_models
 from flex_api.report import write_reports
-from flex_api.schemas.verbs_output import (
+from flex_api.schemas.log_verbs_output import (
     ArrivalRow,
     ImportOutput,
     IngestOutput,

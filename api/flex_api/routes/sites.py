@@ -16,9 +16,10 @@ from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, SiteFilter
 from flex_api.schemas import times_of_sites
+from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, Moment
 from flex_api.schemas.rest_bodies_and_answers import ProfilePage, ProfileRow, SitesPage
-from flex_api.schemas.verbs_output import ExplainOutput, SiteRow
+from flex_api.schemas.sites_and_wishes import SiteRow
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.request_context import Desk, Reader, Viewer

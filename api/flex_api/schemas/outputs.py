@@ -5,6 +5,7 @@ what it prints, and not this.
 from __future__ import annotations
 
 from flex_api.schemas.assess_output import AssessOutput
+from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.log_verbs_output import DataOutput, ImportOutput, IngestOutput
 from flex_api.schemas.name_server_config import ConfigServersOutput
 from flex_api.schemas.nodes_holders_jobs_freezes import (
@@ -36,7 +37,6 @@ from flex_api.schemas.verbs_output import (
     DatabaseOutput,
     DemoOutput,
     DoctorOutput,
-    ExplainOutput,
     FilesOutput,
     InitOutput,
     PlanOutput,

@@ -14,8 +14,10 @@ from pydantic import AliasChoices, Field
 
 from flex.model.jobs import JobState
 from flex.model.roles_and_tokens import Role
+from flex_api.schemas.log_verbs_output import QualityRow
 from flex_api.schemas.nodes_holders_jobs_freezes import TURN, DeadRow, NodeRow
 from flex_api.schemas.output_base import Part
+from flex_api.schemas.plan_parts import MoveRow, VerdictRow
 from flex_api.schemas.request_and_page_base import (
     CLEAN,
     Given,
@@ -26,23 +28,19 @@ from flex_api.schemas.request_and_page_base import (
     Text,
 )
 from flex_api.schemas.site_moves import SiteMoveRow
-from flex_api.schemas.sites_and_wishes import PinShown
+from flex_api.schemas.sites_and_wishes import PinShown, SiteRow
 from flex_api.schemas.times_of_sites import cpu_seconds, service_seconds
 from flex_api.schemas.tokens_and_audit import AuditRow, TokenRow
 from flex_api.schemas.verbs_output import (
     Behind,
     Doors,
     Drift,
-    MoveRow,
     NotChecked,
     OtherNames,
     PlanOutput,
     PlanRow,
-    QualityRow,
     RunRow,
-    SiteRow,
     StageRow,
-    VerdictRow,
 )
 from flex_api.schemas.what_if_output import PreviewRow
 

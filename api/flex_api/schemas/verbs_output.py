@@ -12,38 +12,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from flex_api.schemas.log_verbs_output import (
-    ArrivalRow,
-    BadLineRow,
-    DataOutput,
-    FindingRow,
-    ImportOutput,
-    IngestOutput,
-    InvalidRow,
-    LogRow,
-    MissingRow,
-    ParcelsRow,
-    QualityRow,
-    RateRow,
-    UnreadRow,
-)
 from flex_api.schemas.nodes_holders_jobs_freezes import (
     ApprovalRow,
-    FreezeOutput,
-    HoldersOutput,
-    LeftRow,
-    NodeRow,
-    NodesOutput,
 )
-from flex_api.schemas.output_base import ErrorOutput, Output, Part, StopRow
+from flex_api.schemas.output_base import Output, Part, StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
     BehindRow,
     EditRow,
     ForecastRow,
     LeaningRow,
-    LoadRow,
-    MeasuredNode,
     MeasuredRow,
     MoveRow,
     NotReadyRow,
@@ -51,46 +29,6 @@ from flex_api.schemas.plan_parts import (
     StaysBehindRow,
     VerdictRow,
 )
-from flex_api.schemas.sites_and_wishes import PinOutput, SiteRow, SitesOutput
-from flex_api.schemas.strays import StrayRow
-
-__all__ = [
-    "ApprovalRow",
-    "ArrivalRow",
-    "BadLineRow",
-    "BalanceOutput",
-    "DataOutput",
-    "ErrorOutput",
-    "FindingRow",
-    "ForecastRow",
-    "FreezeOutput",
-    "HoldersOutput",
-    "ImportOutput",
-    "IngestOutput",
-    "InvalidRow",
-    "LeftRow",
-    "LoadRow",
-    "LogRow",
-    "MeasuredNode",
-    "MeasuredRow",
-    "MissingRow",
-    "MoveRow",
-    "NodeRow",
-    "NodesOutput",
-    "NotReadyRow",
-    "OutlookRow",
-    "Output",
-    "ParcelsRow",
-    "Part",
-    "PinOutput",
-    "QualityRow",
-    "RateRow",
-    "SiteRow",
-    "SitesOutput",
-    "StopRow",
-    "UnreadRow",
-    "VerdictRow",
-]
 
 
 class VersionOutput(Output):
@@ -101,48 +39,6 @@ class VersionOutput(Output):
     solver: str
     database_revision: str
     named: str
-
-
-class OtherRow(Part):
-    source: str
-    target: str
-    node: str = Field(
-        description="the one of the two that would be farther from its fair share"
-    )
-    dimension: str
-    off_ratio: float
-    outside: bool = Field(description="whether that is outside the tolerance")
-    cold_bytes: int
-
-
-class ExplainOutput(Output):
-    site: str
-    plan: str = Field(description="the plan that waits, or the one in force")
-    nodes: list[str]
-    replicas: int
-    asks_units: dict[str, float] = Field(
-        description="what each replica asks; 100 is a mean node's fair share"
-    )
-    reasons: list[str]
-    others: list[OtherRow] = Field(
-        description="where else it could be, the nearest to balance first"
-    )
-    edited: EditRow | None = Field(
-        None,
-        description="what somebody else changed at the site's name in DNS; FLEX "
-        "leaves it alone",
-    )
-    leaning: list[LeaningRow] = Field(
-        [], description="what depends on the site's name, as the plan found it in DNS"
-    )
-    visitors: list[StrayRow] = Field(
-        [], description="who comes to nodes that do not have the site"
-    )
-    visitors_not_known: list[str] = Field(
-        [],
-        description="nodes whose doors were not read for a day, counted more names than are "
-        "kept, or do not count all that they pass on",
-    )
 
 
 class UnknownName(Part):

@@ -37,7 +37,7 @@ from flex_api.facts.leaning_on_sites import leaning_on
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
 from flex_api.night import gather_facts
-from flex_api.schemas.verbs_output import ExplainOutput, OtherRow
+from flex_api.schemas.explain_output import ExplainOutput, OtherRow
 from flex_api.wiring import World
 from flex_api.wishes import visitors_of_site_at_other_nodes
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from flex.planning.what_if import Supposition
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
+from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.rest_bodies_and_answers import Supposed
-from flex_api.schemas.verbs_output import ExplainOutput
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 

@@ -12,7 +12,7 @@ from flex_api.wishes import what_if_frontier_compare, why_site_is_there
 
 if TYPE_CHECKING:
     from flex.planning.what_if import Supposition
-    from flex_api.schemas.verbs_output import ExplainOutput
+    from flex_api.schemas.explain_output import ExplainOutput
     from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 
