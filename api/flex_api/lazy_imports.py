@@ -1,28 +1,30 @@
 """Puts off loading what takes much time and memory until somebody uses it: most verbs never do.
 
 Reading logs has to fit into little memory beside it, and taking a dead node out of DNS cannot wait
-for it. The import of such a module gives a placeholder. The first use of an attribute loads the
-module.
+for it. The import of such a module gives a placeholder. The first use of an attribute fills it.
 """
 
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
 from threading import Lock
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SWAPPING = Lock()
 
 
 class _Later(ModuleType):
     def __getattr__(self, attribute: str) -> object:
-        module = _load(self)
-        self.__dict__.update(module.__dict__)
-        return getattr(module, attribute)
+        return ModuleType.__getattribute__(_load(self), attribute)
 
 
-class _CameAlong:
+class _CameAlong(Loader):
     """Loads nothing a second time."""
 
     def __init__(self, module: ModuleType) -> None:
@@ -35,28 +37,64 @@ class _CameAlong:
         module.__spec__ = self.spec
 
 
-class _PutOff:
+class _Filling(Loader):
+    """Loads into the placeholder: who has it has the module. Other threads that ask it meanwhile
+    wait for the import.
+    """
+
+    def __init__(self, later: _Later, loader: Loader) -> None:
+        self.later, self.loader = later, loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        # Python looks whether these are there, and must not be led to load the module for that.
+        vars(self.later).update(
+            __loader__=self.loader,
+            __package__=spec.parent,
+            __path__=spec.submodule_search_locations,
+            __file__=spec.origin,
+            __cached__=spec.cached,
+        )
+        return self.later
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__
+        module.__spec__.loader = self.loader
+        if module.__spec__.submodule_search_locations is None:
+            del module.__path__
+        self.loader.exec_module(module)
+        if type(module) is _Later:
+            module.__class__ = ModuleType  # type: ignore[assignment]
+
+
+class _PutOff(Loader):
     """Finds modules of these names and packages before anybody else does, and gives placeholders
-    until they are loaded.
+    until somebody uses them.
     """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.packages: set[str] = set()
-        self.loaded: set[str] = set()
+        self.used: dict[str, _Later] = {}
 
     def find_spec(
-        self, name: str, _: object = None, target: ModuleType | None = None
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         if name in sys.modules and target is None:
             # It came along just now, with its package that was put off: `import numpy.linalg`.
-            return ModuleSpec(name, _CameAlong(sys.modules[name]))  # type: ignore[arg-type]
-        if name in self.loaded or not (
-            name in self.names or name.rpartition(".")[0] in self.packages
-        ):
-            return None
-        # What imports need of a loader it has.
-        return ModuleSpec(name, self)  # type: ignore[arg-type]
+            return ModuleSpec(name, _CameAlong(sys.modules[name]))
+        if later := self.used.get(name):
+            spec = PathFinder.find_spec(name, path)
+            if spec and spec.loader:
+                spec.loader = _Filling(later, spec.loader)
+            return spec
+        package, _, part = name.rpartition(".")
+        if name in self.names or (package in self.packages and part != "__main__"):
+            # What imports need of a loader it has.
+            return ModuleSpec(name, self)
+        return None
 
     def create_module(self, spec: ModuleSpec) -> None:
         """A plain module: what is asked of it before it is ready loads nothing."""
@@ -79,7 +117,7 @@ def put_off(*names: str) -> None:
 
 def put_off_modules_of(*packages: str) -> None:
     """Each module in the folders of these packages. `from package import module` then loads
-    nothing, and `from package.module import name` loads the module at once, as it did before.
+    nothing, and `from package.module import name` loads the module at once.
     """
     _PUT_OFF.packages.update(packages)
     put_off()
@@ -89,9 +127,10 @@ def _load(later: _Later) -> ModuleType:
     name = later.__name__
     # Not while it is imported: that has locks of its own, and waits for other threads.
     with _SWAPPING:
-        _PUT_OFF.loaded.add(name)
-        if sys.modules.get(name) is later:
-            del sys.modules[name]
+        if name not in _PUT_OFF.used:
+            _PUT_OFF.used[name] = later
+            if sys.modules.get(name) is later:
+                del sys.modules[name]
     # So that `python -X importtime` shows it.
     __import__(name)
     return sys.modules[name]

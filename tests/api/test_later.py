@@ -62,6 +62,23 @@ def test_a_part_comes_once_where_its_package_comes_for_it() -> None:
     assert said(program) == "True True"
 
 
+def test_who_had_it_before_it_was_loaded_has_what_others_load_and_change() -> None:
+    program = "from flex_api.night import leases as before; "
+    program += "from flex_api.night.leases import lease; import flex_api.night.leases as behind; "
+    program += "behind.lease = 1; print(before is behind, before.lease, lease.__name__)"
+    assert said(program) == "True 1 lease"
+
+
+def test_a_module_that_is_not_there_is_missed_where_it_is_imported_or_used() -> None:
+    program = "import sys, flex_api\n"
+    program += "from flex_api.lazy_imports import put_off; put_off('not_there')\n"
+    program += "import not_there\n"
+    program += "for _ in 'twice', 'more':\n"
+    program += "    try: not_there.anything\n"
+    program += "    except ModuleNotFoundError as error: print(error.name)"
+    assert said(program) == "not_there\nnot_there"
+
+
 def test_several_threads_may_ask_first() -> None:
     program = "import flex_api, pandas as pd; from concurrent.futures import ThreadPoolExecutor\n"
     program += (

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ from flex_solver.search.all_move_sets_loop import (
 from tests.solver.given import placements, wished
 from tests.unhurried import unhurried
 
-Sift = Callable[[Puzzle, MoveSetLimits], tuple[Ints | None, bool]]
+Sift: TypeAlias = "Callable[[Puzzle, MoveSetLimits], tuple[Ints | None, bool]]"
 
 native = pytest.mark.skipif(
     sift is reference_sift, reason=native_or_python.WHY_NOT or "it does not sift"

@@ -154,6 +154,7 @@ READ = {
     "readings", "in_force", "history", "with_opening", "behind", "streams_of", "pins", "pin",
     "streams", "every_stream", "segments", "moved_counts", "profiles", "placement", "placement_of",
     "plan", "plans", "headlines", "headline", "journal", "runs", "runs_about", "run_of",
+    "sites_of_nodes",
     "entries", "found_entries",
     "last_number", "audit_head", "installation", "holds", "tokens", "token", "token_of", "jobs",
     "job", "places_where_readings_ended", "known_segments", "in_the_name_of", "together",

@@ -21,7 +21,7 @@ from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.wish import Pin
-from flex.model.zone_plan import LeansOnSite, ZonePlan
+from flex.model.zone_plan import ZonePlan
 from flex.placing import problem
 from flex.planning import names_left_behind, which_servers_agree
 from flex.planning.refuse_ended_or_outdated import WAITING
@@ -31,6 +31,7 @@ from flex.zones.names_not_following_sites import NameLeftBehind
 from flex_api.facts import (
     dead_nodes_in_dns,
     forecast_and_measured_rows,
+    leaning_on_sites,
     names_of_sites,
 )
 from flex_api.facts.dead_nodes_in_dns import Dead
@@ -48,7 +49,6 @@ from flex_api.schemas.plan_parts import (
     BalanceOutput,
     BehindRow,
     EditRow,
-    LeaningRow,
     LoadRow,
     MoveRow,
     NotReadyRow,
@@ -236,7 +236,7 @@ def zone_row(plan: ZonePlan, moves: Sequence[Move] = ()) -> ZoneRow:
         zone=plan.zone,
         changes=zone_changes.text(plan).splitlines(),
         foreign=list(plan.foreign),
-        leaning=leaning_rows(plan.leaning),
+        leaning=leaning_on_sites.leaning_rows(plan.leaning),
         stay_behind=_stay_behind_rows(plan, moves),
     )
 
@@ -255,10 +255,6 @@ def _stay_behind_rows(plan: ZonePlan, moves: Sequence[Move]) -> list[StaysBehind
         )
         for one in plan.stay_behind
     ]
-
-
-def leaning_rows(leaning: Iterable[LeansOnSite]) -> list[LeaningRow]:
-    return [LeaningRow.model_validate(one, from_attributes=True) for one in leaning]
 
 
 def _breach(breach: Breach, override: str) -> BreachRow:

@@ -13,6 +13,7 @@ from flex.model.zone_plan import LeansOnSite
 from flex.planning import sites_that_stay_for_dependents, which_sites_dns_lets_flex_move
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.zones import records_of_partition
+from flex_api.schemas.plan_parts import LeaningRow
 from flex_api.wiring import World
 
 
@@ -70,6 +71,10 @@ def leaning_on(plan: Plan | None, site: str) -> list[LeansOnSite]:
         for one in zone_plan.leaning
         if one.site == site
     ]
+
+
+def leaning_rows(leaning: Iterable[LeansOnSite]) -> list[LeaningRow]:
+    return [LeaningRow.model_validate(one, from_attributes=True) for one in leaning]
 
 
 def stays_for(plan: Plan | None) -> dict[str, list[str]]:

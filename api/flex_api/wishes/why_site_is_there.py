@@ -33,7 +33,7 @@ from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.names_going_along import pairs_of
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import core_to_output_models, what_earlier_nights_allow
-from flex_api.facts.leaning_on_sites import leaning_on
+from flex_api.facts.leaning_on_sites import leaning_on, leaning_rows
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
 from flex_api.night import gather_facts
@@ -130,7 +130,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         others=[]
         if edit or stuck or held_back
         else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
-        leaning=core_to_output_models.leaning_rows(leaning),
+        leaning=leaning_rows(leaning),
         edited=core_to_output_models.edit_row(edit) if edit else None,
         **visitors_of_site_at_other_nodes.visitors_elsewhere(
             world, site, [problem.nodes[node] for node in _nodes_now(problem, position)]
