@@ -18,13 +18,15 @@ from flex_api.app import create_app
 from flex_api.manage_tokens import Caller
 from flex_dns.memory import MemoryPublisher
 from tests.rest.conftest import still
-from tests.rest.test_rest_schema import APP, CONFIG, REFUSALS, SETTINGS
+from tests.rest.test_rest_schema import CONFIG, REFUSALS, SETTINGS, node_id
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from flex.ports import Store
     from tests.postgresql import Cluster
+
+__all__ = ["node_id"]
 
 pytestmark = pytest.mark.torture
 
@@ -37,10 +39,7 @@ BUSY = {
 }
 
 
-# Any: schemathesis's own view of the document, which is made before there is any fixture.
-schema: Any = schemathesis.openapi.from_asgi(
-    "/api/openapi.json", APP, config=SchemathesisConfig.from_dict(BUSY)
-)
+schema = schemathesis.pytest.from_fixture("document")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -71,10 +70,15 @@ def app(store: Store) -> FastAPI:
     )
 
 
-@schema.exclude(path_regex="/events$").parametrize()  # type: ignore[untyped-decorator]  # as it is
+# Any: schemathesis's own view of the document.
+@pytest.fixture(scope="module")
+def document(app: FastAPI) -> Any:
+    return schemathesis.openapi.from_asgi(
+        "/api/openapi.json", app, config=SchemathesisConfig.from_dict(BUSY)
+    )
+
+
+@schema.exclude(path_regex="/events$").parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_answer_is_other_than_the_document_says(
-    case: Any, secret: str, app: FastAPI
-) -> None:
-    case.operation.schema.app = app
+def test_no_answer_is_other_than_the_document_says(case: Any, secret: str) -> None:
     case.call_and_validate(headers={"Authorization": f"Bearer {secret}"})

@@ -68,8 +68,6 @@ CONFIG = {
 }
 
 
-# The tests are made from the document before there is any fixture; what the store holds comes
-# later.
 NODES = [
     {"name": f"n{at}", "addresses": [f"192.0.2.1{at}"], "ram": "1 GiB"}
     for at in (1, 2, 3)
@@ -81,10 +79,24 @@ STORE = MemoryStore()
 APP = create_app(
     SETTINGS, STORE, lambda: MemoryPublisher(("example.org.",), "flex"), ticks=still
 )
+
+
+# To make the questions of all routes takes seconds: only where they are asked.
 # Any: schemathesis's own view of the document.
-schema: Any = schemathesis.openapi.from_asgi(
-    "/api/openapi.json", APP, config=SchemathesisConfig.from_dict(CONFIG)
-)
+@pytest.fixture(scope="module")
+def document() -> Any:
+    return schemathesis.openapi.from_asgi(
+        "/api/openapi.json", APP, config=SchemathesisConfig.from_dict(CONFIG)
+    )
+
+
+schema = schemathesis.pytest.from_fixture("document")
+
+
+@pytest.fixture(autouse=True)
+def node_id(request: pytest.FixtureRequest) -> None:
+    """What schemathesis looks for in a test, where pytest has it no more."""
+    request.node._nodeid = request.node.nodeid
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +107,7 @@ def secret(filling: Callable[[Store], Store]) -> str:
     )[1]
 
 
-@schema.exclude(path_regex="/events$").parametrize()  # type: ignore[untyped-decorator]  # as it is
+@schema.exclude(path_regex="/events$").parametrize()
 @settings(max_examples=5, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_no_answer_is_other_than_the_document_says(case: Any, secret: str) -> None:
     case.call_and_validate(headers={"Authorization": f"Bearer {secret}"})
