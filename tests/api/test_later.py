@@ -88,6 +88,7 @@ def test_several_threads_may_ask_first() -> None:
     assert said(program) == "1"
 
 
+@pytest.mark.slow("python")
 @pytest.mark.parametrize(
     "loops", ["python", pytest.param("native", marks=without_native)]
 )

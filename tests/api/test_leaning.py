@@ -126,6 +126,7 @@ def test_it_is_said_by_plan_explain_sites_doctor_report_and_previews(
         assert Views(store).stays_for() == {site: [mail]}
 
 
+@pytest.mark.slow("its zone", "all", "an address of its own")
 @pytest.mark.parametrize(
     "way", ["an address of its own", "one site", "its zone", "all"]
 )

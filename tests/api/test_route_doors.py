@@ -159,6 +159,7 @@ def kept_digest(installation: Installation) -> str:
         return store.large_map_digest()
 
 
+@pytest.mark.slow
 def test_what_a_node_fetches_is_what_is_delivered_to_it(
     installation: Installation, with_doors: Path
 ) -> None:

@@ -83,6 +83,9 @@ def test_a_night_a_plan_and_a_move_end_with_one_error_and_change_nothing(
     assert installation.run().code == 0
 
 
+@pytest.mark.slow(
+    "unreadable-it is new", "contested-it knows them", "unreadable-it knows them"
+)
 @pytest.mark.parametrize("knows", [True, False], ids=["it knows them", "it is new"])
 @pytest.mark.parametrize("fault", ["contested", "unreadable"])
 def test_a_dead_node_is_led_around_with_all_names_as_they_were(

@@ -76,6 +76,7 @@ def test_when_a_web_server_dies_only_what_it_had_begun_is_lost(three: Rig) -> No
     assert set(answers.between(died + 1.0, three.now()).node.tolist()) == {2, 3}
 
 
+@pytest.mark.slow
 def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(
     three: Rig,
 ) -> None:

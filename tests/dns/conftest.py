@@ -23,7 +23,7 @@ from flex_dns.wire.session import Session
 from flex_dns.zone.reading import soa_serial
 
 OWNER = "flex-eu1"
-ZONES = tuple(f"z{number}.example." for number in range(200))
+ZONES = tuple(f"z{number}.example." for number in range(400))
 # What others keep in each zone, beside our names.
 OTHERS = {
     "alias CNAME": "ns1.example.org.",

@@ -157,6 +157,7 @@ def test_a_database_killed_anywhere_is_brought_by_the_next_run(
     assert killed.try_everywhere(change, is_whole, *words) > 3
 
 
+@pytest.mark.slow
 def test_what_changed_in_a_large_database_is_brought_whole_or_not_at_all(
     killed: Killed, databases: Bases
 ) -> None:

@@ -159,6 +159,7 @@ def look_until(world: World, cluster: WatchedCluster, site: str, state: str) -> 
     until(f"the watch of {site} is {state}", is_so, cluster.log)
 
 
+@pytest.mark.slow("shop.example")
 @pytest.mark.parametrize("site", [SHOP, PLAIN])
 def test_a_site_that_fails_on_its_new_node_goes_back_by_the_same_way_and_rests(
     cluster: WatchedCluster, site: str
@@ -193,6 +194,7 @@ def test_a_site_that_fails_on_its_new_node_goes_back_by_the_same_way_and_rests(
     assert plan.moves[0].reason == f"goes back: {run.said}"
 
 
+@pytest.mark.slow
 def test_sites_that_are_well_stay_and_are_watched_until_the_time_is_over(
     cluster: WatchedCluster,
 ) -> None:
@@ -228,6 +230,7 @@ def test_flex_serve_leads_a_site_back_by_itself(make: Make) -> None:
     agrees(cluster, world, HOME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failed_before", [True, False])
 def test_where_flex_serve_is_killed_meanwhile_the_next_one_leads_the_site_back(
     make: Make, failed_before: bool

@@ -142,6 +142,7 @@ def test_a_search_whose_time_was_up_is_not_given_up_for_a_partition_from_scratch
     assert score.moves(problem, found.rows) < len(problem.sites) / 3
 
 
+@pytest.mark.slow
 def test_pins_that_are_too_much_move_little_beside_and_are_named() -> None:
     problem, found = answered(with_too_much_pinned)
     assert worst(problem, found.rows) <= _pinned(problem) + problem.tolerance / 5

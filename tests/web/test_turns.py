@@ -126,6 +126,7 @@ def test_where_no_plan_can_be_made_the_page_of_a_drained_node_says_so() -> None:
     assert said == ["No plan can be made yet."]
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.skipif(
     not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium"
