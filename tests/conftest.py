@@ -15,16 +15,6 @@ from tests.skipped import reasons
 
 __all__ = ["cluster"]
 
-# Timings on a shared machine say nothing about a law. Where nobody watches, the same examples run
-# every time.
-BY_STEPS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("here", BY_STEPS)
-settings.register_profile(
-    "ci", BY_STEPS, derandomize=True, database=None, print_blob=True
-)
-settings.load_profile("ci" if "CI" in os.environ else "here")
-
-
 # Looking for unreachable objects took a fifth of the processor's time of all tests: six thousand of
 # them and what they import are looked through again and again. What is there before the first test
 # stays, so it is looked through no more.
@@ -33,6 +23,29 @@ ALLOCATIONS_BETWEEN_LOOKS = 50_000
 SECONDS_TO_END = 120
 STDERR = 2
 gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 20, 100)
+
+
+# Of the random examples of a law, where slow tests are left out.
+WHERE_QUICK = "0.4"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Timings on a shared machine say nothing about a law. Where nobody watches, the same examples
+    run every time.
+    """
+    if "not slow" in config.option.markexpr:
+        os.environ.setdefault("THOROUGH", WHERE_QUICK)
+    # It goes by THOROUGH.
+    from tests.thorough import examples
+
+    by_steps = settings(
+        examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.register_profile("here", by_steps)
+    settings.register_profile(
+        "ci", by_steps, derandomize=True, database=None, print_blob=True
+    )
+    settings.load_profile("ci" if "CI" in os.environ else "here")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.prediction.similar_targets import Kinds, add_up, class_of, each, kinds
+from tests.thorough import times
 
 # The bytes of a site are a whole number of 64 bits: these targets have less than 2**63 in all.
 TARGETS = st.lists(
@@ -28,7 +29,7 @@ def rows(found: Kinds) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(TARGETS, TARGETS)
 def test_kinds_of_parts_add_up_to_the_kinds_of_the_whole(
     one: list[Target], other: list[Target]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from flex.table_schemas import FILES, HOURS
 from flex.traffic.rate_and_working_set import profiles, profiles_of, spreads, spreads_of
+from tests.thorough import times
 
 SITES = st.sampled_from(["a.example", "b.example", "c.example"])
 COUNTS = st.integers(1, 2**40)
@@ -128,7 +129,7 @@ def test_no_traffic_makes_no_profile() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(FILE_TABLES, HOUR_TABLES)
 def test_nothing_is_lost_between_the_tables_and_the_profiles(
     of_files: pd.DataFrame, of_hours: pd.DataFrame
@@ -144,7 +145,7 @@ def test_nothing_is_lost_between_the_tables_and_the_profiles(
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(FILE_TABLES, HOUR_TABLES)
 def test_a_site_has_the_same_profile_alone_and_among_others(
     of_files: pd.DataFrame, of_hours: pd.DataFrame
@@ -168,7 +169,7 @@ def test_a_file_asked_for_once_is_on_one_of_k_nodes_and_a_hot_one_on_all() -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(FILE_TABLES)
 def test_the_working_set_shrinks_with_more_nodes_but_never_below_its_share(
     of_files: pd.DataFrame,
@@ -192,7 +193,7 @@ def cut(table: pd.DataFrame, at: list[int]) -> list[pd.DataFrame]:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(FILE_TABLES, HOUR_TABLES, CUTS, CUTS)
 def test_tables_in_pieces_say_the_same_however_they_are_cut(
     of_files: pd.DataFrame,

@@ -1,7 +1,5 @@
-"""How many random examples a test looks at: some in every run, so many times as many where THOROUGH
-says so.
-
-`make torture` sets it.
+"""How many random examples a test looks at: so many times as many where THOROUGH says so. `make
+torture` looks at five times as many; where slow tests are left out, fewer are enough.
 """
 
 from __future__ import annotations
@@ -10,8 +8,12 @@ import os
 
 from hypothesis import settings
 
-THOROUGH = int(os.environ.get("THOROUGH", "1"))
+THOROUGH = float(os.environ.get("THOROUGH", "1"))
+
+
+def times(number: int) -> int:
+    return max(1, round(number * THOROUGH))
 
 
 def examples(number: int) -> settings:
-    return settings(max_examples=number * THOROUGH)
+    return settings(max_examples=times(number))

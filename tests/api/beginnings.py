@@ -66,7 +66,9 @@ class Home:
     kept: dict[tuple[object, str], Beginning] = field(default_factory=dict)
 
     def clear(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        # A server of the test before may write there while it ends.
+        while self.folder.exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self._put_back(frozenset())
 

@@ -13,6 +13,7 @@ from flex_api.onboarding.log_sources import MOST_SOURCES, LogSource, sources_of
 from flex_logs_ingest.files.find_and_unpack_logs import Source, paths
 from flex_logs_ingest.panels.hosted_site import HostedSite
 from flex_logs_ingest.scan.site_rules import SiteRule
+from tests.thorough import times
 
 
 def site(name: str, *logs: str) -> HostedSite:
@@ -112,7 +113,7 @@ TEMPLATES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(40), deadline=None)
 @given(
     st.dictionaries(NAMES, st.lists(TEMPLATES, max_size=3, unique=True), max_size=12)
 )

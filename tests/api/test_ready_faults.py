@@ -42,6 +42,7 @@ from tests.api.ready_servers import (
     valid_between,
 )
 from tests.routing.certificates import Authority
+from tests.thorough import times
 
 SITE, ALIAS = "shop.example", "www.shop.example"
 HTML = "<html><title>A shop</title>" + "<p>bread and butter" * 20
@@ -574,7 +575,7 @@ def test_a_site_without_https_on_its_old_node_needs_none(tmp_path: Path) -> None
             assert f"GET https://{SITE}/ at n2" in check(WANTED, rules, here).why
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100))
 @given(
     parts=st.lists(
         st.one_of(

@@ -21,7 +21,7 @@ from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from flex_solver.exact import fewest_moves
 from tests.shrinking import shrunk_within
-from tests.thorough import THOROUGH, examples
+from tests.thorough import examples, times
 
 # Steps end it, however slow the machine is.
 BRIEF = Budget(steps=2_000, seconds=600.0)
@@ -191,7 +191,7 @@ def _even(load: np.ndarray) -> Problem:
 def test_shuffles_have_one_answer(solver: str) -> None:
     answers = {
         SOLVERS[solver](_shuffled(Random(seed)), BRIEF).rows.tobytes()
-        for seed in range(5 * THOROUGH)
+        for seed in range(times(5))
     }
     assert len(answers) == 1, native_or_python.name()
 

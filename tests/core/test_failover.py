@@ -18,6 +18,7 @@ from flex.placing.problem import Problem
 from flex.planning import propose_plan
 from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.thorough import times
 
 Make = Callable[..., Problem]
 NODES = ("n1", "n2", "n3", "n4")
@@ -37,7 +38,9 @@ def asked(problem: Make, placed: Mapping[str, set[str]], size: int = 10) -> Prob
     )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(60)
+)
 @given(clusters)
 def test_each_site_leaves_the_dead_node_and_none_is_without_a_node(
     problem: Make, placed: dict[str, set[str]]

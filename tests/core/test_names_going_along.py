@@ -34,6 +34,7 @@ from flex.zones.names_not_following_sites import OtherName
 from flex.zones.records_of_partition import name_of, zone_of
 from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.thorough import times
 
 ZONES = (ZONE, "other.example.")
 ABROAD = "198.51.100.7"
@@ -201,7 +202,7 @@ other_names = st.dictionaries(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=times(25))
 @given(
     names=other_names,
     adopt=st.booleans(),
@@ -264,7 +265,7 @@ def test_all_names_that_are_ours_are_where_their_site_is_and_no_other_changes(
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=times(15))
 @given(names=other_names, by=st.integers(0, 2))
 def test_without_the_setting_only_sites_change(
     names: dict[str, tuple[str, str]], by: int

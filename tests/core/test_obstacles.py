@@ -33,6 +33,7 @@ from flex.planning.rules_of_movement import (
 from flex.planning.which_rules_stop_moves import AIMS, Stops
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 SITES = tuple("abcdefgh")
@@ -202,7 +203,7 @@ def named(stop: Stop) -> list[str]:
     return stop.override.removeprefix("flex plan --force ").split(" --force ")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 @given(clusters(), rules())
 def test_a_rule_is_named_just_where_the_plan_would_be_better_without_it(
     cluster: Cluster, reins: Reins
@@ -227,7 +228,7 @@ def test_a_rule_is_named_just_where_the_plan_would_be_better_without_it(
     assert not alone or alone == {stop.rule for stop in of_aims}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 @given(clusters(), rules())
 def test_a_site_is_held_by_the_rules_without_which_it_would_move(
     cluster: Cluster, reins: Reins
@@ -248,7 +249,7 @@ def test_a_site_is_held_by_the_rules_without_which_it_would_move(
         assert not cluster.changes(reins, RULES) - aim
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=times(15), deadline=None)
 @given(clusters(), rules())
 def test_without_the_limits_that_are_named_no_move_waits_for_a_later_night(
     cluster: Cluster, reins: Reins

@@ -38,6 +38,7 @@ from flex.zones.records_of_partition import NameAnswer
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 NODES = tuple(
@@ -335,7 +336,9 @@ def dealt(
     return found, lost
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=40)
+@settings(
+    suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=times(40)
+)
 @given(names)
 def test_each_node_counts_just_what_dns_would_send_to_it(
     drawn: Mapping[tuple[str, str], tuple[tuple[set[str], bool], float]],
@@ -370,7 +373,7 @@ def test_each_node_counts_just_what_dns_would_send_to_it(
 
 @pytest.mark.slow
 @given(st.lists(st.floats(0, 0.3), min_size=1, max_size=3), st.booleans())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=times(30))
 def test_parts_of_a_site_are_as_much_as_it_was(
     shares: list[float], sampled: bool
 ) -> None:

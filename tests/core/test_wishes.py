@@ -15,6 +15,7 @@ from flex.placing import problem as problems
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.wishes.seat_rivals_apart import Guest, seat
 from flex.wishes.suspended_wishes import against, possible
+from tests.thorough import times
 
 NODES = (
     Node("n1", ("192.0.2.1",), 1),
@@ -72,7 +73,7 @@ def _means_something(pin: Pin) -> bool:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(
     wished=st.lists(pins.filter(_means_something), unique_by=lambda pin: pin.site),
     states=states,

@@ -19,6 +19,7 @@ from flex_dns.wire.explain_dns_errors import MEANINGS, translate
 from flex_dns.wire.sets_from_transferred_records import MOST_SHARED, reference_shelve
 from flex_dns.zone import filter_transfer_records as harvests
 from flex_dns.zone.filter_transfer_records import Harvest
+from tests.thorough import times
 
 ZONE = "hosting.example."
 # Of which all records that point to it are wanted.
@@ -89,7 +90,7 @@ def mutated(changes: list[tuple[int, int]]) -> bytes:
     return bytes(wire)
 
 
-@settings(max_examples=500)
+@settings(max_examples=times(500))
 @given(mutations, places)
 def test_mutated_messages_are_read_or_refused(
     changes: list[tuple[int, int]], end: int
@@ -105,7 +106,7 @@ def test_mutated_messages_are_read_or_refused(
             harvest.contents()
 
 
-@settings(max_examples=300)
+@settings(max_examples=times(300))
 @given(st.binary(max_size=200))
 def test_noise_is_refused(noise: bytes) -> None:
     harvest = Harvest(ZONE, NAMES)
@@ -271,7 +272,7 @@ odd_transfers = st.lists(st.tuples(SPELLED, DATA, st.integers(60, 61)), max_size
 @pytest.mark.skipif(
     "native" not in LOOPS, reason="the native extension is not installed"
 )
-@settings(max_examples=500)
+@settings(max_examples=times(500))
 @given(st.one_of(odd_transfers, mutations.map(mutated)), st.integers(0, 3))
 def test_both_loops_say_the_same_of_any_message(wire: bytes, cut: int) -> None:
     for one in (wire, wire[: len(wire) - cut]):

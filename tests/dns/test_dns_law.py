@@ -12,6 +12,7 @@ from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_owner, marker_text, site_name
 from flex.zones.zone_changes import diff, foreign
 from flex_dns.memory import MemoryPublisher
+from tests.thorough import times
 
 ZONE = "hosting.example."
 OWNER = "flex-eu1"
@@ -37,7 +38,7 @@ def records(wanted: dict[str, set[str]], ttl: int = 60) -> pd.DataFrame:
     return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 @given(zones, zones)
 def test_applying_the_difference_gives_what_was_wanted(
     before: dict[str, set[str]], after: dict[str, set[str]]
@@ -61,7 +62,7 @@ def test_applying_the_difference_gives_what_was_wanted(
     assert all(verdict.agrees for verdict in target.verify(ZONE, records(after)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 @given(zones, zones)
 def test_names_of_another_owner_never_change(
     theirs: dict[str, set[str]], ours: dict[str, set[str]]

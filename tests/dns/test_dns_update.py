@@ -24,6 +24,7 @@ from flex_dns.update import change_messages
 from flex_dns.update.change_messages import Message
 from flex_dns.wire import messages as wire
 from flex_dns.wire.messages import MessagePart, Unfit
+from tests.thorough import times
 
 ZONE = "hosting.example."
 FORMS: dict[RecordType, str] = {
@@ -106,7 +107,7 @@ def rdata(found: Rrset) -> list[dns.rdata.Rdata]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @example([Change(rrset(f"www.{ZONE}", "AAAA", 100), rrset(f"www.{ZONE}", "AAAA", 99))])
 @given(
     st.lists(changes, max_size=5, unique_by=lambda change: (change.name, change.type))
@@ -168,7 +169,7 @@ def spelled(
 
 @pytest.mark.slow
 @pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
-@settings(max_examples=300)
+@settings(max_examples=times(300))
 @given(st.lists(st.one_of(changes, odd_changes), max_size=5))
 def test_both_loops_spell_the_same(wanted: list[Change]) -> None:
     assert native_or_python.NATIVE is not None

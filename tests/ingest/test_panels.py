@@ -22,6 +22,7 @@ from flex_logs_ingest.panels.read_hosting import VHOSTS, Hosting, read_hosting
 from flex_logs_ingest.panels.tree_of_configuration import Tree
 from flex_logs_ingest.scan.site_rules import is_host
 from tests.panel_trees import EVERY, HOMES, PANELS, SECRET, Hosted, put, some_sites
+from tests.thorough import times
 
 SERVICES = ("mail.", "ipv4.")
 
@@ -292,7 +293,7 @@ PLACES: dict[str, Iterable[str]] = {
 
 
 @pytest.mark.parametrize("panel", PLACES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60), deadline=None)
 @given(data=st.data())
 def test_whatever_stands_in_the_files_ends_in_sites_that_can_be(
     panel: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -27,6 +27,7 @@ from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
+from tests.thorough import times
 
 Line = Callable[..., bytes]
 Read = Callable[[], dict[str, FileReport]]
@@ -150,7 +151,7 @@ def within(accesses: Sequence[Sequence[Access]], when: Period) -> list[Access]:
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 @given(LOGS.map(distinct))
 def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> None:
     accesses = within(logs, period())
@@ -169,7 +170,7 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 @given(LOGS.map(distinct), st.integers(1, 5), st.integers(1, 60))
 def test_the_sample_has_every_access_to_the_targets_it_has(
     logs: list[list[Access]], kept: int, limit: int
@@ -210,7 +211,7 @@ def test_the_sample_has_every_access_to_the_targets_it_has(
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=times(20))
 @given(LOGS.map(distinct), st.integers(5, 60))
 def test_the_sample_does_not_depend_on_how_lines_are_spread_over_logs(
     logs: list[list[Access]], limit: int

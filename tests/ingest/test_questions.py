@@ -30,6 +30,7 @@ from flex_logs_ingest.counts.sites_with_same_files import (
     same_files,
 )
 from flex_logs_ingest.scan.site_rules import UNKNOWN
+from tests.thorough import times
 
 PERIOD = Period.days_before(datetime(2026, 11, 21, tzinfo=UTC), 1)
 TABLES = st.dictionaries(
@@ -96,7 +97,7 @@ def test_two_sites_are_alike_where_nearly_all_files_of_one_are_files_of_the_othe
         assert same_files(table) == [SameFiles("alias", "site", 9, 10, 20)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(25), deadline=None)
 @given(
     TABLES,
     st.sampled_from(ask_file_table.ORDERS),
@@ -136,7 +137,7 @@ def locality_by_hand(
     raise AssertionError("all files together come to any share")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(25), deadline=None)
 @given(TABLES, st.sampled_from(["", "b.example"]))
 def test_locality_is_what_one_finds_file_by_file(
     files: pd.DataFrame, site: str

@@ -30,6 +30,7 @@ from flex_logs_ingest.counts.merge_reference import (
     reference_merge,
 )
 from flex_logs_ingest.counts.sorted_runs import SortedRun
+from tests.thorough import times
 
 Merge = Callable[[Sequence[Given], str, Callable[[int], object]], int]
 Rows = dict[tuple[str, str], tuple[int, int, int, int]]
@@ -119,7 +120,7 @@ def by_hand(asked: Sequence[Rows], before: Sequence[Rows]) -> Rows:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60), deadline=None)
 @given(RUNS, RUNS, LAYOUTS)
 def test_runs_are_added_up_as_by_hand_whichever_engine_does_it(
     asked: list[Rows], before: list[Rows], layout: dict[str, object]

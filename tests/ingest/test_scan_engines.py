@@ -27,6 +27,7 @@ from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.segment_scan import Counts
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import RULES
+from tests.thorough import times
 
 NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 Fitting = getattr(native_or_python.NATIVE, "Fitting", ReferenceFitting)
@@ -340,7 +341,7 @@ def test_what_is_known_of_an_hour_reaches_no_farther_than_times_do() -> None:
 
 
 @needs_native
-@settings(max_examples=20)
+@settings(max_examples=times(20))
 @given(layouts, logs, st.integers(0, 50))
 def test_nobody_can_tell_which_engine_wrote_a_file(
     layout: Layout, data: bytes, limit: int

@@ -16,6 +16,7 @@ from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule
+from tests.thorough import times
 
 NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 LAYOUT = layout_of("%v|%{sec}t|%r|%s|%b")
@@ -111,7 +112,7 @@ def test_hosts_that_robots_invent_are_forgotten_and_those_asked_for_most_are_not
 @pytest.mark.slow
 @pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=50)
+@settings(max_examples=times(50))
 @given(
     names=st.lists(st.one_of(hosts, st.text("aZ0-_.:%[]/", max_size=20)), max_size=9)
 )

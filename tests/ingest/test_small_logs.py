@@ -42,6 +42,7 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 from flex_logs_ingest.scan.worldcup_binary_logs import is_records
 from tests.ingest.conftest import NOON, access
 from tests.ingest.given import RULES
+from tests.thorough import times
 
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 LAYOUTS = [layout for layout in FORMATS.values() if layout.kind != "records"]
@@ -80,7 +81,7 @@ packed = contents.map(gzip.compress) | contents.map(bz2.compress)
 
 
 @needs_native
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(
     st.lists(contents | packed, max_size=8),
     st.sampled_from([0, 1, 20, 500, 4096]),
@@ -108,7 +109,7 @@ def test_the_native_look_says_what_the_reference_says(
 
 @pytest.mark.slow
 @needs_native
-@settings(max_examples=100)
+@settings(max_examples=times(100))
 @given(
     st.lists(
         st.tuples(contents, st.integers(0, len(LAYOUTS) - 1), st.sampled_from(RULES)),
@@ -142,7 +143,7 @@ def _values(found: ScannedColumns) -> dict[str, object]:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=times(200))
 @given(st.lists(contents, min_size=1, max_size=5), st.integers(1, 3))
 def test_formats_of_many_logs_are_those_of_each(
     heads: list[bytes], threads: int
@@ -294,7 +295,7 @@ def night(
     return told, store.segments(*EVER), store.every_stream(), files
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(
     st.lists(contents | packed, min_size=1, max_size=8),
     st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 7)), max_size=5),

@@ -27,6 +27,7 @@ from flex.routing.ports_and_paths import Layout
 from flex.routing.read_haproxy_live_state import distributor
 from tests.ports import any_port
 from tests.routing.conftest import Distributor, Members, until_closed
+from tests.thorough import times
 
 NODES = {"n0": "192.0.2.1", "n1": "192.0.2.2", "n2": "2001:db8::3"}
 SHOP = Pool("shop.example", ("www.shop.example",), members(NODES))
@@ -102,7 +103,7 @@ def test_where_there_was_nothing_everything_is_read() -> None:
     assert change({}, made(SHOP), "/d").reload
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_whatever_was_there_before_the_change_can_be_told(
     configuration: str, hosts: str

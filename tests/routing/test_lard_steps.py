@@ -25,7 +25,7 @@ from flex.sim.rules.lard import Lard
 from flex.sim.rules.lardr import LardR
 from flex.sim.rules.rule import AccessAsked, Contents, Rule, View
 from tests.routing.conftest import Distributor, Held, Members, until_closed, written
-from tests.thorough import THOROUGH
+from tests.thorough import times
 
 # Small, so that a few requests overload a member; a set loses one after two of the seconds that
 # requests bring.
@@ -180,7 +180,7 @@ ONCE = settings(
 
 @pytest.mark.slow
 @pytest.mark.real
-@settings(ONCE, max_examples=2 * THOROUGH)
+@settings(ONCE, max_examples=times(2))
 @given(seed=st.integers(0, 2**64))
 def test_each_of_thousands_of_steps_is_that_of_the_rule(
     lasting: Steps, seed: int
@@ -195,7 +195,9 @@ STEP = st.one_of(st.integers(0, 5), st.just(-1), st.just(-4), st.just(None))
 
 
 @pytest.mark.real
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=times(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(walk=st.lists(STEP, max_size=400))
 def test_so_it_is_whatever_the_steps_are(
     lasting: Steps, walk: list[int | None]

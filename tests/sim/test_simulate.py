@@ -34,6 +34,7 @@ from flex.sim.rules import RULES
 from flex.sim.simulate import job_of, simulate
 from flex.sim.simulated_clusters import MIB, MODELS, SECOND, FrontEnd, SimulatedCluster
 from flex.sim.traces import Trace
+from tests.thorough import times
 
 ENGINES = {
     "python": reference_simulate,
@@ -175,7 +176,7 @@ def test_every_engine_decides_and_counts_the_same(
     assert all(answer == answers[0] for answer in answers)
 
 
-@settings(max_examples=25)
+@settings(max_examples=times(25))
 @given(traces(), any_cluster())
 def test_every_access_is_answered_by_a_node_that_may(
     policy: str, trace: Trace, cluster: SimulatedCluster
@@ -195,7 +196,7 @@ def test_every_access_is_answered_by_a_node_that_may(
     assert (run.busy <= run.end).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=times(25))
 @given(traces(), any_cluster())
 def test_no_figure_is_no_number(
     policy: str, trace: Trace, cluster: SimulatedCluster

@@ -32,6 +32,7 @@ from flex_solver.search.all_move_sets_loop import (
     sift,
 )
 from tests.solver.given import placements, wished
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 Sift: TypeAlias = "Callable[[Puzzle, MoveSetLimits], tuple[Ints | None, bool]]"
@@ -51,7 +52,7 @@ print(native_or_python.name(), digest())
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=times(120), deadline=None)
 @given(data=st.data())
 def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
@@ -125,7 +126,7 @@ def test_no_time_settles_nothing(run: Sift) -> None:
 
 
 @native
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(40), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     moves=st.integers(0, 5),

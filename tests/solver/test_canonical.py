@@ -25,7 +25,7 @@ from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import large
 from flex_solver.symmetry.canonical_among_twins import told_apart
 from flex_solver.symmetry.site_kinds import counts_of, kinds
-from tests.thorough import THOROUGH
+from tests.thorough import times
 
 SITES = 120
 NODES = 5
@@ -97,7 +97,7 @@ def _problem(
 def test_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_one_digest() -> (
     None
 ):
-    digests = {digest(shuffled=n, threads=1 + n % 2) for n in range(6 * THOROUGH)}
+    digests = {digest(shuffled=n, threads=1 + n % 2) for n in range(times(6))}
     run = [sys.executable, "-c", WITHOUT_NATIVE]
     engine, *others = subprocess.run(
         run, capture_output=True, text=True, check=True, timeout=300
@@ -107,7 +107,7 @@ def test_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_
     assert len({*digests, *others}) == 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(data=st.data())
 def test_which_of_some_twins_a_search_moved_makes_no_difference(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
@@ -119,7 +119,7 @@ def test_which_of_some_twins_a_search_moved_makes_no_difference(
     assert told_apart(problem, rows).tolist() == told_apart(problem, exchanged).tolist()
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(data=st.data())
 def test_telling_twins_apart_costs_nothing(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

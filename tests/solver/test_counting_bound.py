@@ -13,13 +13,14 @@ from flex.placing.problem import Problem
 from flex_solver.bounds import counting
 from flex_solver.exact import fewest_moves
 from flex_solver.wishes_as_row_rules import RowRules
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=times(150))
 @given(data=st.data())
 def test_no_balanced_placement_moves_fewer_rows(
     data: st.DataObject,

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem
 from flex_solver.rivals import cpsat
+from tests.thorough import times
 
 # Also after the process that it had was killed. There is no guard against the file being loaded
 # again.
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 @given(data=st.data())
 def test_it_finds_the_fewest_moves_of_all(
     data: st.DataObject,

@@ -21,6 +21,7 @@ from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
 from tests.solver.given import wished
+from tests.thorough import times
 
 
 def start(problem: Problem) -> Placed:
@@ -38,7 +39,7 @@ def test_a_cluster_ends_in_the_band_with_hardly_more_moves_than_must_be(
     assert score.moves(problem, found.rows) <= floor(problem) + more
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(data=st.data())
 def test_it_breaks_no_wish_and_makes_nothing_worse(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

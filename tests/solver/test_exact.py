@@ -24,6 +24,7 @@ from flex_solver import SOLVERS
 from flex_solver.exact import fewest_moves
 from flex_solver.symmetry.site_kinds import kinds
 from tests.solver.given import placements
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
@@ -85,7 +86,7 @@ def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@settings(max_examples=times(80))
 @given(data=st.data())
 def test_it_finds_the_best_of_all_placements(
     data: st.DataObject,
@@ -105,7 +106,7 @@ def test_it_finds_the_best_of_all_placements(
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(data=st.data())
 def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

@@ -16,6 +16,7 @@ from flex.placing import explain, score
 from flex.placing.explain import Because
 from flex.placing.problem import Problem
 from flex_solver import from_scratch
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
@@ -81,7 +82,7 @@ def test_a_site_leaves_the_node_that_is_out_of_service_first(cluster: Cluster) -
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(data=st.data())
 def test_every_new_row_and_every_row_given_up_has_one_reason(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

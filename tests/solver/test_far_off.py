@@ -27,6 +27,7 @@ from flex_solver.search.needless_moves import drop_small_moves
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
 from tests.solver.given import wished
+from tests.thorough import times
 
 BUDGET = Budget(steps=10_000, seconds=200)
 BASELINES = ("greedy", "hill", "keep", "offload", "scratch")
@@ -204,7 +205,7 @@ def test_colder_sites_go_where_as_many_moves_do_as_well(
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(data=st.data())
 def test_neither_breaks_a_wish_nor_makes_anything_worse(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

@@ -17,6 +17,7 @@ from flex_solver import from_scratch
 from flex_solver.frontier import points
 from flex_solver.search import local_solver
 from tests.solver.given import placements, wished
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 Cluster = Callable[..., Problem]
@@ -74,7 +75,7 @@ def test_the_way_to_a_placement_is_taken_by_the_most_useful_site_first(
     ]
 
 
-@settings(max_examples=15)
+@settings(max_examples=times(15))
 @given(data=st.data())
 def test_of_a_tiny_cluster_each_number_of_moves_has_the_least_imbalance_that_keeps_the_wishes(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

@@ -22,6 +22,7 @@ from flex_solver.search.local_search_loop import (
     improve,
     reference_improve,
 )
+from tests.thorough import times
 
 Improve = Callable[[Items, Ints, Schedule], Ints]
 Start = tuple[Items, Ints]
@@ -129,7 +130,7 @@ def merit(items: Items, node: Ints) -> tuple[int, int]:
 
 
 @every_engine
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(start=starts(), seed=st.integers(0, 2**64 - 1))
 def test_no_answer_is_worse_than_its_start(
     run: Improve, start: Start, seed: int
@@ -139,7 +140,7 @@ def test_no_answer_is_worse_than_its_start(
 
 
 @every_engine
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(start=starts(), seed=st.integers(0, 2**64 - 1))
 def test_fixed_items_stay_and_replicas_stay_apart(
     run: Improve, start: Start, seed: int
@@ -153,7 +154,7 @@ def test_fixed_items_stay_and_replicas_stay_apart(
 
 @pytest.mark.slow("python")
 @every_engine
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(start=starts(), seed=st.integers(0, 2**64 - 1))
 def test_no_item_goes_where_its_site_is_barred_or_a_rival_is(
     run: Improve, start: Start, seed: int
@@ -175,7 +176,7 @@ def test_no_item_goes_where_its_site_is_barred_or_a_rival_is(
     improve is reference_improve,
     reason=native_or_python.WHY_NOT or "it does not improve placements",
 )
-@settings(max_examples=100)
+@settings(max_examples=times(100))
 @given(start=starts(), seed=st.integers(0, 2**64 - 1), steps=st.integers(0, 2_000))
 def test_the_native_loop_answers_as_the_reference_does(
     start: Start, seed: int, steps: int

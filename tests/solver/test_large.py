@@ -23,6 +23,7 @@ from flex_solver.exact import fewest_moves
 from flex_solver.search import local_solver, starts
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair_all
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
@@ -116,7 +117,7 @@ def wished(draw: st.DrawFn, drifted: Drifted) -> Problem:
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=times(15))
 @given(data=st.data())
 def test_every_wish_is_kept_while_blocks_are_solved(
     data: st.DataObject, drifted: Drifted

@@ -19,13 +19,14 @@ from flex_solver.bounds import counting
 from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves
 from tests.solver.given import fewest, wished
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=times(300))
 @given(data=st.data(), first=st.sampled_from([0, 1, 12]), rounds=st.integers(1, 3))
 def test_no_balanced_placement_moves_fewer(
     data: st.DataObject, tiny: st.SearchStrategy[Problem], first: int, rounds: int

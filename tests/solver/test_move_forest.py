@@ -14,9 +14,10 @@ from flex.placing.problem import Budget, Problem, in_order
 from flex_solver import large
 from flex_solver.bounds import move_forest
 from tests.solver.given import fewest, wished
+from tests.thorough import times
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(data=st.data())
 def test_no_placement_has_fewer_moves(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

@@ -17,10 +17,11 @@ from flex_solver import large
 from flex_solver.bounds.linear import relax
 from flex_solver.bounds.priced import floor
 from tests.solver.given import fewest, wished
+from tests.thorough import times
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(data=st.data())
 def test_no_balanced_placement_has_fewer_moves(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]

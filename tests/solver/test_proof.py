@@ -16,13 +16,14 @@ from flex_solver.bounds import proof_by_integer_program
 from flex_solver.bounds.linear import relax
 from flex_solver.exact import fewest_moves as exact
 from tests.solver.given import fewest, wished
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=times(150))
 @given(data=st.data(), few=st.integers(0, 3))
 def test_what_is_called_impossible_is(
     data: st.DataObject, few: int, tiny: st.SearchStrategy[Problem]
@@ -38,7 +39,7 @@ def test_what_is_called_impossible_is(
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(data=st.data(), few=st.integers(0, 3))
 def test_without_wishes_one_or_the_other_is_said(
     data: st.DataObject, few: int, tiny: st.SearchStrategy[Problem]

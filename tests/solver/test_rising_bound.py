@@ -22,6 +22,7 @@ from flex_solver.bounds.proof_by_integer_program import ProofVerdict
 from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.search import solve_blocks_again
 from tests.solver.given import fewest, wished
+from tests.thorough import times
 
 Drifted = Callable[[int, int, int], Problem]
 
@@ -40,7 +41,7 @@ def rising(problem: Problem) -> RisingBound:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60), deadline=None)
 @given(data=st.data(), known=st.integers(0, 6))
 def test_it_never_rises_above_the_fewest_moves(
     data: st.DataObject, known: int, tiny: st.SearchStrategy[Problem]

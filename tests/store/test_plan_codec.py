@@ -18,6 +18,7 @@ from flex.model.plan import Plan, Proven
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.zone_plan import StaysBehind, ZonePlan
 from flex.store.plans_as_json import plan_from_text, plan_to_text
+from tests.thorough import times
 
 NUMBERS = st.floats(allow_nan=False)
 TIMES = st.datetimes(timezones=st.just(UTC))
@@ -89,7 +90,7 @@ def forgotten() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@settings(max_examples=times(50))
 @given(PLANS)
 def test_a_plan_comes_back_from_its_text(plan: Plan) -> None:
     text = plan_to_text(plan)
