@@ -346,6 +346,26 @@ def test_every_page_can_be_read_by_everybody_and_sticks_out_nowhere(
 
 
 @pytest.mark.slow
+def test_moves_are_looked_at_anew_without_taking_away_what_somebody_writes(
+    browser: Browser, lived_in: tuple[str, str, str]
+) -> None:
+    address, token, _ = lived_in
+    with visitor(browser, address, token, LOOKS[0]) as who:
+        page = who.go("/moves")
+        page.get_by_label("Site", exact=True).first.press_sequentially("oak")
+        # What a tool or an extension of the browser leaves at a field is not copied by a script,
+        # which the policy would refuse.
+        page.evaluate("document.getElementById('of-node').style.color = 'red'")
+        page.evaluate("document.getElementById('live').style.color = 'red'")
+        before = page.locator("#live").element_handle()
+        assert before is not None
+        before.wait_for_element_state("hidden")
+        page.keyboard.type("-tailor")
+        expect(page.locator("#of-site")).to_have_value("oak-tailor")
+        assert who.complaints == []
+
+
+@pytest.mark.slow
 def test_pages_are_used_by_keyboard_and_printed_on_paper(
     browser: Browser, lived_in: tuple[str, str, str]
 ) -> None:
