@@ -63,6 +63,7 @@ def test_nobody_notices_reloads(three: Rig) -> None:
     assert (answers.failures, len(answers.at) > 0) == (0, True)
 
 
+@pytest.mark.slow
 def test_when_a_web_server_dies_only_what_it_had_begun_is_lost(three: Rig) -> None:
     three.start("lardr", LardLimits())
     three.begin(VISITORS)

@@ -34,6 +34,7 @@ from flex_logs_ingest.counts.retention import tidy
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
+from tests.thorough import times
 
 Line = Callable[..., bytes]
 
@@ -162,7 +163,7 @@ def counted(
     return store, counts
 
 
-@settings(max_examples=10, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=times(10), phases=[Phase.explicit, Phase.generate])
 @given(
     st.lists(log_texts, min_size=2, max_size=8),
     st.lists(log_texts, max_size=4),

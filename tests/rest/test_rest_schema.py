@@ -83,14 +83,25 @@ APP = create_app(
 
 # To make the questions of all routes takes seconds: only where they are asked.
 # Any: schemathesis's own view of the document.
-@pytest.fixture(scope="module")
-def document() -> Any:
+def _document(every_limit: bool) -> Any:
+    config = {**CONFIG, "phases": {"coverage": {"enabled": every_limit}}}
     return schemathesis.openapi.from_asgi(
-        "/api/openapi.json", APP, config=SchemathesisConfig.from_dict(CONFIG)
+        "/api/openapi.json", APP, config=SchemathesisConfig.from_dict(config)
     )
 
 
+@pytest.fixture(scope="module")
+def document() -> Any:
+    return _document(every_limit=False)
+
+
+@pytest.fixture(scope="module")
+def document_and_its_limits() -> Any:
+    return _document(every_limit=True)
+
+
 schema = schemathesis.pytest.from_fixture("document")
+schema_and_its_limits = schemathesis.pytest.from_fixture("document_and_its_limits")
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +118,21 @@ def secret(filling: Callable[[Store], Store]) -> str:
     )[1]
 
 
+FEW = settings(
+    max_examples=5, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+
+
 @schema.exclude(path_regex="/events$").parametrize()
-@settings(max_examples=5, derandomize=True, suppress_health_check=list(HealthCheck))
+@FEW
 def test_no_answer_is_other_than_the_document_says(case: Any, secret: str) -> None:
+    case.call_and_validate(headers={"Authorization": f"Bearer {secret}"})
+
+
+@pytest.mark.slow
+@schema_and_its_limits.exclude(path_regex="/events$").parametrize()
+@FEW
+def test_no_answer_is_other_at_any_limit_of_the_document(
+    case: Any, secret: str
+) -> None:
     case.call_and_validate(headers={"Authorization": f"Bearer {secret}"})

@@ -60,6 +60,7 @@ def test_a_dry_run_says_what_it_always_did_and_nobody_asks_for_a_node_that_is_no
     assert turn(door, "n9") == 404
 
 
+@pytest.mark.slow("True")
 @pytest.mark.parametrize("busy", [False, True])
 def test_the_command_line_says_the_same_of_a_server(
     door: Door,

@@ -159,7 +159,7 @@ def look_until(world: World, cluster: WatchedCluster, site: str, state: str) -> 
     until(f"the watch of {site} is {state}", is_so, cluster.log)
 
 
-@pytest.mark.slow("shop.example")
+@pytest.mark.slow
 @pytest.mark.parametrize("site", [SHOP, PLAIN])
 def test_a_site_that_fails_on_its_new_node_goes_back_by_the_same_way_and_rests(
     cluster: WatchedCluster, site: str

@@ -17,6 +17,7 @@ from tests.solver import definition
 from tests.solver.anything import anything
 from tests.solver.claims import PROVING, held
 from tests.solver.given import placements
+from tests.thorough import times
 from tests.unhurried import unhurried
 
 # Problems in all: they take an hour of one core.
@@ -163,7 +164,10 @@ def test_no_claim_is_untrue_where_a_site_without_load_is_pinned() -> None:
 
 def test_no_claim_is_untrue_on_the_first_hundreds() -> None:
     assert (
-        held([*range(150), SLIPPERY], {"exact": 1, "large": 10, "auto": 25}).wrong == []
+        held(
+            [*range(times(150)), SLIPPERY], {"exact": 1, "large": 10, "auto": 25}
+        ).wrong
+        == []
     )
 
 
