@@ -9,8 +9,10 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
+import pandas as pd
 import pytest
 
 from flex.errors import Held
@@ -19,6 +21,7 @@ from flex.model.limits_and_approvals import Approval
 from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.model.wish import Pin
+from flex.store import MemoryStore
 from flex_api import wiring
 from flex_api.cli.common import author
 from flex_api.night import (
@@ -26,11 +29,13 @@ from flex_api.night import (
     may_plan_be_applied,
     nightly,
     person_says_yes_or_no_to_plan,
+    whose_wishes_caused_plan,
 )
 from flex_api.settings import file as config
 from flex_api.wiring import World
 
 if TYPE_CHECKING:
+    from flex.planning.propose_plan import Proposal
     from tests.api.conftest import Installation
 
 pytestmark = pytest.mark.real
@@ -76,6 +81,21 @@ def pin(found: World, name: str, *, at: int = 0) -> str:
     node = next(node.name for node in found.nodes if node.name not in on)
     as_one(found, name).store.put_pin(Pin(site, (node,), author=name))
     return str(site)
+
+
+@pytest.mark.parametrize("wish", ["apart", "together"])
+def test_who_wished_a_site_beside_another_or_not_caused_the_moves_of_both(
+    wish: str,
+) -> None:
+    wished = Pin("a.example", author="anna", **{wish: ("b.example",)})  # type: ignore[arg-type]
+    found = SimpleNamespace(
+        store=MemoryStore(), pins_of_next_plan=[wished, Pin("c.example", author="bert")]
+    )
+    moved = pd.DataFrame({"site": ["b.example"], "node": ["n2"]})
+    made = SimpleNamespace(placement=moved)
+    assert whose_wishes_caused_plan.wishers(
+        cast("World", found), cast("Proposal", made)
+    ) == ("anna",)
 
 
 @pytest.mark.slow

@@ -56,11 +56,13 @@ WAYS = {
     **{f"s{n}.hosting.example": "nothing" for n in (2, 3, 4, 10)},
     "customer.example": "nothing",
     "shop.stale.example": "nothing",
+    "half.stale.example": "nothing",
 }
 SITES = [
     *some_sites(12),
     Hosted("customer.example", "c", ("www.customer.example",)),
     Hosted("shop.stale.example", "s", ("www.shop.stale.example",)),
+    Hosted("half.stale.example", "h", ("www.half.stale.example",)),
 ]
 
 
@@ -96,9 +98,9 @@ def servers() -> Iterator[Servers]:
     folder = Path(tempfile.mkdtemp(prefix="flex-onboard-"))
     folder.chmod(0o755)
     key, reader = make_key("flex"), make_key("reader")
-    stale = f"shop A {N1}\n"
+    stale = f"shop A {N1}\nhalf A {N1}\n"
     # The world has it from somebody else: another name server, other addresses.
-    elsewhere = f"shop A {STRANGER}\n"
+    elsewhere = f"shop A {STRANGER}\nhalf A {N1}\nhalf A {STRANGER}\n"
     with (
         PrivateNamed(
             folder / "primary",
@@ -262,6 +264,7 @@ class Plan:
         ("s10.hosting.example", "delegated"),
         ("customer.example", "in no zone of this primary"),
         ("shop.stale.example", f"the world is led to {STRANGER}"),
+        ("half.stale.example", f"the world is led to {N1}, {STRANGER}"),
     ],
 )
 def test_it_says_why_dns_cannot_move_a_site(

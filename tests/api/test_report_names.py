@@ -162,5 +162,16 @@ def test_a_shortened_name_keeps_its_ends(text: str, most: int) -> None:
         assert most < 3 or short[-1:] == text[-1:]
 
 
+@given(st.text(max_size=100), st.integers(1, 3))
+def test_no_name_is_markup_however_long_it_is(text: str, most: int) -> None:
+    for hostile in (
+        f'"><script>{text}',
+        f"{'x' * most * text_safe_for_html.NAME}{text}<img src=x onerror=y>",
+        f"<\x07b>{text}",
+    ):
+        shown = text_safe_for_html.name(hostile)
+        assert re.fullmatch(r'<bdi( title="[^"<>]*")?>[^<>]*</bdi>', str(shown))
+
+
 def test_a_name_is_isolated_from_the_text_around_it() -> None:
     assert text_safe_for_html.name("\u05d0.example") == "<bdi>\u05d0.example</bdi>"

@@ -48,6 +48,21 @@ def test_a_proposal_writes_nothing_to_dns(cluster: Cluster) -> None:
     assert cluster.store.placement()[0] == ""
 
 
+def test_a_proposal_begins_nothing_in_zones_that_could_refuse_another_run(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.night()
+    begun: list[str] = []
+    for changing in ("apply", "refuse_late"):
+        monkeypatch.setattr(
+            type(cluster.target),
+            changing,
+            lambda *_, what=changing: begun.append(what),
+        )
+    cluster.propose()
+    assert begun == []
+
+
 def test_a_night_puts_every_site_into_dns_and_the_placement_in_force(
     cluster: Cluster,
 ) -> None:

@@ -132,6 +132,26 @@ def test_chance_alone_sends_no_site_back(share: float, sizes: tuple[int, int]) -
             assert why_worse(before, of(requests, errors), Worse()) == ""
 
 
+@pytest.mark.parametrize("quick", [0.35, 0.45])
+@pytest.mark.parametrize("before", [20, 30, 60])
+def test_chance_among_few_answers_before_sends_no_site_back(
+    before: int, quick: float
+) -> None:
+    """Most of its answers took long all the time, and by chance most of the few before did not."""
+    chance = random.Random(repr((before, quick)))
+    for _ in range(150):
+        slow = _failed(chance, before, 1 - quick)
+        late = _failed(chance, 5_000, 1 - quick)
+        assert (
+            why_worse(
+                of(before - slow) + of(slow, at=TIMES - 1),
+                of(5_000 - late) + of(late, at=TIMES - 1),
+                Worse(),
+            )
+            == ""
+        )
+
+
 def _failed(chance: random.Random, requests: int, share: float) -> int:
     return sum(chance.random() < share for _ in range(requests))
 

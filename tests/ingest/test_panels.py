@@ -155,6 +155,21 @@ def test_a_link_out_of_the_folders_of_configuration_is_not_followed_and_said(
     assert "s2.hosting.example" in names_of(found)
 
 
+@pytest.mark.parametrize("beside", ["/etc/nginx-private", "/etc/nginx.d"])
+def test_a_link_to_a_folder_whose_name_only_begins_like_theirs_is_not_followed(
+    beside: str, tmp_path: Path
+) -> None:
+    EVERY["nginx"](tmp_path, some_sites(2))
+    put(tmp_path, f"{beside}/conf", "server { server_name stolen.example; }\n")
+    link = next((tmp_path / "etc/nginx/sites-enabled").iterdir())
+    link.unlink()
+    link.symlink_to(f"{beside}/conf")
+    found = read_hosting(tmp_path)
+    assert "stolen.example" not in repr(found.sites)
+    assert len(found.sites) == 1
+    assert any("not followed" in why for why in found.left_alone.values())
+
+
 def test_absolute_links_of_a_copy_are_links_in_the_copy(tmp_path: Path) -> None:
     """Nothing of this machine is read."""
     EVERY["nginx"](tmp_path, some_sites(2))

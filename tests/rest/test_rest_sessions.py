@@ -154,3 +154,26 @@ def test_a_stream_ends_when_the_token_of_who_listens_does(
     put(door, token, revoked=NOW)
     assert b"event: end" not in stream.read()
     connection.close()
+
+
+def test_a_stream_of_a_job_that_gets_on_ends_with_its_token_too(
+    door: Door, address: str
+) -> None:
+    token, secret = made(door)
+    job = Job("live", "plan", "anna", holder(), NOW, "running", size=10**9)
+    door.store.put_job(job)
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=60)
+    connection.request(
+        "GET", "/api/v1/jobs/live/events", headers={"Authorization": f"Bearer {secret}"}
+    )
+    stream, got_on = connection.getresponse(), 0
+    while line := stream.readline():
+        if line != b"event: progress\n":
+            continue
+        got_on += 1
+        door.store.put_job(replace(job, done=got_on))
+        if got_on == 2:
+            put(door, token, revoked=NOW)
+        assert got_on < 5, "who has no token any more hears of the job"
+    assert got_on >= 2
+    connection.close()

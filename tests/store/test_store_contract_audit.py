@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -22,7 +22,7 @@ from flex.model.period import Period
 from flex.model.roles_and_tokens import Token, digest_of
 from flex.model.wish import Pin
 from flex.ports import Store
-from flex.store import SqlStore, open_store, schema
+from flex.store import MemoryStore, SqlStore, open_store, schema
 from flex.store.database import Database
 from flex.store.write_changes_to_audit_log import CHANGES
 from flex.table_schemas import PROFILES, SPREADS
@@ -205,6 +205,18 @@ def test_whatever_is_done_to_an_entry_shows(store: Store, how: str) -> None:
     assert how in fault_of_chain(altered(list(store.entries()))[how])
 
 
+@pytest.mark.parametrize("field", [field.name for field in fields(Entry)])
+def test_no_field_of_an_entry_can_be_altered_by_however_little(field: str) -> None:
+    store = MemoryStore()
+    for number in range(3):
+        store.note("try", str(number), None, number)
+    entries = list(store.entries())
+    was = getattr(entries[1], field)
+    other = {int: 1, datetime: timedelta(microseconds=1), str: "."}[type(was)]
+    entries[1] = replace(entries[1], **{field: was + other})
+    assert fault_of_chain(entries) != ""
+
+
 def test_who_alters_the_database_is_found_out(url: str) -> None:
     database = Database(url)
     store = SqlStore(database)
@@ -301,6 +313,21 @@ def test_what_is_done_together_is_done_whole_or_not_at_all(store: Store) -> None
         half()
     assert [pin.site for pin in store.pins()] == ["a.example"]
     assert noted(store) == [("pin.put", "a.example")]
+
+
+def test_a_change_whose_entry_cannot_be_written_is_not_made(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    store.put_pin(Pin("a.example", ("n1",)))
+    monkeypatch.setattr(type(store), "note", full)
+    with pytest.raises(OSError, match="no space left"):
+        store.put_pin(Pin("b.example", ("n1",)))
+    with pytest.raises(OSError, match="no space left"):
+        store.drop_pin("a.example")
+    assert [pin.site for pin in store.pins()] == ["a.example"]
 
 
 def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(

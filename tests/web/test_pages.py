@@ -11,12 +11,15 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
+from fastapi.routing import APIRoute
 from rich.console import Console
 
 from flex.model.log_reading import Segment, Stream
 from flex.model.predicted_node_loads import Forecast, NodeForecast
+from flex.model.roles_and_tokens import ROLES, Role
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_api.in_words import results_in_terminal
+from flex_api.pages import PAGES as EVERY_PAGE
 from flex_api.pages.frame import PAGES
 from flex_api.schemas.verbs_output import PlansOutput
 from tests.rest.conftest import PERIOD
@@ -94,6 +97,39 @@ def test_what_somebody_may_not_do_is_not_offered_and_not_done(door: Door) -> Non
         assert set(forms) <= {"/theme", "/logout"}
     assert "takes operator" in viewer.send(f"/plans/{waiting}/discard", status=403)
     assert door.store.headlines()[0].state == "proposed"
+
+
+# Other forms take an operator; who looks on chooses colours, and leaves.
+TAKES_MORE: dict[str, Role] = {
+    "/theme": "viewer",
+    "/plans/{plan}/approval": "approver",
+    "/plans/{plan}/apply": "approver",
+    "/settings/tokens": "admin",
+    "/settings/tokens/{token}/revoke": "admin",
+}
+
+
+def forms() -> list[str]:
+    routes = [route for page in EVERY_PAGE for route in page.router.routes]
+    return [
+        one.path
+        for one in routes
+        if isinstance(one, APIRoute) and "POST" in one.methods
+    ]
+
+
+@pytest.mark.parametrize("form", forms())
+def test_a_form_takes_the_role_that_is_asked_of_programs_for_the_same(
+    door: Door, form: str
+) -> None:
+    needed = TAKES_MORE.get(form, "operator")
+    plan = door.store.headlines()[0].id
+    address = form.format(plan=plan, job="j1", token="unknown")
+    for role in ROLES[: ROLES.index(needed)]:
+        browser = Browser(door, role)
+        noted = door.store.last_number()
+        assert f"takes {needed}" in browser.send(address, status=403)
+        assert door.store.last_number() == noted
 
 
 def test_what_was_replayed_for_no_request_is_not_predicted(
