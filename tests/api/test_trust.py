@@ -41,6 +41,9 @@ def test_logs_that_are_bad_keep_the_old_partition_until_the_rule_is_forced(
         assert word in refused.err
     other = installation.night(1, "--force", "profile.max_age")
     assert other.code == 20
+    # Who goes over one rule goes over no other.
+    older = installation.night(5, "--force", "profile.max_malformed")
+    assert (older.code, "--force profile.max_age" in older.err) == (20, True)
     assert installation.night(1, "--force", "profile.max_malformed").code == 0
 
 

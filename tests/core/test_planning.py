@@ -280,6 +280,13 @@ def test_a_wish_the_solver_cannot_keep_is_named_and_nothing_moves(
     cluster.facts = replace(cluster.facts, pins=(Pin(site, ("n2",)),))
     with pytest.raises(Infeasible, match=f"pin: {site} on n2"):
         cluster.propose()
+    # What a solver claims of its answer excuses nothing.
+    honest = cluster.solver
+    cluster.solver = lambda asked, budget: replace(
+        honest(asked, budget), bound=10**6, proven=True
+    )
+    with pytest.raises(Infeasible, match=f"pin: {site} on n2"):
+        cluster.propose()
 
 
 def test_what_dns_says_is_where_an_adopting_cluster_starts(

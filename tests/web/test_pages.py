@@ -114,7 +114,7 @@ def forms() -> list[str]:
     return [
         one.path
         for one in routes
-        if isinstance(one, APIRoute) and "POST" in one.methods
+        if isinstance(one, APIRoute) and "POST" in (one.methods or ())
     ]
 
 
