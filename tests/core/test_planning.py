@@ -240,8 +240,10 @@ def test_the_same_input_gives_the_same_digest_whatever_the_order(
 def test_a_plan_made_on_another_base_is_refused(cluster: Cluster) -> None:
     early, late = cluster.propose(), cluster.propose(now=NOW.replace(hour=3))
     cluster.carry_out(late)
+    state = cluster.store.plan(early.plan.id).state
     with pytest.raises(Outdated, match="was in force"):
         cluster.carry_out(early)
+    assert cluster.store.plan(early.plan.id).state == state
 
 
 def test_a_plan_that_somebody_rejected_since_it_was_read_is_not_carried_out(
