@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import shutil
+import time
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,8 +68,10 @@ class Home:
 
     def clear(self) -> None:
         # A server of the test before may write there while it ends.
+        end = time.monotonic() + 60
         while self.folder.exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
+            # In the end it says what cannot be removed.
+            shutil.rmtree(self.folder, ignore_errors=time.monotonic() < end)
         self.folder.mkdir()
         self._put_back(frozenset())
 

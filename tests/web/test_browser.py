@@ -346,7 +346,7 @@ def test_every_page_can_be_read_by_everybody_and_sticks_out_nowhere(
 
 
 @pytest.mark.slow
-def test_moves_are_looked_at_anew_without_taking_away_what_somebody_writes(
+def test_the_page_of_moves_refreshes_without_clearing_what_somebody_types(
     browser: Browser, lived_in: tuple[str, str, str]
 ) -> None:
     address, token, _ = lived_in
