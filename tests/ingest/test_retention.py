@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from flex.errors import NoData
+from flex.errors import NoData, StoreError
 from flex.model.period import Period
 from flex.store import MemoryStore, migrate, open_store
 from flex_logs_ingest.counts import add_up_hours_and_sample
@@ -143,6 +143,26 @@ def test_a_sample_is_of_the_days_that_still_have_one(
         add_up_hours_and_sample.sample_of(store, counts, days(-7, -1), 9).totals
         is not None
     )
+
+
+class Failing(MemoryStore):
+    """Takes no sum, as where its disk is full."""
+
+    def move_counts(self, segments: Collection[str], files: str) -> None:
+        if segments:
+            raise StoreError(f"writing {files}", "", kept="", advice="")
+
+
+def test_no_counts_go_before_the_store_has_heard_of_their_sum(
+    logs: Path, line: Line, source: Source, counts: Path
+) -> None:
+    store = Failing()
+    for day in range(-14, 0):
+        (logs / f"{day}.log").write_bytes(line("/all", NOON + day * DAY))
+    ingest([source], store, counts)
+    with pytest.raises(StoreError):
+        tidy(store, counts, window_from=TODAY, keep_from=0)
+    assert file_table(store, counts, days(-14, -1)).whole()["requests"].tolist() == [14]
 
 
 # Tells of each step on disk and in the store, so that it can be killed at any of them.

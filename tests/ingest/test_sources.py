@@ -8,6 +8,7 @@ import bz2
 import gzip
 import lzma
 import os
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 Line = Callable[..., bytes]
 Read = Callable[[], dict[str, FileReport]]
 
+MIB = 2**20
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
     "gzip": gzip.compress,
@@ -65,6 +67,23 @@ def test_a_log_is_known_by_its_content_and_not_by_its_name(
         chunks = list(log.chunks())
     assert b"".join(chunks) == TEXT
     assert max(map(len, chunks)) <= CHUNK < len(TEXT)
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_a_small_file_that_unpacks_to_a_large_one_is_never_in_memory_as_a_whole(
+    packing: str, tmp_path: Path
+) -> None:
+    path, zeros = tmp_path / "access.log", bytes(40 * MIB)
+    path.write_bytes(PACK[packing](zeros))
+    tracemalloc.start()
+    try:
+        with Log(str(path)) as log:
+            unpacked = sum(map(len, log.chunks()))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert unpacked == len(zeros)
+    assert peak < 48 * MIB
 
 
 @pytest.mark.parametrize("packing", PACK)
