@@ -26,7 +26,7 @@ from flex.routing import (
 from flex.routing.haproxy import files
 from flex.routing.haproxy_frontends import STRAYS, Doors
 from flex.routing.haproxy_one_writer import HOLD, UNDER_WAY, WAITING
-from flex.routing.haproxy_program import HaproxyProgram
+from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED, Writers
 from flex.routing.ports_and_paths import Layout
@@ -292,6 +292,21 @@ def test_maps_that_contradict_each_other_send_no_request_in_circles(
     for door in writers.members.addresses:
         assert is_asked_to_come_again(writers.ask(door, SITE))
     writers.nobody_is_asked()
+
+
+def test_what_was_passed_on_already_is_not_passed_on_again(
+    writers: WriterCluster, stack: ExitStack
+) -> None:
+    """One door is enough: it leads to the owner, which is reached at the door's own address."""
+    here = writers.members.addresses["n0"]
+    writers.members = Members({"n0": here, "n1": here}, writers.members.port)
+    path = writers.folder / "n0"
+    install_files.put(writers.files("n0", AT_N1), path, writers.found)
+    running = start_with_master(writers.found, path, writers.port, path / "m", here)
+    stack.enter_context(running)
+    waiting = writers.ask("n0", SITE)
+    waiting.settimeout(20)
+    assert is_asked_to_come_again(waiting)
 
 
 @pytest.mark.slow
