@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +12,16 @@ import pytest
 
 from flex.errors import Unverified
 from flex.model.door_order import DoorOrder, DoorReport
+from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.routing import host_to_node_maps
 from flex.routing.host_to_node_maps import MOVED, Heading
-from flex.store import SqlStore, open_store
+from flex.store import MemoryStore, SqlStore, open_store
+from flex.table_schemas import PLACEMENT
 from flex_api.night import store_order_for_doors
 from flex_api.night.plan_to_route_by import at_present
-from flex_api.settings.file import load
+from flex_api.settings.file import Settings, load
+from tests.rest.conftest import plan
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -131,6 +135,43 @@ def test_who_asked_before_another_one_ordered_orders_nothing(
     assert store_order_for_doors.doors_ordered(settings, store, before, last) is None
     assert (store.door_order(), store.moved_map()) == (newer, store.moved_map())
     assert host_to_node_maps.digest(store.moved_map()) == newer.moved
+
+
+class Overtaking(MemoryStore):
+    """What happens `meanwhile` happens once, behind the back of whoever has just read all plans."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def headlines(self) -> tuple[Headline, ...]:
+        found = super().headlines()
+        happens, self.meanwhile = self.meanwhile, None
+        if happens:
+            happens()
+        return found
+
+
+def test_who_is_overtaken_while_asking_what_to_order_orders_what_holds_by_then() -> (
+    None
+):
+    store = Overtaking()
+    nodes = [
+        {"name": name, "addresses": [one], "ram": "1 GiB"}
+        for name, one in (("n1", "192.0.2.1"), ("n2", "192.0.2.2"))
+    ]
+    routing = {"on": True, "doors": "all"}
+    settings = Settings.model_validate({"node": nodes, "routing": routing})
+
+    def comes_into_force(number: int, node: str) -> None:
+        placement = PLACEMENT.from_columns({"site": ["a.example"], "node": [node]})
+        made = plan(number, base=store.in_force())
+        store.propose(replace(made, state="proposed", settled=None), placement)
+        store.settle(made, placement)
+        store_order_for_doors.order(settings, store)
+
+    comes_into_force(1, "n1")
+    store.meanwhile = lambda: comes_into_force(2, "n2")
+    store_order_for_doors.order(settings, store)
+    assert (ordered(store).plan, ordered(store).number) == (plan(2).id, 2)
 
 
 @pytest.mark.slow
