@@ -4,7 +4,8 @@ load that swings.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from flex.model.operator_orders import NodeOrder
 from flex.model.wish import Pin
 from flex.planning.rules_of_movement import COOLDOWN
+from flex.table_schemas import PLACEMENT
 from flex_api.night import failover, nightly
 from flex_api.wishes import make_and_drop_wishes, why_site_is_there
 from tests.api.nights import DAY, SITES, Cluster, four_nodes, loads, resting
+from tests.rest.conftest import plan
 
 
 @pytest.fixture
@@ -109,6 +112,25 @@ SWINGS: dict[str, tuple[dict[str, float], dict[str, float]]] = {
     # Without rules against it, this one moves sites fourteen times.
     "one site": ({**EVEN, SITES[30]: 6.0}, EVEN),
 }
+
+
+def test_a_site_that_moved_twice_rests_until_the_first_time_is_a_month_ago(
+    cluster: Cluster,
+) -> None:
+    store, rests, settled = cluster.world.store, list[set[str]](), list[datetime]()
+    for number in range(3):
+        made = plan(number, base=store.in_force())
+        assert made.settled
+        store.propose(replace(made, state="proposed", settled=None), PLACEMENT.empty())
+        store.settle(made, PLACEMENT.empty())
+        settled.append(made.settled)
+        # Past the rest that each move brings.
+        cluster.clock[0] = made.settled + 4 * DAY
+        rests.append(set(resting(cluster)))
+    # Nothing moved when the cluster was adopted.
+    assert rests == [set(), set(), {move.site for move in made.moves}]
+    cluster.clock[0] = settled[1] + 30 * DAY
+    assert resting(cluster) == {}
 
 
 @pytest.mark.slow("one site-1")
