@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.errors import Held
+from flex.model.wish import Pin
+from flex_api.night import nightly, plan_without_sites_that_stay
+from flex_api.settings.moving import Hook, Move
+from tests.api.nights import SITES, four_nodes, loads
 from tests.api.test_edited import edit
 
 if TYPE_CHECKING:
@@ -226,6 +232,25 @@ def test_a_hook_that_hangs_half_way_is_ended_and_taken_back_and_the_others_move(
     assert installation.addresses(good) == [f"192.0.2.{other_than(good_home)[1:]}"]
     assert not (disks.folder / other_than(bad_home) / bad).exists()
     assert disks.has(bad_home, bad)
+
+
+def test_a_site_that_can_be_brought_neither_there_nor_back_is_not_led_to_its_new_node(
+    tmp_path: Path,
+) -> None:
+    cluster = four_nodes(tmp_path)
+    first = cluster.night(loads(0))
+    hook = Hook(stage="copy", command=("false",), undo=("false",), retries=0)
+    more = {"move": Move(hook=(hook,))}
+    settings = cluster.world.settings.model_copy(update=more)
+    world = cluster.world = replace(cluster.world, settings=settings)
+    (home,) = cluster.nodes_of(SITES[0])
+    world.store.put_pin(Pin(SITES[0], nodes=(other_than(home),)))
+    made = nightly.propose(world).plan
+    assert SITES[0] in {move.site for move in made.moves}
+    with pytest.raises(Held, match="nothing of it is left"):
+        plan_without_sites_that_stay.with_all_it_needs(world, made)
+    assert world.store.in_force() == first.id
+    assert {move.state for move in world.store.site_moves()} == {"taking back"}
 
 
 @pytest.mark.slow
