@@ -96,6 +96,14 @@ class Small:
             period, profiles(dict.fromkeys(HOME, 1.0)), SPREADS.empty()
         )
 
+    def close_windows(self) -> None:
+        """Changes are allowed for an hour of the day after tomorrow, and not now."""
+        day = f"{datetime.now(UTC) + 2 * DAY:%a}"
+        path = self.folder / "flex.toml"
+        text = path.read_text()
+        window = f'[safety]\nwindows = ["{day} 02:00-03:00"]\n'
+        path.write_text(text.replace("[safety]\n", window))
+
     def world(self) -> World:
         settings = load(self.folder / "flex.toml")
         made = wiring.world(settings, lambda: datetime.now(UTC), say=self.said.append)
@@ -441,6 +449,8 @@ def test_a_run_that_is_killed_on_the_way_is_finished_by_the_next(
         lead_sites_back.lead_back(small.world(), enters)
     assert seen[-1] == stage
     assert small.state(world) == "undoing"
+    # Change windows do not hold a site where it fails.
+    small.close_windows()
     WatchOfMoves(small.world()).round()
     assert small.watch_of(world)[0].state == "went back"
     assert small.in_force(world) == HOME
