@@ -26,7 +26,11 @@ from flex_api.night import apply_or_accept_plan, mail_of_the_night, nightly
 from flex_api.report.content import ReportData
 from flex_api.report.json_and_markdown import FORMATS
 from flex_api.wiring import World
-from flex_api.wishes import effect_of_draining, why_site_is_there
+from flex_api.wishes import (
+    effect_of_draining,
+    what_if_frontier_compare,
+    why_site_is_there,
+)
 from flex_dns.memory import MemoryPublisher
 from tests.api.nights import (
     DAY,
@@ -347,3 +351,20 @@ def adopting(cluster: Cluster) -> World:
         target.edit(ZONE, f"{site}.", "A", 300, EVERYWHERE)
     cluster.learn(EVEN)
     return cluster.world
+
+
+def test_without_a_node_sites_stay_there_that_are_not_ours_to_move(
+    cluster: Cluster,
+) -> None:
+    target = cluster.world.publisher
+    assert isinstance(target, MemoryPublisher)
+    target.edit(ZONE, f"{SITES[0]}.", "A", 300, ["192.0.2.1"])
+    cluster.learn(EVEN)
+    made = nightly.propose(cluster.world).plan
+    apply_or_accept_plan.apply(cluster.world, made.id)
+    leaving = {site for site in SITES if cluster.nodes_of(site) == {"n1"}}
+    assert SITES[0] in leaving
+    found = what_if_frontier_compare.without_node(cluster.world, "n1")
+    assert {move.site for move in found.moves if move.source == "n1"} == {
+        *leaving - {SITES[0]}
+    }
