@@ -116,15 +116,17 @@ def test_one_edited_name_stops_no_other(
 ) -> None:
     site = edited(kind)
     theirs = said(cluster, site)
-    new = f"new.{ZONE.rstrip('.')}"
+    new, outside = f"new.{ZONE.rstrip('.')}", "shop.example.org"
+    every = [*sites_of(cluster), new, outside]
     cluster.facts = replace(
-        cluster.facts,
-        profiles=profiles(dict.fromkeys([*sites_of(cluster), new], (100, 100))),
+        cluster.facts, profiles=profiles(dict.fromkeys(every, (100, 100)))
     )
     done = night(cluster)
     assert done.state == "applied"
     assert said(cluster, new)
     assert said(cluster, site) == theirs
+    # What no zone of the settings has is left out here as well.
+    assert outside not in set(cluster.store.placement()[1]["site"])
 
 
 def test_its_load_counts_where_dns_has_it(

@@ -183,14 +183,6 @@ def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_where_th
     assert "shop.example.org (in no zone of the settings)" in said(
         made.plan, "left out"
     )
-    # Also beside a site that somebody changes who is not FLEX.
-    cluster.carry_out(made)
-    cluster.target.edit(ZONE, f"{cluster.sites[0]}.", "A", 60, ["192.0.2.3"])
-    made = cluster.propose()
-    assert "shop.example.org (in no zone of the settings)" in said(
-        made.plan, "left out"
-    )
-    assert "shop.example.org" not in set(made.placement["site"])
     assert "shop.example.org" not in set(made.placement["site"])
     cluster.rules = replace(RULES, zones=())
     made = cluster.propose()
