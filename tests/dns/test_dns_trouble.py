@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import socketserver
 import subprocess
 import threading
 import time
@@ -17,8 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import dns.exception
+import dns.flags
 import dns.message
 import dns.query
+import dns.rcode
+import dns.rdatatype
 import dns.rrset
 import dns.tsig
 import dns.xfr
@@ -32,6 +36,7 @@ from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf import update_policy
 from flex_dns.wire.explain_dns_errors import MEANINGS, translate
 from flex_dns.wire.key import Key, make_key
+from flex_dns.wire.name_server_and_key import Server
 from tests.dns.given import adopted, placed
 
 pytestmark = pytest.mark.real
@@ -114,6 +119,59 @@ def unsigned_zone(request: bytes) -> bytes:
     )
     answer.answer += [soa, soa]
     return framed(answer.to_wire())
+
+
+@contextmanager
+def answering_each(
+    key: Key, say: Callable[[dns.message.Message], object]
+) -> Iterator[Server]:
+    """A server that signs what is said to each question, by whoever has its key."""
+    signer = key.signer()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while size := self.rfile.read(2):
+                wire = self.rfile.read(int.from_bytes(size))
+                query = dns.message.from_wire(wire, keyring={signer.name: signer})
+                answer = dns.message.make_response(query)
+                say(answer)
+                self.wfile.write(framed(answer.to_wire()))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield Server("127.0.0.1", listening.server_address[1], key, timeout=5.0)
+        finally:
+            listening.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("trouble", ["SERVFAIL", "REFUSED", "without authority"])
+def test_a_name_that_the_server_does_not_answer_for_is_not_one_without_records(
+    key: Key, trouble: str
+) -> None:
+    zone = "hosting.example."
+    soa = dns.rrset.from_text(
+        zone, 60, "IN", "SOA", f"ns1.{zone} root.{zone} 7 1 1 1 1"
+    )
+
+    def say(answer: dns.message.Message) -> None:
+        """It hands out no zone, and says of the zone itself what it should."""
+        (question,) = answer.question
+        if question.rdtype == dns.rdatatype.AXFR:
+            answer.set_rcode(dns.rcode.REFUSED)
+        elif question.rdtype == dns.rdatatype.SOA:
+            answer.flags |= dns.flags.AA
+            answer.answer = [soa]
+        elif trouble != "without authority":
+            answer.set_rcode(dns.rcode.from_text(trouble))
+
+    with (
+        answering_each(key, say) as server,
+        pytest.raises(DnsError, match=f"A of www.{zone}"),
+    ):
+        Rfc2136Publisher(server, OWNER).read(zone, [f"www.{zone}"])
 
 
 def test_a_wrong_secret_is_told_from_an_unknown_key(
