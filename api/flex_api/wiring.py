@@ -177,6 +177,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         publishing=settings.routing.publishing(),
         dependents=settings.dns.what_to_do_with_dependents(),
         follow=settings.dns.other_names == "follow",
+        below_wildcards=settings.dns.below_wildcards == "make",
     )
 
 

@@ -17,7 +17,13 @@ import pandas as pd
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
-from flex.zones.records_of_partition import NameAnswer, ZoneState, zone_of
+from flex.zones.marker import marker_name
+from flex.zones.records_of_partition import (
+    BelowWildcard,
+    NameAnswer,
+    ZoneState,
+    zone_of,
+)
 from flex.zones.what_leans_on_names import Pointed, PointingRecord
 from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
@@ -35,6 +41,7 @@ from flex_dns.wire.zone_names_and_owners import (
     Question,
     at_or_below,
     canonical,
+    unfit,
 )
 from flex_dns.zone.change_states import (
     Standing,
@@ -42,9 +49,11 @@ from flex_dns.zone.change_states import (
     pointed_by,
     questions,
     standing,
+    without_names_below_wildcards,
     without_names_leant_on,
 )
 from flex_dns.zone.make_zone_state import state
+from flex_dns.zone.names_below_wildcards import TYPES
 from flex_dns.zone.pointing_records import pointing_records
 from flex_dns.zone.where_names_lead import ADDRESSES, LONGEST_CHAIN
 
@@ -183,6 +192,7 @@ class MemoryPublisher:
         )
         pointed = pointed_by(zone_plan)
         noted = self._pointing(zone_plan.zone, pointed) if pointed else ()
+        said = without_names_below_wildcards(zone_plan, said, found.below_wildcards)
         return without_names_leant_on(zone_plan, said, noted)
 
     def _zone(self, zone: str, asked: str) -> dict[Question, Set]:
@@ -202,7 +212,31 @@ class MemoryPublisher:
         names = [name for name, _ in asked]
         for name, cut in at_or_below(names, cuts):
             closed[name] = f"is delegated at {cut}"
-        return Contents(self._serials[zone], held, closed, whole=True)
+        has_wildcards = any(owner.startswith("*.") for owner, _ in sets)
+        below = {
+            name: one
+            for name in (dict.fromkeys(names) if has_wildcards else ())
+            if not unfit(zone, name)
+            and name not in closed
+            and (marker_name(name, zone), "TXT") not in held
+            and (one := self._below_wildcard(zone, name))
+        }
+        return Contents(
+            self._serials[zone], held, closed, whole=True, below_wildcards=below
+        )
+
+    def _below_wildcard(self, zone: str, name: str) -> BelowWildcard | None:
+        sets = self._zones[zone]
+        owner = _owner(name, zone, sets)
+        held = {kind for one, kind in sets if one == owner}
+        if owner == name or not held:
+            return None
+        types = tuple(kind for kind in TYPES if kind in held)
+        above = owner.removeprefix("*")
+        label = name.removesuffix(above).rpartition(".")[2]
+        return BelowWildcard(
+            owner, types, self._answer(name).addresses, f"{label}{above}"
+        )
 
     def _pointing(self, zone: str, pointed: Pointed) -> tuple[PointingRecord, ...]:
         noted: list[Noted] = []

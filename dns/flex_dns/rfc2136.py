@@ -38,6 +38,7 @@ from flex_dns.zone.change_states import (
     pointed_by,
     questions,
     standing,
+    without_names_below_wildcards,
     without_names_leant_on,
 )
 from flex_dns.zone.make_zone_state import state
@@ -247,6 +248,7 @@ class Rfc2136Publisher:
             self.owner,
             zone_plan.site_of_name,
         )
+        said = without_names_below_wildcards(zone_plan, said, found.below_wildcards)
         return without_names_leant_on(zone_plan, said, found.pointing or ())
 
 

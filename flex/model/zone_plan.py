@@ -91,7 +91,7 @@ class ZonePlan:
     `nothing_leans` are names that move as no mail or other service leans on them: where one does by
     the time the plan is applied, they are left as they are.
     `go_along` are other names that get the addresses of their sites: each with its site, both host
-    names.
+    names. `below_wildcards` are names that are made though a wildcard answers for them.
     """
 
     zone: str
@@ -103,6 +103,7 @@ class ZonePlan:
     leaning: tuple[LeansOnSite, ...] = ()
     nothing_leans: tuple[str, ...] = ()
     go_along: tuple[tuple[str, str], ...] = ()
+    below_wildcards: tuple[str, ...] = ()
 
     @property
     def site_of_name(self) -> dict[str, str]:

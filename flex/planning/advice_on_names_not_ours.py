@@ -9,8 +9,14 @@ from __future__ import annotations
 from flex.model.dns_edits_by_others import REASON
 from flex.planning.which_sites_dns_lets_flex_move import DOORS_ALONE
 from flex.zones.marker import marker_name, marker_text
+from flex.zones.records_of_partition import ANSWERED
 from flex.zones.zone_changes import NO_MARKER
 
+# What a person can do about names for which a wildcard answers.
+MAKE_BELOW_WILDCARDS = (
+    'dns.below_wildcards = "make" gives it records of its own; write what it needs of the '
+    "wildcard's others (MX, TXT, ...) at its name yourself"
+)
 # What reasons begin with that are no fault of the name, and are told in other words.
 _OTHERWISE_TOLD = (REASON, DOORS_ALONE, "somebody changed ")
 
@@ -18,6 +24,8 @@ _OTHERWISE_TOLD = (REASON, DOORS_ALONE, "somebody changed ")
 def way_on(name: str, zone: str, why: str, owner: str) -> str:
     """FLEX never takes such a name back by itself: its new owner may be somebody else."""
     site = name.rstrip(".")
+    if why.startswith(ANSWERED):
+        return f"{MAKE_BELOW_WILDCARDS}; `flex sites exclude {site}` leaves it for good"
     if why == NO_MARKER:
         marker = f'{marker_name(name, zone)} TXT "{marker_text(owner)}"'
         undo = f"write the marker {marker} again where it is FLEX's"

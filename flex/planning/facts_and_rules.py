@@ -95,7 +95,7 @@ class Rules:
     narrower, so that the next day's drift does not call for the next move. A plan that betters the
     worst node by less than `margin` is not worth its cold caches. Names to `take_back` get again
     what FLEX said there, whoever changed it. With `follow`, other names of sites get the addresses
-    of these.
+    of these. With `below_wildcards`, names for which a wildcard answers get records of their own.
     """
 
     tolerance: float
@@ -113,3 +113,4 @@ class Rules:
     publishing: Publishing = field(default_factory=Publishing)
     dependents: Dependents = field(default_factory=Dependents)
     follow: bool = False
+    below_wildcards: bool = False

@@ -11,15 +11,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from flex.model.dns_edits_by_others import REASON
+from flex.model.zone_plan import ZonePlan
 from flex.planning.reason_to_stay_for_dependents import WAY_ON, is_reason
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.wishes.suspended_wishes import ORDER
 from flex.zones import records_of_partition
 from flex.zones.names_not_following_sites import Followed, NameLeftBehind
+from flex.zones.records_of_partition import ANSWERED
 
 # What a plan says of sites on whose names mail or other services lean.
 LEANING = "left where they are, as a move would take other services along"
+# What a plan says of sites without records of their own, for which a wildcard answers.
+BELOW_WILDCARDS = "left without records of their own"
+MADE_BELOW_WILDCARDS = "made below wildcards"
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
 _UNCOUNTED = "not known how much of their site's traffic comes by these names"
@@ -34,7 +39,7 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
     out = {
         site: why
         for site, why in found.out.items()
-        if why != REASON and not is_reason(why)
+        if why != REASON and not is_reason(why) and not why.startswith(ANSWERED)
     }
     if out:
         named = [f"{site} ({why})" for site, why in sorted(out.items())]
@@ -49,10 +54,12 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
     fixed = sorted(
         site
         for site in set(found.fixed["site"])
-        if reasons[records_of_partition.name_of(site)] != REASON
-        and not is_reason(reasons[records_of_partition.name_of(site)])
+        if (why := reasons[records_of_partition.name_of(site)]) != REASON
+        and not is_reason(why)
+        and not why.startswith(ANSWERED)
     )
     yield from _of_dependents(found, reasons, profiles)
+    yield from _of_left_below_wildcards(found, reasons, profiles)
     if fixed:
         named = [
             f"{site} ({reasons[records_of_partition.name_of(site)]})" for site in fixed
@@ -66,6 +73,41 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
             "led by the doors alone, as FLEX does not change their DNS"
             f"{weight}: {first_few(named)}"
         )
+
+
+def _of_left_below_wildcards(
+    found: Reach, reasons: Mapping[str, str], profiles: pd.DataFrame
+) -> Iterator[str]:
+    left = {
+        site: why
+        for site in sorted(found.beyond)
+        if (why := reasons.get(records_of_partition.name_of(site), "")).startswith(
+            ANSWERED
+        )
+    }
+    if left:
+        there = set(found.fixed["site"])
+        named = [
+            f"{site} ({why}{'' if site in there else '; it leads to no node that takes sites'})"
+            for site, why in left.items()
+        ]
+        weight = weight_of_sites(left, profiles)
+        yield (
+            f"{BELOW_WILDCARDS}{weight}: {first_few(named, between='; ')}; "
+            'dns.below_wildcards = "make" makes them'
+        )
+
+
+def of_made_below_wildcards(
+    zone_plans: Iterable[ZonePlan], found: Reach
+) -> Iterator[str]:
+    named = [
+        f"{name} {found.states[one.zone].below_wildcards[name].why}"
+        for one in zone_plans
+        for name in one.below_wildcards
+    ]
+    if named:
+        yield f"{MADE_BELOW_WILDCARDS}: {first_few(named, between='; ')}"
 
 
 def _of_dependents(

@@ -85,10 +85,12 @@ def look(
     dependents: bool = False,
     follow: bool = False,
     along: Pairs = (),
+    below_wildcards: bool = False,
 ) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no
     marker. With `dependents`, what leans on the names of sites is looked for. With `follow`, other
-    names of sites are ours, too; `along` are those that were so far.
+    names of sites are ours, too; `along` are those that were so far. Names for which a wildcard
+    answers are ours to make with `below_wildcards` alone.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)
@@ -111,7 +113,9 @@ def look(
         for zone in zones
     }
     foreign = {
-        zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt)
+        zone: _foreign(
+            states[zone], of_zone[zone], nodes, adopt=adopt, make=below_wildcards
+        )
         | _by_doors_alone(publishing, of_zone[zone])
         for zone in zones
     }
@@ -128,6 +132,7 @@ def look(
             nodes,
             {name for names in foreign.values() for name in names},
             adopt=adopt,
+            below_wildcards=below_wildcards,
             known={records_of_partition.name_of(name) for name, _ in along},
         )
     taken = set(going)
@@ -351,6 +356,11 @@ def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
             if addresses & set(answer.addresses)
         }
         leading = zone_changes.names_with(state.records, addresses) | others
+        leading |= {
+            name
+            for name, below in state.below_wildcards.items()
+            if addresses & set(below.addresses)
+        }
         left |= {name: names[name] for name in sorted(names.keys() & leading)}
     return left
 
@@ -358,7 +368,14 @@ def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
 def _partition_in_dns(
     states: Mapping[str, ZoneState], sites: Sequence[str], nodes: Sequence[Node]
 ) -> pd.DataFrame:
-    found = [state.records for state in states.values()]
+    found = [
+        table
+        for state in states.values()
+        for table in (
+            state.records,
+            records_of_partition.by_wildcards(state.below_wildcards),
+        )
+    ]
     return (
         records_of_partition.partition_from(
             pd.concat(found, ignore_index=True), sites, nodes
@@ -369,7 +386,12 @@ def _partition_in_dns(
 
 
 def _foreign(
-    state: ZoneState, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool
+    state: ZoneState,
+    sites: Sequence[str],
+    nodes: Sequence[Node],
+    *,
+    adopt: bool,
+    make: bool,
 ) -> dict[str, str]:
     adopted = (
         records_of_partition.partition_from(state.records, sites, nodes)["site"]
@@ -377,6 +399,8 @@ def _foreign(
         else ()
     )
     ours = frozenset(map(records_of_partition.name_of, adopted))
-    return zone_changes.foreign(
-        state, [records_of_partition.name_of(site) for site in sites], ours=ours
-    )
+    names = [records_of_partition.name_of(site) for site in sites]
+    below = {} if make else state.below_wildcards
+    return zone_changes.foreign(state, names, ours=ours) | {
+        name: below[name].why for name in names if name in below
+    }

@@ -51,12 +51,14 @@ def names_going_along(
     *,
     adopt: bool,
     known: Set[str] = frozenset(),
+    below_wildcards: bool = False,
 ) -> tuple[OtherName, ...]:
     """Those of the names that FLEX may give addresses: what carries our marker; with `adopt`, what
     leads to addresses of nodes alone; what is not there and that somebody wrote down.
 
     The names of `left_alone` are sites that are not ours to change: their other names follow only
     where these carry our marker. `known` are names that the plan in force gave addresses.
+    Names for which a wildcard answers follow with `below_wildcards` alone.
     """
     ours = {address for node in nodes for address in node.addresses}
     values = _values(states)
@@ -65,6 +67,8 @@ def names_going_along(
         name = name_of(other.name)
         zone = zone_of(name, states.keys())
         if zone is None or name in states[zone].blocked:
+            continue
+        if name in states[zone].below_wildcards and not below_wildcards:
             continue
         is_marked = name in states[zone].owned
         if not is_marked and name_of(other.site) in left_alone:

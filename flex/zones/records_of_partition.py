@@ -33,6 +33,33 @@ class NameAnswer:
     unknown: str = ""
 
 
+# What the reason begins with by which a name below a wildcard is left without records of its own.
+ANSWERED = "is answered by "
+
+
+@dataclass(frozen=True, slots=True)
+class BelowWildcard:
+    """What answers for a name that is not there: records of these types at `wildcard`, which lead
+    visitors to `addresses`.
+
+    The first record at the name would hide them from `hidden` and from every name below that
+    (RFC 4592): from the name itself, or from the name above it that would come to be with it.
+    """
+
+    wildcard: str
+    types: tuple[str, ...]
+    addresses: tuple[str, ...]
+    hidden: str
+
+    @property
+    def why(self) -> str:
+        types = ", ".join(self.types) or "records"
+        return (
+            f"{ANSWERED}{self.wildcard} with {types}, which a record of its own would hide "
+            f"from {self.hidden} and all names below it"
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ZoneState:
     """What a zone says now about the names that were asked for.
@@ -41,7 +68,8 @@ class ZoneState:
     `blocked` names that cannot hold our addresses, with the reason (a CNAME, somebody else's
     marker). `answers` are what the zone says of names that nobody places. `pointing` are records
     that may lean on names of sites; None where nobody looked for them, or could. `transferred` says
-    that the whole zone was looked through for them.
+    that the whole zone was looked through for them. `below_wildcards` are names without any record,
+    for which a wildcard answers: its addresses are not among the `records`.
     """
 
     zone: str
@@ -52,6 +80,7 @@ class ZoneState:
     answers: Mapping[str, NameAnswer] = field(default_factory=dict)
     pointing: tuple[PointingRecord, ...] | None = None
     transferred: bool = True
+    below_wildcards: Mapping[str, BelowWildcard] = field(default_factory=dict)
 
 
 def name_of(site: str) -> str:
@@ -152,6 +181,16 @@ def partition_from(
         {"site": ours["name"].map(site_of).astype("str"), "node": ours["node"]}
     ).drop_duplicates()
     return PLACEMENT.make(pairs)
+
+
+def by_wildcards(below: Mapping[str, BelowWildcard]) -> pd.DataFrame:
+    """The RECORDS that visitors get for these names."""
+    rows = [
+        (name, record_type(address), 0, address)
+        for name, one in below.items()
+        for address in one.addresses
+    ]
+    return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
 def addresses_of(nodes: Sequence[Node], name: str) -> frozenset[str]:

@@ -106,6 +106,12 @@ def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
     )
 
 
+def made_below_wildcards(made: ZonePlan, state: ZoneState) -> tuple[str, ...]:
+    """The names of the plan that get records though a wildcard answers for them."""
+    names = {one.name for one in made.changes if one.after and one.type in ADDRESSES}
+    return tuple(sorted(names & state.below_wildcards.keys()))
+
+
 def losses_first(made: ZonePlan) -> ZonePlan:
     """The same changes in another order: those that only take addresses away come first, because
     they need nothing of any node.

@@ -97,4 +97,5 @@ def read_other_names(
         publishing=world.settings.routing.publishing(),
         follow=dns.other_names == "follow",
         along=pairs_of(world.store.plan(base).zone_plans) if base else (),
+        below_wildcards=world.rules.below_wildcards,
     ).others

@@ -118,6 +118,12 @@ class Dns(Primary):
         "so that a move would take it along: it stays, it moves and that is said, or "
         "nobody looks",
     )
+    below_wildcards: Literal["leave", "make"] = Field(
+        "leave",
+        description="a site without records of its own, for which a wildcard of the zone "
+        "answers: leave: it counts where the wildcard leads; make: it gets records, which "
+        "hide all that the wildcard says (MX, TXT, ...) from it and from the names below",
+    )
     make_before_break: bool = Field(
         False,
         description="a site that moves has both nodes first, and only the new one "

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from flex.zones.marker import LABEL, marker_name, marker_owner
+from flex.zones.records_of_partition import BelowWildcard
 from flex.zones.what_leans_on_names import PointingRecord
 
 # A host name without the underscore, as BIND checks it. BIND refuses addresses at any other name by
@@ -32,7 +33,8 @@ class Contents:
     `closed` are names that can hold no addresses here, with the reason: an alias, or delegated
     away. `aliases` are the targets of the aliases. `whole` says that the zone was transferred: what
     is not there then does not exist. `pointing` are records that may lean on names that FLEX moves;
-    None where nobody looked for them, or could.
+    None where nobody looked for them, or could. `below_wildcards` are names that are not there, and
+    for which a wildcard answers.
     """
 
     serial: int
@@ -41,6 +43,7 @@ class Contents:
     aliases: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
     pointing: tuple[PointingRecord, ...] | None = None
+    below_wildcards: Mapping[str, BelowWildcard] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

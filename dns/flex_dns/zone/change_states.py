@@ -13,7 +13,7 @@ from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.planning.reason_to_stay_for_dependents import why_it_stays
 from flex.zones.marker import marker_name, site_name
-from flex.zones.records_of_partition import Sets, ZoneState, by_name
+from flex.zones.records_of_partition import BelowWildcard, Sets, ZoneState, by_name
 from flex.zones.what_leans_on_names import CARRIED, Pointed, PointingRecord, leaning
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.wire.zone_names_and_owners import (
@@ -172,8 +172,33 @@ def without_names_leant_on(
     reasons = {
         name: why_it_stays(one) for name, one in leant_on.items() if one.count(*CARRIED)
     }
+    return _without(zone_plan, found, reasons)
+
+
+def without_names_below_wildcards(
+    zone_plan: ZonePlan, found: Standing, below: Mapping[str, BelowWildcard]
+) -> Standing:
+    """Names that were free when the plan was made, and for which a wildcard answers by now, are not
+    made.
+    """
+    reasons = {
+        one.name: below[one.name].why
+        for one in found.pending
+        if one.type in ADDRESSES
+        and one.before is None
+        and one.name in below
+        and one.name not in zone_plan.below_wildcards
+    }
+    return _without(zone_plan, found, reasons)
+
+
+def _without(
+    zone_plan: ZonePlan, found: Standing, reasons: Mapping[str, str]
+) -> Standing:
+    """The same, where these names and what goes along with them are left as they are."""
     if not reasons:
         return found
+    sites = zone_plan.site_of_name
     stay = [
         one
         for one in found.pending
@@ -241,6 +266,9 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     for change in (change for change in zone_plan.changes if change.type != "TXT"):
         said = have.get((change.name, change.type))
         reason = state.blocked.get(change.name, "")
+        below = state.below_wildcards.get(change.name)
+        if below and change.name not in zone_plan.below_wildcards:
+            reason = below.why
         if not reason and said != _state_of(change.after) and change.name not in ours:
             reason = NO_MARKER
         if reason or said not in (_state_of(change.before), _state_of(change.after)):

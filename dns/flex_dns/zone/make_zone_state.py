@@ -29,11 +29,10 @@ def state(
     blocked: dict[str, str] = {}
     rows: list[tuple[str, str, int, str]] = []
     for name in names:
-        reason = (
-            unfit(zone, name)
-            or contents.closed.get(name, "")
-            or why_not_ours(zone, name, owner, contents)
-        )
+        reason = unfit(zone, name)
+        if not reason and name not in contents.below_wildcards:
+            reason = contents.closed.get(name, "")
+            reason = reason or why_not_ours(zone, name, owner, contents)
         if reason:
             blocked[name] = reason
         elif (marker_name(name, zone), "TXT") in contents.sets:
@@ -51,4 +50,5 @@ def state(
         answers or {},
         contents.pointing,
         contents.whole,
+        contents.below_wildcards,
     )

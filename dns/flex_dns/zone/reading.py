@@ -2,7 +2,7 @@
 
 Takes a session and what is asked. Returns Contents that are complete, or raises an error:
 transfer.py says when a transfer is complete, and an answer counts when the server gave it with
-authority. Without transfers it cannot tell names under a wildcard from names that exist.
+authority. names_below_wildcards.py tells names below a wildcard from names that are there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from flex_dns.wire.explain_dns_errors import not_authoritative, said_no
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical, owners
-from flex_dns.zone import where_names_lead
+from flex_dns.zone import names_below_wildcards, where_names_lead
 from flex_dns.zone.transfer import transfer
 from flex_dns.zone.where_names_lead import wildcards
 
@@ -56,8 +56,10 @@ def read(
         names = [*owners(questions), *also, *wildcards(zone, also)]
         found = transfer(reader, reader.server, zone, names, pointed)
     if found:
-        return found
-    asked = by_queries(session, server, zone, list(questions))
+        return names_below_wildcards.told_apart(session, zone, questions, found)
+    asked = names_below_wildcards.told_apart(
+        session, zone, questions, by_queries(session, server, zone, list(questions))
+    )
     names = list(dict.fromkeys(name for name, kind in questions if kind == "A"))
     if pointed is None or len(names) > MOST_ASKED:
         return asked

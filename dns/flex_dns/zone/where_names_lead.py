@@ -47,15 +47,16 @@ def answers(
 
 def _plain(zone: str, name: str, found: Contents) -> NameAnswer | None:
     """What the transfer says by itself; None where the name server has to be asked."""
+    if name in found.closed and name not in found.aliases:
+        # What is there leads elsewhere: addresses below a delegation are glue.
+        return None
     addresses = _addresses(name, found)
     if addresses:
         return NameAnswer(addresses)
     if target := found.aliases.get(name):
         behind = _addresses(target, found)
         return NameAnswer(behind, (target,)) if behind else None
-    if name in found.closed or any(
-        _is_there(owner, found) for owner in wildcards(zone, [name])
-    ):
+    if any(_is_there(owner, found) for owner in wildcards(zone, [name])):
         return None
     return NameAnswer()
 

@@ -1,0 +1,152 @@
+"""Names that are not there, and for which a wildcard answers (RFC 4592).
+
+Takes a session, and what was read of a zone. Returns the same with these names told apart from
+those that are there. A transfer of the names that matter does not say it, as a record of any type
+at or below a name makes that be there; so the primary is asked. Does not decide what becomes of
+such names.
+
+A name that does not exist stands for all others: who asks for one below `*.<name>` is answered by a
+wildcard above `<name>` alone, and by none where `<name>` is there, whatever is at `*.<name>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rdatatype
+
+from flex.zones.marker import marker_name, marker_owner
+from flex.zones.records_of_partition import BelowWildcard
+from flex_dns.wire.explain_dns_errors import said_no
+from flex_dns.wire.session import Session
+from flex_dns.wire.zone_names_and_owners import Contents, Question, unfit
+from flex_dns.zone import where_names_lead
+from flex_dns.zone.where_names_lead import ADDRESSES, wildcards
+
+# The types of records that a wildcard is asked for: what is usual at the name of a site.
+TYPES = ("CNAME", "A", "AAAA", "MX", "TXT", "CAA", "HTTPS", "SVCB", "SRV")
+# What tells whether a name is there: nobody follows an alias to answer for it.
+PROBE = "CNAME"
+# No host has this name: names of hosts have no underscore.
+NOBODY = "_"
+
+
+def told_apart(
+    session: Session, zone: str, questions: Iterable[Question], found: Contents
+) -> Contents:
+    """Raises a DnsError where the primary does not answer."""
+    names = _without_records(zone, questions, found)
+    markers = set() if found.whole else _odd_markers(zone, names, found)
+    below = _below_wildcards(session, zone, [*names, *markers])
+    if not below:
+        return found
+    sets = {asked: held for asked, held in found.sets.items() if asked[0] not in below}
+    closed = {name: why for name, why in found.closed.items() if name not in below}
+    ours = {name: one for name, one in below.items() if name not in markers}
+    return replace(found, sets=sets, closed=closed, below_wildcards=ours)
+
+
+def _without_records(
+    zone: str, questions: Iterable[Question], found: Contents
+) -> list[str]:
+    """The names that nothing shows to be there. Without a transfer that is their marker alone: what
+    they answer may be a wildcard's.
+    """
+    names = dict.fromkeys(name for name, kind in questions if kind in ADDRESSES)
+    return [
+        name
+        for name in names
+        if not unfit(zone, name)
+        and not _has_marker(zone, name, found)
+        and not (found.whole and _has_records(name, found))
+    ]
+
+
+def _has_marker(zone: str, name: str, found: Contents) -> bool:
+    _, texts = found.sets.get((marker_name(name, zone), "TXT"), (0, ()))
+    return any(marker_owner(text) is not None for text in texts)
+
+
+def _odd_markers(zone: str, names: Iterable[str], found: Contents) -> set[str]:
+    """Where there should be markers of these names, and something else answers: a wildcard may."""
+    markers = (marker_name(name, zone) for name in names)
+    return {
+        marker
+        for marker in markers
+        if marker in found.closed or (marker, "TXT") in found.sets
+    }
+
+
+def _has_records(name: str, found: Contents) -> bool:
+    return name in found.closed or any((name, kind) in found.sets for kind in ADDRESSES)
+
+
+def _below_wildcards(
+    session: Session, zone: str, names: Sequence[str]
+) -> dict[str, BelowWildcard]:
+    # Those that are not there may be answered by one above them: such an answer says too little,
+    # and none at all says that there is none.
+    owners = _answered(session, zone, wildcards(zone, names))
+    if not any(owners.values()):
+        return {}
+    covered = [name for name in names if any(map(owners.get, wildcards(zone, [name])))]
+    above = [owner.removeprefix("*.") for owner, said in owners.items() if said]
+    said = _answered(
+        session, zone, [f"{NOBODY}.*.{name}" for name in (*covered, *above)]
+    )
+    is_there = {name: not said[f"{NOBODY}.*.{name}"] for name in (*covered, *above)}
+    closest: dict[str, tuple[str, str]] = {}
+    for name in covered:
+        if not is_there[name]:
+            hidden = name
+            for owner in wildcards(zone, [name]):
+                parent = owner.removeprefix("*.")
+                if is_there.get(parent):
+                    closest[name] = (owner, hidden)
+                    break
+                hidden = parent
+    held = _held(session, zone, {owner for owner, _ in closest.values()})
+    leads = where_names_lead.ask(session, zone, sorted(held))
+    return {
+        name: BelowWildcard(owner, held[owner], leads[owner].addresses, hidden)
+        for name, (owner, hidden) in closest.items()
+    }
+
+
+def _answered(session: Session, zone: str, names: Sequence[str]) -> Mapping[str, bool]:
+    """Whether the zone itself has anything to say of each name."""
+    asked = f"wildcards of {zone}"
+    replies = session.ask_all(
+        [dns.message.make_query(name, PROBE, flags=0) for name in names], asked
+    )
+    found: dict[str, bool] = {}
+    for name, reply in zip(names, replies, strict=True):
+        if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+            raise said_no(reply.rcode(), session.server, f"{PROBE} of {name}")
+        # Without authority it is no answer, but the way to other name servers.
+        has_authority = bool(reply.flags & dns.flags.AA)
+        found[name] = has_authority and reply.rcode() == dns.rcode.NOERROR
+    return found
+
+
+def _held(
+    session: Session, zone: str, owners: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """The types of the records at each wildcard."""
+    questions = [(owner, kind) for owner in sorted(owners) for kind in TYPES]
+    replies = session.ask_all(
+        [dns.message.make_query(owner, kind, flags=0) for owner, kind in questions],
+        f"wildcards of {zone}",
+    )
+    found: dict[str, dict[str, None]] = {owner: {} for owner, _ in questions}
+    for (owner, _), reply in zip(questions, replies, strict=True):
+        found[owner] |= dict.fromkeys(
+            dns.rdatatype.to_text(rrset.rdtype)
+            for rrset in reply.answer
+            if rrset.name.to_text().lower() == owner
+        )
+    return {owner: tuple(kinds) for owner, kinds in found.items()}
