@@ -20,7 +20,7 @@ from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
 from flex.planning import names_edited_by_others, propose_plan
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.leave_out_the_immovable import look_at_zones, within
+from flex.planning.leave_out_the_immovable import look_and_start, within
 from flex.planning.propose_plan import Proposal
 from flex.ports import Publisher, Solver
 from flex.site_names_in_words import first_few
@@ -49,9 +49,8 @@ def leave_out(
     is loaded now. Raises Outdated where it would change what the plan did not. Without being
     `judged` it is the rest all the same: that is for what cannot be taken back any more.
     """
-    apart = names_edited_by_others.apart(
-        look_at_zones(facts, rules, publisher), facts, rules, now
-    )
+    found, facts = look_and_start(facts, rules, publisher)
+    apart = names_edited_by_others.apart(found, facts, rules, now)
     facts = within(apart.found, apart.facts)
     asked = propose_plan.build(facts, rules)
     staying = _with_those_tied(asked, partition, facts, staying, gone)
@@ -145,8 +144,12 @@ def _reasons(staying: Mapping[str, str]) -> list[str]:
 
 
 def _refuse_worse(plan: Plan, rest: Plan, rules: Rules) -> None:
-    """A swap of which one half stays may overload a node."""
-    before = rest.before.worst if rest.before else 0.0
+    """A swap of which one half stays may overload a node. Where no site was on a node, no rest can
+    be worse than that.
+    """
+    if rest.before is None:
+        return
+    before = rest.before.worst
     if rest.after.worst <= max(before, plan.after.worst, rules.trigger):
         return
     raise Held(

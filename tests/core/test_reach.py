@@ -18,6 +18,7 @@ from flex.model.wish import Pin
 from flex.placing import score
 from flex.planning import (
     carry_out_plan,
+    leave_sites_out_of_plan,
     plan_of_given_partition,
     propose_plan,
     verify_dns,
@@ -188,6 +189,78 @@ def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_where_th
     made = cluster.propose()
     assert "shop.example.org" in set(made.placement["site"])
     assert made.plan.notes == ()
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "203.0.113.9"])
+def test_a_site_for_which_a_wildcard_answers_gets_records_only_where_somebody_asks_for_them(
+    cluster: Cluster, profiles: Profiles, address: str
+) -> None:
+    site, wildcard = f"any.wild.{ZONE}".rstrip("."), f"*.wild.{ZONE}"
+    for kind, value in {"A": address, "MX": "10 mx.example.org."}.items():
+        cluster.target.edit(ZONE, wildcard, kind, 60, [value])
+    cluster.facts = replace(
+        cluster.facts,
+        profiles=profiles({site: (50, 50), **dict.fromkeys(cluster.sites, (100, 100))}),
+    )
+    made = cluster.propose()
+    told = f"{site} (is answered by {wildcard} with A, MX, which a record of its own"
+    assert told in said(made.plan, "left without records of their own")
+    at = made.placement["node"][made.placement["site"] == site].to_list()
+    assert at == (["n1"] if address == "192.0.2.1" else [])
+    cluster.carry_out(made)
+    names = [f"{site}.", f"x.{site}."]
+    answers = cluster.target.read(ZONE, [], names).answers
+    assert {answer.addresses for answer in answers.values()} == {(address,)}
+
+    cluster.rules = replace(RULES, below_wildcards=True)
+    made = cluster.propose()
+    assert f"{site}. is answered by {wildcard}" in said(
+        made.plan, "made below wildcards"
+    )
+    assert made.plan.zone_plans[0].below_wildcards == (f"{site}.",)
+    cluster.carry_out(made)
+    assert cluster.is_on(site)
+    # The next plan has nothing to say of it.
+    assert not any("wildcard" in note for note in cluster.propose().plan.notes)
+
+
+@pytest.mark.parametrize("failing", [1, 2, 4])
+@pytest.mark.parametrize("known", [False, True], ids=["first plan", "later plan"])
+def test_sites_that_cannot_move_stay_and_the_others_leave_a_full_node(
+    cluster: Cluster, *, known: bool, failing: int
+) -> None:
+    for site in cluster.sites:
+        cluster.target.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.1"])
+    cluster.rules = replace(RULES, adopt=True)
+    nodes = cluster.facts.nodes
+    if known:
+        # One node takes all sites, before the others are there.
+        cluster.facts = replace(cluster.facts, nodes=nodes[:1])
+        cluster.night()
+        cluster.facts = replace(cluster.facts, nodes=nodes)
+    made = cluster.propose()
+    moving = sorted({move.site for move in made.plan.moves})
+    assert len(moving) > 4
+    stuck = moving[:failing]
+    base, placement = cluster.store.placement()
+    rest = leave_sites_out_of_plan.leave_out(
+        made.plan,
+        made.placement,
+        dict.fromkeys(stuck, "no room left"),
+        replace(cluster.facts, base=base, placement=placement),
+        cluster.rules,
+        scratch=SOLVERS["scratch"],
+        publisher=cluster.target,
+        now=NOW,
+    )
+    assert rest.plan.before == made.plan.before
+    assert sorted({move.site for move in rest.plan.moves}) == moving[failing:]
+    cluster.store.propose(rest.plan, rest.placement)
+    cluster.carry_out(rest)
+    assert {site for site in cluster.sites if cluster.is_on(site) == ["n1"]} == {
+        *set(cluster.sites) - set(moving),
+        *stuck,
+    }
 
 
 def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(
