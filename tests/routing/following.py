@@ -98,12 +98,12 @@ class Following:
             install_files.put(files, self.here(node), self.found)
             self.start_haproxy(node)
             self.start_server(node, waits=False)
-        self._let_all_be_reached()
+        self.let_all_be_reached()
         for node in self.nodes:
             self.until_server_listens(node)
             self.start_follower(node)
 
-    def _let_all_be_reached(self) -> None:
+    def let_all_be_reached(self) -> None:
         """The first that was started found nobody else yet, and would look again for seconds."""
         for node in self.nodes:
             stats = self.sockets(node).stats

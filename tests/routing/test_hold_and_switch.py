@@ -4,6 +4,7 @@ HAProxies.
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from select import select
 
 import pytest
 
@@ -77,21 +79,80 @@ class Moving(Following):
     def send(self, node: str, host: str = SITE) -> Visitor:
         return Visitor(self, node, host)
 
-    def counted(self, node: str, table: str) -> str:
-        return self.sockets(node).stats.ask("show", "table", table)
+    def asked(self, *visitors: Visitor) -> Held:
+        """Return the next request that a web server has. Fail once all these visitors have their
+        answers instead.
+        """
 
-    def until_waits(self, node: str) -> None:
-        until("a request waits", lambda: f"key={SITE} " in self.counted(node, WAITING))
+        def is_asked() -> bool:
+            if not self.members.asked.empty():
+                return True
+            if visitors and all(each.is_over() for each in visitors):
+                answers = [each.hears() for each in visitors]
+                pytest.fail(
+                    f"no web server is asked; {answers}; {self.describe_doors()}"
+                )
+            return False
+
+        until("a web server is asked", is_asked, self.describe_doors)
+        held = self.members.asked.get()
+        self.stack.enter_context(held.connection)
+        return held
+
+    def count(self, node: str, table: str) -> int:
+        """Return how many requests for SITE this node's HAProxy counts in the table now."""
+        rows = self.sockets(node).stats.ask("show", "table", table)
+        counts = re.findall(rf"key={re.escape(SITE)} .*conn_cur=(\d+)", rows)
+        return sum(map(int, counts))
+
+    def describe_doors(self) -> str:
+        doors = [
+            f"{node} goes by order {self.goes_by(node)}, {self.count(node, WAITING)} wait and "
+            f"{self.count(node, UNDER_WAY)} are under way there"
+            for node in self.nodes
+        ]
+        return "; ".join([*doors, self.log()[-3000:]])
+
+    def until_all_have_heard(self) -> None:
+        """Wait until every node goes by the newest order. A hold is quiet as soon as the old node
+        goes by it: until another node does, requests that come to it wait at the old one.
+        """
+        order = self.store().door_order()
+        assert order
+        self.until_all_go_by(order.number)
+
+    def until_waits(self, visitor: Visitor, node: str) -> None:
+        """Wait until this node counts the request as waiting. Fail once it is answered instead."""
+        what = f"the request that came to {visitor.node} waits at {node}"
+        most = dict.fromkeys(self.nodes, 0)
+
+        def describe() -> str:
+            return f"at most so many waited: {most}; {self.describe_doors()}"
+
+        def waits() -> bool:
+            waiting = {each: self.count(each, WAITING) for each in self.nodes}
+            most.update({each: max(most[each], waiting[each]) for each in self.nodes})
+            if not waiting[node] and visitor.is_over():
+                pytest.fail(f"not so: {what}; {visitor.hears()!r}; {describe()}")
+            return waiting[node] > 0
+
+        until(what, waits, describe)
 
 
 class Visitor:
-    """A request for a site that came to a node's door."""
+    """A request for a site that came to a node's door. The cluster closes its connection."""
 
     def __init__(self, cluster: Moving, node: str, host: str) -> None:
+        self.node = node
         address = cluster.members.addresses[node], cluster.port
         self.connection = socket.create_connection(address, PATIENCE)
+        cluster.stack.enter_context(self.connection)
         head = f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
         self.connection.sendall(head.encode())
+
+    def is_over(self) -> bool:
+        """Whether there is an answer, or the door closed the connection."""
+        return bool(select([self.connection], [], [], 0)[0])
 
     def hears(self) -> bytes:
         return until_closed(self.connection)
@@ -108,8 +169,8 @@ def moving(found: HaproxyProgram, members: Members, tmp_path: Path) -> Iterator[
         yield made
 
 
-def answer(moving: Moving) -> Held:
-    held = moving.members.asked.get(timeout=PATIENCE)
+def answer(moving: Moving, *visitors: Visitor) -> Held:
+    held = moving.asked(*visitors)
     held.answer()
     return held
 
@@ -120,7 +181,7 @@ def test_requests_under_way_end_before_a_site_is_held_and_others_wait_for_the_ne
 ) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     visitor = moving.send("n1")
-    under_way = moving.members.asked.get(timeout=PATIENCE)
+    under_way = moving.asked(visitor)
     assert under_way.node == "n0"
     said = hold_at_doors.hold(world, coming, {SITE}, 0.5)
     assert said.quiet == set()
@@ -132,9 +193,10 @@ def test_requests_under_way_end_before_a_site_is_held_and_others_wait_for_the_ne
             == {SITE: "1 under way at n0"}
         ),
     )
+    moving.until_all_have_heard()
     waits = [moving.send(node) for node in moving.nodes]
-    for node in moving.nodes:
-        moving.until_waits(node)
+    for each in waits:
+        moving.until_waits(each, each.node)
     under_way.answer()
     assert visitor.hears().endswith(b"ok")
     quiet = SitesHeld(frozenset({SITE}), {})
@@ -148,7 +210,7 @@ def test_requests_under_way_end_before_a_site_is_held_and_others_wait_for_the_ne
     assert world.store.door_order() == order
     led = hold_at_doors.switch(world, coming, {SITE}, PATIENCE)
     assert (led.sites, led.others, led.behind) == (THIS, {}, {})
-    assert [answer(moving).node for _ in waits] == ["n1", "n1"]
+    assert [answer(moving, *waits).node for _ in waits] == ["n1", "n1"]
     assert all(one.hears().endswith(b"ok") for one in waits)
     last = world.store.door_order()
     assert last
@@ -162,11 +224,12 @@ def test_requests_under_way_end_before_a_site_is_held_and_others_wait_for_the_ne
 def test_a_site_that_is_let_go_is_answered_where_it_was(moving: Moving) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
+    moving.until_all_have_heard()
     waits = moving.send("n1")
-    moving.until_waits("n1")
+    moving.until_waits(waits, "n1")
     said = hold_at_doors.release(world, coming, {SITE}, PATIENCE)
     assert (said.sites, said.behind) == (THIS, {})
-    assert answer(moving).node == "n0"
+    assert answer(moving, waits).node == "n0"
     assert waits.hears().endswith(b"ok")
     order = world.store.door_order()
     assert hold_at_doors.release(world, coming, {SITE}, PATIENCE).behind == {}
@@ -215,7 +278,7 @@ def test_another_node_that_has_not_heard_stops_no_hold_and_answers_nothing(
     end(moving.followers["n1"], signal.SIGKILL)
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
     waits = moving.send("n1")
-    moving.until_waits("n0")
+    moving.until_waits(waits, "n0")
     said = hold_at_doors.switch(world, coming, {SITE}, 0.2)
     assert (said.sites, set(said.behind)) == (THIS, {"n1"})
     # The new node does not know yet that it is: it and the old one send each other nothing.
@@ -234,6 +297,7 @@ def test_a_hold_outlasts_haproxies_and_followers_that_are_killed(
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
     order = world.store.door_order()
     assert order
+    moving.until_all_have_heard()
     for node in moving.nodes:
         end(moving.followers[node], signal.SIGKILL)
         moving.haproxies[node].close()
@@ -241,13 +305,15 @@ def test_a_hold_outlasts_haproxies_and_followers_that_are_killed(
     for node in moving.nodes:
         moving.start_haproxy(node)
         assert moving.goes_by(node) == order.number
+    # The first one was there for a while without the second, and may count it as down.
+    moving.let_all_be_reached()
     waits = moving.send("n0")
-    moving.until_waits("n0")
+    moving.until_waits(waits, "n0")
     for node in moving.nodes:
         moving.start_follower(node)
     assert hold_at_doors.still_held(world, coming, {SITE}).quiet == {SITE}
     assert hold_at_doors.switch(world, coming, {SITE}, PATIENCE).behind == {}
-    assert answer(moving).node == "n1"
+    assert answer(moving, waits).node == "n1"
     assert waits.hears().endswith(b"ok")
     assert hold_at_doors.held_by_nobody(world) == set()
 
@@ -257,9 +323,9 @@ def test_while_a_process_of_before_a_reload_is_there_a_site_counts_as_busy(
 ) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     visitor = moving.send("n0")
-    under_way = moving.members.asked.get(timeout=PATIENCE)
+    under_way = moving.asked(visitor)
     apply_to_haproxy.reload(moving.sockets("n0").master)
-    assert SITE not in moving.counted("n0", UNDER_WAY)
+    assert moving.count("n0", UNDER_WAY) == 0
     said = hold_at_doors.hold(world, coming, {SITE}, 0.5)
     assert said.quiet == set()
     under_way.answer()
@@ -336,7 +402,7 @@ def test_by_sockets_alone_a_node_is_busy_while_a_process_of_before_may_be_there(
         made.until_all_go_by(1)
         world, coming = made.world(), made.come(AWAY)
         visitor = made.send("n1")
-        under_way = members.asked.get(timeout=PATIENCE)
+        under_way = made.asked(visitor)
         said = hold_at_doors.hold(world, coming, {SITE}, 0)
         assert said.others == {SITE: "n0 owned it last, and has not heard of it"}
         made.carry()

@@ -205,7 +205,7 @@ def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_mea
         visitor = None
         with pipe.open() as said:
             visitor = cluster.send("n0", SHOP)
-            cluster.until_waits("n0")
+            cluster.until_waits(visitor, "n0")
             # The other site is led on only once this one is.
             assert cluster.answers("n0", PLAIN) == "n0"
             assert said.read(1) == "x"
