@@ -355,12 +355,13 @@ def test_without_transfers_the_same_is_read_name_by_name(
 
 
 def test_a_zone_is_read_beside_a_wildcard(folder: Path, key: Key) -> None:
-    """A wildcard answers for names that nobody has; in a transfer they are free."""
+    """A wildcard answers for names that nobody has; they have no records."""
     zone = "hosting.example."
     with PrivateNamed(folder, [zone], key, records={zone: "* A 192.0.2.99\n"}) as own:
         target = Rfc2136Publisher(own.server, OWNER)
         assert target.read(zone, [f"www.{zone}"]).records.empty
-        target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
+        changes = placed(zone, f"www.{zone}", "192.0.2.1")
+        target.apply(ZonePlan(zone, changes, below_wildcards=(f"www.{zone}",)))
         assert target.read(zone, [f"www.{zone}"]).records["value"].tolist() == [
             "192.0.2.1"
         ]
