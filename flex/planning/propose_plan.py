@@ -27,7 +27,6 @@ from flex.planning import (
     names_edited_by_others,
     names_left_behind,
     remarks_on_forecasts,
-    remarks_on_sites,
     remarks_on_times,
     sites_that_stay_for_dependents,
 )
@@ -256,7 +255,6 @@ def draft(
             *filter(None, [quality.note]),
             *facts.remarks,
             *apart.remarks,
-            *remarks_on_sites.of_made_below_wildcards(zone_plans, apart.found),
             *sites_that_stay_for_dependents.notes_on_moves(
                 zone_plans, apart.found, facts, rules.dependents
             ),
@@ -293,6 +291,7 @@ def _plans(
             ttl=rules.ttl,
             left_alone=found.foreign[zone],
         )
+        below = zone_changes.made_below_wildcards(one, found.states[zone])
         behind = found.others.staying_behind_in(zone)
         leaning = sites_that_stay_for_dependents.leaning_in(
             zone, found, facts, rules.dependents
@@ -307,7 +306,7 @@ def _plans(
             leaning=leaning,
             nothing_leans=alone,
             go_along=tuple(pair for pair in along if pair[0] in names),
-            below_wildcards=zone_changes.made_below_wildcards(one, found.states[zone]),
+            below_wildcards=below,
         )
         made.append(one)
     return tuple(made)

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from flex.model.dns_edits_by_others import REASON
-from flex.model.zone_plan import ZonePlan
 from flex.planning.reason_to_stay_for_dependents import WAY_ON, is_reason
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
@@ -24,7 +23,6 @@ from flex.zones.records_of_partition import ANSWERED
 LEANING = "left where they are, as a move would take other services along"
 # What a plan says of sites without records of their own, for which a wildcard answers.
 BELOW_WILDCARDS = "left without records of their own"
-MADE_BELOW_WILDCARDS = "made below wildcards"
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
 _UNCOUNTED = "not known how much of their site's traffic comes by these names"
@@ -96,18 +94,6 @@ def _of_left_below_wildcards(
             f"{BELOW_WILDCARDS}{weight}: {first_few(named, between='; ')}; "
             'dns.below_wildcards = "make" makes them'
         )
-
-
-def of_made_below_wildcards(
-    zone_plans: Iterable[ZonePlan], found: Reach
-) -> Iterator[str]:
-    named = [
-        f"{name} {found.states[one.zone].below_wildcards[name].why}"
-        for one in zone_plans
-        for name in one.below_wildcards
-    ]
-    if named:
-        yield f"{MADE_BELOW_WILDCARDS}: {first_few(named, between='; ')}"
 
 
 def _of_dependents(
