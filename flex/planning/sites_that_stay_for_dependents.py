@@ -234,7 +234,7 @@ def notes_on_moves(
     zone_plans: Iterable[ZonePlan], found: Reach, facts: Facts, dependents: Dependents
 ) -> Iterator[str]:
     """What moves along with the names whose addresses a plan changes, and what changes by it."""
-    yield from _hidden(zone_plans, found)
+    yield from _note_on_hidden(zone_plans, found)
     moving = _names_that_move(zone_plans) if found.leaning or found.unlooked else ()
     yield from _not_known(found, moving, dependents)
     if not found.leaning:
@@ -255,7 +255,7 @@ def notes_on_moves(
         yield f"{ISSUERS}: {first_few(issuers)}"
 
 
-def _hidden(zone_plans: Iterable[ZonePlan], found: Reach) -> Iterator[str]:
+def _note_on_hidden(zone_plans: Iterable[ZonePlan], found: Reach) -> Iterator[str]:
     made = [
         f"{name} {found.states[one.zone].below_wildcards[name].why}"
         for one in zone_plans

@@ -90,12 +90,12 @@ def _below_wildcards(
 ) -> dict[str, BelowWildcard]:
     # Those that are not there may be answered by one above them: such an answer says too little,
     # and none at all says that there is none.
-    owners = _answered(session, zone, wildcards(zone, names))
+    owners = _ask_whether_answered(session, zone, wildcards(zone, names))
     if not any(owners.values()):
         return {}
     covered = [name for name in names if any(map(owners.get, wildcards(zone, [name])))]
     above = [owner.removeprefix("*.") for owner, said in owners.items() if said]
-    said = _answered(
+    said = _ask_whether_answered(
         session, zone, [f"{NOBODY}.*.{name}" for name in (*covered, *above)]
     )
     is_there = {name: not said[f"{NOBODY}.*.{name}"] for name in (*covered, *above)}
@@ -109,7 +109,7 @@ def _below_wildcards(
                     closest[name] = (owner, hidden)
                     break
                 hidden = parent
-    held = _held(session, zone, {owner for owner, _ in closest.values()})
+    held = _types_at(session, zone, {owner for owner, _ in closest.values()})
     leads = where_names_lead.ask(session, zone, sorted(held))
     return {
         name: BelowWildcard(owner, held[owner], leads[owner].addresses, hidden)
@@ -117,7 +117,9 @@ def _below_wildcards(
     }
 
 
-def _answered(session: Session, zone: str, names: Sequence[str]) -> Mapping[str, bool]:
+def _ask_whether_answered(
+    session: Session, zone: str, names: Sequence[str]
+) -> Mapping[str, bool]:
     """Whether the zone itself has anything to say of each name."""
     asked = f"wildcards of {zone}"
     replies = session.ask_all(
@@ -133,7 +135,7 @@ def _answered(session: Session, zone: str, names: Sequence[str]) -> Mapping[str,
     return found
 
 
-def _held(
+def _types_at(
     session: Session, zone: str, owners: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
     """The types of the records at each wildcard."""
