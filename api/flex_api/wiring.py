@@ -176,6 +176,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         ),
         publishing=settings.routing.publishing(),
         dependents=settings.dns.what_to_do_with_dependents(),
+        families=settings.dns.families_of_sites(),
         follow=settings.dns.other_names == "follow",
         below_wildcards=settings.dns.below_wildcards == "make",
     )

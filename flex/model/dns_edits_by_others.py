@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from flex.model.zone_plan import AddressType
+
 # Why such a name is left alone.
 REASON = "changed in DNS by somebody else"
 
@@ -47,7 +49,7 @@ class Edit:
 class Said:
     """The addresses of each node as the plan announced them, and the edits that it left alone; the
     TTL of the records, the zones that they are in, and the names of sites `beside` them that were
-    not FLEX's.
+    not FLEX's. Names of `one_family` have addresses of that type alone, whatever their nodes have.
 
     Plans that were stored before this was kept have no addresses, no TTL or no zones. So have plans
     that were given up half-way: of those nobody knows what they said at each name.
@@ -58,3 +60,4 @@ class Said:
     ttl: int = 0
     zones: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    one_family: tuple[tuple[str, AddressType], ...] = ()

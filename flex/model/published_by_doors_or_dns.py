@@ -1,31 +1,23 @@
 """How it becomes known which node has a site: by the doors of all nodes, by DNS, or by both.
 
-Takes what the settings say of the cluster, of zones and of single sites. Returns it for each site:
-what is said of the site itself counts before its closest zone, and that before the cluster. Does
-not ask whether a name is in a zone that FLEX may change.
+Takes what the settings say of the cluster, of zones and of single sites. Does not ask whether a
+name is in a zone that FLEX may change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
-from flex.model.what_is_said_of_site import said_of
+from flex.model.what_is_said_of_site import SaidOfSites
 
 Way = Literal["doors+dns", "doors", "dns"]
 
 
 @dataclass(frozen=True, slots=True)
-class Publishing:
-    """`zones` are absolute names, with the dot at their end."""
-
+class Publishing(SaidOfSites[Way]):
     everywhere: Way = "dns"
-    zones: Mapping[str, Way] = field(default_factory=dict)
-    sites: Mapping[str, Way] = field(default_factory=dict)
-
-    def way_of(self, site: str) -> Way:
-        return said_of(site, self.sites, self.zones, self.everywhere)
 
     def by_doors(self, sites: Iterable[str]) -> frozenset[str]:
         """Those of the sites that the doors lead visitors to."""
@@ -38,4 +30,4 @@ class Publishing:
     def _those(self, sites: Iterable[str], otherwise: Way) -> frozenset[str]:
         if not (self.zones or self.sites):
             return frozenset() if self.everywhere == otherwise else frozenset(sites)
-        return frozenset(site for site in sites if self.way_of(site) != otherwise)
+        return frozenset(site for site in sites if self.of(site) != otherwise)

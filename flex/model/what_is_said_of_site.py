@@ -6,21 +6,33 @@ and that before the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 Said = TypeVar("Said")
 
 
-def said_of(
-    site: str, sites: Mapping[str, Said], zones: Mapping[str, Said], everywhere: Said
-) -> Said:
+@dataclass(frozen=True, slots=True)
+class SaidOfSites(Generic[Said]):
     """`zones` are absolute names, with the dot at their end."""
-    if site in sites:
-        return sites[site]
-    name = site.lower().rstrip(".") + "." if zones else ""
-    while name:
-        if name in zones:
-            return zones[name]
-        name = name.partition(".")[2]
-    return everywhere
+
+    everywhere: Said
+    zones: Mapping[str, Said] = field(default_factory=dict)
+    sites: Mapping[str, Said] = field(default_factory=dict)
+
+    def of(self, site: str) -> Said:
+        if site in self.sites:
+            return self.sites[site]
+        name = site.lower().rstrip(".") + "." if self.zones else ""
+        while name:
+            if name in self.zones:
+                return self.zones[name]
+            name = name.partition(".")[2]
+        return self.everywhere
+
+    def answers(self) -> Iterator[Said]:
+        """Whatever is said of any site."""
+        yield self.everywhere
+        yield from self.zones.values()
+        yield from self.sites.values()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-RecordType = Literal["A", "AAAA", "TXT"]
+AddressType = Literal["A", "AAAA"]
+# Whether a name that has IPv4 alone, or IPv6, keeps it so, or gets every address of its node.
+Families = Literal["keep", "all"]
+RecordType = Literal[AddressType, "TXT"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,9 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.published_by_doors_or_dns import Publishing
 from flex.model.strays import Arrival
+from flex.model.what_is_said_of_site import SaidOfSites
 from flex.model.wish import Pin
+from flex.model.zone_plan import Families
 from flex.placing.problem import Budget, Terms
 from flex.planning.rules_of_movement import Guard
 from flex.prediction.replay_accesses_through_caches import Sample
@@ -96,6 +98,7 @@ class Rules:
     worst node by less than `margin` is not worth its cold caches. Names to `take_back` get again
     what FLEX said there, whoever changed it. With `follow`, other names of sites get the addresses
     of these. With `below_wildcards`, names for which a wildcard answers get records of their own.
+    `families` says whether a site that has IPv4 alone, or IPv6, keeps it so.
     """
 
     tolerance: float
@@ -112,5 +115,6 @@ class Rules:
     take_back: frozenset[str] = frozenset()
     publishing: Publishing = field(default_factory=Publishing)
     dependents: Dependents = field(default_factory=Dependents)
+    families: SaidOfSites[Families] = field(default_factory=lambda: SaidOfSites("keep"))
     follow: bool = False
     below_wildcards: bool = False

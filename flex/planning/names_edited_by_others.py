@@ -18,12 +18,13 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
+from flex.model.zone_plan import AddressType
 from flex.planning import advice_on_names_not_ours, which_sites_dns_lets_flex_move
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.table_schemas import PLACEMENT, RECORDS
-from flex.zones import records_of_partition, zone_changes
+from flex.zones import address_families, records_of_partition, zone_changes
 from flex.zones.names_going_along import Pairs, with_names
 from flex.zones.records_of_partition import ZoneState, by_name
 
@@ -133,7 +134,35 @@ def _said_in_dns(
         rules.ttl,
         rules.zones,
         tuple(sorted(foreign & sites)),
+        tuple(_one_family(found, facts, rules)),
     )
+
+
+def _one_family(
+    found: Reach, facts: Facts, rules: Rules
+) -> Iterator[tuple[str, AddressType]]:
+    """The names that keep one family of addresses. What the plan in force did not place is as DNS
+    has it by now.
+    """
+    said = dict(facts.said.one_family)
+    if len(address_families.announced(facts.nodes)) < 2 and not said:
+        return
+    along = _still_along(facts, found)
+    placed = (
+        {*facts.placement["site"], *(name for name, _ in along)} if facts.base else ()
+    )
+    known = set(map(records_of_partition.name_of, placed))
+    hosts = {site: site for site in facts.sites}
+    hosts |= {other.name: other.site for other in found.others.along}
+    kept = {
+        records_of_partition.name_of(host)
+        for host, site in hosts.items()
+        if rules.families.of(site) == "keep"
+    }
+    for zone, state in found.states.items():
+        ours = known & state.owned
+        names = kept - (found.foreign[zone].keys() - ours)
+        yield from address_families.one_family(state, names, said, ours)
 
 
 def of_zones(
@@ -175,9 +204,9 @@ def in_force(facts: Facts, rules: Rules, found: Reach) -> dict[str, pd.DataFrame
     nodes = _as_said(facts)
     placed = with_names(facts.placement, _still_along(facts, found))
     partition = records_of_partition.on_known_nodes(placed, nodes)
-    return records_of_partition.in_zones(
-        records_of_partition.records(partition, nodes, rules.ttl), rules.zones
-    )
+    every = records_of_partition.records(partition, nodes, rules.ttl)
+    kept = address_families.without_the_other(every, dict(facts.said.one_family))
+    return records_of_partition.in_zones(kept, rules.zones)
 
 
 def _still_along(facts: Facts, found: Reach) -> Pairs:

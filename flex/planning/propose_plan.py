@@ -17,7 +17,7 @@ from flex.model.not_ready import NotReady
 from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Forecast
 from flex.model.wish import Pin
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import AddressType, ZonePlan
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
@@ -49,7 +49,12 @@ from flex.ports import Publisher, Solver
 from flex.prediction import predict
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
-from flex.zones import names_going_along, records_of_partition, zone_changes
+from flex.zones import (
+    address_families,
+    names_going_along,
+    records_of_partition,
+    zone_changes,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,7 +212,8 @@ def draft(
     whole = problem.partition_of(asked, rows)
     ours = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
     partition = with_waiting(ours, facts)
-    zone_plans = _plans(partition, facts, rules, apart.found)
+    kept = dict(apart.said.one_family)
+    zone_plans = _plans(partition, facts, rules, apart.found, kept)
     along = names_going_along.pairs_of(zone_plans)
     changed = moves(asked, rows, because(facts, now))
     forecasts = _forecasts(asked, whole, fresh, facts)
@@ -249,6 +255,7 @@ def draft(
             rewritten=zone_changes.count_rewritten_names(
                 zone_plans,
                 _names_of({move.site for move in changed}, along) | apart.back,
+                address_families.names_with_more(zone_plans, apart.found.states),
             ),
         ),
         notes=(
@@ -258,6 +265,7 @@ def draft(
             *sites_that_stay_for_dependents.notes_on_moves(
                 zone_plans, apart.found, facts, rules.dependents
             ),
+            *address_families.notes(zone_plans, apart.found.states, kept, facts.nodes),
             *names_left_behind.warning(changed, zone_plans),
             *remarks_on_times.of_times(facts.profiles, rules.terms.dimensions),
             *remarks_on_forecasts.of_sample(facts.sample),
@@ -274,12 +282,18 @@ def draft(
 
 
 def _plans(
-    partition: pd.DataFrame, facts: Facts, rules: Rules, found: Reach
+    partition: pd.DataFrame,
+    facts: Facts,
+    rules: Rules,
+    found: Reach,
+    kept: Mapping[str, AddressType],
 ) -> tuple[ZonePlan, ...]:
+    """The names that are `kept` have one family of addresses."""
     along = _names_along(found)
-    wanted = records_of_partition.records(
+    every = records_of_partition.records(
         names_going_along.with_names(partition, along), facts.nodes, rules.ttl
     )
+    wanted = address_families.without_the_other(every, kept)
     of_zone = records_of_partition.split([name for name, _ in along], rules.zones)[0]
     made = []
     for zone, in_zone in records_of_partition.in_zones(wanted, rules.zones).items():

@@ -17,7 +17,7 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
-from flex.zones import names_going_along, records_of_partition
+from flex.zones import address_families, names_going_along, records_of_partition
 
 # Zones that are checked at a time.
 SIDE_BY_SIDE = 8
@@ -67,7 +67,8 @@ def wanted_records(
         ttl,
     )
     in_zones = records_of_partition.in_zones(
-        every, [one.zone for one in plan.zone_plans]
+        address_families.without_the_other(every, dict(plan.said.one_family)),
+        [one.zone for one in plan.zone_plans],
     )
     return {one.zone: _ours(one, in_zones[one.zone]) for one in plan.zone_plans}
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from flex.model.nodes import Node
+from flex.model.zone_plan import AddressType
 from flex.table_schemas import PLACEMENT, RECORDS, texts, values_of
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.what_leans_on_names import PointingRecord
@@ -209,7 +210,7 @@ def _addresses(nodes: Sequence[Node]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["node", "type", "value"]).astype("str")
 
 
-def record_type(address: str) -> str:
+def record_type(address: str) -> AddressType:
     return "A" if ipaddress.ip_address(address).version == 4 else "AAAA"
 
 

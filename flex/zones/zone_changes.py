@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 
 import pandas as pd
 
 from flex.model.limits_and_approvals import Breach, Limits
 from flex.model.plan import Move, Plan
-from flex.model.zone_plan import Change, RecordType, Rrset, ZonePlan
+from flex.model.zone_plan import AddressType, Change, RecordType, Rrset, ZonePlan
 from flex.table_schemas import texts
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records_of_partition import Sets, ZoneState, by_name
@@ -425,10 +426,12 @@ def digest(zone_plans: Iterable[ZonePlan], partition: pd.DataFrame) -> str:
 
 
 def count_rewritten_names(
-    zone_plans: Iterable[ZonePlan], moving: Collection[str]
+    zone_plans: Iterable[ZonePlan],
+    moving: Collection[str],
+    with_more: Mapping[AddressType, Iterable[str]],
 ) -> int:
     """How many names had addresses and get others, or another TTL, though they are not among those
-    that move.
+    that move. Names `with_more` get their first address of a family.
     """
     changed = (
         change
@@ -436,7 +439,8 @@ def count_rewritten_names(
         for change in zone_plan.changes
         if change.before and change.type in ADDRESSES
     )
-    return len({change.name for change in changed} - set(moving))
+    more = chain.from_iterable(with_more.values())
+    return len({*(change.name for change in changed), *more} - set(moving))
 
 
 def past(plan: Plan) -> str:

@@ -178,10 +178,10 @@ def test_the_closest_that_is_said_of_a_site_counts(
         ]
         said = [sites[site]] if site in sites else []
         said += [zones[zone] for zone in chain if zone in zones]
-        assert publishing.way_of(site) == [*said, everywhere][0]
+        assert publishing.of(site) == [*said, everywhere][0]
     assert publishing.by_doors(every) | publishing.by_dns(every) == set(every)
     assert publishing.by_doors(every) == {
-        site for site in every if publishing.way_of(site) != "dns"
+        site for site in every if publishing.of(site) != "dns"
     }
 
 

@@ -214,7 +214,10 @@ def test_names_whose_records_change_though_they_do_not_move_have_a_limit() -> No
     made = zone_changes.diff(
         ZONE, wanted, state(sets), owner="me", ttl=300, left_alone={}
     )
-    assert zone_changes.count_rewritten_names([made], {f"a.{ZONE}"}) == 2
+    assert (
+        zone_changes.count_rewritten_names([made], {f"a.{ZONE}"}, {"A": [f"d.{ZONE}"]})
+        == 3
+    )
     assert [
         breach.rule
         for breach in zone_changes.breaches(

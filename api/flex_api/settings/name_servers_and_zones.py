@@ -9,6 +9,8 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from flex.model.dependents_of_moves import Dependents, WhatToDo
+from flex.model.what_is_said_of_site import SaidOfSites
+from flex.model.zone_plan import Families
 from flex_api.settings.explain_bad_settings import twice_in
 from flex_api.settings.quantities import Section, Share, Span, Whole
 from flex_api.settings.zone_names import absolute_zone
@@ -60,12 +62,16 @@ class Primary(Section):
 
 
 class DnsZone(Section):
-    """What is otherwise for the sites of one zone."""
+    """What is otherwise for the sites of one zone; None is as for all."""
 
     name: str = Field(min_length=1, description="a zone, or any name above sites")
-    dependents: WhatToDo = Field(
+    dependents: WhatToDo | None = Field(
+        None,
         description="what becomes of a site of this zone on whose name mail or "
-        "another service leans"
+        "another service leans",
+    )
+    families: Families | None = Field(
+        None, description="whether its sites that have IPv4 alone, or IPv6, keep it so"
     )
 
     @field_validator("name")
@@ -81,6 +87,9 @@ class DnsSite(Section):
     dependents: WhatToDo | None = Field(
         None,
         description="what becomes of it if mail or another service leans on its name",
+    )
+    families: Families | None = Field(
+        None, description="whether it keeps IPv4 alone, or IPv6, if it has one alone"
     )
 
 
@@ -123,6 +132,11 @@ class Dns(Primary):
         description="a site without records of its own, for which a wildcard of the zone "
         "answers: leave: it counts where the wildcard leads; make: it gets records, which "
         "hide all that the wildcard says (MX, TXT, ...) from it and from the names below",
+    )
+    families: Families = Field(
+        "keep",
+        description="a site that has IPv4 alone, or IPv6, when FLEX takes it over: keep: it "
+        "gets no address of the other family; all: it gets every address of its node",
     )
     make_before_break: bool = Field(
         False,
@@ -202,8 +216,15 @@ class Dns(Primary):
     def what_to_do_with_dependents(self) -> Dependents:
         return Dependents(
             self.dependents,
-            {one.name: one.dependents for one in self.zone},
+            {one.name: one.dependents for one in self.zone if one.dependents},
             {one.name: one.dependents for one in self.site if one.dependents},
+        )
+
+    def families_of_sites(self) -> SaidOfSites[Families]:
+        return SaidOfSites(
+            self.families,
+            {one.name: one.families for one in self.zone if one.families},
+            {one.name: one.families for one in self.site if one.families},
         )
 
     @property
