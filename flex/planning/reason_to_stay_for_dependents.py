@@ -17,10 +17,11 @@ GIVE_A_NAME = (
     "give mail and other services a name with an address of its own, as in "
     "`MX 10 mail` and `mail A ...`"
 )
-WAY_ON = (
-    f"{GIVE_A_NAME}; or let it move with what leans on it by "
+LET_IT_MOVE = (
+    "let it move with what leans on it by "
     'dns.dependents = "warn", for all or in [[dns.site]]'
 )
+WAY_ON = f"{GIVE_A_NAME}; or {LET_IT_MOVE}"
 
 
 def why_it_stays(one: Leaning) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from flex.model.dns_edits_by_others import REASON
-from flex.planning.reason_to_stay_for_dependents import WAY_ON, is_reason
+from flex.planning.reason_to_stay_for_dependents import LET_IT_MOVE, WAY_ON, is_reason
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.wishes.suspended_wishes import ORDER
@@ -25,6 +25,8 @@ LEANING = "left where they are, as a move would take other services along"
 BELOW_WILDCARDS = "left without records of their own"
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
+# In what a plan says of those that would follow, if mail or another service did not lean on them.
+_ALONE = "left where it is while its site moves"
 _UNCOUNTED = "not known how much of their site's traffic comes by these names"
 _LOST = "of which nobody knows where they lead"
 # In what a plan says of names that were other names of sites, and are none any more.
@@ -125,7 +127,14 @@ def of_other_names(
     """Names that do not move with their sites, what comes by them, and what nobody knows of them.
     So many are named.
     """
-    strays = [stray for stray in found.strays if not stray.answer.unknown]
+    known = [stray for stray in found.strays if not stray.answer.unknown]
+    if alone := [stray for stray in known if stray.leant_on]:
+        named = [f"{_stray(one)}: that {one.leant_on}" for one in alone]
+        yield (
+            f"{_names(len(alone))}, each {_ALONE}: {first_few(named, most, between='; ')}; "
+            f"{LET_IT_MOVE}"
+        )
+    strays = [stray for stray in known if not stray.leant_on]
     if strays:
         sites = len({stray.site for stray in strays})
         what = f"{_names(len(strays))} of {_sites(sites)} {OF_OTHER_NAMES}"
@@ -167,7 +176,9 @@ def of_names_given_up(names: Collection[str]) -> Iterator[str]:
 
 def is_of_other_names(note: str) -> bool:
     """Whether a note of a plan is one of these."""
-    return any(said in note for said in (OF_OTHER_NAMES, _UNCOUNTED, _LOST, _UNSEEN))
+    return any(
+        said in note for said in (OF_OTHER_NAMES, _ALONE, _UNCOUNTED, _LOST, _UNSEEN)
+    )
 
 
 def _stray(stray: NameLeftBehind) -> str:

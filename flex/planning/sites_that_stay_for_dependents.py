@@ -1,4 +1,5 @@
-"""Sites that stay where they are, as a move would take mail or another service along.
+"""Sites that stay where they are, as a move would take mail or another service along; and other
+names of sites that stay for it while their sites move.
 
 Takes what DNS says of the sites, and the operator's rules. Returns the reach of a plan in which
 such sites do not move, and sentences on what does move along. Does not read DNS.
@@ -107,8 +108,7 @@ def _only_asked(found: Reach, apart: WithoutEdited, dependents: Dependents) -> R
     zones = found.states.keys()
     kept = _names_at(found, [node for node in facts.nodes if node.state != "down"])
     reasons = reasons_to_stay(found, facts.sites, facts.nodes, dependents)
-    for site in facts.sites:
-        name = records_of_partition.name_of(site)
+    for name, site in _site_of(found, facts.sites).items():
         zone = records_of_partition.zone_of(name, zones)
         if (
             zone in of_zones
@@ -128,11 +128,13 @@ def reasons_to_stay(
     nodes: Sequence[Node],
     dependents: Dependents,
 ) -> dict[str, str]:
-    """By the name of a site that stays for what leans on it."""
+    """By the name of a site that stays for what leans on it, or of another name that goes along
+    with one and stays alone.
+    """
     if not found.leaning:
         return {}
     kept = _names_at(found, [node for node in nodes if node.state != "down"])
-    site_of = {records_of_partition.name_of(site): site for site in sites}
+    site_of = _site_of(found, sites)
     foreign = {name for of_zone in found.foreign.values() for name in of_zone}
     return {
         name: why_it_stays(one)
@@ -142,6 +144,14 @@ def reasons_to_stay(
         and one.count(*CARRIED)
         and dependents.of(site_of[name]) == "refuse"
     }
+
+
+def _site_of(found: Reach, sites: Iterable[str]) -> dict[str, str]:
+    """By the name of a site, and by each other name that goes along with one."""
+    of_others = {
+        records_of_partition.name_of(one.name): one.site for one in found.others.along
+    }
+    return {records_of_partition.name_of(site): site for site in sites} | of_others
 
 
 def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
@@ -189,15 +199,19 @@ def leaning_in(
         return ()
     kept: list[LeansOnSite] = []
     reasons, beyond = found.foreign.get(zone, {}), found.beyond
-    site_of = {records_of_partition.name_of(site): site for site in facts.sites}
+    site_of = _site_of(found, facts.sites)
     for name, one in found.leaning.items():
         # A site that is left out of the partition is not among the facts any more.
         site = site_of.get(name, name.rstrip("."))
         here = records_of_partition.zone_of(name, found.states.keys()) == zone
         if not here or dependents.of(site) == "ignore":
             continue
+        stays = is_reason(reasons.get(name, ""))
+        if stays and name != records_of_partition.name_of(site):
+            # What leans on another name that stays alone does not lean on the site.
+            continue
         # Doors lead a site on, whatever its records say.
-        stays = site in beyond and is_reason(reasons.get(name, ""))
+        stays = stays and site in beyond
         kept += [
             LeansOnSite(
                 site,
@@ -218,14 +232,11 @@ def names_that_move_alone(
     with one.
     """
     moving = _names_that_move([one])
-    site_of = {site: site for site in facts.sites}
-    site_of |= {other.name: other.site for other in found.others.along}
     return tuple(
         sorted(
             name
-            for host, site in site_of.items()
-            if (name := records_of_partition.name_of(host)) in moving
-            and dependents.of(site) == "refuse"
+            for name, site in _site_of(found, facts.sites).items()
+            if name in moving and dependents.of(site) == "refuse"
         )
     )
 
@@ -239,19 +250,17 @@ def notes_on_moves(
     yield from _not_known(found, moving, dependents)
     if not found.leaning:
         return
-    of_site = {
-        site: found.leaning[name]
-        for site in facts.sites
-        if (name := records_of_partition.name_of(site)) in moving
-        and name in found.leaning
-        and dependents.of(site) != "ignore"
+    of_name = {
+        name.rstrip("."): found.leaning[name]
+        for name, site in _site_of(found, facts.sites).items()
+        if name in moving and name in found.leaning and dependents.of(site) != "ignore"
     }
-    yield from _moving_along(of_site)
-    if senders := _names_in_words(of_site, "SPF"):
+    yield from _moving_along(of_name)
+    if senders := _names_in_words(of_name, "SPF"):
         yield f"{SENDERS}: {first_few(senders)}"
-    if unsure := _names_in_words(of_site, "A"):
+    if unsure := _names_in_words(of_name, "A"):
         yield f"{WITHOUT_MX}: {first_few(unsure)}"
-    if issuers := _names_in_words(of_site, "CAA"):
+    if issuers := _names_in_words(of_name, "CAA"):
         yield f"{ISSUERS}: {first_few(issuers)}"
 
 
@@ -284,25 +293,25 @@ def _not_known(
         )
 
 
-def _moving_along(of_site: Mapping[str, Leaning]) -> Iterator[str]:
+def _moving_along(of_name: Mapping[str, Leaning]) -> Iterator[str]:
     carried = [
-        f"{one.in_words} with {site}"
-        for site, leaning in of_site.items()
+        f"{one.in_words} with {name}"
+        for name, leaning in of_name.items()
         for one in leaning.taken_along
     ]
     if carried:
         yield f"{MOVED_ALONG}: {first_few(carried)}"
-    aliases = sum(one.count("CNAME") for one in of_site.values())
+    aliases = sum(one.count("CNAME") for one in of_name.values())
     if aliases:
         which = "1 CNAME" if aliases == 1 else f"{aliases:,} CNAMEs"
         lead = "leads to a site" if aliases == 1 else "lead to sites"
         yield f"{which} that {lead} of this plan {'moves' if aliases == 1 else 'move'} along"
 
 
-def _names_in_words(of_site: Mapping[str, Leaning], *kinds: str) -> list[str]:
+def _names_in_words(of_name: Mapping[str, Leaning], *kinds: str) -> list[str]:
     return [
-        f"{one.in_words} with {site}"
-        for site, leaning in of_site.items()
+        f"{one.in_words} with {name}"
+        for name, leaning in of_name.items()
         for one in leaning.dependents
         if one.kind in kinds
     ]

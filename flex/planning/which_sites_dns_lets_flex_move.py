@@ -16,6 +16,7 @@ import pandas as pd
 
 from flex.model.nodes import Node
 from flex.model.published_by_doors_or_dns import Publishing
+from flex.planning.reason_to_stay_for_dependents import is_reason
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
 from flex.zones import (
@@ -49,10 +50,10 @@ class Reach:
     which node serves them. `others` are the other names of sites that do not move with them; they
     are among the `foreign` names, too. `led` are the sites that doors lead visitors to: they are
     never fixed or out. `doors_alone` are those of them that DNS does not follow, with the reason.
-    `leaning` is what depends on the names of sites, by name. `unlooked` are the zones that could
-    not be transferred: of those nobody knows all that leans on a name. `unasked` are those of them
-    with too many names for asking each of them what it says itself, and `asked` the names that
-    were asked after all.
+    `leaning` is what depends on the names of sites, and on others that go along, by name.
+    `unlooked` are the zones that could not be transferred: of those nobody knows all that leans on
+    a name. `unasked` are those of them with too many names for asking each of them what it says
+    itself, and `asked` the names that were asked after all.
     """
 
     states: Mapping[str, ZoneState]
@@ -204,15 +205,12 @@ def _leaning(
     publisher: Publisher,
 ) -> Mapping[str, Leaning]:
     """All zones count together: mail of one may lean on a name of another."""
-    names = frozenset(_names(of_zone))
+    others = (records_of_partition.name_of(one.name) for one in going)
+    names = frozenset((*_names(of_zone), *others))
     records = [one for state in states.values() for one in state.pointing or ()]
-    along = {
-        records_of_partition.name_of(one.name): records_of_partition.name_of(one.site)
-        for one in going
-    }
-    along |= names_led_by_wildcards.led_by_wildcards(
+    along = names_led_by_wildcards.led_by_wildcards(
         records,
-        names | along.keys(),
+        names,
         states.keys(),
         lambda zone, asked: publisher.read(zone, [], asked).answers,
     )
@@ -275,7 +273,13 @@ def _staying(
     if not left:
         return found.others
     more = names_not_following_sites.follow(left, found.states, nodes)
-    return replace(found.others, strays=(*found.others.strays, *more.strays))
+    strays = (
+        replace(one, leant_on=why)
+        if is_reason(why := reasons.get(records_of_partition.name_of(one.name), ""))
+        else one
+        for one in more.strays
+    )
+    return replace(found.others, strays=(*found.others.strays, *strays))
 
 
 def _by_doors_alone(publishing: Publishing, sites: Sequence[str]) -> dict[str, str]:

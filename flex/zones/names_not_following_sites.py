@@ -54,7 +54,7 @@ class NameLeftBehind:
 
     `parts` are the nodes that its visitors are sent to, in order, each with the part that it gets;
     what is missing goes to addresses that are no node's, or nowhere. `like_site` says that it has
-    the addresses of its site now.
+    the addresses of its site now. `leant_on` is why it does not follow, though it could.
     """
 
     other: OtherName
@@ -62,6 +62,7 @@ class NameLeftBehind:
     answer: NameAnswer
     parts: tuple[tuple[str, float], ...]
     like_site: bool
+    leant_on: str = ""
 
     @property
     def name(self) -> str:
@@ -80,6 +81,8 @@ class NameLeftBehind:
     def _leads(self) -> str:
         if self.answer.unknown:
             return f"which {self.answer.unknown}: {NOT_KNOWN}"
+        if self.leant_on:
+            return f"which does not move with the site, as that {self.leant_on}"
         own = (
             f"a CNAME to {self.answer.chain[0]}"
             if self.answer.chain

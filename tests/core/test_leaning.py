@@ -457,27 +457,32 @@ def test_who_lets_a_site_move_with_its_mail_has_it_moved(
 
 
 @pytest.mark.parametrize("target", ["mail.hosting.example", "alias.hosting.example"])
-def test_mail_on_a_name_that_goes_along_with_a_site_keeps_the_site(
+def test_a_name_that_mail_comes_to_stays_while_its_site_moves(
     cluster: Cluster, target: str
 ) -> None:
     others = (OtherName(FIRST, "mail.hosting.example", written=True),)
     cluster.facts = replace(cluster.facts, others=others)
     cluster.rules = replace(cluster.rules, follow=True)
     settled(cluster)
-    here = cluster.is_on(FIRST)
-    wants_to_move(cluster)
+    mail = at(cluster, "mail.hosting.example")
+    there = wants_to_move(cluster)
     alias = "alias.hosting.example."
     cluster.target.edit(ZONE, alias, "CNAME", 60, ["mail.hosting.example."])
     cluster.target.edit(ZONE, "shop.hosting.example.", "MX", 60, [f"10 {target}."])
+    for _ in range(2):
+        plan = cluster.night()
+        assert cluster.is_on(FIRST) == [there]
+        assert at(cluster, "mail.hosting.example") == mail
+        assert not any(one.leaning for one in plan.zone_plans)
+        assert not any("moves along" in note for note in plan.notes)
+        note = said(plan, "left where it is while its site moves")
+        assert "mail.hosting.example (at n" in note
+        assert "would take along mail for shop.hosting.example (MX 10 " in note
+    cluster.rules = replace(cluster.rules, dependents=Dependents("warn"))
     plan = cluster.night()
-    assert cluster.is_on(FIRST) == here
-    assert FIRST not in moved(plan)
-    [leant] = [one for each in plan.zone_plans for one in each.leaning if one.stays]
-    assert (leant.site, leant.kind, leant.owner) == (
-        FIRST,
-        "MX",
-        "shop.hosting.example.",
-    )
+    assert at(cluster, "mail.hosting.example") == at(cluster) != mail
+    note = said(plan, "moves along with sites")
+    assert note.endswith("with mail.hosting.example")
 
 
 def test_mail_with_an_address_of_its_own_keeps_no_site(cluster: Cluster) -> None:

@@ -166,9 +166,7 @@ def without_names_leant_on(
     """Names that were to move alone, and on which mail or another service leans by now, are left as
     they are.
     """
-    # The other names of a site stay with it, and it stays with them.
-    sites = zone_plan.site_of_name
-    leant_on = leaning(pointing, set(zone_plan.nothing_leans), along=sites)
+    leant_on = leaning(pointing, set(zone_plan.nothing_leans))
     reasons = {
         name: why_it_stays(one) for name, one in leant_on.items() if one.count(*CARRIED)
     }
