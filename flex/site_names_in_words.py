@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+# Names in a sentence, of however many.
+FEW = 5
 
-def first_few(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
+
+def first_few(names: Sequence[str], most: int = FEW, between: str = ", ") -> str:
     """a, b, c and 12 more: no more than so many of them."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return between.join(names[:most]) + more

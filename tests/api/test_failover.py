@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dns.query
 import dns.update
 import pytest
+
+from flex_api import wiring
+from flex_api.night.health_watch import HealthWatch
+from flex_api.settings import file as config
+from flex_dns.private.private_named import PrivateNamed
+from tests.api.served import served
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -134,3 +143,96 @@ def test_killed_at_any_step_it_ends_well_when_it_is_said_again(
         for row in installation.flex("-o", "json", "plan", "list").json["items"]
     }
     assert "applying" not in states
+
+
+@pytest.fixture
+def late(installation: Installation, open_folder: Path) -> Iterator[Installation]:
+    """A second name server is checked, too, and never follows. One site of n1 is not FLEX's."""
+    installation.first_night()
+    server = installation.server
+    with PrivateNamed(open_folder / "late", [installation.zone], server.key) as behind:
+        text = installation.settings.read_text(encoding="utf-8")
+        asked = f'settle = "1s"\nverify = ["127.0.0.1:{server.port}", "127.0.0.1:{behind.port}"]\n'
+        installation.settings.write_text(
+            text.replace("[dns]\n", f"[dns]\n{asked}"), encoding="utf-8"
+        )
+        yield installation
+
+
+def excluded(late: Installation) -> str:
+    site = next(site for site, nodes in homes(late).items() if nodes == ["n1"])
+    assert late.flex("sites", "exclude", site).code == 0
+    return site
+
+
+def test_a_late_server_hides_neither_where_sites_went_nor_what_is_left(
+    late: Installation,
+) -> None:
+    left = excluded(late)
+    said = late.flex("-o", "json", "nodes", "down", "n1")
+    assert said.code == 32
+    assert [row["name"] for row in said.json["left"]] == [f"{left}."]
+    sites = {row["node"]: row["sites"] for row in said.json["items"]}
+    assert (sites["n1"], sum(sites.values())) == (0, len(homes(late)) - 1)
+    assert "Plan " in said.err
+    assert "1 name server agrees" in said.err
+    assert "checking what the name servers answer" in said.err
+    (run,) = late.flex("-o", "json", "history", "--last", "1").json["items"]
+    (newest, *_) = late.flex("-o", "json", "plan", "list").json["items"]
+    assert (run["exit_code"], run["plan"]) == (32, newest["id"])
+
+
+@pytest.mark.slow
+def test_over_a_server_it_says_the_same(late: Installation) -> None:
+    left = excluded(late)
+    with served(late) as ask:
+        said = ask("nodes", "down", "n1")
+    (newest, *_) = late.flex("-o", "json", "plan", "list").json["items"]
+    assert said.code == 32
+    told = " ".join(said.err.split())
+    assert f"sites of n1 went by plan {newest['id']}" in told
+    assert f"not FLEX's to change, and on n1 still: {left}." in told
+    assert "change these names where they are kept" in told
+
+
+@pytest.mark.slow
+def test_the_health_watch_tells_of_it_as_of_any_other(late: Installation) -> None:
+    left = excluded(late)
+    metrics = late.folder / "flex.prom"
+    text = late.settings.read_text(encoding="utf-8")
+    late.settings.write_text(
+        f'{text}[metrics]\ntextfile = "{metrics}"\n[watch]\nmax_down = 0.5\n',
+        encoding="utf-8",
+    )
+    settings, said = config.load(late.settings), list[str]()
+    with closing(
+        wiring.world(settings, lambda: datetime.now(UTC), say=said.append)
+    ) as here:
+        watch = HealthWatch(
+            here, lambda nodes: {node.name: [node.name != "n1"] for node in nodes}
+        )
+        for _ in range(settings.watch.fails):
+            watch.round()
+    text = "\n".join(said)
+    assert "n1 was dead and is out of DNS by plan" in text
+    assert f"on n1 still: {left}." in text
+    assert "Not every server agrees: checking what the name servers answer" in text
+    assert metrics.exists(), "it tells whoever is told of plans"
+
+
+@pytest.mark.slow
+def test_a_half_applied_plan_that_a_late_server_does_not_follow_keeps_no_node_in(
+    late: Installation,
+) -> None:
+    command = [sys.executable, str(DYING), str(late.settings), "sent"]
+    assert (
+        subprocess.run(
+            command, check=False, capture_output=True, timeout=300
+        ).returncode
+        == -9
+    )
+    other = "n2" if any("n1" in nodes for nodes in homes(late).values()) else "n3"
+    said = late.flex("nodes", "down", other)
+    assert said.code == 32, said.err
+    assert "What was begun is finished, but checking what" in said.out
+    assert all(other not in nodes for nodes in homes(late).values())

@@ -17,6 +17,7 @@ from flex.errors import DnsError, FlexError, PartlyApplied, Refused, Unreachable
 from flex.model.dns_update_journal import JournalRow
 from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.when_to_retry_failover_or_delivery import MOST
+from flex.site_names_in_words import FEW
 from flex.zones.marker import marker_name
 from flex_api import wiring
 from flex_api.night import failover, record_failover_attempts
@@ -401,4 +402,6 @@ def test_what_is_not_ours_to_change_is_named_and_not_tried_for_ever(desk: Desk) 
     desk.rounds(watch, 4)
     assert desk.installation.addresses(theirs[0]) == ["192.0.2.1"]
     assert (len(desk.world().store.runs()), desk.attempts()) == (runs, 0)
-    assert sum(f"{theirs[0]}. leads to n1 still" in line for line in desk.said) == 1
+    (told,) = (line for line in desk.said if "on n1 still:" in line)
+    assert any(f"{site}." in told for site in theirs)
+    assert ("`flex nodes down n1` lists all" in told) == (len(theirs) > FEW)

@@ -50,23 +50,28 @@ def _is_out(
         return True
     try:
         taken = step(
-            f"node {node} down", partial(failover.take_down, world, order), _said_of
+            f"node {node} down",
+            partial(failover.take_down, world, order, tell=partial(_say, world, node)),
+            _said_of,
         )
     except Unverified as error:
         # The night's own plan asks the name servers again.
-        world.say(f"{node} was down and is out of DNS, but {error}")
+        world.say(f"Not every server agrees: {error}.")
         return True
     except (DnsError, PartlyApplied, Infeasible, BadInput) as error:
         if is_last:
             raise
         world.say(f"{node} is down and could not be taken out of DNS: {error}")
         return False
+    _say(world, node, taken)
+    return True
+
+
+def _say(world: World, node: str, taken: Taken) -> None:
     if taken.plan:
         world.say(f"{node} was down and is out of DNS by plan {taken.plan.id}.")
-    if taken.staying:
-        said = record_failover_attempts.stay_sentence(node, taken.staying)
+    if said := record_failover_attempts.left_in_words(node, taken.left, taken.staying):
         world.say(f"{said}.")
-    return True
 
 
 def _said_of(taken: Taken) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from flex.errors import DnsError, Held, NoData
+from flex.errors import DnsError, FlexError, Held, NoData, Unverified
 from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.placing.failover import SOLVER
@@ -55,10 +55,19 @@ class Taken:
         return not self.left and not self.staying
 
 
+# Hears what is known of a failover that does not end well, before the error says why.
+Tell = Callable[[Taken], None]
+
+
+def untold(_: Taken) -> None:
+    """Where the error says enough."""
+
+
 def take_down(
     world: World,
     order: NodeOrder,
     enters: Callable[[str], None] = carry_out_plan.unheard,
+    tell: Tell = untold,
 ) -> Taken:
     """The node is marked as down, whatever comes then: as long as sites are on it, the health watch
     and each night try again. Raises BadInput where no other node could take them.
@@ -78,7 +87,7 @@ def take_down(
     route_requests_by_plan.order_doors(world)
     try:
         with record_failover_attempts.note_failure(world, node):
-            taken = _taken_down(world, node, enters)
+            taken = _taken_down(world, node, enters, tell)
     except DnsError as error:
         raise type(error)(
             error.asked,
@@ -91,10 +100,20 @@ def take_down(
     return taken
 
 
-def take_down_as(held: RunWithLease, world: World, order: NodeOrder) -> Taken:
+def take_down_as(
+    held: RunWithLease, world: World, order: NodeOrder, tell: Tell = untold
+) -> Taken:
     """The same as the run that holds the lease, which its stages and its plan are recorded of."""
     step = Steps(world, held.run)
-    taken = step.through(lambda: take_down(world, order, step.enter), lambda _: "done")
+
+    def heard(known: Taken) -> None:
+        if known.plan:
+            held.concerns(known.plan)
+        tell(known)
+
+    taken = step.through(
+        lambda: take_down(world, order, step.enter, heard), lambda _: "done"
+    )
     if taken.plan:
         held.concerns(taken.plan)
     return taken
@@ -122,18 +141,31 @@ def staying(world: World, node: str) -> dict[str, str]:
     return {site: one.why for site, one in sorted(away.items()) if one.node == node}
 
 
-def _taken_down(world: World, node: str, enters: Callable[[str], None]) -> Taken:
+def _taken_down(
+    world: World, node: str, enters: Callable[[str], None], tell: Tell
+) -> Taken:
     finish_plans_of_killed_runs.make_way(world, node)
-    made = _plan_failover(world, node)
-    left, stay = _names_left(world, made, node), staying(world, node)
-    if not made.plan.moves:
-        return Taken(left=left, staying=stay)
-    plan = _tried_before(world, made.plan)
-    if plan is None:
-        world.store.propose(made.plan, made.placement)
-    return Taken(
-        route_and_publish_plan.carry_out(world, plan or made.plan, enters), left, stay
-    )
+    known = Taken(staying=staying(world, node))
+    try:
+        made = _plan_failover(world, node)
+        known = replace(known, left=_names_left(world, made, node))
+        if not made.plan.moves:
+            return known
+        plan = _tried_before(world, made.plan)
+        if plan is None:
+            world.store.propose(made.plan, made.placement)
+        done = route_and_publish_plan.carry_out(world, plan or made.plan, enters)
+    except Unverified:
+        # It is out; who answers otherwise is late.
+        known = replace(known, plan=world.store.plan(world.store.in_force()))
+        record_failover_attempts.note_left(world, node, known.left, known.staying)
+        tell(known)
+        raise
+    except FlexError:
+        if not known.is_whole:
+            tell(known)
+        raise
+    return replace(known, plan=done)
 
 
 def _plan_failover(world: World, node: str) -> Proposal:

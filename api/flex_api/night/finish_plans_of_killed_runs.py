@@ -14,6 +14,7 @@ from flex.errors import (
     OnTheWay,
     PartlyApplied,
     Unreachable,
+    Unverified,
     Unwell,
 )
 from flex.model.plan import Plan
@@ -144,7 +145,12 @@ def make_way(world: World, dead: str) -> None:
         ) or move_sites_with_one_writer.to_be_led_on(world, plan)
         if would_wait:
             _end_at_once(world, plan, dead)
-    finish(world)
+    for _ in world.store.plans(state="applying"):
+        try:
+            finish(world)
+        except Unverified as error:
+            # Whoever answers otherwise does not keep the dead node in DNS.
+            world.say(f"What was begun is finished, but {error}.")
 
 
 def _end_at_once(world: World, plan: Plan, dead: str) -> None:

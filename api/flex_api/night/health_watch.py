@@ -36,7 +36,7 @@ from flex_api.night import (
     probing,
     record_failover_attempts,
 )
-from flex_api.night.failover import Taken
+from flex_api.night.failover import Taken, Tell
 from flex_api.night.keep_watch_running import Post
 from flex_api.night.leases import lease
 from flex_api.night.redelivering import Redelivery
@@ -104,7 +104,7 @@ class HealthWatch:
             )
             return
         order = NodeOrder(node, "down", given=self._world.time_of_day())
-        self._try(order, lambda: self._taken_down(order))
+        self._try(order, partial(self._taken_down, order))
 
     def _go_on(self) -> None:
         """With the nodes that are down and still in DNS, whoever found them dead."""
@@ -126,51 +126,51 @@ class HealthWatch:
             else:
                 self._try(order, partial(self._taken_down_again, order))
 
-    def _try(self, order: NodeOrder, work: Callable[[], Taken]) -> None:
-        node = order.node
+    def _try(self, order: NodeOrder, work: Callable[[Tell], Taken]) -> None:
+        node, trouble = order.node, None
+        known: list[Taken] = []
         try:
-            taken = work()
+            known.append(work(known.append))
         except Busy as error:
             # Whoever is at work changes DNS; that is no attempt.
             self._say_once(
                 node, f"{node} is dead and could not be taken out of DNS yet: {error}"
             )
             return
-        except Unverified as error:
-            self._world.say(f"{node} was dead and is out of DNS, but {error}")
-            return
         except FlexError as error:
-            self._report_failure(node, error)
-            return
+            trouble = error
+        for taken in known:
+            self._say_taken(node, taken, trouble.exit_code if trouble else 0)
+        if isinstance(trouble, Unverified):
+            self._world.say(f"Not every server agrees: {trouble}.")
+        elif trouble:
+            self._report_failure(node, trouble)
+
+    def _say_taken(self, node: str, taken: Taken, code: int) -> None:
         if taken.plan:
             self._world.say(
                 f"{node} was dead and is out of DNS by plan {taken.plan.id}."
             )
-            notifying.after(self._world, taken.plan, "", 0)
+            notifying.after(self._world, taken.plan, "", code)
         elif taken.is_whole:
             self._world.say(f"{node} was dead and is out of DNS.")
-        said = [
-            f"{name} leads to {node} still: {reason}"
-            for name, reason in taken.left.items()
-        ]
-        if taken.staying:
-            said.append(record_failover_attempts.stay_sentence(node, taken.staying))
-        self._say_once(node, f"{'; '.join(said)}." if said else "")
+        said = record_failover_attempts.left_in_words(node, taken.left, taken.staying)
+        self._say_once(node, f"{said}." if said else "")
 
-    def _taken_down(self, order: NodeOrder) -> Taken:
+    def _taken_down(self, order: NodeOrder, tell: Tell) -> Taken:
         with lease(
             self._world, f"health watch: node {order.node} down", breaks_in=True
         ) as held:
-            return failover.take_down_as(held, self._world, order)
+            return failover.take_down_as(held, self._world, order, tell)
 
-    def _taken_down_again(self, order: NodeOrder) -> Taken:
+    def _taken_down_again(self, order: NodeOrder, tell: Tell) -> Taken:
         """The lease is asked for once there is something to do: a name server that is away makes no
         run each time.
         """
         with record_failover_attempts.note_failure(self._world, order.node):
             found = failover.look(self._world, order.node)
         if found is None:
-            return self._taken_down(order)
+            return self._taken_down(order, tell)
         record_failover_attempts.note_left(
             self._world, order.node, found.left, found.staying
         )

@@ -13,7 +13,7 @@ from flex.errors import FlexError, Unverified
 from flex.model import when_to_retry_failover_or_delivery
 from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.planning.leave_sites_with_their_content import WAY_ON
-from flex.site_names_in_words import first_few
+from flex.site_names_in_words import FEW, first_few
 from flex_api.in_words import amounts
 from flex_api.wiring import World
 
@@ -24,8 +24,7 @@ def note_failure(world: World, node: str) -> Iterator[None]:
     try:
         yield
     except Unverified:
-        # It is out; who answers otherwise is late.
-        forget(world, node)
+        # Its plan is in force: no failed attempt.
         raise
     except FlexError as error:
         # A database that is away is said by the error itself.
@@ -43,14 +42,25 @@ def note_left(
     if node not in set(world.store.placement()[1]["node"]):
         forget(world, node)
         return
+    said = left_in_words(node, left, staying)
+    _store_failure(
+        world, node, said or "not FLEX's to change, and on it still: some of its sites"
+    )
+
+
+def left_in_words(
+    node: str, left: Mapping[str, str], staying: Mapping[str, str]
+) -> str:
+    """What still leads to a dead node, or stays there. Nothing where nothing does."""
     said = []
-    if left or not staying:
+    if left:
+        every = f" (`flex nodes down {node}` lists all)" if len(left) > FEW else ""
         said.append(
-            f"not FLEX's to change, and on it still: {_in_words(left) or 'some of its sites'}"
+            f"not FLEX's to change, and on {node} still: {_in_words(left)}{every}"
         )
     if staying:
         said.append(stay_sentence(node, staying))
-    _store_failure(world, node, "; ".join(said))
+    return "; ".join(said)
 
 
 def stay_sentence(node: str, staying: Mapping[str, str]) -> str:

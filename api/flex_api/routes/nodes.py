@@ -4,7 +4,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -13,10 +13,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
 
-from flex.errors import BadInput, Unverified
+from flex.errors import BadInput, FlexError, Unverified
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
-from flex.site_names_in_words import first_few
 from flex_api.facts import core_to_output_models
 from flex_api.facts import dead_nodes_in_dns as dead
 from flex_api.facts.dead_nodes_in_dns import Dead
@@ -24,7 +23,7 @@ from flex_api.night import change_nodes as noding
 from flex_api.night import dead_nodes_due_for_retry, failover
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
-from flex_api.night.record_failover_attempts import stay_sentence
+from flex_api.night.record_failover_attempts import left_in_words
 from flex_api.routes.jobs import job_model
 from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow, NodeTurn
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
@@ -325,9 +324,13 @@ def down(
     )
 
     def work(world: World, follow: Follow) -> str:
-        with lease(world, f"node {node} down", breaks_in=True) as held:
-            follow.past_return()
-            taken = failover.take_down_as(held, world, wanted)
+        known: list[Taken] = []
+        try:
+            with lease(world, f"node {node} down", breaks_in=True) as held:
+                follow.past_return()
+                taken = failover.take_down_as(held, world, wanted, known.append)
+        except FlexError as error:
+            raise _with_what_is_known(error, node, known) from error
         if not taken.is_whole:
             raise _left_error(node, taken)
         return (
@@ -353,20 +356,41 @@ def up(
 
 
 def _left_error(node: str, taken: Taken) -> Unverified:
-    said, advice = [], []
-    if taken.left:
-        names = first_few([f"{name} ({why})" for name, why in taken.left.items()])
-        said.append(f"names that are not FLEX's to change lead to it still: {names}")
-        advice.append("change these names where they are kept")
-    if taken.staying:
-        said.append(stay_sentence(node, taken.staying))
-        advice.append("bring the node back, or order without_content")
     return Unverified(
         f"taking {node} out of DNS",
-        "; ".join(said),
+        left_in_words(node, taken.left, taken.staying),
         kept="the node is marked as down, and every other site is off it",
-        advice="; ".join(advice),
+        advice="; ".join(_advice(taken)),
     )
+
+
+def _with_what_is_known(
+    error: FlexError, node: str, known: Sequence[Taken]
+) -> FlexError:
+    """The error, with where the sites of the node went and what leads to it still."""
+    answer, advice = [error.answer], [error.advice]
+    for taken in known:
+        if taken.plan:
+            answer.append(f"sites of {node} went by plan {taken.plan.id}")
+        answer.append(left_in_words(node, taken.left, taken.staying))
+        advice += _advice(taken)
+    return type(error)(
+        error.asked,
+        "; ".join(filter(None, answer)),
+        kept=error.kept,
+        advice="; ".join(advice),
+        stops=error.stops,
+    )
+
+
+def _advice(taken: Taken) -> list[str]:
+    """What to do about what is left."""
+    found = []
+    if taken.left:
+        found.append("change these names where they are kept")
+    if taken.staying:
+        found.append("bring the node back, or order without_content")
+    return found
 
 
 def _active(

@@ -19,6 +19,7 @@ from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, dead_nodes_in_dns
 from flex_api.in_words import amounts, preview_text, results_in_terminal
 from flex_api.night import change_nodes, dead_nodes_due_for_retry, failover, leases
+from flex_api.night.failover import Taken
 from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput, StayingRow
 from flex_api.wiring import World
 
@@ -93,20 +94,34 @@ class NodesHere:
             return output.model_copy(update={"preview": preview})
 
     def take_down(self, node: str, reason: str, *, without_content: bool) -> None:
-        found = self.context
-        with (
-            open_world(found, reason=reason) as here,
-            leases.lease(
-                here, f"node {node} down {reason}".strip(), breaks_in=True
-            ) as held,
-        ):
-            change_nodes.refuse_last(here, change_nodes.find(here, node).name)
-            notes = change_nodes.stopped_by(here, node, "down")
-            order = _order(here, node, "down", reason)
-            order = replace(order, without_content=without_content)
-            taken = failover.take_down_as(held, here, order)
-            done = taken.plan
-            output = _nodes(here, notes, taken.left, taken.staying, in_force=done)
+        known: list[tuple[Taken, NodesOutput]] = []
+        try:
+            with (
+                open_world(self.context, reason=reason) as here,
+                leases.lease(
+                    here, f"node {node} down {reason}".strip(), breaks_in=True
+                ) as held,
+            ):
+                change_nodes.refuse_last(here, change_nodes.find(here, node).name)
+                notes = change_nodes.stopped_by(here, node, "down")
+                order = _order(here, node, "down", reason)
+                order = replace(order, without_content=without_content)
+
+                def tell(taken: Taken) -> None:
+                    left, stay, done = taken.left, taken.staying, taken.plan
+                    output = _nodes(here, notes, left, stay, in_force=done)
+                    known.append((taken, output))
+
+                tell(failover.take_down_as(held, here, order, tell))
+        finally:
+            # Where it did not end well, before the error says why. Nobody waits for who reads it.
+            for taken, output in known:
+                self._show_taken(taken, output)
+        if not all(taken.is_whole for taken, _ in known):
+            raise typer.Exit(failover.LEFT_CODE)
+
+    def _show_taken(self, taken: Taken, output: NodesOutput) -> None:
+        found, done = self.context, taken.plan
         found.show(output, lambda console: preview_text.nodes(console, output))
         if done:
             # What it changed in DNS, line by line, is not said here, and would take a while of tens
@@ -117,8 +132,6 @@ class NodesHere:
             found.say(f"Plan {done.id}: {moved}; {_agreement(done)}.")
         if done and done.old_answers_until:
             found.say(results_in_terminal.countdown(done.old_answers_until, now()))
-        if not taken.is_whole:
-            raise typer.Exit(failover.LEFT_CODE)
 
     def _order(
         self,
