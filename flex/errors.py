@@ -29,7 +29,8 @@
     ├── StoreError       the database failed                      exit 25
     │   └── NotWhole     somebody changed it without FLEX
     ├── Denied           the caller may not do this               exit 26
-    │   └── Unauthenticated  the caller is not known
+    │   ├── Unauthenticated  the caller is not known
+    │   └── Misdirected      the server was asked for by a host that is not its own
     ├── Away             a server, HAProxy or the watch is gone   exit 27
     ├── DnsError         the name server failed or refused        exit 30
     │   ├── Unreachable  no answer, or no connection
@@ -261,6 +262,10 @@ class Denied(FlexError):
 
 class Unauthenticated(Denied):
     slug = "unauthenticated"
+
+
+class Misdirected(Denied):
+    slug = "misdirected"
 
 
 class Away(FlexError):

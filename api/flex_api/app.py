@@ -61,6 +61,7 @@ from flex_api.web.gate import Gate, present
 from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
 from flex_api.web.keep_views_fresh import refreshing
+from flex_api.web.known_hosts import hosts
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limit_slow_reads import Turns
 from flex_api.web.limits import Rate
@@ -164,6 +165,7 @@ def create_app(
     app.add_middleware(
         Asking,
         gate=gate,
+        hosts=hosts(settings),
         rate=Rate(settings.api.requests_per_second / settings.api.workers, ticks),
         max_body=settings.api.max_body,
         problem=problems.of_error,

@@ -134,6 +134,12 @@ KINDS: dict[str, Kind] = {
         NOTHING,
         "Send `Authorization: Bearer TOKEN`; `flex token create` on the server makes one.",
     ),
+    "misdirected": Kind(
+        421,
+        "The server does not answer for that host",
+        NOTHING,
+        "Ask for localhost or the server's own address, or name the host in `api.hosts`.",
+    ),
     "forbidden": Kind(
         403,
         "The caller may not do this",

@@ -39,11 +39,11 @@ LEAVE = 5.0
 LOOK = 0.1
 
 
-def serve(settings: Settings, listen: str, say: Callable[[str], None]) -> None:
+def serve(settings: Settings, say: Callable[[str], None]) -> None:
     """Until it is told to stop. Raises BadInput when the address cannot be had, or the database
     cannot be used, Away when the health watch cannot be kept alive.
     """
-    systemd = tell_systemd.systemd()
+    systemd, listen = tell_systemd.systemd(), settings.api.listen
     # Looked at here, where it can be said: a process that fails at once would only be started
     # again.
     open_store(settings.database.url).close()

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from flex_api.routes.problems import of_error
 from flex_api.web import client_address
+from flex_api.web.known_hosts import hosts
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking
@@ -37,6 +38,7 @@ class Crowd:
         self.app = Asking(
             door.app,
             door.app.state.house.gate,
+            hosts(door.app.state.house.settings),
             Rate(5.0, lambda: 0.0),
             max_body=2**20,
             problem=of_error,

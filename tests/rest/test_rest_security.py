@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from flex.model.roles_and_tokens import ROLES, digest_of
 from flex_api.routes.problems import of_error
+from flex_api.web.known_hosts import hosts
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking
@@ -155,7 +156,7 @@ def behind_proxy(doors: Callable[..., Door]) -> Door:
         "trusted_proxies": ["192.0.2.0/28"],
         "users": {"anna": "admin"},
     }
-    return doors(auth=auth)
+    return doors(auth=auth, api={"requests_per_second": 0, "hosts": ["flex.example"]})
 
 
 def test_a_proxy_is_believed_only_from_its_own_address(behind_proxy: Door) -> None:
@@ -387,9 +388,10 @@ def test_a_request_is_counted_before_what_was_sent_is_looked_through(
     door: Door,
 ) -> None:
     """By a clock that stands still: on a busy machine the bucket would fill again meanwhile."""
-    still, gate = Rate(5.0, lambda: 0.0), door.app.state.house.gate
+    still, house = Rate(5.0, lambda: 0.0), door.app.state.house
+    gate, ours = house.gate, hosts(house.settings)
     limited = Asking(
-        door.app, gate, still, max_body=2**20, problem=of_error, timing=Timing()
+        door.app, gate, ours, still, max_body=2**20, problem=of_error, timing=Timing()
     )
     stranger = TestClient(limited)
     codes = [stranger.get("/api/v1/freeze?a=1&a=2").status_code for _ in range(30)]

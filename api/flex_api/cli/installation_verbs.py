@@ -358,7 +358,11 @@ def serve(
     from flex_api import serving
 
     found = context(ctx)
-    serving.serve(found.settings, listen or found.settings.api.listen, found.say)
+    settings = found.settings
+    if listen:
+        api = settings.api.model_copy(update={"listen": listen})
+        settings = settings.model_copy(update={"api": api})
+    serving.serve(settings, found.say)
 
 
 @only_here("it is about the shell of this machine")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
@@ -14,6 +15,12 @@ from flex_api.settings.quantities import Section, Size, Whole
 class Api(Section):
     listen: str = Field(
         "127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$"
+    )
+    hosts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:\[\]-]+$")], ...] = Field(
+        (),
+        description="names by which people and programs reach the server, besides localhost, its "
+        "own address and name, and the host of notify.base_url; asked for any other, it "
+        "answers 421",
     )
     workers: Whole = Field(
         1, ge=1, le=64, description="how many processes answer; they share the address"

@@ -24,6 +24,7 @@ from flex_api.manage_tokens import Caller
 from flex_api.report.page import STYLE_DIGEST
 from flex_api.web import client_address, form_body
 from flex_api.web.gate import ANYBODY, AskedOfGate, Gate, present
+from flex_api.web.known_hosts import Hosts
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate, too_large, too_many
 
@@ -70,6 +71,7 @@ class Asking:
 
     app: ASGIApp
     gate: Gate
+    hosts: Hosts
     rate: Rate
     max_body: int
     problem: Problem
@@ -100,6 +102,7 @@ class Asking:
 
         limited = _limit(receive, self.max_body)
         try:
+            self.hosts.refuse_others(request.headers, (scope.get("server") or ("",))[0])
             self._refuse_large(request)
             if form_body.is_form(request):
                 body = await Request(scope, limited).body()

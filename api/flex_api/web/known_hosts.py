@@ -1,0 +1,72 @@
+"""For which hosts the server answers. A browser that a stranger's name leads here names that host,
+and takes what it gets for that host's pages.
+
+Takes settings, and what a request says of its host. Raises Misdirected where it is another one's.
+Does not ask DNS.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from flex.errors import Misdirected
+from flex_api.settings.file import Settings
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    names: frozenset[str]
+
+    def refuse_others(self, headers: Headers, own: str) -> None:
+        """`own` is the address at which the connection came in. A proxy may say in a header of its
+        own what it was asked for.
+        """
+        for said in (*headers.getlist("host"), *_passed_on(headers)):
+            host = _host(said)
+            if host and host not in self.names and host != _host(own):
+                raise Misdirected(
+                    f"a page of {host[:253]!r}",
+                    "this server does not answer for that host",
+                    kept="nothing was read or changed",
+                    advice="ask for localhost or the server's address; or name the host in "
+                    "api.hosts, where people reach the server by it",
+                )
+
+
+def hosts(settings: Settings) -> Hosts:
+    """Those of the settings, and by which the machine itself is reached."""
+    of_pages = urlsplit(settings.notify.base_url).hostname or ""
+    of_machine = socket.gethostname()
+    every = (*LOOPBACK, of_machine, of_pages, settings.api.listen, *settings.api.hosts)
+    return Hosts(frozenset(map(_host, every)) - {""})
+
+
+def _passed_on(headers: Headers) -> Iterator[str]:
+    for header in headers.getlist("x-forwarded-host"):
+        yield from header.split(",")
+
+
+@lru_cache(256)
+def _host(said: str) -> str:
+    """Without its port, in one way of writing."""
+    text = said.strip().lower()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return text.removesuffix(".")
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return str(address)
