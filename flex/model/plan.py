@@ -121,12 +121,16 @@ class Plan:
         """Until then resolvers may answer with what this plan replaced; None where it replaced
         nothing yet.
         """
-        old = [
+        longest = self.longest_old_ttl
+        return self.settled + longest if self.settled and longest else None
+
+    @property
+    def longest_old_ttl(self) -> timedelta:
+        """Of what it replaces in DNS; 0 where it replaces nothing."""
+        old = (
             change.before.ttl
-            for zone_plan in self.zone_plans
-            for change in zone_plan.changes
+            for one in self.zone_plans
+            for change in one.changes
             if change.before
-        ]
-        return (
-            self.settled + timedelta(seconds=max(old)) if self.settled and old else None
         )
+        return timedelta(seconds=max(old, default=0))

@@ -9,16 +9,21 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from flex.errors import Held
+from flex.model.strays import Counted, StrayReading
 from flex.model.wish import Pin
+from flex.store import open_store
 from flex_api.night import nightly, plan_without_sites_that_stay
+from flex_api.settings import file as config
 from flex_api.settings.moving import Hook, Move
 from tests.api.nights import SITES, four_nodes, loads
+from tests.api.test_doors_and_dns import DOORS, store_of
 from tests.api.test_edited import edit
 
 if TYPE_CHECKING:
@@ -118,6 +123,19 @@ command = ["{self.remove}", "{disks}", "{{site}}", "{{from}}"]
         (self.folder / f"trouble-{site}").unlink()
 
 
+def later(installation: Installation, hours: int = 1) -> None:
+    """All that has moved did so that much earlier: resolvers hold no old answers any more."""
+    settings = config.load(installation.settings)
+    with open_store(settings.database.url) as store:
+        moved = [
+            replace(move, ended=move.ended - timedelta(hours=hours))
+            for move in store.site_moves(only_open=True)
+            if move.ended
+        ]
+        assert moved, "nothing has moved"
+        store.put_site_moves(moved)
+
+
 @pytest.fixture
 def disks(installation: Installation) -> Disks:
     installation.first_night()
@@ -153,6 +171,11 @@ def test_a_site_is_at_its_new_node_before_dns_says_so_and_leaves_the_old_one_lat
     assert disks.has(home, site)
 
     disks.set_hooks(clean_after="0s")
+    assert installation.run().code == 0
+    # So they are as long as resolvers hold old answers, whatever the setting says.
+    assert disks.has(home, site)
+
+    later(installation)
     again = installation.run()
 
     assert again.code == 0, again.err
@@ -359,6 +382,7 @@ def test_the_old_copy_is_left_where_the_new_node_died_meanwhile(
     assert installation.run().code == 0
     assert installation.flex("sites", "unpin", site).code == 0
     disks.set_hooks(clean_after="0s")
+    later(installation)
     given_up = installation.flex("nodes", "down", new, "--without-content")
     assert given_up.code == 0, given_up.err
 
@@ -369,6 +393,27 @@ def test_the_old_copy_is_left_where_the_new_node_died_meanwhile(
 
 
 @pytest.mark.slow
+def test_the_old_copy_is_left_as_long_as_doors_count_visitors_there(
+    installation: Installation, disks: Disks
+) -> None:
+    site, home = next(iter(disks.fill().items()))
+    pin(installation, site, other_than(home))
+    assert installation.run().code == 0
+    disks.set_hooks(DOORS, "0s")
+    later(installation)
+    visits = StrayReading(9_000, 1, 7, (Counted(site, 7, 60.0),))
+    with store_of(installation) as store:
+        store.note_strays(home, visits, datetime.now(UTC))
+    installation.run()
+    assert disks.has(home, site)
+
+    # Some never ask DNS again.
+    later(installation, 24 * 31)
+    installation.run()
+    assert not disks.has(home, site)
+
+
+@pytest.mark.slow
 def test_nothing_is_removed_while_changes_are_frozen(
     installation: Installation, disks: Disks
 ) -> None:
@@ -376,6 +421,7 @@ def test_nothing_is_removed_while_changes_are_frozen(
     pin(installation, site, other_than(home))
     assert installation.run().code == 0
     disks.set_hooks(clean_after="0s")
+    later(installation)
     assert installation.flex("freeze").code == 0
     installation.run()
     assert disks.has(home, site)
@@ -394,6 +440,7 @@ def test_a_copy_is_left_where_somebody_led_dns_back_to_it(
     assert installation.run().code == 0
     edit(installation, f"{site}.", "A", f"192.0.2.{home[1:]}")
     disks.set_hooks(clean_after="0s")
+    later(installation)
     installation.run()
     assert disks.has(home, site)
 

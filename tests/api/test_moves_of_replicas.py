@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.api.test_failover import homes
-from tests.api.test_moves import Disks, other_than, pin
+from tests.api.test_moves import Disks, later, other_than, pin
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -43,6 +43,7 @@ def test_each_node_that_a_site_comes_to_gets_it_and_no_node_that_has_it_is_clean
     assert on(installation, site) == {home, second}
     assert run_for(disks, site) == [f"copy {site} {home} {second}"]
     # It is due to be cleaned, but the site is there.
+    later(installation)
     assert installation.run().code == 0
     assert run_for(disks, site) == [f"copy {site} {home} {second}"]
     assert disks.has(home, site)
@@ -74,6 +75,7 @@ def test_a_replica_that_goes_to_another_node_is_brought_from_where_it_was_and_cl
     assert installation.run().code == 0
     assert on(installation, site) == {home, third}
     assert f"copy {site} {second} {third}" in disks.log
+    later(installation)
     assert installation.run().code == 0
     assert f"remove {site} {second}" in disks.log
     assert not disks.has(second, site)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.api.test_moves import other_than, pin
+from tests.api.test_moves import later, other_than, pin
 from tests.hooks.conftest import databases
 from tests.hooks.servers import Database, program
 from tests.hooks.test_database import settings_of
@@ -132,6 +132,7 @@ def test_a_site_moves_whole_and_leaves_its_old_node_when_nobody_needs_it_there(
     assert whole.there(home, site) == ALL - {"cron"}
 
     whole.settle("0s")
+    later(whole.installation)
     again = whole.installation.run()
 
     assert again.code == 0, again.err

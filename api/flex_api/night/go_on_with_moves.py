@@ -8,9 +8,11 @@ or in shadow mode, and no copy is removed that anybody is led to, or may want ba
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 
-from flex.errors import DnsError
+from flex.errors import DnsError, Unknown
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.model.site_moves import SiteMove
@@ -23,9 +25,11 @@ from flex_api.moving.stages_of_one_site import OnItsWay
 from flex_api.moving.which_copies_may_go import Copies
 from flex_api.night import (
     freeze_and_change_windows,
+    note_strays_of_doors,
     watch_moved_sites,
     where_copies_of_sites_are,
 )
+from flex_api.night.put_visitors_at_doors_into_facts import visitors_elsewhere
 from flex_api.night.wait_that_failover_may_interrupt import giving_way
 from flex_api.wiring import World, refuse_lost
 
@@ -33,6 +37,10 @@ from flex_api.wiring import World, refuse_lost
 BRINGING = "running the commands of sites that move"
 # Characters of the number of a move, in hexadecimal, by two.
 NUMBER = 8
+# An old copy goes once no visitor came to it for so long. A guess: some look each day.
+QUIET = timedelta(days=1)
+# So long after a move it goes all the same: some never ask DNS again. A guess.
+LONGEST = timedelta(days=30)
 
 
 def after(world: World, plan: Plan) -> None:
@@ -133,6 +141,7 @@ def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
         and move.target in serving
         and move.id not in watched
     ]
+    due = list(_without_visitors(world, list(_without_old_answers(world, due))))
     kept = {move.id: known.why_kept(move, move.source) for move in due}
     world.store.put_site_moves(
         [
@@ -147,6 +156,37 @@ def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
     )
     unneeded = [move for move in due if not kept[move.id]]
     run(world, on_their_way(world, unneeded, known), stages_of_one_site.clean)
+
+
+def _without_old_answers(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteMove]:
+    """Those of which no resolver leads to the old node any more."""
+    now, ttls = world.time_of_day(), dict[str, timedelta]()
+    for plan in {move.plan for move in moves}:
+        # A plan that is forgotten was made long ago.
+        with suppress(Unknown):
+            ttls[plan] = world.store.plan(plan).longest_old_ttl
+    for move in moves:
+        if move.ended and now - move.ended >= ttls.get(move.plan, timedelta()):
+            yield move
+
+
+def _without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteMove]:
+    """Those to whose old node, as far as doors count visitors, nobody came lately."""
+    settings, now = world.settings, world.time_of_day()
+    if not moves or not settings.routing.leads_to_all:
+        yield from moves
+        return
+    note_strays_of_doors.note_strays(settings, world.store, now)
+    _, in_force = world.store.placement()
+    came = {
+        (one.site, one.node): one.last
+        for one in visitors_elsewhere(settings, world.store, in_force)
+    }
+    for move in moves:
+        last = came.get((move.site, move.source))
+        is_quiet = last is None or now - last > QUIET
+        if is_quiet or (move.ended and now - move.ended > LONGEST):
+            yield move
 
 
 def take_back(world: World, known: Copies, moves: Sequence[SiteMove]) -> None:

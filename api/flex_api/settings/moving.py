@@ -127,7 +127,7 @@ class Move(Section):
     )
     clean_after: Span = Field(
         timedelta(days=3),
-        description="how long after a move the commands of the stage clean wait",
+        description="how long after a move the commands of the stage clean wait at least",
     )
     failover: Failover = Field(
         "auto",
