@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.model.balance import NodeLoad
 from flex.model.plan import Plan
 from flex.planning.what_if import WhatIf
+from flex_api.facts.hours_in_logs import hours_in_logs
 from flex_api.facts.site_table import Catalogue, SiteFilter
 from flex_api.in_words import amounts, site_moves_text
 from flex_api.night import change_nodes as noding
@@ -34,10 +35,8 @@ from flex_api.pictures.time_and_forecast_charts import (
     Heat,
     Pairs,
     heat,
-    hour_of_week,
     pairs,
     week,
-    weeks_of,
 )
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
@@ -98,34 +97,11 @@ def predictions(
     return pairs("Access rate, predicted and then measured", rows, FAR), rows
 
 
-def hours_of(desk: Desk) -> dict[str, np.ndarray]:
-    """Answers of each node in each hour of the week, on the mean of the last weeks."""
-    period = latest_weeks(desk, WEEKS)
-    found: dict[str, np.ndarray] = {}
-    weeks: set[int] = set()
-    for segment in desk.store.segments(period.first_day, period.last_day):
-        for hour, answers in segment.hours:
-            if period.first_day <= hour // 24 <= period.last_day:
-                weeks.add(weeks_of(hour))
-                found.setdefault(segment.node, np.zeros(7 * 24))[
-                    hour_of_week(hour)
-                ] += answers
-    return {node: each / len(weeks) for node, each in sorted(found.items())}
-
-
 def _hours_of_day(desk: Desk) -> Heat | None:
-    found = hours_of(desk)
-    rows = [
-        (node, (each.reshape(7, 24).sum(axis=0) / 7).tolist())
-        for node, each in found.items()
-    ]
-    return (
-        heat(
-            "Answers of each node in each hour of the day, UTC", rows, HOURS, "answers"
-        )
-        if rows
-        else None
-    )
+    """On the mean of the last weeks."""
+    found = hours_in_logs(desk.store, latest_weeks(desk, WEEKS)).of_day()
+    title = "Answers of each node in each hour of the day, UTC"
+    return heat(title, list(found.items()), HOURS, "answers") if found else None
 
 
 @router.get("/node", response_class=HTMLResponse)
@@ -138,7 +114,8 @@ def one(
     row = as_model(NodeRow, nodes.node(desk, name))
     found = desk.views.catalogue()
     rows, more = found.page(SiteFilter(node=row.node), "-access_bytes", SITES, None)
-    hours = hours_of(desk).get(row.node)
+    weeks = hours_in_logs(desk.store, latest_weeks(desk, WEEKS))
+    hours = weeks.of_week().get(row.node)
     notes = noding.stopped_by(desk.world(), row.node, "draining") if preview else []
     _, plan = desk.views.base()
     loads, tolerance = _loads(plan, row.node), desk.settings.solver.tolerance

@@ -16,6 +16,7 @@ from flex.model.plan_summary import Headline
 from flex.site_names_in_words import first_few
 from flex_api.facts import core_to_output_models
 from flex_api.facts.days_until_full import NO_GROWTH, room
+from flex_api.facts.hours_in_logs import hours_in_logs
 from flex_api.in_words import amounts
 from flex_api.in_words.text_safe_for_html import plain
 from flex_api.pages.cached_moves_and_predictions import sent_lately
@@ -30,7 +31,7 @@ from flex_api.pages.warnings_on_every_page import (
 )
 from flex_api.report import partition_of_report
 from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
-from flex_api.report.gather import hours_of_day, spread_of
+from flex_api.report.gather import spread_of
 from flex_api.report.partition_of_report import PartitionPart
 from flex_api.schemas.plan_parts import ForecastRow
 from flex_api.web.request_context import Desk, Viewer
@@ -106,7 +107,7 @@ def _draw(desk: Desk, plan: str) -> PartitionPart | None:
         ),
         columns,
         {site for site, pin in desk.views.pins().items() if pin.nodes},
-        hours_of_day(desk.store, desk.views.plan(plan).period),
+        hours_in_logs(desk.store, desk.views.plan(plan).period).of_day(),
     )
 
 

@@ -21,6 +21,7 @@ from flex.errors import BadInput, FlexError, NoData
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.wishes.wishes_in_force_now import NIGHT
 from flex_api import files_visitors_ask_for, which_names_are_sites
+from flex_api.facts.hours_in_logs import hours_in_logs
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import (
     names_of_sites_text,
@@ -49,10 +50,8 @@ from flex_api.pictures.time_and_forecast_charts import (
     Heat,
     Lines,
     Value,
-    hour_of_week,
     lines,
     week,
-    weeks_of,
 )
 from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
@@ -253,12 +252,11 @@ def _hours(desk: Desk, name: str, _: Request) -> tuple[Heat, ...]:
     period = latest_weeks(desk, WEEKS)
     found = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
     hour = found["hour"].to_numpy(dtype=np.int64)
-    passed = max(len(np.unique(weeks_of(hour))), 1)
+    weeks = hours_in_logs(desk.store, period)
 
     def heat_of(title: str, column: str, scale: float, unit: str) -> Heat:
         numbers = found[column].to_numpy(dtype=np.int64) / scale
-        sums = np.bincount(hour_of_week(hour), weights=numbers, minlength=7 * 24)
-        return week(title, sums / passed, unit)
+        return week(title, weeks.mean_of_week(hour, numbers), unit)
 
     return (
         heat_of("Requests", "requests", 1, "requests"),

@@ -10,15 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from flex_api.in_words import amounts, text_safe_for_html
 from flex_api.pictures import chart_geometry, margins
 from flex_api.pictures.chart_geometry import Extent, Tick
-
-Hours = TypeVar("Hours", int, np.ndarray)
 
 # Pixels of height of the plot. Chosen by eye.
 PLOT = 200
@@ -209,22 +206,12 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 HOURS = tuple(f"{hour:02}" for hour in range(24))
 
 
-def hour_of_week(hours: Hours) -> Hours:
-    """Hours since 1970 as hours since Monday; 1 January 1970 was a Thursday."""
-    return (hours + 3 * 24) % (7 * 24)
-
-
 def week(title: str, hours: np.ndarray, unit: str) -> Heat:
     """A row a day, from the hours of a week."""
     rows = [
         (day, hours[at * 24 : at * 24 + 24].tolist()) for at, day in enumerate(DAYS)
     ]
     return heat(f"{title} in each hour of the week, UTC", rows, HOURS, unit)
-
-
-def weeks_of(hours: Hours) -> Hours:
-    """Which week each hour is of."""
-    return (hours + 3 * 24) // (7 * 24)
 
 
 def heat(

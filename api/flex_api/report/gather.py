@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.ports import Store
 from flex.wishes import wishes_in_force_now
 from flex_api.facts import core_to_output_models, leaning_on_sites, logs_good_enough
+from flex_api.facts.hours_in_logs import hours_in_logs
 from flex_api.facts.moves_of_plan import moves_of_plan
 from flex_api.report import partition_of_report
 from flex_api.report.content import NIGHTS, ReportData
@@ -39,20 +39,9 @@ def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> Repo
         stages=_stages(store, plan),
         logs=_logs(settings, store, plan),
         spread=spread_of(store, plan.id),
-        hours=hours_of_day(store, plan.period),
+        hours=hours_in_logs(store, plan.period).of_day(),
         brought=tuple(moves_of_plan(store, plan)),
     )
-
-
-def hours_of_day(store: Store, period: Period) -> dict[str, tuple[float, ...]]:
-    """Answers of each node in each hour of the day, UTC, on the mean of the period's days."""
-    found: dict[str, list[float]] = {}
-    days = period.last_day - period.first_day + 1
-    for segment in store.segments(period.first_day, period.last_day):
-        for hour, answers in segment.hours:
-            if period.first_day <= hour // 24 <= period.last_day:
-                found.setdefault(segment.node, [0.0] * 24)[hour % 24] += answers / days
-    return {node: tuple(hours) for node, hours in sorted(found.items())}
 
 
 def spread_of(store: Store, plan: str) -> dict[str, int]:
