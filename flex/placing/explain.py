@@ -8,7 +8,7 @@ and does not change them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -46,6 +46,7 @@ class Because:
     pins: Mapping[str, Pin] = field(default_factory=dict)
     states: Mapping[str, NodeState] = field(default_factory=dict)
     now: datetime | None = None
+    left_out: Collection[str] = ()
 
     def when(self, site: str) -> str:
         """From when to when the wish for the site holds, as far as it has a beginning that is still
@@ -59,7 +60,9 @@ class Because:
         return begins + (f" until {_moment(pin.until)}" if pin.until else "")
 
     def why_closed(self, node: str) -> str:
-        """Why it takes no sites."""
+        """Why it takes no sites. A question may leave it out."""
+        if node in self.left_out:
+            return "left out"
         said: dict[str, str] = {"draining": "drained", "down": "down"}
         return said.get(self.states.get(node, ""), "given no sites now")
 

@@ -96,7 +96,10 @@ def suppose(
     changed = _changed_facts(facts, wanted)
     changed = as_in(seen, changed, rules) if seen else count_forwarding(changed)
     kept = suspended_wishes.possible(
-        changed.pins, set(changed.sites) - changed.fixed, changed.nodes
+        changed.pins,
+        set(changed.sites) - changed.fixed,
+        changed.nodes,
+        wanted.lost,
     )
     changed, terms = replace(changed, pins=kept.pins), supposed_rules(rules, wanted)
     asked = propose_plan.build(changed, terms)
@@ -109,7 +112,11 @@ def suppose(
         rows=rows,
         before=score.balance_in_force(asked, changed.parts),
         after=score.balance(asked, rows, changed.parts),
-        moves=propose_plan.moves(asked, rows, propose_plan.because(changed)),
+        moves=propose_plan.moves(
+            asked,
+            rows,
+            replace(propose_plan.because(changed), left_out=wanted.lost),
+        ),
         scratch_moves=None if fresh is None else len(score.new_rows(asked, fresh)),
         quality=quality,
         forecasts=_forecasts(changed, partition, asked.sites),

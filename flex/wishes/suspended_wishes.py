@@ -14,7 +14,7 @@ apart from others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -35,11 +35,18 @@ class Wishes:
     suspended: tuple[str, ...]
 
 
-def possible(pins: Sequence[Pin], sites: Set[str], nodes: Sequence[Node]) -> Wishes:
+def possible(
+    pins: Sequence[Pin],
+    sites: Set[str],
+    nodes: Sequence[Node],
+    left_out: Collection[str] = (),
+) -> Wishes:
     """Each pin without what cannot be: nodes that take no sites, more replicas than active nodes,
-    sites not there.
+    sites not there. A question may have `left_out` nodes.
     """
-    states = {node.name: node.state for node in nodes}
+    states = {
+        node.name: "left out" if node.name in left_out else node.state for node in nodes
+    }
     kept: dict[str, Pin] = {}
     lost: dict[str, list[str]] = {}
     for pin in pins:

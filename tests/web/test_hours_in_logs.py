@@ -73,9 +73,7 @@ def test_an_hours_mean_is_of_the_days_with_logs(
     found = of(answers)
     hours = [hour for _, hour, _ in answers]
     days = {hour // 24 for hour in hours}
-    covered = [
-        hour for hour in range(min(hours), max(hours) + 1) if hour // 24 in days
-    ]
+    covered = [hour for hour in range(min(hours), max(hours) + 1) if hour // 24 in days]
     for node in {node for node, _, _ in answers}:
         for mean, turn, first in (
             (found.of_day()[node], 24, 0),

@@ -425,6 +425,17 @@ def test_no_character_in_an_address_is_a_fault_of_flex(
         assert admin.client.get(address + mark).status_code != 500, mark
 
 
+@pytest.mark.parametrize("asked", ["without_nodes=n2", "more_nodes=1", "frontier=true"])
+def test_an_address_that_asks_something_gets_an_answer(
+    admin: Browser, asked: str
+) -> None:
+    # Here it is one that counts which are not there would be needed for.
+    missing = "partials/g0.sample.parquet: they are gone or damaged"
+    assert missing not in admin.get("/what-if")
+    for address in (f"/what-if?ask=now&{asked}", f"/what-if?{asked}"):
+        assert missing in admin.client.get(address).text
+
+
 def test_a_name_that_no_site_can_have_is_refused_in_the_words_of_the_form(
     admin: Browser,
 ) -> None:

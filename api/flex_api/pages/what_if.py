@@ -48,16 +48,17 @@ class AskedWhatIf(Given):
 def what_if(
     desk: Operator, request: Request, ask: Annotated[str, Query(max_length=10)] = ""
 ) -> Response:
-    """The form alone until something is asked."""
+    """The form alone until something is asked, also by an address that somebody wrote."""
     wanted = from_query_form(AskedWhatIf, request, "ask", "done")
-    answer = _answer(desk, _supposition(wanted)) if ask else None
+    is_asked = bool(ask) or wanted != AskedWhatIf()
+    answer = _answer(desk, _supposition(wanted)) if is_asked else None
     return show(
         desk,
         "what_if.html",
         "/what-if",
         asked=wanted,
         answer=answer,
-        pending=ask and answer is None,
+        pending=is_asked and answer is None,
         plannable=_plannable(wanted),
         bars=_bars(desk, answer) if answer else (),
         lines_of_nodes=_lines(answer) if answer else (),
