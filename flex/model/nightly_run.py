@@ -16,6 +16,10 @@ class Stage:
     outcome: str = ""
 
 
+# What the message of a run begins with that a timer or the health watch began.
+NIGHTLY, WATCH = "nightly", "health watch"
+
+
 @dataclass(frozen=True, slots=True)
 class NightlyRun:
     """One night: who ran it, how far it came, how it ended."""
@@ -28,3 +32,8 @@ class NightlyRun:
     plan: str = ""
     message: str = ""
     stages: tuple[Stage, ...] = field(default=())
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether a person did, who is told how it ends."""
+        return not self.message.startswith((NIGHTLY, WATCH))

@@ -257,3 +257,16 @@ def test_a_server_that_does_not_answer_is_no_drift(
         (True, installation.zone),
         (False, installation.zone),
     ]
+
+
+@pytest.mark.parametrize(
+    "verb", [("run",), ("plan",), ("apply",)], ids=lambda words: words[0]
+)
+def test_a_rule_that_there_is_not_is_refused_before_anything_begins(
+    installation: Installation, verb: tuple[str, ...]
+) -> None:
+    installation.first_plan()
+    runs = installation.flex("-o", "json", "history").json["items"]
+    said = installation.flex(*verb, "--force", "safety.typo")
+    assert (said.code, "safety.typo" in said.err) == (3, True)
+    assert installation.flex("-o", "json", "history").json["items"] == runs

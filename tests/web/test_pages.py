@@ -4,9 +4,11 @@ what forms do.
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from dataclasses import replace
+from datetime import timedelta
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -15,14 +17,16 @@ from fastapi.routing import APIRoute
 from rich.console import Console
 
 from flex.model.log_reading import Segment, Stream
+from flex.model.nightly_run import NightlyRun
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.roles_and_tokens import ROLES, Role
 from flex.model.zone_plan import Change, Rrset, ZonePlan
+from flex.store.holder_process_has_ended import holder
 from flex_api.in_words import results_in_terminal
 from flex_api.pages import PAGES as EVERY_PAGE
 from flex_api.pages.frame import PAGES
 from flex_api.schemas.verbs_output import PlansOutput
-from tests.rest.conftest import PERIOD
+from tests.rest.conftest import NOW, PERIOD
 from tests.web.scriptless import BROWSER, SITE, Browser
 
 if TYPE_CHECKING:
@@ -604,3 +608,29 @@ def test_nodes_show_when_they_were_busy_in_the_last_weeks_that_there_are_logs_of
     for page in ("/nodes", "/node?name=n1"):
         assert '<table class="heat">' in Browser(door, "viewer").get(page)
         assert "to 2011-01-26" in Browser(door, "viewer").get(page)
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "alarms"),
+    [
+        ("apply: applying a plan in spite of 'x'", 3, False),
+        ("plan: --force x", 3, False),
+        ("nightly: the settings", 3, True),
+        ("health watch: node n1 down: nowhere to go", 3, True),
+        ("apply: no answer in time", 30, True),
+    ],
+)
+def test_what_somebody_mistyped_is_no_alarm_on_every_page(
+    doors: Doors, message: str, code: int, *, alarms: bool
+) -> None:
+    """An older run that failed is told all the same."""
+    door = doors()
+    for hours, said, ends in ((1, "nightly: DNS", 30), (2, message, code)):
+        started = NOW + timedelta(hours=hours)
+        run = NightlyRun(f"z{hours}", holder(), started, message=said)
+        door.store.begin(run, timedelta(hours=1), started)
+        door.store.end(replace(run, ended=started, exit_code=ends))
+    page = Browser(door, "viewer").get("/sites")
+    shown = html.unescape(page)
+    assert f"exit code {code if alarms else 30}." in shown
+    assert (message in shown) == alarms

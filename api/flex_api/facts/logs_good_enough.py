@@ -89,6 +89,18 @@ def _limits(settings: Settings) -> QualityLimits:
     )
 
 
+def refuse_unknown(force: Collection[str]) -> None:
+    """Raises BadInput for the name of a rule that no plan is made in spite of."""
+    if strange := sorted(set(force) - {*quality.RULES, *rules_of_movement.RULES}):
+        raise BadInput(
+            f"--force {strange[0]}",
+            f"the rules for logs are {', '.join(quality.RULES)}, those for plans "
+            f"{', '.join(rules_of_movement.RULES)}",
+            kept="nothing was planned",
+            advice="name one of them, or leave it out",
+        )
+
+
 def refuse_bad(
     settings: Settings,
     store: Store,
@@ -99,14 +111,7 @@ def refuse_bad(
     """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a
     rule there is not.
     """
-    if strange := sorted(set(force) - {*quality.RULES, *rules_of_movement.RULES}):
-        raise BadInput(
-            f"--force {strange[0]}",
-            f"the rules for logs are {', '.join(quality.RULES)}, those for plans "
-            f"{', '.join(rules_of_movement.RULES)}",
-            kept="nothing was planned",
-            advice="name one of them, or leave it out",
-        )
+    refuse_unknown(force)
     found = [
         (node.name, finding)
         for node in judge(settings, store, period, now).nodes

@@ -23,6 +23,7 @@ from flex import health
 from flex.errors import Away, Busy, FlexError, Unverified
 from flex.health import Pulse
 from flex.model import when_to_retry_failover_or_delivery
+from flex.model.nightly_run import WATCH
 from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
 from flex_api import wiring
@@ -159,7 +160,7 @@ class HealthWatch:
 
     def _taken_down(self, order: NodeOrder, tell: Tell) -> Taken:
         with lease(
-            self._world, f"health watch: node {order.node} down", breaks_in=True
+            self._world, f"{WATCH}: node {order.node} down", breaks_in=True
         ) as held:
             return failover.take_down_as(held, self._world, order, tell)
 

@@ -22,7 +22,7 @@ from flex.errors import (
     NotWritten,
     Unknown,
 )
-from flex.model.nightly_run import NightlyRun
+from flex.model.nightly_run import NIGHTLY, NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.planning import plan_of_given_partition, propose_plan, what_if
@@ -37,7 +37,7 @@ from flex_api.facts import (
     sites_whose_move_failed,
     what_earlier_nights_allow,
 )
-from flex_api.facts.logs_good_enough import refuse_bad
+from flex_api.facts.logs_good_enough import refuse_bad, refuse_unknown
 from flex_api.facts.moves_of_plan import REPLACED
 from flex_api.facts.profiles_from_counts import learn_profiles
 from flex_api.facts.put_forecast_loads_into_facts import expect
@@ -109,6 +109,8 @@ def run(
     It `waits` so long for another run that is at work.
     Raises what stopped it; all before that is kept, and told.
     """
+    # Whoever mistyped it is told. It is no night that failed.
+    refuse_unknown(force)
     try:
         return _run(world, force, author, waits)
     except Busy:
@@ -119,7 +121,7 @@ def run(
 
 
 def _run(world: World, force: Collection[str], author: str, waits: timedelta) -> Night:
-    with lease(world, "nightly", waits=waits) as held:
+    with lease(world, NIGHTLY, waits=waits) as held:
         step = Steps(world, held.run)
         # First of all: logs are read for long, and those of a dead node may stop the night.
         is_owed = not dead_nodes_first.cleared(world, step, force)

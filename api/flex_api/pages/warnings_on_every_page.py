@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from flex.errors import FlexError, StoreError
+from flex.errors import BadInput, FlexError, StoreError
 from flex.model.nightly_run import NightlyRun
 from flex.model.operator_orders import Freeze
 from flex.model.period import Period
@@ -109,8 +109,13 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
             "Any new plan finishes it first; flex apply --resume does at once",
             f"/plans/{half.id}",
         )
-    runs = desk.views.runs()
-    if runs and (last := runs[0]).exit_code not in WELL:
+    # Who asked for what cannot be was told at once, and nothing was done.
+    runs = (
+        run
+        for run in desk.views.runs()
+        if not (run.is_ordered and run.exit_code == BadInput.exit_code)
+    )
+    if (last := next(runs, None)) and last.exit_code not in WELL:
         yield Trouble(
             _said_of_run(last),
             "See what it said, fix that, run it again",

@@ -17,7 +17,7 @@ from flex.model.plan import Plan
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.cli.common import Context, author
 from flex_api.cli.open_installation import open_world
-from flex_api.facts import core_to_output_models
+from flex_api.facts import core_to_output_models, logs_good_enough
 from flex_api.night import (
     apply_or_accept_plan,
     end_half_applied_plans,
@@ -44,6 +44,7 @@ class PlansHere:
     def make(
         self, force: Sequence[str], take_back: Sequence[str], reason: str
     ) -> PlanOutput:
+        logs_good_enough.refuse_unknown(force)
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
             leases.lease(here, "plan") as held,
@@ -99,9 +100,9 @@ class PlansHere:
     ) -> PlanOutput:
         with open_world(self.context, self.as_of, reason=reason) as here:
             wanted = _plan_to_apply(here, plan)
+            rules_that_stop_plans.refuse_unknown(force, "applying a plan")
             with leases.lease(here, "apply") as held:
                 held.concerns(wanted)
-                rules_that_stop_plans.refuse_unknown(force, "applying a plan")
                 step = record_stages.Steps(here, held.run)
                 way = (
                     apply_or_accept_plan.accept
