@@ -17,12 +17,6 @@ version = release
 
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
-# Old names of pages: each only says where its page is now.
-exclude_patterns = [
-    path.name
-    for path in HERE.glob("*.md")
-    if "This page has moved to [" in path.read_text(encoding="utf-8")
-]
 nitpicky = True
 
 # Headings down to this level can be linked to.

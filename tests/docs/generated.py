@@ -187,9 +187,12 @@ def _sequence(value: object) -> Sequence[object]:
 
 
 def _in_a_cell(text: str) -> str:
-    """On one line, with nothing that Markdown takes for the end of a cell or for a tag."""
-    joined = re.sub(r"\s+", " ", text).strip()
-    return joined.replace("|", "\\|").replace("<", "&lt;")
+    """On one line, with nothing that Markdown takes for the end of a cell or for a tag. What stands
+    between backticks can be copied as it is.
+    """
+    parts = re.sub(r"\s+", " ", text).strip().replace("|", "\\|").split("`")
+    parts[::2] = [part.replace("<", "&lt;") for part in parts[::2]]
+    return "`".join(parts)
 
 
 def schemas() -> str:

@@ -14,7 +14,6 @@ DOCS = ROOT / "docs"
 # of earlier releases.
 AT_THE_TOP = ("README.md", "CONTRIBUTING.md")
 # A page that only says where what it held is now begins so.
-MOVED = "This page has moved to ["
 
 
 def pages() -> dict[str, str]:
@@ -30,7 +29,3 @@ def read_by_people() -> dict[str, str]:
     return pages() | {
         name: (ROOT / name).read_text(encoding="utf-8") for name in AT_THE_TOP
     }
-
-
-def has_moved(page: str) -> bool:
-    return MOVED in page

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tests.docs.pages import DOCS, ROOT, has_moved, pages, read_by_people
+from tests.docs.pages import DOCS, ROOT, pages, read_by_people
 
 # What names pages beside the pages themselves: code, settings that FLEX writes, scripts.
 NAMES_PAGES = ("*.py", "*.rs", "*.toml", "*.yml", "*.html", "*.sh", "Makefile")
@@ -97,25 +97,8 @@ def test_every_page_is_in_the_menu_once() -> None:
         ),
         re.MULTILINE,
     )
-    there = {name for name, page in pages().items() if not has_moved(page)} - {
-        "docs/index.md"
-    }
+    there = pages().keys() - {"docs/index.md"}
     assert Counter(f"docs/{entry}.md" for entry in menu) == Counter(there)
-
-
-def test_an_old_name_leads_to_the_page() -> None:
-    moved = {name: page for name, page in pages().items() if has_moved(page)}
-    assert {
-        "docs/api.md",
-        "docs/dns.md",
-        "docs/formats.md",
-        "docs/nights.md",
-        "docs/routing.md",
-    } <= set(moved)
-    for name, page in moved.items():
-        (link,) = links(page)
-        target = (ROOT / name).parent / link
-        assert not has_moved(target.read_text(encoding="utf-8")), name
 
 
 def naming_files() -> Iterator[Path]:
@@ -138,13 +121,7 @@ def test_code_names_pages_where_they_are() -> None:
         for page in A_PAGE.findall(path.read_text(encoding="utf-8"))
     }
     assert len(named) > 10
-    gone = {(path, page) for path, page in named if not (ROOT / page).is_file()}
-    moved = {
-        (path, page)
-        for path, page in named - gone
-        if page.endswith(".md") and has_moved((ROOT / page).read_text())
-    }
-    assert gone | moved == set()
+    assert [one for one in named if not (ROOT / one[1]).is_file()] == []
 
 
 def test_the_docs_are_where_the_test_looks() -> None:

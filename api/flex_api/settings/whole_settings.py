@@ -146,9 +146,9 @@ class SourceSection(Section):
 
     site_pattern: str = Field(
         "",
-        description="a pattern of the whole file name, for logs whose files are "
-        "named for their site: '(?P<site>.+)[.]access[.]log.*'; with a slash in it, of "
-        "the end of the path: '(?P<site>[^/]+)/access[.]log.*'. A file that it matches "
+        description="a pattern of the file's name without folders, for logs whose files are "
+        "named for their site: `'(?P<site>.+)[.]access[.]log.*'`; with a slash in it, of "
+        "the end of the path: `'(?P<site>[^/]+)/access[.]log.*'`. A file that it matches "
         "without a site is left out",
     )
     site_by: Literal["log", "directory"] = Field(
