@@ -126,7 +126,7 @@ class Plan:
 
     @property
     def longest_old_ttl(self) -> timedelta:
-        """Of what it replaces in DNS; 0 where it replaces nothing."""
+        """The TTL of what it replaces in DNS; 0 where it replaces nothing."""
         old = (
             change.before.ttl
             for one in self.zone_plans

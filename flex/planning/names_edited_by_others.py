@@ -145,7 +145,7 @@ def _one_family(
     has it by now.
     """
     said = dict(facts.said.one_family)
-    if len(address_families.announced(facts.nodes)) < 2 and not said:
+    if len(address_families.families_of(facts.nodes)) < 2 and not said:
         return
     along = _still_along(facts, found)
     placed = (

@@ -23,7 +23,7 @@ from flex.zones.records_of_partition import ZoneState, record_type
 IN_WORDS: Mapping[AddressType, str] = {"A": "IPv4 (A)", "AAAA": "IPv6 (AAAA)"}
 
 
-def announced(nodes: Iterable[Node]) -> frozenset[AddressType]:
+def families_of(nodes: Iterable[Node]) -> frozenset[AddressType]:
     """The types of the records that lead to these nodes."""
     return frozenset(record_type(one) for node in nodes for one in node.addresses)
 
@@ -103,7 +103,7 @@ def notes(
     """What a plan adds, takes away, and leaves out at names that it takes over."""
     for kind, names in names_with_more(zone_plans, states).items():
         yield f"{IN_WORDS[kind]} is new at {_names(names)}"
-    offered = announced(nodes)
+    offered = families_of(nodes)
     for kind, what in IN_WORDS.items():
         if lost := [
             one.name

@@ -30,14 +30,14 @@ class HoursInLogs:
     answers: Mapping[str, tuple[Hours, Means]]
 
     def of_day(self) -> dict[str, tuple[float, ...]]:
-        """Of each node, in each hour of the day, UTC."""
+        """The mean of each node in each hour of the day, UTC."""
         return {
             node: tuple(_mean(hours, numbers, self.covered, DAY).tolist())
             for node, (hours, numbers) in self.answers.items()
         }
 
     def of_week(self) -> dict[str, Means]:
-        """Of each node, in each hour since Monday, UTC."""
+        """The mean of each node in each hour since Monday, UTC."""
         return {
             node: self.mean_of_week(hours, numbers)
             for node, (hours, numbers) in self.answers.items()

@@ -106,13 +106,13 @@ def take_down_as(
     """The same as the run that holds the lease, which its stages and its plan are recorded of."""
     step = Steps(world, held.run)
 
-    def heard(known: Taken) -> None:
+    def hear(known: Taken) -> None:
         if known.plan:
             held.concerns(known.plan)
         tell(known)
 
     taken = step.through(
-        lambda: take_down(world, order, step.enter, heard), lambda _: "done"
+        lambda: take_down(world, order, step.enter, hear), lambda _: "done"
     )
     if taken.plan:
         held.concerns(taken.plan)
