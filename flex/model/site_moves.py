@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol, get_args
 
 Stage = Literal[
@@ -52,6 +52,9 @@ TAKE_BACK = 70
 
 # A site that a command said `never` of rests until somebody lets it move again.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+# One that cannot move now, or is not ready, rests until the next night. A guess: nights are a day
+# apart, and a plan of the same day goes around it.
+UNTIL_NEXT_NIGHT = timedelta(hours=12)
 
 State = Literal[
     "under way", "ready", "moved", "done", "taking back", "stayed", "went back"
@@ -78,6 +81,14 @@ class SiteMove:
     ended: datetime | None = None
     reason: str = ""
     rests_until: datetime | None = None
+
+    @property
+    def rests_for_now(self) -> bool:
+        """Whether it only could not move then. The same plan may ask it again at once."""
+        until = self.rests_until
+        return (
+            until is not None and until - (self.ended or self.begun) <= UNTIL_NEXT_NIGHT
+        )
 
     @property
     def is_open(self) -> bool:

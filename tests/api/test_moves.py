@@ -291,10 +291,30 @@ def test_a_hook_that_says_not_now_is_asked_again_and_one_that_says_never_is_not(
 
     again = installation.night()
 
+    # A plan of the same day goes around it.
     assert again.code == 0, again.err
+    assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
+    assert f"{site} stays where it is: its move to {new} failed" in again.out
+    assert ("`flex moves again" in again.out) == is_held
+
+    with store_of(installation) as store:
+        [move] = store.site_moves(site=site)
+        assert move.ended
+        assert move.rests_until
+        a_day_ago = timedelta(days=1)
+        store.put_site_moves(
+            [
+                replace(
+                    move,
+                    begun=move.begun - a_day_ago,
+                    ended=move.ended - a_day_ago,
+                    rests_until=move.rests_until - (not is_held) * a_day_ago,
+                )
+            ]
+        )
+    assert installation.night().code == 0
     there = home if is_held else new
     assert installation.addresses(site) == [f"192.0.2.{there[1:]}"]
-    assert ("`flex moves again" in again.out) == is_held
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.model.wish import Pin
+from flex.planning.rules_of_movement import REST
 from flex_api.night import (
     nightly,
     plan_without_sites_that_stay,
@@ -99,3 +100,10 @@ def test_it_stays_where_the_node_is_not_ready_all_the_same_and_the_copy_goes(
     [move] = cluster.world.store.site_moves(site=ONE)
     assert move.state == "stayed"
     assert "it answers 404, and the old node 200" in move.reason
+    # A plan of the same day goes around it.
+    again = nightly.propose(cluster.world).plan
+    assert ONE not in {one.site for one in again.moves}
+    in_spite = nightly.propose(cluster.world, (REST,)).plan
+    assert (ONE, target) in {(one.site, one.target) for one in in_spite.moves}
+    assert move.rests_until
+    assert move.rests_for_now

@@ -22,6 +22,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove
 from flex.model.wish import Pin
+from flex.planning.rules_of_movement import REST
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import SPREADS
@@ -258,12 +259,13 @@ def test_where_nothing_of_the_plan_is_left_all_is_as_before(cluster: Cluster) ->
         route_and_publish_plan.carry_out(world, wanted)
     assert cluster.agrees(world) == HOME
     assert cluster.move_of(world, SHOP).state == "stayed"
-    # It may move again at once, and does.
+    # It rests until the next night. Who does not want to wait goes past that, and it moves.
+    assert not nightly.propose(world).plan.moves
     (cluster.disks / f"trouble-final copy-{SHOP}").unlink()
     # Plans of one second and one content have one id.
     later = world.clock() + timedelta(seconds=1)
     object.__setattr__(world, "clock", lambda: later)
-    again = cluster.brought(world, nightly.propose(world).plan)
+    again = cluster.brought(world, nightly.propose(world, (REST,)).plan)
     route_and_publish_plan.carry_out(world, again)
     assert cluster.agrees(world) == moved(SHOP)
 

@@ -21,8 +21,8 @@ WORSE_OFF: tuple[State, ...] = ("moved", "done", "went back")
 def resting_sites(
     world: World, force: Collection[str] = (), since: datetime | None = None
 ) -> dict[str, str]:
-    """None where the settings have no commands for moves any more, and no site is watched; only
-    those whose move failed after that moment, where one is given.
+    """None where the settings have no commands for moves any more, and no site is watched. Where a
+    moment is given, only those whose move failed after that, and not for now alone.
     """
     move = world.settings.move
     if not (move.hook or move.watch) or REST in force:
@@ -32,7 +32,8 @@ def resting_sites(
     return {
         move.site: _why(move, move.rests_until, now)
         for move in reversed(resting)
-        if move.rests_until and (since is None or (move.ended or now) > since)
+        if move.rests_until
+        and (since is None or ((move.ended or now) > since and not move.rests_for_now))
     }
 
 

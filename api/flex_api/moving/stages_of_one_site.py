@@ -22,6 +22,7 @@ from flex.model.site_moves import (
     NOT_NOW,
     TAKE_BACK,
     UNDOABLE,
+    UNTIL_NEXT_NIGHT,
     WITHIN_HOLD,
     SiteMove,
     Stage,
@@ -167,11 +168,12 @@ def said_by(stage: Stage, hook: Hook, ran: Ran) -> str:
 
 
 def failure(one: OnItsWay, reason: str, code: int) -> SiteMove:
-    """The move as it is once a command ended so. The site rests, unless it only cannot move now."""
+    """The move as it is once a command ended so. The site rests."""
+    rest = one.world.settings.move.rest
     rests = {
-        NOT_NOW: None,
+        NOT_NOW: one.now + min(rest, UNTIL_NEXT_NIGHT),
         NEVER: FOREVER,
-    }.get(code, one.now + one.world.settings.move.rest)
+    }.get(code, one.now + rest)
     return replace(one.move, state="taking back", reason=reason, rests_until=rests)
 
 

@@ -13,14 +13,14 @@ once its plan is in force, and `done` when nothing is to be done for it any more
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 import pandas as pd
 
 from flex.model.plan import Plan
-from flex.model.site_moves import WITHIN_HOLD, SiteMove
+from flex.model.site_moves import UNTIL_NEXT_NIGHT, WITHIN_HOLD, SiteMove
 from flex.placing import failover
 from flex_api.facts import sites_whose_move_failed
 from flex_api.in_words import amounts
@@ -63,7 +63,7 @@ def bring(world: World, plan: Plan) -> Mapping[str, str]:
     hooks = hooks_now(world)
     stay = _bring_by_commands(world, plan, hooks) if world.settings.move.hook else {}
     unready = _not_ready(world, plan, stay, hooks)
-    end_unneeded(world, plan, {**stay, **unready})
+    end_unneeded(world, plan, {**stay, **unready}, unready)
     return {**stay, **unready}
 
 
@@ -93,10 +93,23 @@ def _sites_asked_later(world: World, plan: Plan, hooks: HooksOfSites) -> set[str
     }
 
 
-def end_unneeded(world: World, plan: Plan, stay: Mapping[str, str]) -> None:
-    """What was brought for sites that stay all the same is taken back."""
+def end_unneeded(
+    world: World,
+    plan: Plan,
+    stay: Mapping[str, str],
+    unready: Collection[str] = (),
+) -> None:
+    """What was brought for sites that stay all the same is taken back. Those that are not ready
+    rest until the next night.
+    """
+    until = world.time_of_day() + min(world.settings.move.rest, UNTIL_NEXT_NIGHT)
     back = [
-        replace(move, state="taking back", reason=stay[move.site])
+        replace(
+            move,
+            state="taking back",
+            reason=stay[move.site],
+            rests_until=until if move.site in unready else None,
+        )
         for move in world.store.site_moves(plan=plan.id, only_open=True)
         if move.site in stay and move.state == "ready"
     ]
