@@ -40,6 +40,8 @@ def global_lines(node: str, layout: Layout) -> list[str]:
         f"maxconn {layout.connections}",
         *([f"nbthread {layout.threads}"] if layout.threads else []),
         f"stats socket {layout.socket} mode 600 level admin expose-fd listeners",
+        *([f"user {layout.run_as}", f"group {layout.run_as}"] if layout.run_as else []),
+        *([f"chroot {layout.chroot}"] if layout.chroot else []),
         f"hard-stop-after {layout.hard_stop_after // timedelta(seconds=1)}s",
         f"localpeer {node}",
         f"node {node}",

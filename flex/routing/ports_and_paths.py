@@ -44,8 +44,8 @@ class Layout:
     `content` says whether each node has the content of all sites ("everywhere"), or of its own
     alone ("owner"). A visitor or a web server that says nothing for `timeout` is hung up on.
     Requests for a site that is held wait for `hold_time` at most, and at each door no more than
-    `hold_requests` for one name. HAProxy `counts_answers` of each site where sites that moved are
-    watched.
+    `hold_requests` for one name. HAProxy answers visitors as the user and group `run_as`, with
+    `chroot` as its root. It `counts_answers` of each site where sites that moved are watched.
     """
 
     directory: str = DIRECTORY
@@ -74,6 +74,8 @@ class Layout:
     hard_stop_after: timedelta = timedelta(minutes=5)
     hold_time: timedelta = timedelta(seconds=10)
     hold_requests: int = 1000
+    run_as: str = ""
+    chroot: str = ""
     counts_answers: bool = False
 
     def __post_init__(self) -> None:
@@ -88,6 +90,8 @@ class Layout:
             self.certificates,
             self.socket,
             self.metrics,
+            self.run_as,
+            self.chroot,
         )
         for word in (*words, self.check_path):
             if word and not _WORD.fullmatch(word):

@@ -269,6 +269,16 @@ class Routing(Section):
         description="a command that is run for each node whose files changed; {node} "
         "and {directory} are filled in, no shell",
     )
+    run_as: str = Field(
+        "",
+        description="the user, and the group of that name, as which HAProxy answers visitors, such "
+        "as 'haproxy'; empty: whoever starts it, which is root where systemd does",
+    )
+    chroot: str = Field(
+        "",
+        description="the directory that is all that HAProxy sees of the machine once it has begun, "
+        "such as '/var/lib/haproxy'; empty: it sees all",
+    )
     metrics: str = Field(
         "127.0.0.1:8405",
         description="address at which HAProxy answers Prometheus; empty: none",
