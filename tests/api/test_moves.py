@@ -413,17 +413,20 @@ def test_the_old_copy_is_left_where_the_new_node_died_meanwhile(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_read", [True, False])
 def test_the_old_copy_is_left_as_long_as_doors_count_visitors_there(
-    installation: Installation, disks: Disks
+    installation: Installation, disks: Disks, *, is_read: bool
 ) -> None:
+    """Or while nobody knows what they count."""
     site, home = next(iter(disks.fill().items()))
     pin(installation, site, other_than(home))
     assert installation.run().code == 0
     disks.set_hooks(DOORS, "0s")
     later(installation)
     visits = StrayReading(9_000, 1, 7, (Counted(site, 7, 60.0),))
-    with store_of(installation) as store:
-        store.note_strays(home, visits, datetime.now(UTC))
+    if is_read:
+        with store_of(installation) as store:
+            store.note_strays(home, visits, datetime.now(UTC))
     installation.run()
     assert disks.has(home, site)
 

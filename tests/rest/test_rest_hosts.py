@@ -28,7 +28,7 @@ pytestmark = pytest.mark.real
 FREEZE = "/api/v1/freeze"
 NAMED = {
     "api": {"hosts": ["Flex.Example.net", "192.0.2.80"], "listen": "here.example:8080"},
-    "notify": {"base_url": "https://pages.example.net:8443/flex"},
+    "notify": {"base_url": "https://seiten.bücher.example:8443/flex"},
 }
 
 
@@ -44,11 +44,15 @@ NAMED = {
         ("[2001:db8::9]:8080", "2001:db8::8", False),
         ("localhost,evil.example", "127.0.0.1", False),
         ("evil.example:127.0.0.1", "127.0.0.1", False),
+        ("127.0.0.1%.evil.example", "127.0.0.1", False),
+        ("[::1].evil.example", "127.0.0.1", False),
+        ("localhost:evil.example", "127.0.0.1", False),
+        ("localhost:x@evil.example", "127.0.0.1", False),
         ("flex.example.net", "127.0.0.1", True),
         ("flex.EXAMPLE.net.:443", "127.0.0.1", True),
         ("192.0.2.80", "127.0.0.1", True),
         ("here.example", "127.0.0.1", True),
-        ("pages.example.net", "127.0.0.1", True),
+        ("seiten.xn--bcher-kva.example", "127.0.0.1", True),
         ("localhost:8080", "192.0.2.8", True),
         ("127.0.0.1", "192.0.2.8", True),
         ("[::1]:8080", "192.0.2.8", True),

@@ -45,9 +45,24 @@ def test_two_days_of_logs_are_two_days_whatever_was_asked_for() -> None:
 
 
 def test_the_day_that_is_not_over_counts_in_the_hours_that_it_had() -> None:
-    found = of([("n1", BEGIN + 5, 6), ("n1", BEGIN + 20, 8), ("n2", BEGIN + 29, 4)])
+    found = of(
+        [
+            ("n1", BEGIN + 5, 6),
+            ("n1", BEGIN + 20, 8),
+            ("n1", BEGIN + 25, 4),
+            ("n2", BEGIN + 29, 4),
+        ]
+    )
     assert found.of_day()["n1"][20] == 8
     assert found.of_day()["n1"][5] == 3
+
+
+def test_a_node_counts_by_its_own_days() -> None:
+    found = of(
+        [("n1", BEGIN + 24 * day, 100) for day in range(14)]
+        + [("n2", BEGIN + 24 * 13, 100)]
+    )
+    assert [found.of_day()[node][0] for node in ("n1", "n2")] == [100, 100]
 
 
 def test_without_logs_there_is_nothing() -> None:
@@ -72,9 +87,11 @@ def test_an_hours_mean_is_of_the_days_with_logs(
 ) -> None:
     found = of(answers)
     hours = [hour for _, hour, _ in answers]
-    days = {hour // 24 for hour in hours}
-    covered = [hour for hour in range(min(hours), max(hours) + 1) if hour // 24 in days]
     for node in {node for node, _, _ in answers}:
+        days = {hour // 24 for one, hour, _ in answers if one == node}
+        covered = [
+            hour for hour in range(min(hours), max(hours) + 1) if hour // 24 in days
+        ]
         for mean, turn, first in (
             (found.of_day()[node], 24, 0),
             (found.of_week()[node], 168, 72),

@@ -32,19 +32,25 @@ class HoursInLogs:
     def of_day(self) -> dict[str, tuple[float, ...]]:
         """The mean of each node in each hour of the day, UTC."""
         return {
-            node: tuple(_mean(hours, numbers, self.covered, DAY).tolist())
+            node: tuple(_mean(hours, numbers, self._days_of(hours), DAY).tolist())
             for node, (hours, numbers) in self.answers.items()
         }
 
     def of_week(self) -> dict[str, Means]:
         """The mean of each node in each hour since Monday, UTC."""
         return {
-            node: self.mean_of_week(hours, numbers)
+            node: _mean(
+                _since_monday(hours), numbers, _since_monday(self._days_of(hours)), WEEK
+            )
             for node, (hours, numbers) in self.answers.items()
         }
 
+    def _days_of(self, hours: Hours) -> Hours:
+        """Those of the days with any of these hours: a node may be newer than others."""
+        return self.covered[np.isin(self.covered // DAY, hours // DAY)]
+
     def mean_of_week(self, hours: Hours, numbers: npt.ArrayLike) -> Means:
-        """The same of other numbers of these days."""
+        """The same of numbers that are of all these days."""
         return _mean(_since_monday(hours), numbers, _since_monday(self.covered), WEEK)
 
 

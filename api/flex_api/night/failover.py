@@ -96,7 +96,11 @@ def take_down(
             f"{error.kept}",
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
-    record_failover_attempts.note_left(world, node, taken.left, taken.staying)
+    try:
+        record_failover_attempts.note_left(world, node, taken.left, taken.staying)
+    except FlexError:
+        tell(taken)
+        raise
     return taken
 
 
@@ -144,22 +148,24 @@ def staying(world: World, node: str) -> dict[str, str]:
 def _taken_down(
     world: World, node: str, enters: Callable[[str], None], tell: Tell
 ) -> Taken:
-    finish_plans_of_killed_runs.make_way(world, node)
+    unverified = finish_plans_of_killed_runs.make_way(world, node)
     known = Taken(staying=staying(world, node))
     try:
         made = _plan_failover(world, node)
         known = replace(known, left=_names_left(world, made, node))
         if not made.plan.moves:
+            if unverified:
+                # What was finished has taken it out already.
+                raise unverified
             return known
         plan = _tried_before(world, made.plan)
         if plan is None:
             world.store.propose(made.plan, made.placement)
         done = route_and_publish_plan.carry_out(world, plan or made.plan, enters)
     except Unverified:
-        # It is out; who answers otherwise is late.
-        known = replace(known, plan=world.store.plan(world.store.in_force()))
+        # Its plan is in force; who answers otherwise is late.
+        tell(replace(known, plan=world.store.plan(world.store.in_force())))
         record_failover_attempts.note_left(world, node, known.left, known.staying)
-        tell(known)
         raise
     except FlexError:
         if not known.is_whole:

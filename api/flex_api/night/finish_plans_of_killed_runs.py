@@ -135,10 +135,12 @@ def _is_on_its_way(world: World, plan: Plan) -> bool:
     )
 
 
-def make_way(world: World, dead: str) -> None:
+def make_way(world: World, dead: str) -> Unverified | None:
     """Call this before a dead node is taken out of DNS, which cannot wait. A plan that would have
-    to wait for resolvers is taken back, any other plan is finished.
+    to wait for resolvers is taken back, any other plan is finished. Says who does not agree with
+    what was finished.
     """
+    unverified = None
     for plan in world.store.plans(state="applying"):
         would_wait = make_before_break_plans.is_gentle(
             world, plan
@@ -151,6 +153,8 @@ def make_way(world: World, dead: str) -> None:
         except Unverified as error:
             # Whoever answers otherwise does not keep the dead node in DNS.
             world.say(f"What was begun is finished, but {error}.")
+            unverified = error
+    return unverified
 
 
 def _end_at_once(world: World, plan: Plan, dead: str) -> None:

@@ -16,6 +16,7 @@ from flex.errors import DnsError, Unknown
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.model.site_moves import SiteMove
+from flex_api.facts import visitors_at_other_nodes
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
@@ -171,7 +172,7 @@ def _without_old_answers(world: World, moves: Sequence[SiteMove]) -> Iterator[Si
 
 
 def _without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteMove]:
-    """Those to whose old node, as far as doors count visitors, nobody came lately."""
+    """Those to whose old node, as its door has told lately, nobody came for a while."""
     settings, now = world.settings, world.time_of_day()
     if not moves or not settings.routing.leads_to_all:
         yield from moves
@@ -182,9 +183,11 @@ def _without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteM
         (one.site, one.node): one.last
         for one in visitors_elsewhere(settings, world.store, in_force)
     }
+    serving = [node.name for node in world.nodes if node.state != "down"]
+    unread = visitors_at_other_nodes.not_known(world.store.doors_read(), serving, now)
     for move in moves:
         last = came.get((move.site, move.source))
-        is_quiet = last is None or now - last > QUIET
+        is_quiet = move.source not in unread and (last is None or now - last > QUIET)
         if is_quiet or (move.ended and now - move.ended > LONGEST):
             yield move
 

@@ -149,9 +149,8 @@ class HealthWatch:
 
     def _say_taken(self, node: str, taken: Taken, code: int) -> None:
         if taken.plan:
-            self._world.say(
-                f"{node} was dead and is out of DNS by plan {taken.plan.id}."
-            )
+            out = "is out of DNS" if taken.is_whole else "lost sites"
+            self._world.say(f"{node} was dead and {out} by plan {taken.plan.id}.")
             notifying.after(self._world, taken.plan, "", code)
         elif taken.is_whole:
             self._world.say(f"{node} was dead and is out of DNS.")

@@ -113,7 +113,9 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
     runs = (
         run
         for run in desk.views.runs()
-        if not (run.is_ordered and run.exit_code == BadInput.exit_code)
+        if not (
+            run.is_ordered and run.exit_code == BadInput.exit_code and not run.stages
+        )
     )
     if (last := next(runs, None)) and last.exit_code not in WELL:
         yield Trouble(

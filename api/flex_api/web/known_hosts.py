@@ -7,8 +7,10 @@ Does not ask DNS.
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -20,6 +22,8 @@ from flex.errors import Misdirected
 from flex_api.settings.file import Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# What a browser says, with a port or without. Anything else is nobody's name.
+_HOST = re.compile(r"(\[[^\]]*\]|[^\[\]:%@,/\s]+)(:\d+)?|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Hosts:
         own what it was asked for.
         """
         for said in (*headers.getlist("host"), *_passed_on(headers)):
-            host = _host(said)
+            host = _host(said) if _HOST.fullmatch(said.strip()) else said
             if host and host not in self.names and host != _host(own):
                 raise Misdirected(
                     f"a page of {host[:253]!r}",
@@ -45,6 +49,9 @@ class Hosts:
 def hosts(settings: Settings) -> Hosts:
     """Those of the settings, and by which the machine itself is reached."""
     of_pages = urlsplit(settings.notify.base_url).hostname or ""
+    # Browsers ask in ASCII.
+    with suppress(UnicodeError):
+        of_pages = of_pages.encode("idna").decode("ascii")
     of_machine = socket.gethostname()
     every = (*LOOPBACK, of_machine, of_pages, settings.api.listen, *settings.api.hosts)
     return Hosts(frozenset(map(_host, every)) - {""})

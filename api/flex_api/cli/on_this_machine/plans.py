@@ -173,6 +173,7 @@ class PlansHere:
     def approve(
         self, plan: str, checksum: str, force: Sequence[str], reason: str
     ) -> PlanOutput:
+        rules_that_stop_plans.refuse_unknown(force, f"approving {plan}")
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
             leases.lease(here, "approve"),
