@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -21,11 +20,9 @@ from flex.model.plan import Plan
 from flex.model.what_is_said_of_site import SaidOfSites
 from flex.model.wish import Pin
 from flex.model.zone_plan import Families
-from flex.placing.problem import Budget, Problem, Solution, in_order
 from flex.planning import propose_plan, verify_dns
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
-from flex.ports import Solver
 from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
@@ -34,6 +31,7 @@ from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import name_of
 from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.core.test_names_going_along import shifted
 from tests.thorough import times
 
 # What each node announces: one that has IPv4 alone is not there in every history.
@@ -51,22 +49,6 @@ LOOSE = replace(
 def node(number: int, families: str) -> Node:
     addresses = {"4": f"192.0.2.{number}", "6": f"2001:db8::{number}"}
     return Node(f"n{number}", tuple(addresses[one] for one in families), ram=2**30)
-
-
-def dealt(by: int) -> Solver:
-    """One node for each site, beginning with another node."""
-
-    def solve(problem: Problem, budget: Budget) -> Solution:
-        nodes = np.flatnonzero(problem.open)
-        rows = [
-            (site, nodes[(site + by + replica) % len(nodes)])
-            for site, count in enumerate(problem.replicas)
-            for replica in range(count)
-        ]
-        table = np.array(rows, dtype=np.int64).reshape(-1, 2)
-        return Solution(in_order(table), "dealt", bound=0, proven=False)
-
-    return solve
 
 
 def cluster(before: dict[str, str], nodes: tuple[Node, ...]) -> Cluster:
@@ -91,7 +73,7 @@ def cluster(before: dict[str, str], nodes: tuple[Node, ...]) -> Cluster:
         base="",
         placement=PLACEMENT.empty(),
     )
-    return Cluster(facts, target, MemoryStore(), LOOSE, dealt(0))
+    return Cluster(facts, target, MemoryStore(), LOOSE, shifted(0))
 
 
 def facts_of(here: Cluster) -> Facts:
@@ -106,8 +88,8 @@ def night(here: Cluster, by: int = 0) -> Plan:
     made = propose_plan.propose(
         facts_of(here),
         here.rules,
-        solver=dealt(by),
-        scratch=dealt(0),
+        solver=shifted(by),
+        scratch=shifted(0),
         publisher=here.target,
         now=lines[0].created + timedelta(days=1) if lines else NOW,
     )
