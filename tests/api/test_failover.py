@@ -212,7 +212,7 @@ def test_the_health_watch_tells_of_it_as_of_any_other(late: Installation) -> Non
         for _ in range(settings.watch.fails):
             watch.round()
     text = "\n".join(said)
-    assert "n1 was dead and is out of DNS by plan" in text
+    assert "n1 was dead and lost sites by plan" in text
     assert f"on n1 still: {left}." in text
     assert "Not every server agrees: checking what the name servers answer" in text
     assert metrics.exists(), "it tells whoever is told of plans"
