@@ -68,7 +68,8 @@ class SiteMove:
     """One site goes from the node `source` to the node `target`, by a plan.
 
     `reason` is why it stayed, is taken back or went back. Until `rests_until` it is not moved
-    again.
+    again; where it rests `for_now`, it only could not move then, and the same plan may ask it again
+    at once.
     """
 
     id: str
@@ -81,14 +82,7 @@ class SiteMove:
     ended: datetime | None = None
     reason: str = ""
     rests_until: datetime | None = None
-
-    @property
-    def rests_for_now(self) -> bool:
-        """Whether it only could not move then. The same plan may ask it again at once."""
-        until = self.rests_until
-        return (
-            until is not None and until - (self.ended or self.begun) <= UNTIL_NEXT_NIGHT
-        )
+    for_now: bool = False
 
     @property
     def is_open(self) -> bool:

@@ -22,7 +22,7 @@ from sqlalchemy import (
     select,
     tuple_,
 )
-from sqlalchemy.types import BigInteger
+from sqlalchemy.types import BigInteger, Boolean
 
 from flex.model.site_moves import (
     OPEN,
@@ -54,6 +54,7 @@ site_moves = Table(
     Column("ended", Utc),
     Column("reason", TEXT, nullable=False),
     Column("rests_until", Utc),
+    Column("for_now", Boolean, nullable=False),
 )
 
 stage_runs = Table(

@@ -106,4 +106,4 @@ def test_it_stays_where_the_node_is_not_ready_all_the_same_and_the_copy_goes(
     in_spite = nightly.propose(cluster.world, (REST,)).plan
     assert (ONE, target) in {(one.site, one.target) for one in in_spite.moves}
     assert move.rests_until
-    assert move.rests_for_now
+    assert move.for_now

@@ -583,6 +583,7 @@ def test_moves_of_sites_and_their_commands_are_kept_as_they_were_last(
         ended=NOW,
         reason="no room",
         rests_until=NOW + timedelta(days=7),
+        for_now=True,
     )
     store.put_site_moves([stayed])
 

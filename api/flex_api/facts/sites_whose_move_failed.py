@@ -33,7 +33,7 @@ def resting_sites(
         move.site: _why(move, move.rests_until, now)
         for move in reversed(resting)
         if move.rests_until
-        and (since is None or ((move.ended or now) > since and not move.rests_for_now))
+        and (since is None or ((move.ended or now) > since and not move.for_now))
     }
 
 

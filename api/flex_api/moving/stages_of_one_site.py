@@ -174,7 +174,13 @@ def failure(one: OnItsWay, reason: str, code: int) -> SiteMove:
         NOT_NOW: one.now + min(rest, UNTIL_NEXT_NIGHT),
         NEVER: FOREVER,
     }.get(code, one.now + rest)
-    return replace(one.move, state="taking back", reason=reason, rests_until=rests)
+    return replace(
+        one.move,
+        state="taking back",
+        reason=reason,
+        rests_until=rests,
+        for_now=code == NOT_NOW,
+    )
 
 
 def _way_back(one: OnItsWay, lock: int) -> Steps:

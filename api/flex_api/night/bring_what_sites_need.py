@@ -109,6 +109,7 @@ def end_unneeded(
             state="taking back",
             reason=stay[move.site],
             rests_until=until if move.site in unready else None,
+            for_now=move.site in unready,
         )
         for move in world.store.site_moves(plan=plan.id, only_open=True)
         if move.site in stay and move.state == "ready"

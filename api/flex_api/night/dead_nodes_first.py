@@ -69,15 +69,13 @@ def _is_out(
 
 def _say(world: World, node: str, taken: Taken) -> None:
     if taken.plan:
-        out = "is out of DNS" if taken.is_whole else "lost sites"
-        world.say(f"{node} was down and {out} by plan {taken.plan.id}.")
+        world.say(f"{node} was down and {taken.outcome} by plan {taken.plan.id}.")
     if said := record_failover_attempts.left_in_words(node, taken.left, taken.staying):
         world.say(f"{said}.")
 
 
 def _said_of(taken: Taken) -> str:
-    out = "out of DNS" if taken.is_whole else "sites went"
-    said = [f"{out} by plan {taken.plan.id}"] if taken.plan else []
+    said = [f"{taken.outcome} by plan {taken.plan.id}"] if taken.plan else []
     if taken.left or not (taken.plan or taken.staying):
         said.append(f"{amounts.count(len(taken.left), 'name')} left to others")
     if taken.staying:

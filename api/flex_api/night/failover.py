@@ -54,6 +54,11 @@ class Taken:
     def is_whole(self) -> bool:
         return not self.left and not self.staying
 
+    @property
+    def outcome(self) -> str:
+        """What the plan did, said of the node."""
+        return "is out of DNS" if self.is_whole else "lost sites"
+
 
 # Hears what is known of a failover that does not end well, before the error says why.
 Tell = Callable[[Taken], None]

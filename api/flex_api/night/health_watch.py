@@ -149,8 +149,8 @@ class HealthWatch:
 
     def _say_taken(self, node: str, taken: Taken, code: int) -> None:
         if taken.plan:
-            out = "is out of DNS" if taken.is_whole else "lost sites"
-            self._world.say(f"{node} was dead and {out} by plan {taken.plan.id}.")
+            told = f"{taken.outcome} by plan {taken.plan.id}"
+            self._world.say(f"{node} was dead and {told}.")
             notifying.after(self._world, taken.plan, "", code)
         elif taken.is_whole:
             self._world.say(f"{node} was dead and is out of DNS.")

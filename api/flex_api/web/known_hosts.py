@@ -23,7 +23,7 @@ from flex_api.settings.file import Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # What a browser says, with a port or without. Anything else is nobody's name.
-_HOST = re.compile(r"(\[[^\]]*\]|[^\[\]:%@,/\s]+)(:\d+)?|")
+_HOST = re.compile(r"(\[[^\]]*\]|[^\[\]:%@,/\s]+)(:\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,11 @@ class Hosts:
         own what it was asked for.
         """
         for said in (*headers.getlist("host"), *_passed_on(headers)):
-            host = _host(said) if _HOST.fullmatch(said.strip()) else said
-            if host and host not in self.names and host != _host(own):
+            host = _host(said)
+            is_ours = host in self.names or host == _host(own)
+            if said.strip() and not (_HOST.fullmatch(said.strip()) and is_ours):
                 raise Misdirected(
-                    f"a page of {host[:253]!r}",
+                    f"a page of {said.strip()[:253]!r}",
                     "this server does not answer for that host",
                     kept="nothing was read or changed",
                     advice="ask for localhost or the server's address; or name the host in "
