@@ -18,6 +18,9 @@ from flex.placing.problem import DIMENSIONS, Bools, Floats, Ints, Problem, in_or
 SIZES = {
     "s145x8": (145, 8),
     "s100x4": (100, 4),
+    "s2000x8": (2_000, 8),
+    "s20000x4": (20_000, 4),
+    "s20000x8": (20_000, 8),
     "s2000x16": (2_000, 16),
     "s20000x64": (20_000, 64),
     "s200000x256": (200_000, 256),

@@ -1,7 +1,8 @@
 """Clusters that are harder to balance than those of family.py, and what solvers find on them.
 
 Takes a family, a size and a seed. Returns a Problem, or figures: for each family the moves above
-the bound (`gap`), the nodes left outside the band, and those that a partition from scratch leaves.
+the bound (`gap`), the nodes left outside the band, and those that a partition from scratch leaves;
+and how many moves more than a program over the heaviest sites alone.
 Seeds follow the version of FLEX, so that nobody tunes to them.
 """
 
@@ -18,8 +19,13 @@ import flex
 from bench.figures import Figures
 from bench.solver.family import SIZES, Random, cluster
 from flex.placing import check_proof, proof_statement, score
+from flex.placing.bundles import bundle_groups
 from flex.placing.problem import Budget, Floats, Ints, MoveLimits, Problem, in_order
 from flex_solver import SOLVERS
+from flex_solver.bounds import program_of_heaviest
+from flex_solver.bounds.pins_kept_first import keep_pins
+from flex_solver.programs import highs_proof
+from flex_solver.search.repair_wishes import repair_all
 
 # Sites with wishes: a fifth of all.
 WISHING = 5
@@ -29,6 +35,11 @@ HOURS = 24
 TIGHT = 3
 # The largest load that one row has in a family with many resources, in shares of a node. A guess.
 LARGEST = 0.55
+
+# The sites that the core alone is: the heaviest.
+CORE = 600
+# Nodes of HiGHS's search tree: as many as it wants.
+ALL_NODES = 2**31 - 1
 
 Make = Callable[[int, int, int], Problem]
 
@@ -142,6 +153,48 @@ def with_unequal_nodes(sites: int, nodes: int, seed: int) -> Problem:
     return replace(yesterday, load=_in_shares(problem, load), old=in_order(rows))
 
 
+def with_idle_sites(sites: int, nodes: int, seed: int) -> Problem:
+    """Nine of ten ask for nothing."""
+    problem = cluster(sites, nodes, seed=seed)
+    load = problem.load.copy()
+    load[np.random.default_rng([seed, 7]).random(sites) < 0.9] = 0
+    return replace(problem, load=_in_shares(problem, load))
+
+
+def with_like_sites(sites: int, nodes: int, seed: int) -> Problem:
+    """As many on each node as the sizes that they had put there."""
+    problem = cluster(sites, nodes, seed=seed)
+    each = 100.0 * nodes / problem.replicas.sum()
+    return replace(problem, load=np.full_like(problem.load, each))
+
+
+def with_one_node_more(sites: int, nodes: int, seed: int) -> Problem:
+    problem = cluster(sites, nodes - 1, seed=seed)
+    return replace(
+        problem,
+        nodes=(*problem.nodes, f"n{nodes:04}"),
+        open=np.ones(nodes, dtype=np.bool_),
+        share=np.full(nodes, 100.0),
+        load=problem.load * nodes / (nodes - 1),
+    )
+
+
+def with_one_node_less(sites: int, nodes: int, seed: int) -> Problem:
+    """It is drained: all that is there must move."""
+    problem = cluster(sites, nodes + 1, seed=seed)
+    is_open = np.arange(nodes + 1) > 0
+    replicas = np.minimum(problem.replicas, nodes)
+    load = problem.load * (problem.replicas / replicas)[:, None]
+    asked = (load * replicas[:, None]).sum(axis=0)
+    return replace(
+        problem,
+        open=is_open,
+        share=np.where(is_open, 100.0, 0.0),
+        replicas=replicas,
+        load=load * 100.0 * nodes / asked,
+    )
+
+
 FAMILIES: Mapping[str, Make] = {
     "dims4": with_four_resources,
     "hours": by_the_hour,
@@ -150,6 +203,10 @@ FAMILIES: Mapping[str, Make] = {
     "wishes": with_wishes,
     "limits": with_limits,
     "unequal": with_unequal_nodes,
+    "idle": with_idle_sites,
+    "like": with_like_sites,
+    "added": with_one_node_more,
+    "drained": with_one_node_less,
 }
 
 
@@ -159,9 +216,11 @@ class Found:
 
     moves: int
     bound: int
+    proven: bool
     outside: int
     scratch_outside: int
     overrun: float
+    more_than_core: int
     certified: int
     check_seconds: float
 
@@ -188,6 +247,8 @@ def measure(size: str, seeds: int, seconds: float, families: list[str]) -> Figur
                 [one.moves / max(1, one.bound) - 1 for one in found]
             ),
             f"{name}_{size}_outside": sum(one.outside for one in found),
+            f"{name}_{size}_proven": sum(one.proven for one in found),
+            f"{name}_{size}_overrun": round(max(one.overrun for one in found), 3),
             f"{name}_{size}_outside_from_scratch": sum(
                 one.scratch_outside for one in found
             ),
@@ -196,6 +257,7 @@ def measure(size: str, seeds: int, seconds: float, families: list[str]) -> Figur
             ),
         }
     return figures | {
+        f"moves_vs_core_{size}_worst": max(one.more_than_core for one in every),
         f"overrun_{size}_max": round(max(one.overrun for one in every), 3),
         f"certificate_check_{size}_s": round(
             max(one.check_seconds for one in every), 2
@@ -210,17 +272,48 @@ def solve(problem: Problem, seconds: float, what: str) -> Found:
     took = time.perf_counter() - started
     scratch = SOLVERS["scratch"](problem, Budget()).rows
     certified, check = _certified(problem, answer.certificate)
+    moves = score.moves(problem, answer.rows)
+    core = core_alone(problem, seconds)
     found = Found(
-        score.moves(problem, answer.rows),
+        moves,
         answer.bound,
+        answer.proven,
         nodes_outside(problem, answer.rows),
         nodes_outside(problem, scratch),
         max(0.0, took / seconds - 1),
+        0 if core is None else moves - core,
         certified,
         check,
     )
     print(f"{what}: {found}, {took:.1f} s", flush=True)
     return found
+
+
+def core_alone(problem: Problem, seconds: float) -> int | None:
+    """The fewest moves that HiGHS finds in that time where the heaviest sites alone may move: None
+    where it finds no balance.
+    """
+    bundled = bundle_groups(problem).problem
+    pins = keep_pins(bundled)
+    able = np.flatnonzero(bundled.load.any(axis=1))
+    weight = bundled.load[able].max(axis=1)
+    heaviest = np.sort(able[np.argsort(-weight, kind="stable")[:CORE]])
+    start = in_order(repair_all(bundled))
+    others = start[~np.isin(start[:, 0], heaviest)]
+    cells, found = program_of_heaviest.cells_of(pins.problem, heaviest), list[int]()
+
+    def note(values: Floats) -> None:
+        rows = np.concatenate([others, cells.rows[values > 0.5]])
+        found.append(score.moves(bundled, in_order(rows)))
+
+    highs_proof.least_of(
+        program_of_heaviest.with_others_fixed(pins.problem, cells, others),
+        ALL_NODES,
+        time.monotonic() + seconds,
+        lambda _: False,
+        note,
+    )
+    return min(found, default=None)
 
 
 def _certified(

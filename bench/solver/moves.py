@@ -5,8 +5,8 @@ and seconds of each.
 seeds of the first four sizes. The other solvers of the register stand beside `auto` on the first
 seed: what they move, and how many nodes they leave outside the band; on the other seeds all but the
 slow ones are asked whether they balance as well with fewer moves. Then come the families of
-hard_families.py, on other seeds with every version: of `solver` at two sizes, of `solver-quick` at
-one. A million equal sites in balance show what size alone costs. FAMILIES names some of the sizes
+hard_families.py, on other seeds with every version: of `solver` at five sizes, of `solver-quick` at
+two. A million equal sites in balance show what size alone costs. FAMILIES names some of the sizes
 and families, SEEDS says how many seeds of each. Every figure is printed and kept as soon as it is
 there.
 """
@@ -42,6 +42,9 @@ QUICK: Mapping[str, int] = {"s145x8": 2, "s100x4": 2, "s2000x16": 2, "s20000x64"
 SECONDS = {
     "s145x8": 15.0,
     "s100x4": 15.0,
+    "s2000x8": 10.0,
+    "s20000x4": 10.0,
+    "s20000x8": 10.0,
     "s2000x16": 15.0,
     "s20000x64": 40.0,
     "s200000x256": 120.0,
@@ -58,7 +61,9 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "s20000x64": ("hill", "offload", "greedy", "keep", "scratch"),
 }
 # The sizes at which there are hard families.
-HARD = ("s2000x16", "s20000x64")
+HARD = ("s2000x16", "s20000x64", "s2000x8", "s20000x4", "s20000x8")
+# Those of `solver-quick`: with many nodes, and with few.
+QUICK_HARD = ("s2000x16", "s20000x4")
 # Seeds of each hard family.
 HARD_SEEDS = 3
 # These take all the time they are given, and get it on the first seed alone.
@@ -118,7 +123,7 @@ def _hard(seeds: Mapping[str, int], name: str, figures: Figures) -> Figures:
     wanted = os.environ.get("FAMILIES", " ".join(hard_families.FAMILIES)).split()
     families = [family for family in hard_families.FAMILIES if family in wanted]
     found: Figures = {}
-    for size in HARD if seeds is SEEDS else HARD[:1]:
+    for size in HARD if seeds is SEEDS else QUICK_HARD:
         count = int(os.environ.get("SEEDS", 1 if seeds is QUICK else HARD_SEEDS))
         if families:
             found |= hard_families.measure(size, count, SECONDS[size], families)

@@ -32,7 +32,7 @@ from flex_solver.rows_to_solution import LATE, answer, total_off, worst
 SMALL = 2_000
 # The part of the budget's seconds for the exact search; the rest is for large.py, should it be
 # needed. A guess.
-EXACT_SHARE = 2 / 3
+EXACT_SHARE = 1 / 2
 # A node is far from the band at so many tolerances from its share. A guess.
 LOST = 2
 # Sites times nodes up to which a simple rule is tried within limits of moves. A guess.

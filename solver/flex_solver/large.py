@@ -2,20 +2,24 @@
 
 Takes a Problem and a Budget. Returns a Solution. Does not depend on the number of threads, nor on
 the clock as long as the budget's seconds are not used up. With a budget of no seconds HiGHS is left
-out, and the answer is that of the searches in step 3.
+out, and the answer is that of the searches in step 4.
 
 1. A bound is computed: linear.py, and priced.py where something is in force.
 
-2. starts.py makes some partitions to start from. In them far nodes are near their bands, or most
+2. With few nodes place_heaviest.py decides the heaviest sites by integer programs, and makes the
+   bound higher. Where its moves are few for the bound, it has the rest of the time, and step 6
+   follows.
+
+3. starts.py makes some partitions to start from. In them far nodes are near their bands, or most
    nodes are within them.
 
-3. A search like that of local_solver.py goes on from each of them. The best partition is kept.
+4. A search like that of local_solver.py goes on from each of them. The best partition is kept.
 
-4. solve_blocks_again.py takes blocks of nodes out of it and solves them anew, again and again.
-   Beside steps 3 and 4 rising_bound.py makes the bound higher. Both end when the moves are as few
-   as the bound.
+5. With few nodes place_heaviest.py goes on from it. Then solve_blocks_again.py takes blocks of
+   nodes out of it and solves them anew, again and again. Beside the searches rising_bound.py makes
+   the bound higher. All of this ends when the moves are as few as the bound.
 
-5. Moves that the band does not need are taken back, cheaper sites move in place of others, and the
+6. Moves that the band does not need are taken back, cheaper sites move in place of others, and the
    limits of moves are kept as far as possible.
 """
 
@@ -45,6 +49,7 @@ from flex_solver.search.fewer_cold_bytes import colder
 from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.needless_moves import drop_small_moves
 from flex_solver.search.partition_in_integers import Placed
+from flex_solver.search.place_heaviest import HeaviestSites, may_decide
 from flex_solver.search.solve_blocks_again import improve_blocks
 from flex_solver.search.starts import starts
 from flex_solver.search.try_without_site import can_balance_without
@@ -61,6 +66,10 @@ FOR_MOVES = 0.8
 FOR_FINDING = 0.96
 # The least that the search gets of them, however busy the machine is. A guess.
 LEAST_FOR_FINDING = 0.8
+# The part of the time left that programs over the heaviest sites may take at first, and then the
+# searches where there are such programs. Guesses.
+FOR_HEAVIEST = 0.4
+FOR_OTHERS = 0.5
 # How many times as long as the first bound it takes to make the answer with its certificate. A
 # guess.
 AS_THE_BOUND = 4
@@ -81,21 +90,21 @@ def place(
     known = looked.known.relaxed
     end = started + budget.seconds
     until = _when_to_stop(started, looked.seconds, budget)
-    dealing = (
-        time.monotonic() + FOR_DEALS * (until - time.monotonic())
-        if with_highs
-        else None
-    )
-    begin = starts(problem, known, threads, dealing)
-    is_cut = dealing is not None and time.monotonic() > dealing
     bound = RisingBound(problem, known.least, budget, until, with_highs=with_highs)
-    found, note = _search(bound, known, begin, budget.steps, threads)
+    heaviest = None
+    if with_highs and may_decide(problem):
+        heaviest = HeaviestSites(problem, known, bound, budget.steps)
+        heaviest.decide(FOR_HEAVIEST)
+    if heaviest is not None and heaviest.best is not None and heaviest.has_ended:
+        found, note = heaviest.best, _late(heaviest)
+    else:
+        found, note = _search(bound, known, heaviest, budget.steps, threads)
+    if heaviest is not None and not found.merit()[0]:
+        found = heaviest.colder(found)
     found = drop_small_moves(
         found if note else make_colder(found, changes(found, THOROUGH * budget.steps)),
         problem.tolerance,
     )
-    if is_cut and not note and found.moves() != bound.least:
-        note = f"{LATE} for more deals between nodes: another run may differ"
     answered = _answer(problem, found, bound.least, note)
     return replace(answered, certificate=certificate(problem, looked.known, end))
 
@@ -135,30 +144,66 @@ def _known_bound(
 
 
 def _search(
-    bound: RisingBound, known: Relaxed, begin: list[Ints], steps: int, threads: int
+    bound: RisingBound,
+    known: Relaxed,
+    heaviest: HeaviestSites | None,
+    steps: int,
+    threads: int,
 ) -> tuple[Placed, str]:
-    """Steps 3 and 4 of the module, while the bound rises beside both. Returns a note where time
-    was up before an end.
+    """Steps 3 to 5 of the module, while the bound rises beside them. Returns a note where time was
+    up before an end.
     """
+    now = time.monotonic()
+    until = now + (FOR_MOVES if heaviest is None else FOR_OTHERS) * (bound.until - now)
+    dealing = now + FOR_DEALS * (until - now) if bound.with_highs else None
+    begin = starts(bound.problem, known, threads, dealing)
+    is_cut = dealing is not None and time.monotonic() > dealing
     with bound.beside() as rising:
-        found, note = _best_of_some(bound, known, begin, steps, threads)
-        if found.merit()[0]:
+        found, note = _best_of_some(bound, known, begin, steps, until, threads)
+        if heaviest is not None:
+            heaviest.take(found.rows)
+        is_decided = heaviest is not None and heaviest.best is not None
+        if found.merit()[0] and not is_decided:
             bound.give_up()
-        else:
+        elif not is_decided:
             bound.note_found(found.moves())
-        if not note:
+        if not note and not is_decided:
             found, note = improve_blocks(found, known, bound, steps, threads, rising)
     rising.result()
+    if heaviest is not None:
+        note = note or _late(heaviest)
+    if heaviest is not None and heaviest.best is not None:
+        if bound.rows is not None:
+            heaviest.take(bound.rows)
+        heaviest.decide(1.0)
+        found, note = heaviest.best, note or _late(heaviest)
+        if not heaviest.has_ended:
+            found, late = improve_blocks(found, known, bound, steps, threads, rising)
+            note = note or late
+    if is_cut and not note and found.moves() != bound.least:
+        note = f"{LATE} for more deals between nodes: another run may differ"
     return found, note
 
 
+def _late(heaviest: HeaviestSites) -> str:
+    return (
+        f"{LATE} for a part of the search: another run may differ"
+        if heaviest.is_cut
+        else ""
+    )
+
+
 def _best_of_some(
-    bound: RisingBound, known: Relaxed, begin: list[Ints], steps: int, threads: int
+    bound: RisingBound,
+    known: Relaxed,
+    begin: list[Ints],
+    steps: int,
+    until: float,
+    threads: int,
 ) -> tuple[Placed, str]:
     """The best of some searches: better than one search that is as long as all of them. Where none
     is balanced, another one looks for nothing but that, in the time that is kept for it.
     """
-    until = time.monotonic() + FOR_MOVES * (bound.until - time.monotonic())
 
     def has_time_for(seconds: float) -> bool:
         return time.monotonic() + seconds < until

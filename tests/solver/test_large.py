@@ -20,7 +20,7 @@ from flex.placing.problem import Budget, Problem, in_order
 from flex.ports import Solver
 from flex_solver import large
 from flex_solver.exact import fewest_moves
-from flex_solver.search import local_solver, starts
+from flex_solver.search import local_solver, place_heaviest, starts
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair_all
 from tests.thorough import times
@@ -32,6 +32,12 @@ SHORT = Budget(steps=10_000, seconds=200)
 LONGER = replace(SHORT, steps=large.THOROUGH * SHORT.steps)
 
 
+@pytest.fixture
+def as_with_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is decided before the searches."""
+    monkeypatch.setattr(place_heaviest, "FEW_NODES", 0)
+
+
 def moves(problem: Problem, solver: Solver) -> int:
     solution = solver(problem, SHORT)
     assert solution.bound <= score.moves(problem, solution.rows)
@@ -39,6 +45,7 @@ def moves(problem: Problem, solver: Solver) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("as_with_many_nodes")
 @pytest.mark.parametrize(
     ("seed", "fewer"),
     [
@@ -66,6 +73,7 @@ def test_the_proven_fewest_moves_are_found_where_they_are_known(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("as_with_many_nodes")
 @pytest.mark.parametrize(
     ("sites", "nodes"),
     [(200, 6), pytest.param(600, 12, marks=pytest.mark.torture)],

@@ -140,8 +140,11 @@ class EnteringSites:
         return bool(_fits(node, self.load[near[may_come[near]]]).any())
 
     def _needs_three(self, node: NodeGap, may_come: Bools) -> bool:
-        """No two changes put the node right; not looked at where there are too many."""
+        """No two changes put the node right; not looked at where there are too many. Those that
+        change nothing make no difference, and there are many of them.
+        """
         changes = np.concatenate([-node.leaves, self.load[may_come]])
+        changes = changes[changes.any(axis=1)]
         if len(changes) ** 2 > FEW_PAIRS:
             return False
         return not any(

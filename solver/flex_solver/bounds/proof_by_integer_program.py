@@ -26,8 +26,9 @@ from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
 from flex_solver.bounds import one_node
 from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
-from flex_solver.programs import highs_integer
+from flex_solver.programs import highs_proof
 from flex_solver.programs.highs_program import Program
+from flex_solver.programs.program_of_sums import Sums, program_with
 from flex_solver.wishes_as_row_rules import RowRules
 
 # Steps that the budget must have for each pair of a row, in force or to come, and an open node:
@@ -93,7 +94,7 @@ def with_so_few(
     columns = _columns(problem)
     if not problem.load.any() or not len(columns.row):
         return ProofVerdict(impossible=False)
-    point = highs_integer.any_point(
+    point = highs_proof.any_point(
         _program(problem, columns, moves, share), seconds, cases, unwanted
     )
     if point.values is None:
@@ -144,44 +145,26 @@ def _program(problem: Problem, columns: _Columns, moves: int, share: float) -> P
         _moves(problem, columns, moves),
     )
     count = len(columns.row)
-    program = Program(
+    return program_with(
         cost=_prices(problem, columns),
         lower=np.zeros(count),
         upper=np.ones(count),
-        row_lower=np.concatenate([part.low for part in sums]),
-        row_upper=np.concatenate([part.high for part in sums]),
         whole=np.ones(count, dtype=np.bool_),
+        sums=sums,
     )
-    first = 0
-    for part in sums:
-        for row, column, value in part.terms:
-            program.add(first + row, column, value)
-        first += len(part.low)
-    return program
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sums:
-    """Rows of the program: their limits and their terms, each with the row, the column and what
-    that counts.
-    """
-
-    low: Floats
-    high: Floats
-    terms: tuple[tuple[Ints, Ints, Floats | float], ...]
-
-
-def _once(problem: Problem, columns: _Columns) -> Iterator[_Sums]:
+def _once(problem: Problem, columns: _Columns) -> Iterator[Sums]:
     """A row is given up once, and a new one is there once."""
     pairs = columns.site * len(problem.nodes) + columns.node
     for column, key in ((columns.leaves, columns.row), (columns.comes, pairs)):
         keys, row = np.unique(key[column], return_inverse=True)
-        yield _Sums(np.zeros(len(keys)), np.ones(len(keys)), ((row, column, 1.0),))
+        yield Sums(np.zeros(len(keys)), np.ones(len(keys)), ((row, column, 1.0),))
 
 
 def _bands(
     problem: Problem, columns: _Columns, cluster: ProblemArrays, share: float
-) -> _Sums:
+) -> Sums:
     leaves, comes, dimensions = columns.leaves, columns.comes, cluster.load.shape[1]
     source, asks = _sources(problem, columns), share * cluster.of_site[columns.site]
     terms = [
@@ -194,12 +177,12 @@ def _bands(
     ]
     low = share * (cluster.low - cluster.load) - FORGIVEN
     high = share * (cluster.high - cluster.load) + FORGIVEN
-    return _Sums(low.ravel(), high.ravel(), tuple(terms))
+    return Sums(low.ravel(), high.ravel(), tuple(terms))
 
 
 def _floors(
     problem: Problem, columns: _Columns, cluster: ProblemArrays
-) -> Iterator[_Sums]:
+) -> Iterator[Sums]:
     """What one_node.py counts: it follows from the bands, and spares HiGHS finding that out."""
     leave = (_sources(problem, columns), columns.leaves, 1.0)
     enter = (columns.node[columns.comes], columns.comes, 1.0)
@@ -209,10 +192,10 @@ def _floors(
         (counts.enter, (enter,)),
         (counts.touch, (leave, enter)),
     ):
-        yield _Sums(least.astype(np.float64), np.full(len(least), np.inf), terms)
+        yield Sums(least.astype(np.float64), np.full(len(least), np.inf), terms)
 
 
-def _crowds(problem: Problem, columns: _Columns) -> _Sums:
+def _crowds(problem: Problem, columns: _Columns) -> Sums:
     """Where sites that are to be apart are on one node, all but one leave, and one more for each
     that comes.
 
@@ -238,24 +221,24 @@ def _crowds(problem: Problem, columns: _Columns) -> _Sums:
                 (np.full(len(come), row), come, -1.0),
             ]
             least.append(float(here[node] - 1))
-    return _Sums(np.array(least), np.full(len(least), np.inf), tuple(terms))
+    return Sums(np.array(least), np.full(len(least), np.inf), tuple(terms))
 
 
-def _odd(problem: Problem, columns: _Columns) -> _Sums:
+def _odd(problem: Problem, columns: _Columns) -> Sums:
     """Rows that come from nowhere or vanish, as many as the replicas of their sites want."""
     lacking = RowRules(problem).lacking
     sites = np.flatnonzero(lacking)
     odd = np.flatnonzero((columns.row < 0) | (columns.node < 0))
     wanted = np.abs(lacking[sites]).astype(np.float64)
-    return _Sums(
+    return Sums(
         wanted, wanted, ((np.searchsorted(sites, columns.site[odd]), odd, 1.0),)
     )
 
 
-def _moves(problem: Problem, columns: _Columns, moves: int) -> _Sums:
+def _moves(problem: Problem, columns: _Columns, moves: int) -> Sums:
     each = np.arange(len(columns.row))
     most = np.array([moves + LESS_THAN_ONE])
-    return _Sums(
+    return Sums(
         np.zeros(1), most, ((np.zeros_like(each), each, _prices(problem, columns)),)
     )
 

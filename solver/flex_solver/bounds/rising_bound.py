@@ -74,6 +74,12 @@ class RisingBound:
         """Whether nobody can find fewer moves than were found."""
         return self.moves <= self.least
 
+    def raise_to(self, least: int) -> None:
+        """Somebody else has proven it."""
+        self._least = max(self._least, least)
+        if self.is_met:
+            self.stop()
+
     def note_found(self, moves: int) -> None:
         self.moves = moves
         if self.is_met:
@@ -114,6 +120,7 @@ class RisingBound:
                 self.problem, self._least, seconds, unwanted=self._unwanted
             )
             if not verdict.impossible:
-                self._rows, self.late = verdict.rows, not self.in_time
+                self._rows = verdict.rows
+                self.late |= not self.in_time
                 return
             self._least += 1

@@ -14,16 +14,10 @@ from typing import Any
 
 import pulp
 
-from flex_solver.programs.highs_integer import DISTRUSTED, GUESSES
+from flex_solver.programs.highs_proof import DISTRUSTED, NO_GUESSES
 
 # PuLP 4 needs Python 3.12. Its reminders are for the day when that is our oldest Python.
 pulp.set_v4_migration_warnings(False)
-
-# Options that switch off every search for first answers: a good hint makes them a waste of time.
-NO_GUESSES = {
-    "mip_heuristic_effort": 0.0,
-    **{f"mip_heuristic_run_{name}": False for name in GUESSES},
-}
 
 
 class Impossible(Exception):

@@ -1,9 +1,9 @@
 """A linear or integer program as arrays, and HiGHS with that program in it.
 
-Takes a Program. Returns HiGHS, ready to run. Does not run it: highs_linear.py and highs_integer.py
-do. Does not know what a program means. Each program is solved by one thread with counted work, and
-the clock only as the last resort, so equal programs have equal answers. Where a program is small
-enough to be written out, PuLP is easier to read: see exact/.
+Takes a Program. Returns HiGHS, ready to run. Does not run it: highs_linear.py, highs_integer.py and
+highs_proof.py do. Does not know what a program means. Each program is solved by one thread with
+counted work, and the clock only as the last resort, so equal programs have equal answers. Where a
+program is small enough to be written out, PuLP is easier to read: see exact/.
 """
 
 from __future__ import annotations

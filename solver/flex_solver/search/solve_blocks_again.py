@@ -118,11 +118,13 @@ class _Blocks:
     def solve(self, nodes: Ints) -> Placed | None:
         """The block solved anew; None where that is no better, or time is up."""
         self.is_cut |= not self.bound.in_time
-        return (
-            None
-            if self.is_cut
-            else solve_few_nodes_exactly.solve_block(self.best, self._totals, nodes)
+        if self.is_cut:
+            return None
+        found = solve_few_nodes_exactly.solve_block(
+            self.best, self._totals, nodes, self.bound.until
         )
+        self.is_cut |= not self.bound.in_time
+        return found
 
     def improve(self, answers: Sequence[Placed | None]) -> None:
         before, node = self.best, self.best.node.copy()

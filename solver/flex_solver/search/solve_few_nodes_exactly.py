@@ -10,6 +10,7 @@ home: how many must leave each node outside the band, enter it, or do either.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,15 +55,15 @@ class _Block:
 
 
 def solve_block(
-    placed: Placed, totals: Ints, nodes: Ints, tree: int = TREE
+    placed: Placed, totals: Ints, nodes: Ints, until: float
 ) -> Placed | None:
-    """`totals` are the loads of all nodes; the search of the block looks at `tree` nodes of its
-    own.
-    """
+    """`totals` are the loads of all nodes."""
     block = _block(placed, totals, nodes)
     if not len(block.items):
         return None
-    found = highs_integer.whole_minimum(_program(block), _as_it_is(block).ravel(), tree)
+    found = highs_integer.whole_minimum(
+        _program(block), _as_it_is(block).ravel(), TREE, until - time.monotonic()
+    )
     if found is None:
         return None
     at = found.values.reshape(-1, len(nodes)).argmax(axis=1)
