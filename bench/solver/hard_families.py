@@ -195,6 +195,13 @@ def with_one_node_less(sites: int, nodes: int, seed: int) -> Problem:
     )
 
 
+def with_all_on_one_node(sites: int, nodes: int, seed: int) -> Problem:
+    """As in a zone that FLEX takes over: many must move."""
+    every = np.arange(sites)
+    old = np.stack([every, np.zeros_like(every)], axis=1)
+    return replace(cluster(sites, nodes, seed=seed), old=old)
+
+
 FAMILIES: Mapping[str, Make] = {
     "dims4": with_four_resources,
     "hours": by_the_hour,
@@ -207,6 +214,7 @@ FAMILIES: Mapping[str, Make] = {
     "like": with_like_sites,
     "added": with_one_node_more,
     "drained": with_one_node_less,
+    "adopted": with_all_on_one_node,
 }
 
 

@@ -26,7 +26,7 @@ from flex.placing.why_best_effort import LIMITS
 from flex_solver import from_scratch, large
 from flex_solver.exact import fewest_moves
 from flex_solver.rivals import offload
-from flex_solver.rows_to_solution import LATE, answer, total_off, worst
+from flex_solver.rows_to_solution import IMPOSSIBLE, LATE, answer, total_off, worst
 
 # Sites with load times open nodes, up to which integer programs are solved within seconds. A guess.
 SMALL = 2_000
@@ -49,8 +49,10 @@ def place(problem: Problem, budget: Budget) -> Solution:
         and len(problem.sites) * len(problem.nodes) <= FEW
     ):
         found = _or_by_rule(problem, budget, found)
-    if worst(problem, found.rows) <= LOST * problem.tolerance or (
-        LATE in found.note and len(problem.old)
+    if (
+        worst(problem, found.rows) <= LOST * problem.tolerance
+        or IMPOSSIBLE in found.note
+        or (LATE in found.note and len(problem.old))
     ):
         return found
     anew = replace(from_scratch.place(problem, budget), bound=found.bound)

@@ -32,12 +32,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from flex.placing import why_best_effort
-from flex.placing.problem import Budget, Ints, Problem, Solution
+from flex.placing.problem import Budget, Problem, Solution
 from flex_solver.bounds.certificate import Known, certificate
 from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.bounds.priced import price_bound
 from flex_solver.bounds.rising_bound import RisingBound
-from flex_solver.rows_to_solution import LATE, answer
+from flex_solver.rows_to_solution import (
+    COLDER,
+    IMPOSSIBLE,
+    LATE,
+    NOT_NEAREST,
+    answer,
+)
 from flex_solver.search.anneal import (
     changes,
     make_colder,
@@ -51,7 +57,7 @@ from flex_solver.search.needless_moves import drop_small_moves
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.place_heaviest import HeaviestSites, may_decide
 from flex_solver.search.solve_blocks_again import improve_blocks
-from flex_solver.search.starts import starts
+from flex_solver.search.starts import Start, first_start, starts
 from flex_solver.search.try_without_site import can_balance_without
 
 # Each search that the blocks start from takes so many times the budget's steps. A guess.
@@ -91,21 +97,27 @@ def place(
     end = started + budget.seconds
     until = _when_to_stop(started, looked.seconds, budget)
     bound = RisingBound(problem, known.least, budget, until, with_highs=with_highs)
+    start = first_start(problem, known, until)
     heaviest = None
     if with_highs and may_decide(problem):
-        heaviest = HeaviestSites(problem, known, bound, budget.steps)
+        heaviest = HeaviestSites(problem, known, start, bound, budget.steps)
         heaviest.decide(FOR_HEAVIEST)
     if heaviest is not None and heaviest.best is not None and heaviest.has_ended:
         found, note = heaviest.best, _late(heaviest)
+    elif heaviest is not None:
+        found, note = _search_few(heaviest, bound, known, start, budget.steps, threads)
     else:
-        found, note = _search(bound, known, heaviest, budget.steps, threads)
+        found, note = _search(bound, known, start, budget.steps, threads)
     if heaviest is not None and not found.merit()[0]:
         found = heaviest.colder(found)
     found = drop_small_moves(
         found if note else make_colder(found, changes(found, THOROUGH * budget.steps)),
         problem.tolerance,
     )
-    answered = _answer(problem, found, bound.least, note)
+    if heaviest is not None and heaviest.best is None and heaviest.is_impossible:
+        note = IMPOSSIBLE + (NOT_NEAREST if note else "")
+    for_colder = (until + end) / 2 if budget.seconds else math.inf
+    answered = _answer(problem, found, bound.least, note, for_colder)
     return replace(answered, certificate=certificate(problem, looked.known, end))
 
 
@@ -143,46 +155,74 @@ def _known_bound(
     return _Looked(Known(replace(known, least=least), priced), seconds)
 
 
-def _search(
+def _search_few(
+    heaviest: HeaviestSites,
     bound: RisingBound,
     known: Relaxed,
-    heaviest: HeaviestSites | None,
+    start: Start,
     steps: int,
     threads: int,
+) -> tuple[Placed, str]:
+    """Steps 3 to 5 of the module with few nodes. Returns a note where time was up before an end."""
+    dealt = _Dealt(bound, known, start, FOR_OTHERS, threads)
+    with bound.beside() as rising:
+        found, note = _best_of_some(bound, known, dealt, steps, threads)
+    rising.result()
+    heaviest.go_on_from(found.rows)
+    if bound.rows is not None:
+        heaviest.take(bound.rows)
+    heaviest.decide(FOR_OTHERS if heaviest.best is None else 1.0, largest_first=True)
+    if heaviest.best is None:
+        bound.give_up()
+    found, note = heaviest.best or found, note or _late(heaviest)
+    if not heaviest.has_ended:
+        found, late = improve_blocks(found, known, bound, steps, threads, rising)
+        note = note or late
+    return found, note or dealt.note_on(found)
+
+
+def _search(
+    bound: RisingBound, known: Relaxed, start: Start, steps: int, threads: int
 ) -> tuple[Placed, str]:
     """Steps 3 to 5 of the module, while the bound rises beside them. Returns a note where time was
     up before an end.
     """
-    now = time.monotonic()
-    until = now + (FOR_MOVES if heaviest is None else FOR_OTHERS) * (bound.until - now)
-    dealing = now + FOR_DEALS * (until - now) if bound.with_highs else None
-    begin = starts(bound.problem, known, threads, dealing)
-    is_cut = dealing is not None and time.monotonic() > dealing
+    dealt = _Dealt(bound, known, start, FOR_MOVES, threads)
     with bound.beside() as rising:
-        found, note = _best_of_some(bound, known, begin, steps, until, threads)
-        if heaviest is not None:
-            heaviest.take(found.rows)
-        is_decided = heaviest is not None and heaviest.best is not None
-        if found.merit()[0] and not is_decided:
+        found, note = _best_of_some(bound, known, dealt, steps, threads)
+        if found.merit()[0]:
             bound.give_up()
-        elif not is_decided:
+        else:
             bound.note_found(found.moves())
-        if not note and not is_decided:
+        if not note:
             found, note = improve_blocks(found, known, bound, steps, threads, rising)
     rising.result()
-    if heaviest is not None:
-        note = note or _late(heaviest)
-    if heaviest is not None and heaviest.best is not None:
-        if bound.rows is not None:
-            heaviest.take(bound.rows)
-        heaviest.decide(1.0)
-        found, note = heaviest.best, note or _late(heaviest)
-        if not heaviest.has_ended:
-            found, late = improve_blocks(found, known, bound, steps, threads, rising)
-            note = note or late
-    if is_cut and not note and found.moves() != bound.least:
-        note = f"{LATE} for more deals between nodes: another run may differ"
-    return found, note
+    return found, note or dealt.note_on(found)
+
+
+class _Dealt:
+    """The `rows` that searches start from. They and the searches end at `until`: they have that
+    part of the time left.
+    """
+
+    def __init__(
+        self,
+        bound: RisingBound,
+        known: Relaxed,
+        start: Start,
+        part: float,
+        threads: int,
+    ) -> None:
+        now = time.monotonic()
+        self._bound, self.until = bound, now + part * (bound.until - now)
+        ends = now + FOR_DEALS * (self.until - now) if bound.with_highs else None
+        self.rows = starts(bound.problem, start, known, threads, ends)
+        self._is_cut = ends is not None and time.monotonic() > ends
+
+    def note_on(self, found: Placed) -> str:
+        if not self._is_cut or found.moves() == self._bound.least:
+            return ""
+        return f"{LATE} for more deals between nodes: another run may differ"
 
 
 def _late(heaviest: HeaviestSites) -> str:
@@ -196,9 +236,8 @@ def _late(heaviest: HeaviestSites) -> str:
 def _best_of_some(
     bound: RisingBound,
     known: Relaxed,
-    begin: list[Ints],
+    dealt: _Dealt,
     steps: int,
-    until: float,
     threads: int,
 ) -> tuple[Placed, str]:
     """The best of some searches: better than one search that is as long as all of them. Where none
@@ -206,20 +245,20 @@ def _best_of_some(
     """
 
     def has_time_for(seconds: float) -> bool:
-        return time.monotonic() + seconds < until
+        return time.monotonic() + seconds < dealt.until
 
     def search(seed: int) -> tuple[Placed, str]:
         return search_around(
             bound.problem,
             known,
-            begin[seed],
+            dealt.rows[seed],
             THOROUGH * steps,
             has_time_for,
             seed,
         )
 
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(search, range(len(begin))))
+        found = list(pool.map(search, range(len(dealt.rows))))
     best = min((placed for placed, _ in found), key=Placed.merit)
     note = max(note for _, note in found)
     if best.merit()[0] and bound.in_time:
@@ -230,9 +269,14 @@ def _best_of_some(
     return best, note
 
 
-def _answer(problem: Problem, found: Placed, least: int, note: str) -> Solution:
-    """The Solution with colder sites, and within the limits of moves as far as possible."""
-    free = colder(problem, found)
+def _answer(
+    problem: Problem, found: Placed, least: int, note: str, until: float
+) -> Solution:
+    """The Solution with colder sites, as far as that takes no longer than until then, and within
+    the limits of moves as far as possible.
+    """
+    free, is_whole = colder(problem, found, until)
+    note = note or ("" if is_whole else COLDER)
     best = limit_moves(problem, free)
     instead = why_best_effort.limits_for(problem, free.rows, least)
     return answer(

@@ -22,6 +22,11 @@ from flex_solver.symmetry.canonical_among_twins import told_apart
 LATE = "out of time"
 # What such a note says of a search for the nearest.
 OUT_OF_TIME = "time ran out"
+# What a note says where it is proven, and what follows where the nearest was not found.
+IMPOSSIBLE = "no partition is balanced"
+NOT_NEAREST = f", and {OUT_OF_TIME} before the nearest was found"
+# What a note says where there was no time to look for fewer cold bytes.
+COLDER = "other plans with as few moves may read fewer cold bytes"
 # The first words of a note that says which rules are broken.
 BEST_EFFORT = "best effort: "
 
@@ -42,10 +47,14 @@ def answer(
     `instead` is what the solver knows would do, beside what counting finds, where the answer is a
     best effort. `is_cause` tries whether a site is why no partition is balanced.
     """
+    is_late = LATE in note or OUT_OF_TIME in note
     ordered = told_apart(problem, rows.reshape(-1, 2))
     floor = relax(problem).least if least is None else least
     short = why_best_effort.shortfalls(
-        problem, ordered, is_cause, is_late=LATE in note or OUT_OF_TIME in note
+        problem,
+        ordered,
+        no_cause if is_late else is_cause,
+        is_late=is_late and IMPOSSIBLE not in note,
     )
     if short:
         last = replace(short[-1], instead=(*short[-1].instead, *instead))

@@ -198,7 +198,7 @@ def test_colder_sites_go_where_as_many_moves_do_as_well(
 ) -> None:
     problem = drifted(400, 8, 1)
     rows = local_solver.place(problem, BUDGET).rows
-    after = colder(problem, with_all_movable(problem, rows)).rows
+    after = colder(problem, with_all_movable(problem, rows))[0].rows
     assert not score.violations(problem, after)
     assert score.moves(problem, after) <= score.moves(problem, rows)
     assert score.cold_bytes(problem, after) < 0.95 * score.cold_bytes(problem, rows)
@@ -214,7 +214,7 @@ def test_neither_breaks_a_wish_nor_makes_anything_worse(
     before = start(problem)
     for after in (
         bring_nodes_near(before),
-        colder(problem, before),
+        colder(problem, before)[0],
         drop_small_moves(before, problem.tolerance),
     ):
         broken = [
@@ -223,4 +223,4 @@ def test_neither_breaks_a_wish_nor_makes_anything_worse(
         ]
         assert broken[1] <= broken[0]
     assert bring_nodes_near(before).merit()[0] <= before.merit()[0]
-    assert colder(problem, before).merit() <= before.merit()
+    assert colder(problem, before)[0].merit() <= before.merit()

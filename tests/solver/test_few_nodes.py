@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from bench.solver import family
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem
+from flex.placing.why_best_effort import TOO_LITTLE_TIME
 from flex_solver import SOLVERS, large
 from flex_solver.bounds.linear import relax
 from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.search.place_heaviest import HeaviestSites
+from flex_solver.search.starts import first_start
 from tests.solver.given import fewest, placements, wished
 from tests.thorough import times
 
@@ -36,7 +38,9 @@ PATIENCE = 300
 def heaviest(problem: Problem) -> tuple[HeaviestSites, RisingBound]:
     until = time.monotonic() + BUDGET.seconds
     bound = RisingBound(problem, 0, BUDGET, until, with_highs=True)
-    return HeaviestSites(problem, relax(problem), bound, BUDGET.steps), bound
+    known = relax(problem)
+    start = first_start(problem, known, until)
+    return HeaviestSites(problem, known, start, bound, BUDGET.steps), bound
 
 
 @st.composite
@@ -113,6 +117,7 @@ def test_no_balanced_partition_has_fewer_moves_than_are_proven_however_many_site
     size = max(decided, search.first)
     search.prove(size, TREE, {size})
     assert bound.least <= moves
+    assert not search.is_impossible
     search.place(decided, TREE, {decided})
     search.prove(size, TREE, {size})
     assert bound.least <= moves
@@ -159,6 +164,52 @@ def test_many_sites_on_few_nodes_move_a_few_and_so_few_are_needed(
     found = SOLVERS["auto"](problem, Budget(seconds=PATIENCE))
     assert found.proven
     assert score.moves(problem, found.rows) == found.bound < 20
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_of_many_small_sites_on_one_node_hardly_more_move_than_must(nodes: int) -> None:
+    random = np.random.default_rng(nodes)
+    sites = 4_000
+    load = random.poisson(8, (sites, 2)) + random.random((sites, 2))
+    problem = Problem(
+        dimensions=DIMENSIONS,
+        nodes=tuple(f"n{node}" for node in range(nodes)),
+        open=np.ones(nodes, dtype=np.bool_),
+        share=np.full(nodes, 100.0),
+        sites=tuple(f"s{site}" for site in range(sites)),
+        replicas=np.ones(sites, dtype=np.int64),
+        load=load * 100 * nodes / load.sum(axis=0),
+        cold=random.integers(1, 1000, sites),
+        old=np.stack([np.arange(sites), np.zeros(sites, dtype=np.int64)], axis=1),
+        pinned={site: frozenset({0}) for site in range(sites // nodes // 2)},
+        tolerance=0.03,
+    )
+    found = SOLVERS["auto"](problem, Budget(steps=10_000, seconds=10))
+    assert not score.violations(problem, found.rows)
+    assert score.moves(problem, found.rows) < 1.01 * found.bound
+
+
+def test_where_no_partition_is_balanced_time_is_no_cause() -> None:
+    """Four large sites on three nodes: two of them are on one."""
+    load = np.repeat([60.0, 1.0], [4, 60])[:, None] * np.ones(2)
+    sites = len(load)
+    problem = Problem(
+        dimensions=DIMENSIONS,
+        nodes=("n0", "n1", "n2"),
+        open=np.ones(3, dtype=np.bool_),
+        share=np.full(3, 100.0),
+        sites=tuple(f"s{site}" for site in range(sites)),
+        replicas=np.ones(sites, dtype=np.int64),
+        load=load,
+        cold=np.ones(sites, dtype=np.int64),
+        old=np.stack([np.arange(sites), np.arange(sites) % 3], axis=1),
+        pinned={},
+        tolerance=0.05,
+    )
+    for solver in ("large", "exact", "auto"):
+        found = SOLVERS[solver](problem, Budget(steps=10_000, seconds=10))
+        assert found.note.endswith("no partition is balanced"), solver
+        assert TOO_LITTLE_TIME not in found.note, solver
 
 
 @pytest.mark.parametrize("late", ["place", "prove"])

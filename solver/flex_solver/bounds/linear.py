@@ -51,12 +51,16 @@ from flex_solver.wishes_as_row_rules import RowRules
 # What a share of load outside the band costs in the program, in moves: so much that it is the last
 # resort, and every program has a solution. A guess.
 ELASTIC = 1e4
-# Rows that HiGHS sees at first: so many of each node by each measure of size. A guess.
+# Rows that HiGHS sees at first: so many of each node by each measure of size, and as many as must
+# leave it. A guess.
 FIRST = 12
-# Rows that it sees in addition after each round: so many of each node, the most wanted. A guess.
+# Rows that it sees in addition after each round: so many of each node at least, and as many as it
+# saw before, the most wanted. A guess.
 NEXT = 20
 # How often rows may be added; the bound holds whenever that ends. A guess.
 ROUNDS = 30
+# Of a row that is chosen more than so much is given up.
+HALF = 0.5
 # What a sum of some hundred thousand floats may be off by. A guess on the safe side.
 INEXACT = 1e-6
 
@@ -70,6 +74,16 @@ class Relaxed:
     least: int
     reduced: Floats
     prices: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenUp:
+    """The rows in force that are `chosen`, and how many moves giving up each is worth beyond its
+    own; below all numbers for rows that may not leave.
+    """
+
+    chosen: Bools
+    saved: Floats
 
 
 def relax(
@@ -100,6 +114,22 @@ def relax(
         reduced,
         _no_prices(problem) if duals is None else _prices(problem, cluster, duals),
     )
+
+
+def rows_to_give_up(problem: Problem, until: float) -> GivenUp:
+    """As the program says without what one_node.py counts: that says how many rows, not which."""
+    cluster, free = cluster_of(problem), np.flatnonzero(may_leave(problem))
+    none = np.zeros(len(cluster.load), dtype=np.int64)
+    found = highs_linear.minimum(
+        _program(cluster, one_node.RowCounts(none, none, none), np.arange(len(free))),
+        until,
+    )
+    chosen = np.zeros(len(problem.old), dtype=np.bool_)
+    saved = np.full(len(problem.old), -np.inf)
+    if found is not None:
+        chosen[free] = found.values[: len(free)] > HALF
+        saved[free] = -_reduced_costs(cluster, _duals(cluster, found.duals))
+    return GivenUp(chosen, saved)
 
 
 def _no_prices(problem: Problem) -> Floats:
@@ -137,10 +167,12 @@ def _best(
     until: float,
 ) -> tuple[float, Floats, _Duals | None]:
     """The largest bound found, and the reduced cost of every row in it, and the duals."""
-    shown = _largest_of_each(cluster, first)
+    shown = _largest_of_each(cluster, np.maximum(first, counts.leave))
     best, reduced, best_duals = 0.0, np.zeros(len(cluster.node)), None
     for _ in range(rounds):
-        found = highs_linear.minimum(_program(cluster, counts, np.flatnonzero(shown)))
+        found = highs_linear.minimum(
+            _program(cluster, counts, np.flatnonzero(shown)), until
+        )
         if found is None:
             break
         duals = _duals(cluster, found.duals)
@@ -152,7 +184,9 @@ def _best(
             break
         if not len(wanted) or of_rows[wanted].sum() > -INEXACT * 100:
             break
-        shown[wanted[_first_of_each(cluster.node[wanted], of_rows[wanted], NEXT)]] = (
+        more = np.bincount(cluster.node[shown], minlength=len(cluster.load))
+        more = np.maximum(more, NEXT)
+        shown[wanted[_first_of_each(cluster.node[wanted], of_rows[wanted], more)]] = (
             True
         )
     return best, reduced, best_duals
@@ -286,19 +320,19 @@ def _bound_by_duals(
     return float(cluster.forced + prices + ends)
 
 
-def _largest_of_each(cluster: ProblemArrays, count: int) -> Bools:
-    """The rows HiGHS sees at first: the largest of each node by each resource, by all, and those of
-    sites that give.
+def _largest_of_each(cluster: ProblemArrays, counts: Ints) -> Bools:
+    """The rows HiGHS sees at first: so many of each node, the largest by each resource and by all,
+    and those of sites that give.
     """
     shown: Bools = cluster.giver >= 0
     for size in (*cluster.asks.T, cluster.asks.sum(axis=1), cluster.asks.max(axis=1)):
-        shown[_first_of_each(cluster.node, -size, count)] = True
+        shown[_first_of_each(cluster.node, -size, counts)] = True
     return shown
 
 
-def _first_of_each(group: Ints, key: Floats, count: int) -> Ints:
-    """The places with the least keys in each group."""
+def _first_of_each(group: Ints, key: Floats, counts: Ints) -> Ints:
+    """The places with the least keys in each group, as many as it counts."""
     ordered = np.lexsort((key, group))
     starts = np.searchsorted(group[ordered], group[ordered])
-    first: Ints = ordered[np.arange(len(ordered)) - starts < count]
+    first: Ints = ordered[np.arange(len(ordered)) - starts < counts[group[ordered]]]
     return first

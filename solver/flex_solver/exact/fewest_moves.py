@@ -44,7 +44,13 @@ from flex_solver.exact.integer_program import (
     KindCounts,
     PartitionProgram,
 )
-from flex_solver.rows_to_solution import LATE, answer
+from flex_solver.rows_to_solution import (
+    COLDER,
+    IMPOSSIBLE,
+    LATE,
+    NOT_NEAREST,
+    answer,
+)
 from flex_solver.search import all_move_sets, local_solver
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
@@ -61,7 +67,6 @@ FEW_TARGETS = 600
 CASES = 30
 # The same while the look at all ways goes on beside it. A guess.
 BESIDE = 10
-COLDER = "other plans with as few moves may read fewer cold bytes"
 # Nodes of HiGHS's search tree in the search for fewer moves by proof_by_integer_program.py, whose
 # program leaves out wishes that rarely make a difference. A guess.
 PROOF = 1_000
@@ -340,9 +345,7 @@ def _best_effort(search: _Search) -> _Answer:
     found = _next(
         program, program.outside(price=band), search.left(), nearest, within=band
     )
-    note = "no partition is balanced" + (
-        "" if nearest.best else ", and time ran out before the nearest was found"
-    )
+    note = IMPOSSIBLE + ("" if nearest.best else NOT_NEAREST)
     rules = RowRules(search.problem)
     forced = int((rules.rows_demanded * rules.prices).sum()) - search.spent
     return _Answer(

@@ -6,6 +6,8 @@ duals. Does not solve integer programs: highs_integer.py does.
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,9 +49,10 @@ class Growing:
         return _optimum(self._highs)
 
 
-def minimum(program: Program) -> Optimum | None:
-    """None where HiGHS did not find the optimum."""
-    return _optimum(highs_with(program))
+def minimum(program: Program, until: float = math.inf) -> Optimum | None:
+    """None where HiGHS did not find the optimum by then."""
+    seconds = max(0.0, until - time.monotonic())
+    return _optimum(highs_with(program, time_limit=seconds))
 
 
 def _optimum(highs: Any) -> Optimum | None:

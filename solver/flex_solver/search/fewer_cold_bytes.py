@@ -7,6 +7,8 @@ stead: the cheapest of those that leave no node worse.
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +24,10 @@ PASSES = 4
 LIKELY = 20
 
 
-def colder(problem: Problem, found: Placed) -> Placed:
+def colder(
+    problem: Problem, found: Placed, until: float = math.inf
+) -> tuple[Placed, bool]:
+    """The partition, and whether there was time for all of it."""
     rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
     work = _Work(
         found,
@@ -30,14 +35,19 @@ def colder(problem: Problem, found: Placed) -> Placed:
         found.totals(),
         np.flatnonzero(movable_rows(problem, rows)),
     )
+    is_whole = True
     for _ in range(PASSES):
         costs = work.costs()
         dearest_first = np.argsort(-costs[work.able], kind="stable")[
             : np.count_nonzero(costs[work.able])
         ]
-        if not sum(work.exchange(i) for i in work.able[dearest_first].tolist()):
+        exchanged = 0
+        for i in work.able[dearest_first].tolist():
+            is_whole &= time.monotonic() < until
+            exchanged += is_whole and work.exchange(i)
+        if not exchanged:
             break
-    return replace(found, node=work.node)
+    return replace(found, node=work.node), is_whole
 
 
 @dataclass(slots=True, eq=False)

@@ -35,7 +35,7 @@ from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.programs import highs_proof
 from flex_solver.search.choose_rows_to_search import with_some_movable
 from flex_solver.search.partition_in_integers import Placed
-from flex_solver.search.repair_wishes import repair_all
+from flex_solver.search.starts import Start
 from flex_solver.wishes_as_row_rules import RowRules
 
 # Open nodes, at most: with more the programs take too long. A guess.
@@ -71,10 +71,16 @@ def may_decide(problem: Problem) -> bool:
 class HeaviestSites:
     """The `best` partition so far, with so many `moves`. `sizes` are how many sites of the order
     each program decides, those first that must be. Where it `is_cut`, time was up before an end.
+    Where it `is_impossible`, no partition is balanced.
     """
 
     def __init__(
-        self, problem: Problem, known: Relaxed, bound: RisingBound, steps: int
+        self,
+        problem: Problem,
+        known: Relaxed,
+        start: Start,
+        bound: RisingBound,
+        steps: int,
     ) -> None:
         pins = keep_pins(problem)
         self._problem, self._kept, self._pinned = problem, pins.problem, pins.moves
@@ -83,7 +89,8 @@ class HeaviestSites:
         self._kept_back = FOR_COLDER * (bound.until - time.monotonic())
         self._end = bound.until - self._kept_back
         self._until = self._end
-        self._order, self.first = _in_order_of_weight(self._kept)
+        self._start = start.rows
+        self._order, self.first = _in_order(self._kept, start.doubt)
         every = len(self._order)
         sizes = [size for size in SIZES if 2 * size < every] + [min(every, SIZES[-1])]
         self._most_cells = steps // STEPS_OF_A_CELL
@@ -92,24 +99,25 @@ class HeaviestSites:
             for size in dict.fromkeys(sizes)
             if size >= self.first and size * problem.open.sum() <= self._most_cells
         ]
-        self._start = in_order(repair_all(problem))
         self.best: Placed | None = None
         self.moves = math.inf
-        self.is_cut = False
+        self.is_cut = self.is_impossible = False
         self._asked = set[tuple[int, int, float]]()
         self.take(self._start)
 
-    def decide(self, share: float) -> None:
-        """Decides more and more sites, then all again with larger trees, as long as that may lead
-        to more. Takes that share of the time left, or all where the moves are few by then.
+    def decide(self, share: float, *, largest_first: bool = False) -> None:
+        """Decides more and more sites, or less and less, then all again with larger trees, as long
+        as that may lead to more. Takes that share of the time left, or all where the moves are few
+        by then.
         """
+        sizes = self.sizes[::-1] if largest_first else self.sizes
         now = time.monotonic()
         self._until = now + share * (self._end - now)
         nodes, to_place, to_prove = FIRST_TREE, set(self.sizes), set(self.sizes)
         with ThreadPoolExecutor(2) as pool:
             while to_place | to_prove and nodes <= self._most_nodes:
                 # The first size is proven beside itself, and again once moves are known.
-                for before, size in pairwise((self.sizes[0], *self.sizes, 0)):
+                for before, size in pairwise((sizes[0], *sizes, 0)):
                     if self._is_done():
                         return
                     placing = pool.submit(self.place, size, nodes, to_place)
@@ -124,7 +132,7 @@ class HeaviestSites:
 
     def _is_done(self) -> bool:
         """Where the moves are few for the bound, nobody else need search."""
-        if self._bound.is_met:
+        if self._bound.is_met or self.is_impossible:
             return True
         is_near = self.moves <= FEW_MOVES * self._bound.least
         is_over = time.monotonic() > (self._end if is_near else self._until)
@@ -166,13 +174,14 @@ class HeaviestSites:
         )
         if found.is_all:
             wanted.discard(size)
-        # Where nothing has fewer moves, so many are needed; where nothing is balanced, nobody
-        # knows.
+        # Where nothing has fewer moves, so many are needed.
         if math.isfinite(found.cost):
             inexact = INEXACT * (1 + abs(found.cost))
             self._bound.raise_to(math.ceil(found.cost - inexact) + spent)
         elif found.cost > 0 and moves < math.inf:
             self._bound.raise_to(int(moves))
+        elif found.cost > 0:
+            self.is_impossible = self.best is None
 
     def _ends_proof(self, spent: int) -> Callable[[float], bool]:
         def ends(least: float) -> bool:
@@ -232,6 +241,11 @@ class HeaviestSites:
             cells.site * nodes + cells.node, rows[:, 0] * nodes + rows[:, 1]
         ).astype(np.float64)
 
+    def go_on_from(self, rows: Ints) -> None:
+        """What is not decided is where it is in the best; as long as there is none, in these."""
+        self._start = rows
+        self.take(rows)
+
     def take(self, rows: Ints) -> None:
         """The rows, where they are balanced and have fewer moves."""
         moves = score.moves(self._problem, rows)
@@ -257,9 +271,10 @@ def _rows(cells: Cells, others: Ints, values: Floats) -> Ints:
     return in_order(np.concatenate([others, cells.rows[values > HALF]]))
 
 
-def _in_order_of_weight(problem: Problem) -> tuple[Ints, int]:
-    """The sites that ask for anything, the heaviest first, and before them all that have rows to
-    spare or share a node with one that they are to be apart from; and how many these are.
+def _in_order(problem: Problem, doubt: Floats | None) -> tuple[Ints, int]:
+    """The sites that ask for anything, those of most doubt first, or the heaviest. Before them all
+    that have rows to spare or share a node with one that they are to be apart from; and how many
+    these are.
     """
     rules = RowRules(problem)
     weight = problem.load.max(axis=1)
@@ -270,5 +285,6 @@ def _in_order_of_weight(problem: Problem) -> tuple[Ints, int]:
         count = np.bincount(rows[:, 1], minlength=len(problem.nodes))
         first[rows[count[rows[:, 1]] > 1, 0]] = True
     able = np.flatnonzero(first | (weight > 0))
-    order: Ints = able[np.lexsort((able, -weight[able], ~first[able]))]
+    before = weight if doubt is None else doubt
+    order: Ints = able[np.lexsort((able, -weight[able], -before[able], ~first[able]))]
     return order, int(np.count_nonzero(first))

@@ -30,6 +30,9 @@ UNIT = 1_000.0
 CLEAR = 2e-6
 # Nodes of HiGHS's search tree for one block. A guess.
 TREE = 50
+# Items times nodes, at most: with some ten thousand HiGHS takes minutes between two looks at the
+# clock. A guess.
+MOST_CELLS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +62,7 @@ def solve_block(
 ) -> Placed | None:
     """`totals` are the loads of all nodes."""
     block = _block(placed, totals, nodes)
-    if not len(block.items):
+    if not 0 < block.cost.size <= MOST_CELLS:
         return None
     found = highs_integer.whole_minimum(
         _program(block), _as_it_is(block).ravel(), TREE, until - time.monotonic()

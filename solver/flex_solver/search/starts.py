@@ -1,7 +1,8 @@
 """The partitions that the searches of large.py start from.
 
 Takes a Problem and its bound. Returns rows for each search. Does not search around them: anneal.py
-does. Every start comes from the partition in force, changed as little as the wishes demand.
+does. Every start comes from the partition in force, changed as little as the wishes demand. Where
+few nodes are so far off that hundreds of rows must move, a linear program says first which ones.
 bring_nodes_near_band.py brings its far nodes near, and one_exchange_per_node.py puts most of its
 nodes right.
 """
@@ -9,16 +10,19 @@ nodes right.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.placing.problem import Ints, Problem, in_order
-from flex_solver.bounds.linear import Relaxed
+from flex.placing.problem import Floats, Ints, Problem, in_order
+from flex_solver.bounds.linear import Relaxed, rows_to_give_up
+from flex_solver.bounds.pins_kept_first import keep_pins
 from flex_solver.search.bring_nodes_near_band import bring_nodes_near
 from flex_solver.search.choose_rows_to_search import with_all_movable, with_some_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
+from flex_solver.wishes_as_row_rules import RowRules
 
 # Searches for few nodes, each from its own seed. For more nodes two are enough, because the results
 # of two searches differ less. A guess.
@@ -29,27 +33,54 @@ FEW_NODES = 40
 MOST_NODES_FOR_DEALS = 400
 # How often it is asked in a row, each time for what one remedy for each node has left. A guess.
 DEALS = 2
+# Moves beyond those that wishes demand, from which on a linear program says which rows are given
+# up. A guess.
+MANY_MOVES = 200
 # Rows for each node that bring_nodes_near_band.py moves. Where it moves more, the nodes are far
 # off, and the partition in force is no start for deals. A guess.
 FAR = 0.5
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Rows that keep every wish, with little that is not in force. Where a linear program had to
+    say which rows are given up, how much each site is in `doubt`: more where it makes less of a
+    difference whether it moves.
+    """
+
+    rows: Ints
+    doubt: Floats | None = None
+
+
+def first_start(problem: Problem, known: Relaxed, until: float) -> Start:
+    pins = keep_pins(problem)
+    kept = pins.problem
+    forced = pins.moves + int(RowRules(kept).rows_demanded @ RowRules(kept).prices)
+    if known.least - forced < MANY_MOVES or problem.open.sum() > FEW_NODES:
+        return Start(in_order(repair_all(problem)))
+    given_up = rows_to_give_up(kept, until)
+    # Where sites go that are nowhere yet makes no difference in moves.
+    doubt = np.where(RowRules(kept).lacking > 0, 0.0, -np.inf)
+    np.maximum.at(doubt, kept.old[:, 0], -np.abs(given_up.saved))
+    staying = replace(kept, old=kept.old[~given_up.chosen])
+    return Start(in_order(repair_all(staying)), doubt)
+
+
 def starts(
-    problem: Problem, known: Relaxed, threads: int, until: float | None
+    problem: Problem, start: Start, known: Relaxed, threads: int, until: float | None
 ) -> list[Ints]:
     """The rows that each search starts from. With many nodes, deals that put every node right are
     the only starts, if there are any.
 
     Deals may take until `until`; where it is None there are none.
     """
-    rows = in_order(repair_all(problem))
-    nodes = int(problem.open.sum())
-    near = bring_nodes_near(with_some_movable(problem, known, rows))
+    nodes, rows = int(problem.open.sum()), in_order(repair_all(problem))
+    near = bring_nodes_near(with_some_movable(problem, known, start.rows))
     plain = [rows] * (SEARCHES if nodes <= FEW_NODES else 2)
     if until is None or not len(problem.old) or nodes > MOST_NODES_FOR_DEALS:
         return [*plain[1:], near.rows]
     if nodes <= FEW_NODES:
-        dealing = [rows, near.rows]
+        dealing = [rows, near.rows] if start.doubt is None else [near.rows]
     else:
         moved = np.count_nonzero(rows[:, 1] != near.open_nodes[near.node])
         dealing = [near.rows] if moved > nodes * FAR else [near.rows, rows]
