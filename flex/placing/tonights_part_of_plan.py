@@ -172,7 +172,7 @@ def _choose(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
     least = max(_worst(away), _worst(score.deviation(problem, problem.old)))
     for turn in TURNS:
         wished = turn != TURNS[-1]
-        waiting = _largest(
+        waiting = _Waiting(
             problem,
             [
                 unit
@@ -180,12 +180,7 @@ def _choose(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
                 if not unit.due and unit.moved and unit.turn == turn
             ],
         )
-        while (
-            waiting
-            and (best := _best(problem, waiting, away, spent, chosen, wished))
-            is not None
-        ):
-            waiting.remove(best)
+        while best := waiting.take_best(away, spent, chosen, wished):
             chosen.append(best)
             spent.spend(best)
             away = away + _change(problem, best)
@@ -194,39 +189,56 @@ def _choose(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
     return chosen[:kept]
 
 
+class _Waiting:
+    """The largest of some units, and what each would bring back towards the fair shares."""
+
+    def __init__(self, problem: Problem, units: list[_Unit]) -> None:
+        self._problem = problem
+        self._units = units = _largest(problem, units)
+        parts = [_parts(problem, unit) for unit in units]
+        dimensions = problem.load.shape[1]
+        self._of = np.repeat(
+            np.arange(len(units)), [len(nodes) * dimensions for nodes, _ in parts]
+        )
+        self._node = np.concatenate(
+            [nodes for nodes, _ in parts] or [problem.old[:0, 0]]
+        )
+        self._change = np.concatenate(
+            [change for _, change in parts] or [problem.load[:0]]
+        )
+        self._left = np.ones(len(units), dtype=np.bool_)
+
+    def take_best(
+        self, away: Floats, spent: _Spent, chosen: list[_Unit], wished: bool
+    ) -> _Unit | None:
+        """The one that brings most back; of those for balance, only one that brings something."""
+        gains = self._gains(away)
+        able = self._left if wished else self._left & (gains > 0)
+        for place in np.argsort(-gains, kind="stable").tolist():
+            unit: _Unit = self._units[place]
+            if (
+                able[place]
+                and spent.takes(unit)
+                and _meets_nobody(self._problem, unit, chosen)
+            ):
+                self._left[place] = False
+                return unit
+        return None
+
+    def _gains(self, away: Floats) -> Floats:
+        before, after = away[self._node], away[self._node] + self._change
+        return self._sums(before**2) - self._sums(after**2)
+
+    def _sums(self, squares: Floats) -> Floats:
+        return np.bincount(self._of, squares.ravel(), len(self._units)).astype(float)
+
+
 def _largest(problem: Problem, units: list[_Unit]) -> list[_Unit]:
     if len(units) <= MOST:
         return units
     return sorted(units, key=lambda unit: -float(problem.load[list(unit.sites)].max()))[
         :MOST
     ]
-
-
-def _best(
-    problem: Problem,
-    waiting: list[_Unit],
-    away: Floats,
-    spent: _Spent,
-    chosen: list[_Unit],
-    wished: bool,
-) -> _Unit | None:
-    """The one that brings most back towards the fair shares; of those for balance, only one that
-    brings something.
-    """
-    gains = [
-        (_gain(problem, unit, away), -place)
-        for place, unit in enumerate(waiting)
-        if spent.takes(unit) and _meets_nobody(problem, unit, chosen)
-    ]
-    if not gains:
-        return None
-    gain, place = max(gains)
-    return waiting[-place] if wished or gain > 0 else None
-
-
-def _gain(problem: Problem, unit: _Unit, away: Floats) -> float:
-    nodes, change = _parts(problem, unit)
-    return float((away[nodes] ** 2).sum() - ((away[nodes] + change) ** 2).sum())
 
 
 def _parts(problem: Problem, unit: _Unit) -> tuple[Ints, Floats]:

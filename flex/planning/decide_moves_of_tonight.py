@@ -66,10 +66,10 @@ def decide(
 
     Raises Infeasible.
     """
-    broken = any(violation.is_wish for violation in score.violations(asked, asked.old))
+    broken = _has_broken_wish(asked)
     worst = score.balance_in_force(asked).worst
     held = resting(asked, guard)
-    if worst <= trigger or guard.over < guard.hold:
+    if _is_tolerated(worst, trigger, guard):
         if not broken:
             return Decision(
                 asked.old, _none_needed(worst, trigger), asked.old, worst=worst
@@ -100,6 +100,20 @@ def decide(
         worst=worst,
         reached=reached,
     )
+
+
+def repairs_first(asked: Problem, trigger: float, guard: Guard) -> bool:
+    """Whether the solver is asked first to keep the wishes with as little balance as there is."""
+    worst = score.balance_in_force(asked).worst
+    return _is_tolerated(worst, trigger, guard) and _has_broken_wish(asked)
+
+
+def _is_tolerated(worst: float, trigger: float, guard: Guard) -> bool:
+    return worst <= trigger or guard.over < guard.hold
+
+
+def _has_broken_wish(asked: Problem) -> bool:
+    return any(violation.is_wish for violation in score.violations(asked, asked.old))
 
 
 def resting(asked: Problem, guard: Guard) -> Problem:

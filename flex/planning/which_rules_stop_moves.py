@@ -10,6 +10,7 @@ together, and none that is not needed; `override` then names all of them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +25,8 @@ from flex.planning.decide_moves_of_tonight import (
     Decision,
     decide,
     due_nodes,
+    repairs_first,
+    resting,
     urgent_sites,
 )
 from flex.planning.rules_of_movement import (
@@ -38,6 +41,10 @@ from flex.planning.rules_of_movement import (
 )
 from flex.ports import Solver
 
+# The part of the time for the first question where others follow, and the least part that each has
+# when the others took all of it. Guesses.
+FOR_FIRST = 0.6
+LEAST = 0.05
 # So many sites that would move are named in a sentence.
 NAMED = 5
 # The rules that decide where to go in the end; those of LIFTED decide how much of the way is gone
@@ -57,9 +64,16 @@ class _Night:
     budget: Budget
     reins: Reins
 
-    def without(self, rules: Collection[str]) -> tuple[Problem, Decision]:
+    def without(
+        self, rules: Collection[str], *, in_one_night: bool = False
+    ) -> tuple[Problem, Decision]:
+        """What is to be done without the rules, and as much of it as there is `in_one_night` where
+        nobody asks what comes later.
+        """
         reins = self.reins.without(rules)
         asked, guard = self.build(reins.guard), reins.guard
+        if in_one_night:
+            guard = replace(guard, limits=None)
         return asked, decide(
             asked,
             self.solver,
@@ -87,7 +101,9 @@ def decide_with_stops(
     """What was asked, what is to be done, and what keeps more from being done. Raises
     Infeasible.
     """
-    night = _Night(_building_once(build), _remembering(solver), budget, reins)
+    building = _building_once(build)
+    asking = _sharing_time(solver, _questions(building, reins))
+    night = _Night(building, asking, budget, reins)
     asked, done = night.without(())
     aims = _Aims(asked, done, night)
     stopping, moving = (
@@ -124,19 +140,36 @@ def _building_once(build: Build) -> Build:
     return built_once
 
 
-def _remembering(solver: Solver) -> Solver:
-    """The same solver, which is asked each question once: most rules, taken away, leave the
-    question as it is.
+def _questions(build: Build, reins: Reins) -> int:
+    """How many questions there are: most rules, taken away alone, leave the question as it is."""
+    guards = [reins.guard, *(reins.without([rule]).guard for rule in AIMS)]
+    every = {_key(resting(build(guard), guard)) for guard in guards}
+    return len(every) + repairs_first(build(reins.guard), reins.trigger, reins.guard)
+
+
+def _sharing_time(solver: Solver, questions: int) -> Solver:
+    """The same solver, which is asked each question once. All questions share the time of one: the
+    first has the most of it, and each at least a little.
     """
     known: dict[object, Solution] = {}
+    spent = 0.0
 
-    def asked_once(problem: Problem, budget: Budget) -> Solution:
-        key = (_key(problem), budget)
+    def ask(problem: Problem, budget: Budget) -> Solution:
+        nonlocal spent
+        key = _key(problem)
         if key not in known:
-            known[key] = solver(problem, budget)
+            part = 1.0
+            if questions > 1:
+                part = (1 - FOR_FIRST) / (questions - 1) if known else FOR_FIRST
+            left = max(LEAST * budget.seconds, budget.seconds - spent)
+            started = time.monotonic()
+            known[key] = solver(
+                problem, replace(budget, seconds=min(part * budget.seconds, left))
+            )
+            spent += time.monotonic() - started
         return known[key]
 
-    return asked_once
+    return ask
 
 
 def _key(problem: Problem) -> object:
@@ -223,7 +256,7 @@ class _Aims:
         if not key:
             return self.asked, self.done.whole
         if key not in self.known:
-            without, then = self.night.without(key)
+            without, then = self.night.without(key, in_one_night=True)
             self.known[key] = without, then.whole
         return self.known[key]
 

@@ -4,6 +4,7 @@ was found.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from flex.model.limits_and_approvals import Limits, Stop
 from flex.model.plan import Proven
 from flex.model.wish import Pin
 from flex.placing import score
-from flex.placing.problem import Ints, Problem
+from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex.planning import which_rules_stop_moves
 from flex.planning.rules_of_movement import (
     COOLDOWN,
@@ -61,6 +62,29 @@ def decided(
 
 def rules(found: Found) -> list[str]:
     return [stop.rule for stop in found.stops]
+
+
+def test_all_questions_share_the_time_of_one(problem: Make) -> None:
+    asked, given = problem(LOADS, UNEVEN), list[float]()
+
+    def solver(problem: Problem, budget: Budget) -> Solution:
+        given.append(budget.seconds)
+        time.sleep(budget.seconds)
+        return SOLVERS["exact"](problem, unhurried())
+
+    reins = Reins(0.1, 0.01, Guard(resting=RESTING))
+    which_rules_stop_moves.decide_with_stops(
+        lambda _: asked, solver, Budget(seconds=1.0), reins
+    )
+    assert (given[0], len(given)) == (0.6, 2)
+    assert given[1] <= 0.4
+
+    given.clear()
+    alone = replace(reins, guard=NO_GUARD)
+    which_rules_stop_moves.decide_with_stops(
+        lambda _: asked, solver, Budget(seconds=0.1), alone
+    )
+    assert given == [0.1]
 
 
 def test_within_the_trigger_nothing_moves(problem: Make) -> None:

@@ -378,7 +378,9 @@ class Solver(Section):
     time_limit: Span = Field(
         timedelta(seconds=30),
         ge=SECOND,
-        description="time for each search: ends it where the steps have not ended it before",
+        description="time for the searches of a plan, of which the first has most, and each at "
+        "least a twentieth: ends them where the steps have not ended them before; a plan that is "
+        "made again without sites that cannot move has it again",
     )
 
     @field_validator("engine")
