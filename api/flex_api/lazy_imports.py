@@ -21,6 +21,9 @@ _SWAPPING = Lock()
 
 class _Later(ModuleType):
     def __getattr__(self, attribute: str) -> object:
+        if attribute == "__file__" and (file := _file_of(self.__name__)):
+            # Tools ask it of every module that there is.
+            return file
         return ModuleType.__getattribute__(_load(self), attribute)
 
 
@@ -101,6 +104,16 @@ class _PutOff(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__class__ = _Later
+
+
+def _file_of(name: str) -> str | None:
+    package = name.rpartition(".")[0]
+    # Of a package that is put off itself it would be loaded for that.
+    path = vars(sys.modules[package]).get("__path__") if package else None
+    if package and path is None:
+        return None
+    spec = PathFinder.find_spec(name, path)
+    return spec.origin if spec else None
 
 
 _PUT_OFF = _PutOff()

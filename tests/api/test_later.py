@@ -46,6 +46,17 @@ def test_what_is_put_off_is_itself_as_soon_as_something_is_asked_of_it() -> None
     assert said(program) == "True True True"
 
 
+def test_who_asks_every_module_for_its_file_loads_none() -> None:
+    program = (
+        "import flex_api, sys, pandas; from flex_api.night import nightly; "
+        "before = len(sys.modules); "
+        "files = [getattr(one, '__file__', None) for one in (pandas, nightly)]; "
+        "print(len(sys.modules) == before, *(str(one).endswith('.py') for one in files)); "
+        "nightly.propose; print(files[1] == nightly.__file__, len(sys.modules) > before)"
+    )
+    assert said(program) == "True True True\nTrue True"
+
+
 def test_a_part_of_what_is_put_off_can_be_imported() -> None:
     assert (
         said(
