@@ -8,6 +8,7 @@ under the same limits as any other. Searches for no better partition, and change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import pandas as pd
@@ -42,18 +43,28 @@ def go_back(
     rules: Rules,
     earlier: pd.DataFrame,
     *,
+    of_plan: str,
     scratch: Solver,
     publisher: Publisher,
     now: datetime,
 ) -> Proposal:
     """Its partition is an earlier one. Sites that are newer than it stay where they are."""
-    return plan_of_what_may_move(
-        facts,
-        rules,
-        publisher,
-        now,
-        lambda apart: _as_it_was(apart, rules, earlier, scratch, now),
+    return _with_reason(
+        f"back to where plan {of_plan} had it",
+        plan_of_what_may_move(
+            facts,
+            rules,
+            publisher,
+            now,
+            lambda apart: _as_it_was(apart, rules, earlier, scratch, now),
+        ),
     )
+
+
+def _with_reason(reason: str, made: Proposal) -> Proposal:
+    """No balance and no wish is why these sites move."""
+    moves = tuple(replace(move, reason=reason) for move in made.plan.moves)
+    return replace(made, plan=replace(made.plan, moves=moves))
 
 
 def plan_of_what_may_move(
@@ -140,11 +151,12 @@ def _on_active_nodes(
     }
     closed = sorted(set(partition["node"]) - active)
     if closed:
-        state = next((node.state for node in nodes if node.name == closed[0]), None)
-        back = (
-            pins_for_solvers.back_in_service(closed[0], state)
-            if state
-            else f"add {closed[0]} again with `flex nodes add`"
+        states = {node.name: node.state for node in nodes}
+        back = "; ".join(
+            pins_for_solvers.back_in_service(node, states[node])
+            if node in states
+            else f"add {node} again with `flex nodes add`"
+            for node in closed
         )
         raise Infeasible(
             "going back to the earlier partition",
@@ -173,12 +185,15 @@ def move_site(
     """
     nodes = tuple(dict.fromkeys(to))
     refuse_senseless(facts, site, nodes)
-    return plan_of_what_may_move(
-        facts,
-        rules,
-        publisher,
-        now,
-        lambda apart: _with_site_elsewhere(apart, rules, site, nodes, scratch, now),
+    return _with_reason(
+        "moved by hand",
+        plan_of_what_may_move(
+            facts,
+            rules,
+            publisher,
+            now,
+            lambda apart: _with_site_elsewhere(apart, rules, site, nodes, scratch, now),
+        ),
     )
 
 

@@ -40,6 +40,7 @@ from flex.planning.rules_of_movement import (
     limits_without,
 )
 from flex.ports import Solver
+from flex.zones import zone_changes
 
 # The part of the time for the first question where others follow, and the least part that each has
 # when the others took all of it. Guesses.
@@ -281,7 +282,10 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
     sites = tuple(sorted({site for site, *_ in _changes(asked, done.whole) - tonight}))
     more = f"{done.later:,} more move{'' if done.later == 1 else 's'}"
     for rule in needed:
-        said = f"the limits of a night leave {more} to the next ones"
+        counted = zone_changes.RULES[rule]
+        said = (
+            f"the limits of a night leave {more} to the next ones (in all, {counted})"
+        )
         yield Stop(rule, *over[rule], said, override=_override(needed), sites=sites)
 
 

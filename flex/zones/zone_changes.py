@@ -27,15 +27,15 @@ DRIFT = "safety.max_drifted_names"
 # Why a name is not ours that FLEX did not make, or whose marker somebody removed.
 NO_MARKER = "holds addresses without our marker"
 # What a plan may be over, in the order in which it is measured.
-RULES = (
-    "safety.max_moved_sites",
-    "safety.max_moved_sites_ratio",
-    "safety.max_moved_working_set",
-    "safety.max_inflow_per_node",
-    "safety.max_new_sites",
-    DRIFT,
-    "safety.max_rewritten_names",
-)
+RULES = {
+    "safety.max_moved_sites": "sites that move",
+    "safety.max_moved_sites_ratio": "part of the sites that moves",
+    "safety.max_moved_working_set": "bytes that move",
+    "safety.max_inflow_per_node": "sites that come to one node",
+    "safety.max_new_sites": "new sites",
+    DRIFT: "names that others may have edited",
+    "safety.max_rewritten_names": "names of sites that stay whose records change",
+}
 
 
 def foreign(

@@ -69,6 +69,21 @@ def adopted(cluster: Cluster) -> Cluster:
     return cluster
 
 
+def test_a_site_that_makes_room_for_one_that_rests_is_told_no_rest_of_its_own(
+    cluster: Cluster,
+) -> None:
+    site, resting_one = SITES[:2]
+    cluster.night(EVEN)
+    made = nightly.propose(cluster.world).plan
+    said = f"sites keep as many nodes as they needed lately: {resting_one} (4 nodes)"
+    stop = Stop(COOLDOWN, "3 d", "1 site", said, "--force it", sites=(site,))
+    cluster.world.store.update(dataclasses.replace(made, holds=(stop,)))
+    told = why_site_is_there.explain_site(cluster.world, site).reasons
+    why = "other sites rest: safety.site_cooldown is 3 d (past it: --force it)"
+    assert any(why in one for one in told)
+    assert not any(resting_one in one for one in told)
+
+
 @pytest.mark.slow
 def test_after_adoption_no_site_rests_and_what_is_needed_moves_in_the_next_night(
     adopted: Cluster,

@@ -197,6 +197,6 @@ def test_what_is_spread_over_nights_names_the_limits_that_spread_it(
     both = "flex plan --force safety.max_moved_sites --force safety.max_inflow_per_node"
     assert {stop.way_past for stop in found.stops} == {both}
     assert found.stops[0].sentence == (
-        "the limits of a night leave 2 more moves to the next ones: 4; "
+        "the limits of a night leave 2 more moves to the next ones (in all, sites that move): 4; "
         f"safety.max_moved_sites is 2 (past it: {both})"
     )

@@ -225,6 +225,7 @@ def test_going_back_leaves_edited_names_alone_too(
         facts,
         CALM,
         placement,
+        of_plan="P",
         scratch=turns,
         publisher=cluster.target,
         now=NOW.replace(hour=5),

@@ -627,6 +627,7 @@ def test_a_way_back_does_not_take_mail_along(cluster: Cluster) -> None:
         replace(cluster.facts, base=base, placement=placement, pins=()),
         cluster.rules,
         first,
+        of_plan="P",
         scratch=SOLVERS["scratch"],
         publisher=cluster.target,
         now=NOW,

@@ -474,6 +474,7 @@ def test_going_back_is_an_ordinary_plan(
         facts,
         RULES,
         earlier,
+        of_plan=first.id,
         scratch=turns,
         publisher=cluster.target,
         now=NOW.replace(hour=5),
@@ -481,6 +482,9 @@ def test_going_back_is_an_ordinary_plan(
     assert back.placement.equals(earlier)
     assert sorted(move.site[0] for move in back.plan.moves) == ["a", "c"]
     assert back.plan.quality.note == "an earlier placement, as it was"
+    assert {move.reason for move in back.plan.moves} == {
+        f"back to where plan {first.id} had it"
+    }
 
 
 def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
@@ -499,7 +503,13 @@ def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
     rules = replace(RULES, replicate_above=0.01)
     earlier = cluster.store.placement_of(first.id)
     back = plan_of_given_partition.go_back(
-        pinned, rules, earlier, scratch=turns, publisher=cluster.target, now=NOW
+        pinned,
+        rules,
+        earlier,
+        of_plan="P",
+        scratch=turns,
+        publisher=cluster.target,
+        now=NOW,
     )
     _, against, replicas = back.plan.quality.note.split("; ")
     assert against == f"against wishes that hold: {site}"
@@ -518,9 +528,41 @@ def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it
     )
     with pytest.raises(Infeasible, match="n1") as refused:
         plan_of_given_partition.go_back(
-            facts, RULES, earlier, scratch=turns, publisher=cluster.target, now=NOW
+            facts,
+            RULES,
+            earlier,
+            of_plan="P",
+            scratch=turns,
+            publisher=cluster.target,
+            now=NOW,
         )
     assert "add n1 again with `flex nodes add`" in refused.value.advice
+
+
+def test_all_nodes_that_stop_a_way_back_are_named_with_what_helps(
+    cluster: Cluster, nodes: Callable[[int], tuple[Node, ...]]
+) -> None:
+    first = cluster.night()
+    one, two, three = nodes(3)
+    earlier = cluster.store.placement_of(first.id)
+    facts = replace(
+        cluster.facts,
+        nodes=(replace(one, state="draining"), replace(two, state="down"), three),
+        base=first.id,
+        placement=earlier,
+    )
+    with pytest.raises(Infeasible, match="it uses n1, n2") as refused:
+        plan_of_given_partition.go_back(
+            facts,
+            RULES,
+            earlier,
+            of_plan=first.id,
+            scratch=turns,
+            publisher=cluster.target,
+            now=NOW,
+        )
+    for command in ("flex nodes undrain n1", "flex nodes up n2"):
+        assert command in refused.value.advice
 
 
 def test_going_back_to_a_drained_node_is_refused(
@@ -540,6 +582,7 @@ def test_going_back_to_a_drained_node_is_refused(
             facts,
             RULES,
             cluster.store.placement_of(first.id),
+            of_plan="P",
             scratch=turns,
             publisher=cluster.target,
             now=NOW,

@@ -457,6 +457,7 @@ def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(
             replace(cluster.facts, base=base, placement=placement),
             RULES,
             cluster.store.placement_of(first.id),
+            of_plan="P",
             scratch=SOLVERS["scratch"],
             publisher=cluster.target,
             now=NOW,

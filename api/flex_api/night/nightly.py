@@ -496,6 +496,7 @@ def _way_back(world: World, to: str, known: Facts) -> Proposal:
         known,
         world.rules,
         world.store.placement_of(to),
+        of_plan=to,
         scratch=world.scratch,
         publisher=world.publisher,
         now=world.clock(),

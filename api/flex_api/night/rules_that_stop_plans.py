@@ -53,7 +53,7 @@ def stops(world: World, plan: Plan) -> tuple[Stop, ...]:
                 breach.rule,
                 f"{breach.limit:g}",
                 f"{breach.actual:g}",
-                "it is over a limit",
+                f"it is over a limit ({zone_changes.RULES[breach.rule]})",
                 zone_changes.past(plan),
             )
             for breach in plan.breaches

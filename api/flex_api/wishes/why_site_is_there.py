@@ -26,7 +26,7 @@ from flex.planning.leave_out_the_immovable import (
 )
 from flex.planning.names_edited_by_others import remark
 from flex.planning.reason_to_stay_for_dependents import by_doors, is_reason, stays_here
-from flex.planning.rules_of_movement import LIFTED, Guard
+from flex.planning.rules_of_movement import COOLDOWN, LIFTED, OFTEN, REST, Guard
 from flex.site_names_in_words import first_few
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
@@ -253,10 +253,10 @@ def _rules_in_the_way(made: Plan | None, guard: Guard, site: str) -> Iterator[st
 def _rule(stop: Stop, rests: str) -> str:
     if rests:
         return f"{rests}: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
-    if stop.until:
+    if stop.rule in (COOLDOWN, OFTEN, REST):
+        # What the rule says of them is not said of this one, which makes room for them.
         return (
-            f"it rests, or makes room for one that does: {stop.rule} is "
-            f"{stop.limit} (past it: {stop.way_past})"
+            f"other sites rest: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
         )
     return stop.sentence
 
