@@ -65,12 +65,13 @@ def test_text_stands_out_from_what_it_stands_on(theme: int) -> None:
     assert contrast(of["mild"], of["ground"]) >= 2.5
 
 
-def test_a_report_is_written_whole_and_readable(tmp_path: Path) -> None:
+def test_a_report_is_written_whole_and_for_its_group(tmp_path: Path) -> None:
     path = tmp_path / "reports/latest.html"
     report.write(night(), path)
     report.write(night(), path)
     assert path.read_text(encoding="utf-8") == report.html(night())
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert stat.S_IMODE(path.parent.stat().st_mode) & 0o007 == 0
     assert [each.name for each in path.parent.iterdir()] == ["latest.html"]
 
 

@@ -58,6 +58,26 @@ def test_whatever_bytes_a_command_prints_and_however_many_the_end_is_kept(
     assert len(ran.said) <= 300
 
 
+@pytest.mark.parametrize("more", [0, 200, 280, 300, 5_000])
+def test_what_a_command_prints_of_secrets_in_its_environment_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    """However much it prints after it, so that the secret is where the kept end begins."""
+    secret = "correct-horse-battery"
+    monkeypatch.setenv("DB_PASSWORD", secret)
+    monkeypatch.setenv("SIGNING_KEY", f"first line\n{secret[:12]}\nlast line")
+    shown = 'echo "login $DB_PASSWORD" >&2; echo "$SIGNING_KEY" >&2'
+    script = f"{shown}; head -c {more} /dev/zero | tr '\\0' x >&2; exit 1"
+    said = sh(script, folder=tmp_path).said
+    assert said
+    for size in range(4, len(secret)):
+        assert secret[-size:] not in said
+    assert "horse" not in said
+    assert "last line" not in said
+    if not more:
+        assert said == "login *** ***"
+
+
 @pytest.mark.parametrize("words", [["/nowhere"], ["/etc/passwd"], ["a\0b"]])
 def test_a_command_that_is_not_there_is_told_and_raises_nothing(
     tmp_path: Path, words: list[str]

@@ -364,6 +364,7 @@ def test_two_runs_cannot_read_into_one_directory(
     (logs / "access.log").write_bytes(line("/a"))
     with count_files.hold_directory(counts), pytest.raises(Busy):
         read()
+    assert counts.stat().st_mode & 0o007 == 0
     assert read()["access.log"].outcome == "read"
 
 

@@ -1,8 +1,8 @@
 """Runs one command of the settings for a site that moves.
 
 Takes the command, as it is to be run, and for how long it may. Returns its exit code and the last
-thing it said. No shell, no input. What it started is ended with it where it takes too long, or
-where FLEX is told to stop.
+thing it said, without values of environment variables that look secret. No shell, no input. What it
+started is ended with it where it takes too long, or where FLEX is told to stop.
 
 A command may outlive a FLEX that was killed. It holds a lock of its move, as do all processes that
 it starts: so the next run sees that it is still at work, and does not start a second one beside it.
@@ -21,6 +21,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+
+from flex_api.settings.file import secrets_in_environment
 
 # So much of the end of what a command said is kept.
 _TOLD = 300
@@ -96,13 +98,18 @@ def _ended_in_time(process: int, seconds: float, stop: Event) -> bool:
 
 
 def _end_of(file: int) -> str:
-    size = os.fstat(file).st_size
+    size, secrets = os.fstat(file).st_size, secrets_in_environment()
+    longest = max(map(len, secrets), default=0)
     # Four bytes for a letter at most.
-    text = os.pread(file, 4 * _TOLD, max(0, size - 4 * _TOLD))
-    # Databases keep no NUL, and terminals obey other control characters.
+    begin = max(0, size - 4 * (_TOLD + longest))
+    text = os.pread(file, size - begin, begin).decode("utf-8", "replace")
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    # Databases keep no NUL, and terminals obey other control characters. What is cut at its
+    # beginning may be the end of a secret.
     shown = "".join(
         letter if letter.isprintable() else " "
-        for letter in text.decode("utf-8", "replace")
+        for letter in text[longest if begin else 0 :]
     )
     return " ".join(shown.split())[-_TOLD:]
 

@@ -73,7 +73,7 @@ def put(report: str | bytes, path: Path) -> None:
     stays.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
         _replace(path, report.encode() if isinstance(report, str) else report)
     except OSError as error:
         raise NotWritten(
@@ -97,8 +97,8 @@ def _replace(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp lets only its owner read; a report is for whoever may read the folder.
-        Path(temporary).chmod(0o644)
+        # mkstemp lets only its owner read; a report names paths and sites, and is for its group.
+        Path(temporary).chmod(0o640)
         Path(temporary).replace(path)
     except BaseException:
         with suppress(OSError):

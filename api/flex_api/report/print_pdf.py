@@ -34,7 +34,7 @@ def print_pdf(page: Path, to: Path) -> Path:
             command = _command(browser, page, made, folder)
             # The program was found on the PATH.
             subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)  # noqa: S603
-            made.chmod(0o644)
+            made.chmod(0o640)
             made.replace(to)
         except (OSError, subprocess.SubprocessError) as error:
             raise _not_printed(

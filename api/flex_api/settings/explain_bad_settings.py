@@ -40,8 +40,11 @@ _WANTED = {
     "string_too_long": "wanted at most {max_length} characters",
     "string_too_short": "wanted at least {min_length} character(s)",
     "string_type": "wanted a text in quotes",
-    "too_long": "wanted at most {max_length} of them",
-    "too_short": "wanted at least {min_length} of them",
+    "too_long": "wanted a list with at most {max_length} in it",
+    "too_short": "wanted a list with at least {min_length} in it",
+    "timezone_aware": "wanted a moment with its zone, such as 2026-12-01T06:00:00Z",
+    "datetime_type": "wanted a moment, such as 2026-12-01T06:00:00Z",
+    "datetime_from_date_parsing": "wanted a moment, such as 2026-12-01T06:00:00Z",
     "tuple_type": "wanted a list, as in ['one', 'two'], or a section, as in [[section]]",
 }
 

@@ -42,10 +42,18 @@ __all__ = [
     "parse",
     "problems",
     "read_from",
+    "secrets_in_environment",
     "stale",
 ]
 
 _CREDENTIALS = "CREDENTIALS_DIRECTORY"
+
+_SECRET = re.compile(
+    "passw|passphrase|secret|_pwd$|(^|_)(pass|token|key|credential)s?$", re.IGNORECASE
+)
+_PLACE = re.compile("_(file|path|dir|directory)$", re.IGNORECASE)
+# Letters that a secret has at least.
+_SHORTEST = 4
 
 DEFAULT_PATH = Path("/etc/flex/flex.toml")
 
@@ -165,6 +173,20 @@ def names_without_credentials(path: Path) -> frozenset[str]:
         for name, value in flat(_read(path)).items()
         if f"${{{_CREDENTIALS}}}" in str(value)
     )
+
+
+def secrets_in_environment() -> list[str]:
+    """Values of environment variables whose names look secret, and their lines, the longest first:
+    one may be a part of another. A name of a place where a secret is kept is none.
+    """
+    found = {
+        line
+        for name, value in os.environ.items()
+        if _SECRET.search(name) and not _PLACE.search(name)
+        for line in (value, *value.splitlines())
+        if len(line) >= _SHORTEST
+    }
+    return sorted(found, key=len, reverse=True)
 
 
 def mask_secrets(settings: Settings) -> dict[str, object]:

@@ -71,7 +71,8 @@ def hold_directory(directory: Path) -> Iterator[None]:
     NotWritten.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        # Counts name sites and paths.
+        directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         lock = (directory / "lock").open("ab")
     except OSError as error:
         raise not_written(directory, error) from error
