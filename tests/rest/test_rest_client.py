@@ -168,8 +168,18 @@ def test_the_command_line_asks_a_server(
     assert not ask("sites", "unpin", SITE)["pinned"]
     assert ask("nodes", "drain", "n3")["items"][2]["state"] == "draining"
     assert ask("nodes", "undrain", "n3")["items"][2]["state"] == "active"
+    assert ask("sites", "pin", SITE, "--nodes", "n1", "--reason", "file")["pinned"]
+    assert ask("freeze", "--reason", "file")["frozen"]
+    held = tmp_path / "wishes.toml"
+    held.write_text('schema = 1\n[[node]]\nnode = "n3"\nstate = "draining"\n')
+    assert ask("wishes", "apply", str(held))["carried_out"] >= 3
+    decided = ask("wishes", "export")
+    assert (decided["wish"], decided["freeze"]) == ([], None)
+    assert [one["node"] for one in decided["node"]] == ["n3"]
+    assert ask("wishes", "diff", str(held))["items"] == []
+    assert ask("nodes", "undrain", "n3")["items"][2]["state"] == "active"
     waiting = ask("plan", "list")["items"][0]["id"]
-    assert ask("plan", "show", waiting)["id"] == waiting
+    assert ask("plan", "show", waiting)["id"] == ask("plan", "show")["id"] == waiting
     assert ask("approve", waiting)["state"] == "proposed"
     assert ask("freeze", "--reason", "sale")["frozen"]
     assert not ask("thaw")["frozen"]

@@ -208,11 +208,13 @@ def _asks_for_json(arguments: Sequence[str]) -> bool:
 
 
 def _interrupt(number: int, _: FrameType | None) -> NoReturn:
-    # What is simulated is nobody's work: no run takes it up.
-    kept = (
-        "nothing was kept"
-        if {"simulate", "assess"} & set(sys.argv[1:])
-        else "the next run takes the work up where it ended"
-    )
-    sys.stderr.write(f"flex: interrupted; {kept}\n")
+    words = set(sys.argv[1:])
+    # Who serves or simulates leaves no work that a run would take up.
+    if words & {"serve", "follow"}:
+        said = "stopped"
+    elif words & {"simulate", "assess"}:
+        said = "interrupted; nothing was kept"
+    else:
+        said = "interrupted; the next run takes the work up where it ended"
+    sys.stderr.write(f"flex: {said}\n")
     sys.exit(128 + number)

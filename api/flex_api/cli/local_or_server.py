@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from flex_api.schemas.routing import NodeFiles, RouteOutput
     from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, RestOutput
-    from flex_api.schemas.sites_and_wishes import PinOutput, SitesOutput
+    from flex_api.schemas.sites_and_wishes import PinOutput, PinShown, SitesOutput
     from flex_api.schemas.tokens_and_audit import (
         AuditOutput,
         AuditVerifyOutput,
@@ -57,6 +57,9 @@ if TYPE_CHECKING:
 class Sites(Protocol):
     def every(self) -> SitesOutput: ...
     def one(self, site: str) -> SitesOutput: ...
+    def wishes(self) -> Sequence[PinShown]:
+        """Also those that begin later, and campaigns."""
+
     def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput: ...
     def unpin(
         self, site: str, campaign: str, reason: str, *, dry_run: bool
@@ -179,6 +182,7 @@ class Installation(Protocol):
 
 
 class Freezing(Protocol):
+    def now(self) -> FreezeOutput: ...
     def freeze(
         self, until: datetime | None, reason: str, *, dry_run: bool
     ) -> FreezeOutput: ...

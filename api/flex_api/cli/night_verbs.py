@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flex.errors import BadInput, Unreachable, Unverified
+from flex.errors import BadInput, NoData, Unreachable, Unverified
 from flex_api.cli import is_started_by_timer, local_or_server, progress_bar
 from flex_api.cli.common import (
     Context,
@@ -112,10 +112,28 @@ def plan_list(ctx: typer.Context, limit: Limit = 20) -> None:
 
 
 @plan_app.command("show")
-def plan_show(ctx: typer.Context, plan_id: PlanId) -> None:
+def plan_show(
+    ctx: typer.Context,
+    plan_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="PLAN",
+            help="its id or the beginning of it; the newest when left out",
+        ),
+    ] = "",
+) -> None:
     """Show one plan with its changes in DNS."""
     found = context(ctx)
-    show(found, local_or_server.plans(found).one(plan_id), diff=True)
+    by = local_or_server.plans(found)
+    newest = [] if plan_id else by.every(1).items
+    if not (plan_id or newest):
+        raise NoData(
+            "the newest plan",
+            "there is none yet",
+            kept="nothing was changed",
+            advice="`flex plan` makes one",
+        )
+    show(found, by.one(plan_id or newest[0].id), diff=True)
 
 
 @plan_app.command("verify-proof")

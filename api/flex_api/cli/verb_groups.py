@@ -77,6 +77,10 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
     },
     "Sites, nodes and routing": {
         "sites": Verb("sites", "List sites, and say where they may be."),
+        "wishes": Verb(
+            "wishes",
+            "Keep what people decided as a file: wishes, nodes out of service, a freeze.",
+        ),
         "move": Verb("site_move_verbs", "Move one site now."),
         "moves": Verb(
             "site_move_verbs",

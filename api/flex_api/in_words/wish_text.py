@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.ports import Store
 from flex_api.in_words import amounts as words
+from flex_api.schemas.decisions import WishDecided
 from flex_api.schemas.sites_and_wishes import PinOutput, PinShown
 
 # How many entries of the record are looked at in one go.
 ENTRIES = 1000
 
-Wish = Pin | PinOutput | PinShown
+Wish = Pin | PinOutput | PinShown | WishDecided
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ what it prints, and not this.
 from __future__ import annotations
 
 from flex_api.schemas.assess_output import AssessOutput
+from flex_api.schemas.decisions import DecisionsOutput, DifferencesOutput
 from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.log_verbs_output import DataOutput, ImportOutput, IngestOutput
 from flex_api.schemas.name_server_config import ConfigServersOutput
@@ -59,6 +60,9 @@ OUTPUTS: dict[str, type[Output]] = {
     "sites unknown": UnknownOutput,
     "sites pin": PinOutput,
     "sites unpin": PinOutput,
+    "wishes export": DecisionsOutput,
+    "wishes diff": DifferencesOutput,
+    "wishes apply": DifferencesOutput,
     "files": FilesOutput,
     "sites exclude": PinOutput,
     "dns holders": HoldersOutput,

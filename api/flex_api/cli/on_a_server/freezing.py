@@ -15,6 +15,9 @@ from flex_api.schemas.rest_bodies_and_answers import FreezeGiven
 class FreezingThere:
     client: Client
 
+    def now(self) -> FreezeOutput:
+        return FreezeOutput(dry_run=False, **self.client.freeze()[0].model_dump())
+
     def freeze(
         self, until: datetime | None, reason: str, *, dry_run: bool
     ) -> FreezeOutput:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,9 @@ class SitesThere:
     def _output(self, items: list[SiteRow]) -> SitesOutput:
         start, end = self.client.period()
         return SitesOutput(period_start=start, period_end=end, items=items)
+
+    def wishes(self) -> Sequence[PinShown]:
+        return list(self.client.pins())
 
     def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput:
         """As on the server itself: a wish with an end takes no place of one without."""

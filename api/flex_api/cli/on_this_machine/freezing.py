@@ -16,6 +16,11 @@ from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
 class FreezingHere:
     context: Context
 
+    def now(self) -> FreezeOutput:
+        with open_world(self.context) as here:
+            found = freeze_and_change_windows.freeze_in_force(here)
+        return _output(found, frozen=found is not None, dry_run=False)
+
     def freeze(
         self, until: datetime | None, reason: str, *, dry_run: bool
     ) -> FreezeOutput:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flex.model.wish import Pin
@@ -11,7 +12,12 @@ from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, leaning_on_sites, names_of_sites
 from flex_api.facts.remarks_on_names_that_stay import newest_plan
-from flex_api.schemas.sites_and_wishes import PinOutput, SitesOutput, values
+from flex_api.schemas.sites_and_wishes import (
+    PinOutput,
+    PinShown,
+    SitesOutput,
+    values,
+)
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes, previewing
 from flex_api.wishes.previewing import NOT_TRIED, Tried
@@ -31,6 +37,14 @@ class SitesHere:
         if not rows:
             raise unknown_site(site, [row.site for row in every.items])
         return every.model_copy(update={"items": rows})
+
+    def wishes(self) -> Sequence[PinShown]:
+        with open_world(self.context) as here:
+            now = here.time_of_day()
+            return [
+                PinShown(**values(pin), holds=pin.holds(now))
+                for pin in here.store.pins()
+            ]
 
     def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput:
         with open_world(self.context, reason=wanted.reason) as here:

@@ -1,0 +1,195 @@
+"""The verbs that keep what people decided as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flex.errors import BadInput, FlexError, Held, Infeasible, Unknown
+from flex.model.wish import Pin
+from flex_api.cli import local_or_server
+from flex_api.cli.common import Context, Format, author, context, now, write
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flex_api.schemas.decisions import Decisions, DifferenceRow
+    from flex_api.wishes.decisions_file import Difference
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="a file that `flex wishes export` wrote")
+]
+
+wishes_app = typer.Typer(
+    help="Keep what people decided as a file: wishes, nodes out of service, a freeze.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(wishes_app, name="wishes")
+
+
+@wishes_app.command("export")
+def wishes_export(ctx: typer.Context) -> None:
+    """Print all of it as TOML, always in the same order: for version control, or for the day when
+    the database is lost.
+    """
+    from flex_api.schemas.decisions import DecisionsOutput
+    from flex_api.wishes import decisions_file
+
+    found = context(ctx)
+    decided = _decisions_now(found)
+    if found.output is Format.JSON:
+        output = DecisionsOutput(
+            wish=[*decided.wish], node=[*decided.node], freeze=decided.freeze
+        )
+        found.show(output, lambda _: None)
+    else:
+        # Also with -q: it is the result.
+        write(decisions_file.text(decided))
+
+
+@wishes_app.command("diff")
+def wishes_diff(
+    ctx: typer.Context,
+    file: File,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="10 where anything differs")
+    ] = False,
+) -> None:
+    """Show in what a file differs from what is decided now."""
+    from flex_api.schemas.decisions import DifferencesOutput
+
+    found = context(ctx)
+    rows = [one.row() for one in _differences(found, file)]
+    found.show(DifferencesOutput(items=rows, carried_out=0), partial(_print, rows))
+    if rows and detailed_exitcode:
+        raise typer.Exit(10)
+
+
+@wishes_app.command("apply")
+def wishes_apply(ctx: typer.Context, file: File) -> None:
+    """Decide what a file has, and take back what it does not have, as the verb for each does. What
+    is refused is left as it is, and the rest is carried out.
+
+    A node is taken down by `flex nodes down` alone, and up by `flex nodes up`.
+    """
+    from flex_api.schemas.decisions import DifferencesOutput
+
+    found = context(ctx)
+    rows: list[DifferenceRow] = []
+    refused: list[FlexError] = []
+    for one in _differences(found, file):
+        why = ""
+        try:
+            if not one.why_left:
+                _carry_out(found, one, f"as {file.name} has it")
+        except (BadInput, Unknown, Infeasible, Held) as error:
+            refused.append(error)
+            why = error.answer
+        rows.append(one.row(why))
+    done = sum(not row.left for row in rows)
+    found.show(DifferencesOutput(items=rows, carried_out=done), partial(_print, rows))
+    found.say(f"{done} of {len(rows)} carried out." if rows else "Nothing differs.")
+    if refused:
+        first = refused[0]
+        raise type(first)(
+            f"deciding what {file} has: {first.asked}",
+            first.answer,
+            kept=f"{done} of {len(rows)} differences were carried out, {len(refused)} refused",
+            advice=f"{first.advice}; then apply the file again",
+        )
+
+
+def _decisions_now(found: Context) -> Decisions:
+    from flex_api.schemas.decisions import (
+        Decisions,
+        FreezeDecided,
+        NodeDecided,
+        WishDecided,
+    )
+    from flex_api.wishes import decisions_file
+
+    freeze = local_or_server.freezing(found).now()
+    every = local_or_server.nodes(found).every().items
+    decided = Decisions(
+        wish=tuple(
+            WishDecided.model_validate(one.model_dump(exclude={"author", "holds"}))
+            for one in local_or_server.sites(found).wishes()
+        ),
+        node=tuple(
+            NodeDecided(
+                node=one.node, state=one.state, deadline=one.deadline, reason=one.reason
+            )
+            for one in every
+            if one.state != "active"
+        ),
+        freeze=FreezeDecided(until=freeze.until, reason=freeze.reason)
+        if freeze.frozen
+        else None,
+    )
+    return decisions_file.in_force(decided, now())
+
+
+def _differences(found: Context, file: Path) -> list[Difference]:
+    from flex_api.wishes import decisions_file
+
+    decided = _decisions_now(found)
+    wanted = decisions_file.in_force(decisions_file.read(file), now())
+    return decisions_file.differences(decided, wanted)
+
+
+def _carry_out(found: Context, one: Difference, reason: str) -> None:
+    from flex_api.schemas.decisions import FreezeDecided, NodeDecided, WishDecided
+
+    match one.wanted or one.now:
+        case WishDecided():
+            _wish(found, one, reason)
+        case NodeDecided():
+            nodes = local_or_server.nodes(found)
+            if isinstance(one.wanted, NodeDecided):
+                ends, why = one.wanted.deadline, one.wanted.reason
+                nodes.drain(one.of, ends, why, dry_run=False)
+            else:
+                nodes.undrain(one.of, reason, dry_run=False)
+        case _:
+            freezing = local_or_server.freezing(found)
+            if isinstance(one.wanted, FreezeDecided):
+                freezing.freeze(one.wanted.until, one.wanted.reason, dry_run=False)
+            else:
+                freezing.thaw(reason, dry_run=False)
+
+
+def _wish(found: Context, one: Difference, reason: str) -> None:
+    from flex_api.schemas.decisions import WishDecided
+
+    sites, now, wanted = local_or_server.sites(found), one.now, one.wanted
+    pin = Pin(**dict(wanted), author=author()) if wanted else None
+    assert now is None or isinstance(now, WishDecided)
+    # A wish with an end would come on top of the one without, which is to go.
+    replaces = bool(
+        pin and pin.until and not pin.campaign and now and now.until is None
+    )
+    if pin and replaces:
+        sites.pin(pin, dry_run=True)
+    if now and (replaces or not pin):
+        sites.unpin(now.site, now.campaign, reason, dry_run=False)
+    if pin:
+        sites.pin(pin, dry_run=False)
+
+
+def _print(rows: Sequence[DifferenceRow], console: Console) -> None:
+    for row in rows:
+        sign = "~" if row.now and row.wanted else "+" if row.wanted else "-"
+        said = (
+            f"{row.wanted} (now: {row.now})" if sign == "~" else row.wanted or row.now
+        )
+        left = f"; left as it is: {row.left}" if row.left else ""
+        name = " ".join(filter(None, [row.kind, row.of]))
+        console.print(f"{sign} {name}: {said}{left}")
