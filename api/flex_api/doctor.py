@@ -19,11 +19,12 @@ from flex.errors import BadSetting, FlexError
 from flex.model.period import Period
 from flex.planning import remarks_on_sites, sites_that_stay_for_dependents
 from flex.planning.names_left_behind import MOST
-from flex.planning.reason_to_stay_for_dependents import GIVE_A_NAME, WAY_ON
+from flex.planning.reason_to_stay_for_dependents import GIVE_A_NAME, TAKE_HINTS_OUT, ways_on
 from flex.site_names_in_words import first_few
 from flex.store import migrate, open_store
 from flex.zones import records_of_partition
 from flex.zones.names_not_following_sites import Followed
+from flex.zones.what_leans_on_names import CARRIED, HINTS
 from flex_api import other_names_in_settings, which_names_are_sites, wiring
 from flex_api.doctor_routing import routing_checks
 from flex_api.facts import leaning_on_sites, logs_good_enough, other_names
@@ -392,15 +393,20 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     except FlexError as error:
         yield _warn(name, f"it was not read: {error}", error.advice)
         return
-    along = leaning_on_sites.moving_along(found, sites, dependents)
+    along = leaning_on_sites.of_sites_that_move(found, sites, dependents, *CARRIED)
+    hints = leaning_on_sites.of_sites_that_move(found, sites, dependents, *HINTS)
     if reasons:
         which = amounts.count(len(reasons), "site")
         stay = "stays where it is" if len(reasons) == 1 else "stay where they are"
         named = [f"{one.rstrip('.')} {why}" for one, why in sorted(reasons.items())]
-        yield _warn(name, f"{which} {stay}: {first_few(named, between='; ')}", WAY_ON)
+        said = f"{which} {stay}: {first_few(named, between='; ')}"
+        yield _warn(name, said, ways_on(reasons.values()))
     if along:
         said = f"{sites_that_stay_for_dependents.MOVED_ALONG}: {first_few(along)}"
         yield _warn(name, said, GIVE_A_NAME)
+    if hints:
+        said = f"{sites_that_stay_for_dependents.LEFT_BEHIND}: {first_few(hints)}"
+        yield _warn(name, said, TAKE_HINTS_OUT)
     if unsure := leaning_on_sites.mail_without_mx(found, sites, dependents):
         said = (
             "mail may come to sites without any MX, by their address, and go with them when "
@@ -408,8 +414,11 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         )
         row = _warn(name, said, NAME_MAIL_SERVER)
         yield row.model_copy(update={"names": unsure})
-    if not reasons and not along and not unsure:
-        yield _ok(name, "no mail, service or name server is at a site's name")
+    if not reasons and not along and not hints and not unsure:
+        yield _ok(
+            name,
+            "no mail, service or name server is at a site's name, and no address hints",
+        )
 
 
 def _way_on(settings: Settings, found: Followed) -> str:

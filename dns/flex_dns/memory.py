@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from struct import pack
 
+import dns.rdata
+import dns.rdataclass
 import pandas as pd
 
 from flex.model.dns_update_journal import Journal
@@ -29,9 +31,11 @@ from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
 from flex_dns.wire.sets_from_transferred_records import (
     CAA,
+    HTTPS,
     MX,
     NS,
     SRV,
+    SVCB,
     TXT,
     Noted,
 )
@@ -83,6 +87,14 @@ def _rule(value: str) -> tuple[int, bytes, str]:
     return CAA, bytes((int(flags), len(name))) + name + said.strip('"').encode(), ""
 
 
+def _with_hints(kind: int) -> Callable[[str], tuple[int, bytes, str]]:
+    def parts(value: str) -> tuple[int, bytes, str]:
+        rdata = dns.rdata.from_text(dns.rdataclass.IN, kind, value)
+        return kind, rdata.to_wire() or b"", value.split()[1].lower()
+
+    return parts
+
+
 # A value as it is edited, and as a transfer brings it.
 NOTED_AS = {
     "MX": _of_numbers(MX, 1),
@@ -90,6 +102,8 @@ NOTED_AS = {
     "NS": _of_numbers(NS, 0),
     "TXT": _text,
     "CAA": _rule,
+    "SVCB": _with_hints(SVCB),
+    "HTTPS": _with_hints(HTTPS),
 }
 
 

@@ -6,10 +6,14 @@ sites_that_stay_for_dependents.py does.
 
 from __future__ import annotations
 
-from flex.zones.what_leans_on_names import CARRIED, Leaning
+from collections.abc import Iterable
+
+from flex.zones.what_leans_on_names import CARRIED, HINTS, Leaning
 
 # What the reason begins with by which such a site stays.
 STAYS = "would take along "
+# The same for addresses in other records, which no move changes.
+LEAVES = "would leave behind "
 # Why a site stays where nobody looked at what leans on its name.
 NOBODY_KNOWS = f"{STAYS}what nobody knows, as its zone cannot be transferred"
 # What a person can do about it.
@@ -21,14 +25,25 @@ LET_IT_MOVE = (
     "let it move with what leans on it by "
     'dns.dependents = "warn", for all or in [[dns.site]]'
 )
-WAY_ON = f"{GIVE_A_NAME}; or {LET_IT_MOVE}"
+TAKE_HINTS_OUT = "take ipv4hint and ipv6hint out of the record"
+
+
+def ways_on(reasons: Iterable[str]) -> str:
+    """What a person can do about sites that stay for these reasons."""
+    every = set(reasons)
+    hints = {why for why in every if why.startswith(LEAVES)}
+    ways = [GIVE_A_NAME] * bool(every - hints) + [TAKE_HINTS_OUT] * bool(hints)
+    return "; ".join([*ways, f"or {LET_IT_MOVE}"])
 
 
 def why_it_stays(one: Leaning) -> str:
     carried = one.taken_along
-    more = one.count(*CARRIED) - 1
+    what, first, kinds = (
+        (STAYS, carried[0], CARRIED) if carried else (LEAVES, one.left_behind[0], HINTS)
+    )
+    more = one.count(*kinds) - 1
     others = f" and {more:,} more" if more else ""
-    return f"{STAYS}{carried[0].in_words}{others}"
+    return f"{what}{first.in_words}{others}"
 
 
 def stays_here(why: str, site: str) -> str:
@@ -37,6 +52,11 @@ def stays_here(why: str, site: str) -> str:
         return (
             f"stays where it is, as a move {why}; let FLEX's key transfer it (`flex "
             "config named`)"
+        )
+    if why.startswith(LEAVES):
+        return (
+            f"stays where it is, as a move {why}; {TAKE_HINTS_OUT}, or let it move without "
+            f'them by [[dns.site]] name = "{site}", dependents = "warn"'
         )
     return f"stays where it is, as a move {why}; {way_on(site)}"
 
@@ -55,4 +75,4 @@ def way_on(site: str) -> str:
 
 
 def is_reason(why: str) -> bool:
-    return why.startswith(STAYS)
+    return why.startswith((STAYS, LEAVES))

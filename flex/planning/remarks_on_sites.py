@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from flex.model.dns_edits_by_others import REASON
-from flex.planning.reason_to_stay_for_dependents import LET_IT_MOVE, WAY_ON, is_reason
+from flex.planning.reason_to_stay_for_dependents import LET_IT_MOVE, is_reason, ways_on
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.wishes.suspended_wishes import ORDER
@@ -20,7 +20,7 @@ from flex.zones.names_not_following_sites import Followed, NameLeftBehind
 from flex.zones.records_of_partition import ANSWERED
 
 # What a plan says of sites on whose names mail or other services lean.
-LEANING = "left where they are, as a move would take other services along"
+LEANING = "left where they are, for what leans on their names"
 # What a plan says of sites without records of their own, for which a wildcard answers.
 BELOW_WILDCARDS = "left without records of their own"
 # In what a plan says of other names that do not move with their sites.
@@ -101,7 +101,7 @@ def _of_left_below_wildcards(
 def _of_dependents(
     found: Reach, reasons: Mapping[str, str], profiles: pd.DataFrame
 ) -> Iterator[str]:
-    """The sites that stay, as a move would take mail or another service along."""
+    """The sites that stay for what leans on their names."""
     beyond = {
         site: why
         for site in found.beyond
@@ -111,13 +111,14 @@ def _of_dependents(
     if stay := sorted(beyond.keys() - lost):
         named = [f"{site} ({beyond[site]})" for site in stay]
         weight = weight_of_sites(stay, profiles)
-        yield f"{LEANING}{weight}: {first_few(named, between='; ')}; {WAY_ON}"
+        yield f"{LEANING}{weight}: {first_few(named, between='; ')}; {ways_on(beyond[one] for one in stay)}"
     if lost:
         named = [f"{site} ({beyond[site]})" for site in sorted(lost)]
         weight = weight_of_sites(lost, profiles)
         yield (
             f"{LEANING}, at nodes that take no sites now, and so left out of the "
-            f"partition{weight}: {first_few(named, between='; ')}; {WAY_ON}"
+            f"partition{weight}: {first_few(named, between='; ')}; "
+            f"{ways_on(beyond[one] for one in lost)}"
         )
 
 

@@ -1,5 +1,5 @@
-"""Sites that stay where they are, as a move would take mail or another service along; and other
-names of sites that stay for it while their sites move.
+"""Sites that stay where they are, as a move would take mail or another service along, or leave
+address hints behind; and other names of sites that stay for it while their sites move.
 
 Takes what DNS says of the sites, and the operator's rules. Returns the reach of a plan in which
 such sites do not move, and sentences on what does move along. Does not read DNS.
@@ -33,7 +33,7 @@ from flex.ports import Publisher
 from flex.site_names_in_words import first_few
 from flex.table_schemas import PLACEMENT
 from flex.zones import records_of_partition
-from flex.zones.what_leans_on_names import CARRIED, Leaning
+from flex.zones.what_leans_on_names import HINTS, HOLDING, Leaning
 from flex.zones.zone_changes import ADDRESSES
 
 # How often names that would move are asked for, where all of a zone are too many. In the last round
@@ -41,6 +41,7 @@ from flex.zones.zone_changes import ADDRESSES
 ROUNDS = 3
 # What a note begins with on what is carried to other nodes.
 MOVED_ALONG = "moves along with sites"
+LEFT_BEHIND = "leads to the old nodes after sites moved"
 SENDERS = "who may send mail changes with the addresses of sites that move"
 WITHOUT_MX = (
     "mail may move along with sites that have no MX: their SPF lets hosts send mail, and "
@@ -141,7 +142,7 @@ def reasons_to_stay(
         for name, one in found.leaning.items()
         if name in kept
         and name not in foreign
-        and one.count(*CARRIED)
+        and one.count(*HOLDING)
         and dependents.of(site_of[name]) == "refuse"
     }
 
@@ -164,7 +165,7 @@ def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
         for site in facts.sites
         if site not in placed
         and (one := found.leaning.get(records_of_partition.name_of(site)))
-        and one.count(*CARRIED)
+        and one.count(*HOLDING)
     ]
     if not missing:
         return facts
@@ -218,7 +219,7 @@ def leaning_in(
                 each.kind,
                 each.record.owner,
                 each.in_words,
-                stays and each.kind in CARRIED,
+                stays and each.kind in HOLDING,
             )
             for each in one.dependents
         ]
@@ -301,6 +302,8 @@ def _moving_along(of_name: Mapping[str, Leaning]) -> Iterator[str]:
     ]
     if carried:
         yield f"{MOVED_ALONG}: {first_few(carried)}"
+    if hints := _names_in_words(of_name, *HINTS):
+        yield f"{LEFT_BEHIND}: {first_few(hints)}"
     aliases = sum(one.count("CNAME") for one in of_name.values())
     if aliases:
         which = "1 CNAME" if aliases == 1 else f"{aliases:,} CNAMEs"

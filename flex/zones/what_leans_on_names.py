@@ -21,9 +21,13 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 # A is mail that may come to an address, as its name has no MX.
-Kind = Literal["MX", "SRV", "NS", "CNAME", "SPF", "CAA", "A"]
+Kind = Literal["MX", "SRV", "NS", "CNAME", "SPF", "CAA", "A", "HTTPS", "SVCB"]
 # What a move would take to another node.
 CARRIED: tuple[Kind, ...] = ("MX", "SRV", "NS")
+# Records with addresses of their own, as hints (RFC 9460), which a move would leave as they are.
+HINTS: tuple[Kind, ...] = ("HTTPS", "SVCB")
+# For what a site stays where nobody lets it move.
+HOLDING: tuple[Kind, ...] = (*CARRIED, *HINTS)
 # Names in a chain of CNAMEs. BIND follows 16, and other resolvers fewer.
 LONGEST_CHAIN = 16
 # Names that an SPF record leads to, one after the other. RFC 7208 allows 10 look-ups in all.
@@ -82,6 +86,8 @@ class Dependent:
             "SPF": f"who may send mail as {owner}",
             "CAA": f"who issues certificates for {owner}",
             "A": f"mail for {owner}, if any comes, as {owner} has no MX",
+            "HTTPS": f"the addresses that browsers are told for {owner}",
+            "SVCB": f"the addresses that clients are told for {owner}",
         }[self.kind]
         return f"{what} ({self._record})"
 
@@ -103,6 +109,11 @@ class Leaning:
     def taken_along(self) -> tuple[Dependent, ...]:
         """What a move would take to another node."""
         return self.of(*CARRIED)
+
+    @property
+    def left_behind(self) -> tuple[Dependent, ...]:
+        """What would lead to the old node after a move."""
+        return self.of(*HINTS)
 
     def of(self, *kinds: Kind) -> tuple[Dependent, ...]:
         return tuple(one for one in self.dependents if one.kind in kinds)

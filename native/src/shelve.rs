@@ -13,6 +13,8 @@ const TXT: u16 = 16;
 const AAAA: u16 = 28;
 const MX: u16 = 15;
 const SRV: u16 = 33;
+const SVCB: u16 = 64;
+const HTTPS: u16 = 65;
 const CAA: u16 = 257;
 /// What a TXT record begins with that says who may send mail, behind its first length.
 const SPF: &[u8] = b"v=spf1";
@@ -146,7 +148,7 @@ fn note(
     target: &mut String,
 ) -> PyResult<()> {
     let numbers = match kind {
-        MX => 2,
+        MX | SVCB | HTTPS => 2,
         SRV => 6,
         CAA => data.len(),
         TXT if says_who_sends(&wire[data.clone()]) => data.len(),
@@ -154,13 +156,14 @@ fn note(
     };
     let place = data.start + numbers;
     target.clear();
-    if matches!(kind, MX | SRV) {
+    if matches!(kind, MX | SRV | SVCB | HTTPS) {
         if place >= data.end {
             return Ok(());
         }
         name_at(wire, place, target).map_err(unread)?;
     }
-    pointing.append((name, kind, PyBytes::new(py, &wire[data.start..place]), target.as_str()))
+    let kept = if matches!(kind, SVCB | HTTPS) { data } else { data.start..place };
+    pointing.append((name, kind, PyBytes::new(py, &wire[kept]), target.as_str()))
 }
 
 fn says_who_sends(data: &[u8]) -> bool {

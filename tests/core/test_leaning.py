@@ -19,7 +19,13 @@ from flex.model.wish import Pin
 from flex.planning import plan_of_given_partition, propose_plan
 from flex.planning.leave_out_the_immovable import immovable_in
 from flex.planning.propose_plan import Proposal
-from flex.planning.reason_to_stay_for_dependents import NOBODY_KNOWS
+from flex.planning.reason_to_stay_for_dependents import (
+    GIVE_A_NAME,
+    NOBODY_KNOWS,
+    TAKE_HINTS_OUT,
+)
+from flex.planning.remarks_on_sites import LEANING
+from flex.planning.sites_that_stay_for_dependents import LEFT_BEHIND, MOVED_ALONG
 from flex.planning.which_sites_dns_lets_flex_move import look
 from flex.zones.names_not_following_sites import OtherName
 from flex.zones.records_of_partition import ZoneState
@@ -323,6 +329,8 @@ def cluster(profiles: Profiles, nodes: Callable[[int], tuple[Node, ...]]) -> Clu
 
 
 FIRST = "a.hosting.example"
+# Who reads the hints of a record of this type.
+WHO = {"HTTPS": "browsers", "SVCB": "clients"}
 MAIL = f"would take along mail for {FIRST} (MX 10 {FIRST}.)"
 
 
@@ -362,7 +370,7 @@ def test_a_site_on_whose_name_mail_leans_stays_and_its_wish_gives_way(
     plan = cluster.night()
     assert cluster.is_on(FIRST) == here
     assert f"{FIRST}." not in changed(plan)
-    assert MAIL in said(plan, "left where they are, as a move would take")
+    assert MAIL in said(plan, LEANING)
     assert FIRST in said(plan, "pins that cannot be kept now")
     assert plan.zone_plans[0].foreign == (f"{FIRST}. ({MAIL})",)
     (one,) = plan.zone_plans[0].leaning
@@ -389,6 +397,57 @@ def test_whatever_carries_a_service_makes_a_site_stay(
     cluster.target.edit(ZONE, f"{owner}.", kind, 60, [value])
     cluster.night()
     assert cluster.is_on(FIRST) == here
+
+
+HINT = f'1 {FIRST}. ipv4hint="192.0.2.1"'
+
+
+@pytest.mark.parametrize(
+    ("owner", "kind", "value"),
+    [
+        (FIRST, "HTTPS", '1 . alpn="h2" ipv4hint="192.0.2.1"'),
+        ("shop.hosting.example", "HTTPS", HINT),
+        ("_dns.hosting.example", "SVCB", HINT),
+    ],
+)
+def test_whatever_repeats_its_address_makes_a_site_stay(
+    cluster: Cluster, owner: str, kind: str, value: str
+) -> None:
+    settled(cluster)
+    here = cluster.is_on(FIRST)
+    wants_to_move(cluster)
+    cluster.target.edit(ZONE, f"{owner}.", kind, 60, [value])
+    plan = cluster.night()
+    assert cluster.is_on(FIRST) == here
+    why = f"would leave behind the addresses that {WHO[kind]} are told for {owner}"
+    note = said(plan, LEANING)
+    assert f"{why} ({kind} {value})" in note
+    assert TAKE_HINTS_OUT in note
+    assert GIVE_A_NAME not in note
+
+
+@pytest.mark.parametrize("value", [f"0 {FIRST}.", '1 . alpn="h2"'])
+def test_a_record_that_repeats_no_address_keeps_no_site(
+    cluster: Cluster, value: str
+) -> None:
+    settled(cluster)
+    other = wants_to_move(cluster)
+    cluster.target.edit(ZONE, f"{FIRST}.", "HTTPS", 60, [value])
+    cluster.night()
+    assert cluster.is_on(FIRST) == [other]
+
+
+def test_who_lets_a_site_move_without_its_hints_is_told_that_they_stay(
+    cluster: Cluster,
+) -> None:
+    settled(cluster)
+    other = wants_to_move(cluster)
+    cluster.target.edit(ZONE, f"{FIRST}.", "HTTPS", 60, ['1 . ipv4hint="192.0.2.1"'])
+    cluster.rules = replace(cluster.rules, dependents=Dependents("warn"))
+    plan = cluster.night()
+    assert cluster.is_on(FIRST) == [other]
+    assert f"browsers are told for {FIRST}" in said(plan, LEFT_BEHIND)
+    assert not [note for note in plan.notes if note.startswith(MOVED_ALONG)]
 
 
 @pytest.mark.parametrize(
@@ -575,7 +634,7 @@ def test_at_a_node_that_is_drained_it_stays_and_comes_back_with_the_node(
     with_mail(cluster)
     in_state(cluster, here, "draining")
     plan = cluster.night()
-    assert MAIL in said(plan, "left where they are, as a move would take")
+    assert MAIL in said(plan, LEANING)
     assert FIRST in immovable_in(plan, cluster.facts, cluster.rules)
     assert at(cluster) == address
     assert all(
@@ -742,7 +801,7 @@ def test_where_nobody_can_say_what_leans_on_names_none_of_them_moves(
     other = wants_to_move(cluster)
     plan = cluster.night()
     assert at(cluster) == address
-    assert NOBODY_KNOWS in said(plan, "left where they are, as a move would take")
+    assert NOBODY_KNOWS in said(plan, LEANING)
     cluster.rules = replace(cluster.rules, dependents=Dependents("warn"))
     cluster.night()
     assert cluster.is_on(FIRST) == [other]

@@ -55,6 +55,7 @@ def transfer() -> bytes:
         (f"_sip._tcp.{ZONE}", "SRV", [f"0 5 5060 {NAMES[0]}"]),
         (f"mail.{ZONE}", "TXT", ['"v=spf1 a" " mx -all"']),
         (NAMES[0], "CAA", ['0 issue ";"']),
+        (NAMES[0], "HTTPS", ["1 . ipv4hint=192.0.2.1", f"2 {NAMES[0]} alpn=h2"]),
     ]
     answer.answer = [
         soa,
@@ -255,6 +256,12 @@ DATA = st.one_of(
     st.tuples(st.just(257), st.sampled_from([b"\0\5issue;", b"\0", b"", b"\0\xffx"])),
     st.tuples(st.sampled_from([2, 5, 39, 15]), SPELLED),
     st.tuples(st.just(15), SPELLED.map(lambda name: b"\0\x0a" + name)),
+    st.tuples(
+        st.sampled_from([64, 65]),
+        st.tuples(SPELLED, st.sampled_from([b"", b"\0\4\0\4\xc0\0\2\1", b"\0\4"])).map(
+            lambda parts: b"\0\1" + b"".join(parts)
+        ),
+    ),
     st.tuples(st.just(33), SPELLED.map(lambda name: b"\0\0\0\1\0\x19" + name)),
 )
 

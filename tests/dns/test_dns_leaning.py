@@ -44,7 +44,14 @@ LOOPS = {"python": reference_shelve} | (
     else {"native": native_or_python.NATIVE.shelve}
 )
 
-KINDS: dict[str, Kind] = {"MX": "MX", "SRV": "SRV", "NS": "NS", "CNAME": "CNAME"}
+KINDS: dict[str, Kind] = {
+    "MX": "MX",
+    "SRV": "SRV",
+    "NS": "NS",
+    "CNAME": "CNAME",
+    "HTTPS": "HTTPS",
+    "SVCB": "SVCB",
+}
 # What stands in the zone, beside the site; and whether it may lean on it.
 RECORDS: list[tuple[str, str, str, bool]] = [
     ("site", "MX", f"10 {SITE}", True),
@@ -77,6 +84,14 @@ RECORDS: list[tuple[str, str, str, bool]] = [
     ("lost-in-circle", "MX", f"10 b.circle.{ZONE}", False),
     ("words", "TXT", "v=DKIM1; p=abc", False),
     ("site", "CAA", '0 issue "ca.example"', True),
+    ("site", "HTTPS", '1 . alpn="h2" ipv4hint="192.0.2.1"', True),
+    ("front", "HTTPS", f'1 {SITE} ipv6hint="2001:db8::1"', True),
+    ("_dns.front", "SVCB", f'2 {SITE} port="853" ipv4hint="192.0.2.1"', True),
+    # Nothing in these has to change with the site.
+    ("plain", "HTTPS", f'1 {SITE} alpn="h2,h3"', False),
+    ("alias", "HTTPS", f"0 {SITE}", False),
+    ("a.front", "HTTPS", '1 . ipv4hint="192.0.2.9"', False),
+    ("b.front", "SVCB", '1 stranger.example.org. ipv4hint="192.0.2.9"', False),
 ]
 
 
@@ -90,6 +105,9 @@ def expected() -> set[PointingRecord]:
             found.add(PointingRecord(name, "SPF", value.replace('" "', "")))
         elif kind == "CAA":
             found.add(PointingRecord(name, "CAA", value))
+        elif kind in ("HTTPS", "SVCB"):
+            about = SITE if SITE in value else name
+            found.add(PointingRecord(name, KINDS[kind], value, about))
         else:
             text = value.lower()
             found.add(PointingRecord(name, KINDS[kind], text, text.split()[-1]))
@@ -270,6 +288,7 @@ def test_without_a_transfer_each_name_is_asked_what_it_says_itself(
     unsure = {each.owner for each in state.pointing if each.type == "A"}
     assert unsure == {f"post.{ZONE}"}
     assert one.count("SPF") == 1
+    assert {each.record.owner for each in one.left_behind} == {SITE}
     with pytest.raises(Stale, match="would take along"):
         publisher.apply(moved(publisher, guarded=True))
 

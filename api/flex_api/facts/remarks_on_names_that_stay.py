@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from flex.model.plan import Plan
 from flex.planning import remarks_on_sites
-from flex.planning.reason_to_stay_for_dependents import WAY_ON, is_reason
+from flex.planning.reason_to_stay_for_dependents import is_reason, ways_on
 from flex.site_names_in_words import first_few
 from flex.table_schemas import texts
 from flex.zones import records_of_partition
@@ -121,14 +121,14 @@ def _not_ours(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[st
 
 
 def _leaning(reasons: Mapping[str, str]) -> Iterator[str]:
-    """Sites that stay, as a move would take mail or another service along."""
+    """Sites that stay for what leans on their names."""
     if reasons:
         few = len(reasons) == 1
         what = "1 site stays" if few else f"{len(reasons):,} sites stay"
         named = [f"{site}, which {why}" for site, why in reasons.items()]
         yield (
             f"{what} where {'it is' if few else 'they are'}: "
-            f"{first_few(named, between='; ')}; {WAY_ON}"
+            f"{first_few(named, between='; ')}; {ways_on(reasons.values())}"
         )
 
 

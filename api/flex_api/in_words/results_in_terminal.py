@@ -321,7 +321,7 @@ def sites(console: Console, output: SitesOutput) -> None:
         what = "1 site stays" if len(stay) == 1 else f"{len(stay):,} sites stay"
         where = "it is" if len(stay) == 1 else "they are"
         console.print(
-            f"{what} where {where}, as a move would take mail or other services along: "
+            f"{what} where {where}, for what leans on {'its name' if len(stay) == 1 else 'their names'}: "
             f"{first_few(stay)}. `flex explain SITE` says what, `flex doctor` what to do."
         )
 

@@ -164,8 +164,8 @@ class SiteRow(Part):
     cpu_seconds: float | None = cpu_seconds()
     stays_for: list[str] = Field(
         [],
-        description="what a move would take along, so that the site stays where it is, "
-        "by the newest plan",
+        description="what a move would take along, or leave behind, so that the site "
+        "stays where it is, by the newest plan",
     )
     names: list[NameRow] | None = Field(
         None, description="its other names; null where nobody looked at them"

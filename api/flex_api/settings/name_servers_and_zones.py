@@ -68,7 +68,7 @@ class DnsZone(Section):
     dependents: WhatToDo | None = Field(
         None,
         description="what becomes of a site of this zone on whose name mail or "
-        "another service leans",
+        "another service leans, or whose addresses other records repeat",
     )
     families: Families | None = Field(
         None, description="whether its sites that have IPv4 alone, or IPv6, keep it so"
@@ -86,7 +86,8 @@ class DnsSite(Section):
     name: str = Field(min_length=1)
     dependents: WhatToDo | None = Field(
         None,
-        description="what becomes of it if mail or another service leans on its name",
+        description="what becomes of it if mail or another service leans on its name, "
+        "or other records repeat its addresses",
     )
     families: Families | None = Field(
         None, description="whether it keeps IPv4 alone, or IPv6, if it has one alone"
@@ -124,8 +125,9 @@ class Dns(Primary):
     dependents: WhatToDo = Field(
         "refuse",
         description="a site on whose name mail or another service leans (MX, SRV, NS), "
-        "so that a move would take it along: it stays, it moves and that is said, or "
-        "nobody looks",
+        "so that a move would take it along, or whose addresses HTTPS or SVCB records "
+        "repeat as hints, which a move would leave behind: it stays, it moves and that "
+        "is said, or nobody looks",
     )
     below_wildcards: Literal["leave", "make"] = Field(
         "leave",

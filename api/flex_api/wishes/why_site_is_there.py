@@ -32,6 +32,7 @@ from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_site
 from flex.zones.names_going_along import pairs_of
 from flex.zones.records_of_partition import name_of
+from flex.zones.what_leans_on_names import HINTS
 from flex_api.facts import core_to_output_models, what_earlier_nights_allow
 from flex_api.facts.leaning_on_sites import leaning_on, leaning_rows
 from flex_api.facts.put_forecast_loads_into_facts import expect
@@ -124,7 +125,12 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             ),
             *_given_way(kept.suspended, site),
             *(_by_other_names(made, site) if made else ()),
-            *(f"moves along with it: {one.what}" for one in leaning if not one.stays),
+            *(
+                f"{'stays as it is' if one.kind in HINTS else 'moves along'} with it: "
+                f"{one.what}"
+                for one in leaning
+                if not one.stays
+            ),
         ],
         # Nowhere else while it is left alone.
         others=[]

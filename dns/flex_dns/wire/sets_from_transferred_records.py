@@ -16,7 +16,7 @@ from flex import native_or_python
 from flex_dns.wire.read_names_in_messages import name_at
 from flex_dns.wire.zone_names_and_owners import Question
 
-# Numbers of record types (RFC 1035, RFC 2782, RFC 3596, RFC 6672, RFC 8659).
+# Numbers of record types (RFC 1035, RFC 2782, RFC 3596, RFC 6672, RFC 8659, RFC 9460).
 A = 1
 NS = 2
 CNAME = 5
@@ -26,6 +26,8 @@ TXT = 16
 AAAA = 28
 SRV = 33
 DNAME = 39
+SVCB = 64
+HTTPS = 65
 CAA = 257
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
 # Types at which the loop stops: its caller looks at them (zone/filter_transfer_records.py).
@@ -37,11 +39,13 @@ MOST_SHARED = 16
 
 # Where the name begins in the data of a record that points to one.
 POINTING = {MX: 2, SRV: 6}
+# The same, where all of the data matters.
+WITH_HINTS = {SVCB: 2, HTTPS: 2}
 # What a TXT record begins with that says who may send mail (RFC 7208), behind its first length.
 SPF = b"v=spf1"
 
 # A record that points to a name, or says something of what names depend on: its owner, its type,
-# its data up to the name, and the name.
+# its data up to the name, or all of it, and the name.
 Noted = tuple[str, int, bytes, str]
 
 # TTL and values in order.
@@ -135,6 +139,10 @@ def _note(
             pointing.append(
                 (name, kind, wire[at:place], name_at(wire, place, known)[0])
             )
+    elif kind in WITH_HINTS:
+        place = at + WITH_HINTS[kind]
+        if place < end:
+            pointing.append((name, kind, wire[at:end], name_at(wire, place, known)[0]))
     elif kind == CAA or (kind == TXT and wire[at + 1 : end][:6].lower() == SPF):
         pointing.append((name, kind, wire[at:end], ""))
 

@@ -14,7 +14,7 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.planning.reason_to_stay_for_dependents import why_it_stays
 from flex.zones.marker import marker_name, site_name
 from flex.zones.records_of_partition import BelowWildcard, Sets, ZoneState, by_name
-from flex.zones.what_leans_on_names import CARRIED, Pointed, PointingRecord, leaning
+from flex.zones.what_leans_on_names import HOLDING, Pointed, PointingRecord, leaning
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.wire.zone_names_and_owners import (
     Contents,
@@ -168,7 +168,7 @@ def without_names_leant_on(
     """
     leant_on = leaning(pointing, set(zone_plan.nothing_leans))
     reasons = {
-        name: why_it_stays(one) for name, one in leant_on.items() if one.count(*CARRIED)
+        name: why_it_stays(one) for name, one in leant_on.items() if one.count(*HOLDING)
     }
     return _without(zone_plan, found, reasons)
 

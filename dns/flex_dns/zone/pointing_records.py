@@ -10,6 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from struct import unpack
 
+import dns.exception
+import dns.name
+import dns.rdata
+import dns.rdataclass
+from dns.rdtypes.svcbbase import ParamKey, SVCBBase
+
 from flex.zones.names_led_by_wildcards import wildcard_over
 from flex.zones.records_of_partition import zone_of
 from flex.zones.what_leans_on_names import (
@@ -21,7 +27,16 @@ from flex.zones.what_leans_on_names import (
     points_to_names,
     way,
 )
-from flex_dns.wire.sets_from_transferred_records import CAA, MX, NS, SRV, TXT, Noted
+from flex_dns.wire.sets_from_transferred_records import (
+    CAA,
+    HTTPS,
+    MX,
+    NS,
+    SRV,
+    SVCB,
+    TXT,
+    Noted,
+)
 
 # Their numbers are before the name in the record's data (RFC 1035, RFC 2782).
 NUMBERS: dict[int, tuple[Kind, str]] = {
@@ -29,6 +44,9 @@ NUMBERS: dict[int, tuple[Kind, str]] = {
     SRV: ("SRV", "!HHH"),
     NS: ("NS", ""),
 }
+# What is said of a record whose data is none of its type. It may have hints.
+UNREAD = "that cannot be read"
+WITH_HINTS: dict[int, Kind] = {SVCB: "SVCB", HTTPS: "HTTPS"}
 
 
 def pointing_records(
@@ -104,10 +122,33 @@ def _records(
                 yield PointingRecord(owner, "SPF", texts[data])
         elif kind == CAA:
             yield PointingRecord(owner, "CAA", _certificates(data))
+        elif kind in WITH_HINTS:
+            about = owner if target == "." else target
+            if leads(about) and (text := _hints(kind, data)):
+                yield PointingRecord(owner, WITH_HINTS[kind], text, about)
         elif leads(target):
             name, numbers = NUMBERS[kind]
             text = " ".join([*map(str, unpack(numbers, data)), target])
             yield PointingRecord(owner, name, text, target)
+
+
+def _hints(kind: int, data: bytes) -> str:
+    """The record as a zone file has it, where it may have hints."""
+    try:
+        rdata = dns.rdata.from_wire(dns.rdataclass.IN, kind, data, 0, len(data))
+    except dns.exception.DNSException:
+        return UNREAD
+    assert isinstance(rdata, SVCBBase)
+    return rdata.to_text() if has_hints(rdata) else ""
+
+
+def has_hints(rdata: SVCBBase) -> bool:
+    """Whether clients are told addresses. In its alias form, the record has no parameters that
+    count (RFC 9460).
+    """
+    return bool(rdata.priority) and not rdata.params.keys().isdisjoint(
+        (ParamKey.IPV4HINT, ParamKey.IPV6HINT)
+    )
 
 
 def _policy(data: bytes) -> str:

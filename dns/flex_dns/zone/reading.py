@@ -21,6 +21,7 @@ from dns.rdtypes.ANY.CAA import CAA
 from dns.rdtypes.ANY.MX import MX
 from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
+from dns.rdtypes.IN.HTTPS import HTTPS
 
 from flex.zones.what_leans_on_names import (
     MOST_ASKED,
@@ -35,8 +36,12 @@ from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical, owners
 from flex_dns.zone import names_below_wildcards, where_names_lead
+from flex_dns.zone.pointing_records import has_hints
 from flex_dns.zone.transfer import transfer
 from flex_dns.zone.where_names_lead import wildcards
+
+# What is asked for at a name, to see what leans on it.
+OWN_KINDS = ("MX", "TXT", "CAA", "HTTPS")
 
 
 def read(
@@ -109,11 +114,11 @@ def soa_serial(session: Session, server: Server, zone: str) -> int:
 def pointing_by_queries(
     session: Session, server: Server, zone: str, names: Sequence[str]
 ) -> tuple[PointingRecord, ...]:
-    """What the names' own records say: MX, SPF and CAA, and where the mail servers lead. What leans
-    on them elsewhere in the zone cannot be learnt so.
+    """What the names' own records say: MX, SPF, CAA and HTTPS, and where the mail servers lead.
+    What leans on them elsewhere in the zone cannot be learnt so.
     """
     asked = f"mail servers of {zone}"
-    questions = [(name, kind) for name in names for kind in ("MX", "TXT", "CAA")]
+    questions = [(name, kind) for name in names for kind in OWN_KINDS]
     replies = session.ask_all(
         [dns.message.make_query(name, kind, flags=0) for name, kind in questions], asked
     )
@@ -161,6 +166,11 @@ def _pointing(name: str, rdata: dns.rdata.Rdata) -> PointingRecord | None:
         return PointingRecord(name, "MX", f"{rdata.preference} {target}", target)
     if isinstance(rdata, CAA):
         return PointingRecord(name, "CAA", rdata.to_text())
+    if isinstance(rdata, HTTPS):
+        target = rdata.target.to_text().lower()
+        about = name if target == "." else target
+        text = rdata.to_text()
+        return PointingRecord(name, "HTTPS", text, about) if has_hints(rdata) else None
     text = _text(rdata) if isinstance(rdata, TXT) else ""
     return PointingRecord(name, "SPF", text) if points_to_names(text) else None
 
