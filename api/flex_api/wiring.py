@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from flex_logs_ingest.scan.site_rules import SiteRule
 
 Clock = Callable[[], datetime]
+# What is done so much later than it was asked for is not done as of another time. A guess.
+CLOCKS_APART = timedelta(minutes=1)
 HERE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -73,6 +75,11 @@ class World:
     @property
     def nodes(self) -> tuple[Node, ...]:
         return nodes(self.settings, self.store)
+
+    @property
+    def is_as_of(self) -> bool:
+        """Whether what is done is done as of another time than it is."""
+        return abs(self.time_of_day() - self.clock()) > CLOCKS_APART
 
     def close(self) -> None:
         """Give the database's connections back; whoever goes on gets new ones."""

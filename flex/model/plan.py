@@ -70,7 +70,8 @@ class Plan:
     no more. `needs` are replicas that loads ask for;
     `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0: as its
     records), or is `taking_back`. Its `author` had it made; `wishers` wished it. From what it
-    `said` in DNS the next plan tells what others changed. Sites that are `not_ready` stay.
+    `said` in DNS the next plan tells what others changed. Sites that are `not_ready` stay. One that
+    is as of another time is `created` then; `made` is when it really was.
     """
 
     id: str
@@ -107,6 +108,12 @@ class Plan:
     wishers: tuple[str, ...] = ()
     said: Said = field(default_factory=Said)
     not_ready: tuple[NotReady, ...] = ()
+    made: datetime | None = None
+
+    @property
+    def wall_time(self) -> datetime:
+        """When it was made, whatever time it is as of."""
+        return self.made or self.created
 
     @property
     def cold_bytes(self) -> int:

@@ -23,6 +23,12 @@ class Headline:
     scratch_moves: int
     worst: float
     author: str
+    made: datetime | None
+
+    @property
+    def wall_time(self) -> datetime:
+        """When it was made, whatever time it is as of."""
+        return self.made or self.created
 
 
 def headline(plan: Plan) -> Headline:
@@ -38,4 +44,5 @@ def headline(plan: Plan) -> Headline:
         scratch_moves=plan.scratch_moves,
         worst=plan.after.worst,
         author=plan.author,
+        made=plan.made,
     )

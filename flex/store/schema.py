@@ -338,6 +338,8 @@ plans = Table(
     Column("worst", Float, nullable=False),
     # Each row has one: see its migration.
     Column("author", TEXT),
+    # Where it is as of another time.
+    Column("made", Utc),
     Column("body", TEXT, nullable=False),
 )
 

@@ -5,6 +5,8 @@ is touched.
 from __future__ import annotations
 
 import json
+import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -93,3 +95,35 @@ def test_a_wish_that_the_plan_was_made_with_or_keeps_is_in_nobodys_way(
         "safety.max_new_sites",
     )
     assert installation.flex(*apply).code == 0
+
+
+def test_old_logs_are_planned_as_of_their_end_and_that_plan_is_applied(
+    installation: Installation,
+) -> None:
+    installation.mode = "review"
+    installation.write_settings()
+    installation.read_logs()
+    refused = installation.flex("plan")
+    assert refused.code == 20
+    (command,) = re.findall(r"`flex (plan --as-of [0-9-]+)`", refused.err)
+    made = installation.flex("-o", "json", *command.split()).json
+    assert datetime.fromisoformat(made["made"]) > datetime.fromisoformat(
+        made["created"]
+    )
+    (row,) = installation.flex("-o", "json", "plan", "list").json["items"]
+    assert not row["expired"]
+    said = installation.flex("apply", "--force", "safety.max_new_sites")
+    assert said.code == 0, said.err
+    runs = installation.flex("-o", "json", "history").json["items"]
+    (run,) = [one for one in runs if one["started"] == made["created"]]
+    ended = datetime.fromisoformat(run["ended"])
+    assert ended > datetime.fromisoformat(run["started"])
+
+
+def test_where_a_node_has_no_logs_at_all_no_time_is_named_to_plan_as_of(
+    installation: Installation,
+) -> None:
+    assert installation.flex("ingest", "--source", "n1").code == 0
+    refused = installation.flex("plan")
+    assert refused.code == 20
+    assert "--as-of" not in refused.err

@@ -8,7 +8,7 @@ better, or until somebody overrides the rule by name.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from flex.errors import BadInput, NoData
 from flex.model.limits_and_approvals import Stop
@@ -37,6 +37,9 @@ from flex_logs_ingest.reading.rewritten_logs import (
     edited_note,
     original_of,
 )
+
+# Days on which the logs of nodes end that are tried as the time of a plan. A guess.
+ENDS = 3
 
 
 def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
@@ -112,17 +115,45 @@ def refuse_bad(
     rule there is not.
     """
     refuse_unknown(force)
-    found = [
+    found = _bad(judge(settings, store, period, now), force)
+    if found:
+        old = all(finding.rule == quality.MAX_AGE for _, finding in found)
+        ended = _when_they_end(settings, store, force) if old else ""
+        raise _bad_logs(period, found, ended)
+
+
+def _bad(judged: Judged, force: Collection[str]) -> list[tuple[str, Finding]]:
+    return [
         (node.name, finding)
-        for node in judge(settings, store, period, now).nodes
+        for node in judged.nodes
         for finding in node.findings
         if finding.state == "bad" and finding.rule not in force
     ]
-    if found:
-        raise _bad_logs(period, found)
 
 
-def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
+def _when_they_end(settings: Settings, store: Store, force: Collection[str]) -> str:
+    """What to do about logs that are old, where a plan as of their end can be made."""
+    known = {source.name: source.node for source in sources(settings)}
+    of_node: dict[str, int] = {}
+    for each in store.segments(0, LAST_DAY):
+        if each.last_time and (node := known.get(each.source)):
+            of_node[node] = max(of_node.get(node, 0), each.last_day)
+    for day in sorted({*of_node.values()}, reverse=True)[:ENDS]:
+        then = datetime.fromtimestamp((day + 1) * 86400, UTC)
+        period = Period.days_before(then, settings.profile.window.days)
+        judged = judge(settings, store, period, then)
+        if not _bad(judged, force):
+            last = max(node.last_line for node in judged.nodes)
+            return (
+                f"the logs end {datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC; to "
+                f"plan as of the day after: `flex plan --as-of {then:%Y-%m-%d}`; otherwise "
+            )
+    return ""
+
+
+def _bad_logs(
+    period: Period, found: Sequence[tuple[str, Finding]], ended: str
+) -> NoData:
     told = [f"the logs of {node}: {finding}" for node, finding in found]
     rules = sorted({finding.rule for _, finding in found})
     forced = " ".join(f"--force {rule}" for rule in rules)
@@ -130,7 +161,7 @@ def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]]) -> NoData:
         f"profiles of {period}",
         first_few(told, between="; "),
         kept="the partition in force stays",
-        advice="`flex data` shows what every source is like; see that the logs "
+        advice=f"{ended}`flex data` shows what every source is like; see that the logs "
         "arrive and what format they are in; "
         f"to plan all the same: `flex plan {forced}`",
         stops=[
@@ -222,7 +253,8 @@ def _row(found: quality.Quality) -> QualityRow:
         lines=dict(found.lines),
         bad_lines=dict(found.reasons),
         bad_samples=[
-            core_to_output_models.bad_line(sample) for sample in found.samples
+            core_to_output_models.bad_line(sample, path)
+            for path, sample in found.samples
         ],
         findings=[
             FindingRow(

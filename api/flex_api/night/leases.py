@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from time import sleep
+from time import monotonic, sleep
 
 from flex.errors import Busy, FlexError
 from flex.model.nightly_run import NightlyRun
@@ -20,6 +20,7 @@ from flex.model.plan import Plan
 from flex.store.holder_process_has_ended import BEATS, PATIENCE, holder
 from flex_api.beat_while_working import beating
 from flex_api.in_words import amounts
+from flex_api.night.record_stages import time_after
 from flex_api.night.still_holding_lease import HOLDER, beat
 from flex_api.wiring import World
 
@@ -61,7 +62,7 @@ def lease(
 
     What cannot wait `breaks_in` on a run that only waits.
     """
-    started = world.clock()
+    started, since = world.clock(), monotonic()
     run = NightlyRun(
         f"{started:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}",
         holder(),
@@ -88,7 +89,7 @@ def lease(
         raise
     finally:
         HOLDER.reset(token)
-        world.store.end(replace(held.run, ended=world.clock()))
+        world.store.end(replace(held.run, ended=time_after(started, since)))
 
 
 def _begin(

@@ -127,7 +127,7 @@ def _refuse_expired(world: World, plan: Plan, doing: str) -> None:
     if stop := rules.stop_if_expired(world, plan):
         raise Expired(
             f"{doing} {plan.id}",
-            f"it was made {amounts.ago(plan.created, world.clock())}; "
+            f"it was made {amounts.ago(rules.made_at(world, plan), world.clock())}; "
             f"safety.plan_expiry is {amounts.span(world.settings.safety.plan_expiry)}",
             kept="nothing was changed",
             advice="make a new one with `flex plan`",

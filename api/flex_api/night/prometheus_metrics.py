@@ -219,12 +219,12 @@ def _of_plans(known: Known) -> Iterator[Series]:
     yield _one(
         "flex_plan_age_seconds",
         "How long ago the latest plan was made.",
-        [(known.now - one.created).total_seconds() for one in latest],
+        [(known.now - one.wall_time).total_seconds() for one in latest],
     )
     stale = [
         one
         for one in waiting
-        if known.now - one.created > known.expiry or one.base != _base(known)
+        if known.now - one.wall_time > known.expiry or one.base != _base(known)
     ]
     yield _one(
         "flex_plan_stale",

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from time import monotonic
 from typing import TypeVar
 
 from flex.errors import FlexError, LostLease
@@ -18,11 +20,19 @@ from flex_api.wiring import World
 T = TypeVar("T")
 
 
+def time_after(began: datetime, since: float) -> datetime:
+    """What time it is, of something that began then: an hour of --as-of stands still, and a clock
+    may be set back.
+    """
+    return began + timedelta(seconds=monotonic() - since)
+
+
 @dataclass(slots=True)
 class Steps:
     world: World
     run: NightlyRun
     _now: Stage | None = field(default=None, init=False)
+    _since: float = field(default=0.0, init=False)
 
     def __call__(
         self, name: str, work: Callable[[], T], outcome: Callable[[T], str]
@@ -47,13 +57,13 @@ class Steps:
         """The stage before ends well."""
         self._leave("done")
         beat(self.world, self.run)
-        self._now = Stage(name, self.world.clock())
+        self._now, self._since = Stage(name, self.world.clock()), monotonic()
         self.world.store.stage(self.run.id, self._now)
 
     def _leave(self, outcome: str) -> None:
         if self._now:
+            ended = time_after(self._now.started, self._since)
             self.world.store.stage(
-                self.run.id,
-                replace(self._now, ended=self.world.clock(), outcome=outcome),
+                self.run.id, replace(self._now, ended=ended, outcome=outcome)
             )
         self._now = None

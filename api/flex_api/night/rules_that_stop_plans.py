@@ -8,6 +8,7 @@ of its own.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 
 from flex.errors import BadInput
 from flex.model.limits_and_approvals import FREEZE, Stop
@@ -63,7 +64,7 @@ def stops(world: World, plan: Plan) -> tuple[Stop, ...]:
 
 def stop_if_expired(world: World, plan: Plan) -> Stop | None:
     """The rule that a plan is too old for, which nobody can go over; None where it is not."""
-    limit, age = world.settings.safety.plan_expiry, world.clock() - plan.created
+    limit, age = world.settings.safety.plan_expiry, world.clock() - made_at(world, plan)
     if plan.state not in refuse_ended_or_outdated.WAITING or age <= limit:
         return None
     return Stop(
@@ -73,6 +74,11 @@ def stop_if_expired(world: World, plan: Plan) -> Stop | None:
         "the plan is too old",
         "a new plan: flex plan",
     )
+
+
+def made_at(world: World, plan: Plan) -> datetime:
+    """When a plan was made, by the clock of what is done with it."""
+    return plan.created if world.is_as_of else plan.wall_time
 
 
 def in_the_way(world: World, plan: Plan) -> tuple[Stop, ...]:

@@ -133,7 +133,7 @@ def _of_plans(desk: Desk, heads: tuple[Headline, ...]) -> Iterator[Trouble]:
     if waiting := waits(desk, heads):
         yield Trouble(
             f"A plan waits: {amounts.count(waiting.moves, 'move')}, made "
-            f"{amounts.ago(waiting.created, desk.now)}.",
+            f"{amounts.ago(waiting.wall_time, desk.now)}.",
             "Look it over",
             f"/plans/{waiting.id}",
             urgent=False,
@@ -212,12 +212,12 @@ def undecided_plan(desk: Desk, heads: tuple[Headline, ...]) -> Headline | None:
 
 
 def has_expired(desk: Desk, plan: Headline) -> bool:
-    return desk.now - plan.created > desk.settings.safety.plan_expiry
+    return desk.now - plan.wall_time > desk.settings.safety.plan_expiry
 
 
 def said_of_expired(desk: Desk, plan: Headline) -> str:
     return (
-        f"The newest plan has expired: it was made {amounts.ago(plan.created, desk.now)}, "
+        f"The newest plan has expired: it was made {amounts.ago(plan.wall_time, desk.now)}, "
         f"and safety.plan_expiry is {amounts.span(desk.settings.safety.plan_expiry)}"
     )
 

@@ -49,7 +49,7 @@ def _state(desk: Desk) -> tuple[str, str]:
         and plans[0].moves
         and desk.settings.cluster.mode == "review"
     ):
-        if desk.now - plans[0].created > desk.settings.safety.plan_expiry:
+        if desk.now - plans[0].wall_time > desk.settings.safety.plan_expiry:
             return "plan has expired", WAITS
         return "waits for approval", WAITS
     if in_force is None:
