@@ -27,12 +27,12 @@ KINDS: tuple[tuple[State, str, tuple[Run, ...]], ...] = (
     ("done", "", (*WITH_ONE_WRITER, ("clean", "files", "done", 1, 3))),
     (
         "taking back",
-        "copy (files): no room left on n2",
+        "copy (files): it ended with 1",
         (("copy", "files", "undoing", 3, 30),),
     ),
     (
         "stayed",
-        "check (answers): its database does not answer",
+        "check (answers): it ended with 75",
         (("copy", "files", "undone", 1, 8), ("check", "answers", "failed", 3, 9)),
     ),
 )

@@ -39,6 +39,8 @@ HOOK_STAGES: tuple[Stage, ...] = tuple(
 WITHIN_HOLD: tuple[Stage, ...] = ("final copy", "check")
 # Those of them after which the site may still stay where it is.
 UNDOABLE: tuple[Stage, ...] = ("prepare", "copy", *WITHIN_HOLD)
+# Who has to know it finds there what a command printed: it is not said elsewhere.
+PRINTED = "`flex moves` shows what it printed"
 # What a command is told of a move.
 MARKS = frozenset(
     ("{site}", "{names}", "{from}", "{to}", "{from_address}", "{to_address}", "{move}")

@@ -199,7 +199,7 @@ def test_a_site_whose_content_cannot_be_copied_stays_and_the_others_move(
     said = installation.run()
 
     told = said.out + said.err
-    assert f"{bad} stays where it is: copy (files): no room left on" in told
+    assert f"{bad} stays where it is: copy (files): it ended with 1; `flex" in told
     assert installation.addresses(bad) == [f"192.0.2.{bad_home[1:]}"]
     assert installation.addresses(good) == [f"192.0.2.{other_than(good_home)[1:]}"]
     # What was begun for it is taken back.
@@ -218,12 +218,13 @@ def test_a_site_whose_content_cannot_be_copied_stays_and_the_others_move(
     [move] = installation.flex("-o", "json", "moves", "--site", bad).json["items"]
     assert (move["state"], move["reason"]) == (
         "stayed",
-        f"copy (files): no room left on {other_than(bad_home)}",
+        "copy (files): it ended with 1; `flex moves` shows what it printed",
     )
-    assert [(run["stage"], run["state"]) for run in move["stages"]] == [
-        ("copy", "undone")
-    ]
+    said_by = [(run["stage"], run["state"], run["said"]) for run in move["stages"]]
+    printed = f"no room left on {other_than(bad_home)}"
+    assert said_by == [("copy", "undone", printed)]
     shown = installation.flex("moves").out
+    assert "no room left on" in " ".join(shown.split())
     assert "copy (files) undone" in shown
 
     # Somebody says that it may.

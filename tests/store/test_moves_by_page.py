@@ -35,7 +35,9 @@ def read(store: Store, sort: Sort, size: int, **wanted: str) -> list[str]:
     found: list[str] = []
     cursor = None
     while True:
-        page = page_of_moves(store, size, sort=sort, cursor=cursor, **wanted)
+        page = page_of_moves(
+            store, size, with_output=True, sort=sort, cursor=cursor, **wanted
+        )
         found += [move.id for move in page.items]
         cursor = page.next
         if cursor is None:
@@ -77,7 +79,7 @@ def test_each_move_is_on_one_page_in_memory_and_in_a_database(
 def test_a_cursor_of_another_list_is_refused() -> None:
     store = MemoryStore()
     store.put_site_moves(MOVES)
-    page = page_of_moves(store, 3)
+    page = page_of_moves(store, 3, with_output=True)
     for cursor, sort in ((page.next, "begun"), ("bm90IG91cnM", "-begun")):
         with pytest.raises(BadInput):
-            page_of_moves(store, 3, cursor=cursor, sort=sort)  # type: ignore[arg-type]
+            page_of_moves(store, 3, with_output=True, cursor=cursor, sort=sort)  # type: ignore[arg-type]

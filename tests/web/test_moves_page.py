@@ -50,6 +50,22 @@ def test_every_move_is_there_with_its_stages_times_and_reason(
     assert "3 sites are on their way now" in text(page)
 
 
+def test_what_a_command_printed_is_for_operators_alone(
+    door: Door, filled: list[SiteMove]
+) -> None:
+    answers = {
+        role: (
+            door.open(role).get("/api/v1/moves").text,
+            Browser(door, role).get("/moves"),
+            Browser(door, role).get(f"/site?name={filled[5].site}"),
+        )
+        for role in ("viewer", "operator")
+    }
+    assert not any("no answer" in one for one in answers["viewer"])
+    assert all("no answer" in one for one in answers["operator"])
+    assert all("it ended with 75" in one for one in answers["viewer"])
+
+
 def test_it_asks_for_itself_again_while_something_is_under_way(
     door: Door, admin: Browser, filled: list[SiteMove]
 ) -> None:

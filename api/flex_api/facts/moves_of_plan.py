@@ -26,7 +26,8 @@ def moves_of_plan(store: Store, plan: Plan) -> list[SiteMoveRow]:
         for move in store.site_moves(plan=id_):
             newest.setdefault(move.site, move)
     found = [newest[site] for site in sorted(newest)]
-    return move_rows(found, store.stage_runs([move.id for move in found]))
+    runs = store.stage_runs([move.id for move in found])
+    return move_rows(found, runs, with_output=False)
 
 
 def _plans_replaced(store: Store, plan: Plan) -> Iterator[str]:

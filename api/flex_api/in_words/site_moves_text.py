@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from flex.model.site_moves import FOREVER
+from flex.model.site_moves import FOREVER, PRINTED
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, SiteMoveRow, StageRow
@@ -64,15 +64,24 @@ def stage_in_words(run: StageRow) -> str:
     return f"{name} {run.state}{took if run.state == 'done' else ''}{tries}"
 
 
+def is_cause(move: SiteMoveRow, run: StageRow) -> bool:
+    """Whether the site stayed, or waits, for what came of this command."""
+    is_told = move.reason.startswith(f"{run.stage} ({run.hook}):")
+    return run.state in ("failed", "undoing") or is_told
+
+
 def why(move: SiteMoveRow) -> str:
+    printed = [run.said for run in move.stages if is_cause(move, run)]
+    reason = move.reason.replace(f"; {PRINTED}", "")
+    told = "; ".join(filter(None, (reason, *printed)))
     if move.rests_until is None:
-        return move.reason
+        return told
     until = (
         f"rests until `flex moves again {move.site}`"
         if move.rests_until >= FOREVER
         else f"rests {amounts.until(move.rests_until)}"
     )
-    return f"{move.reason}; {until}"
+    return f"{told}; {until}"
 
 
 def ready(console: Console, output: ReadyOutput) -> None:

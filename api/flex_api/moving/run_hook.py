@@ -35,10 +35,13 @@ NOT_EXECUTABLE = 126
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """`code` is the exit code; one more than 128 for the signal that ended it."""
+    """`code` is the exit code; one more than 128 for the signal that ended it. `said` is what it
+    printed last, or how it `ended` in our words, where it printed nothing.
+    """
 
     code: int
     said: str = ""
+    ended: str = ""
 
 
 def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
@@ -73,7 +76,8 @@ def run(command: Sequence[str], seconds: float, stop: Event, lock: int) -> Ran:
                 pass_fds=(lock,),
             )
         except (OSError, ValueError) as error:
-            return Ran(NOT_EXECUTABLE, f"{command[0]}: {error}"[:_TOLD])
+            why = f"{command[0]}: {error}"[:_TOLD]
+            return Ran(NOT_EXECUTABLE, why, why)
         is_late = not _ended_in_time(process.pid, seconds, stop)
         # Also what a command left behind that ended by itself. Nobody else can have the number of
         # its group before it is waited for.
@@ -84,7 +88,8 @@ def run(command: Sequence[str], seconds: float, stop: Event, lock: int) -> Ran:
             code = TOO_LONG
         elif code < 0:
             code = 128 - code
-        return Ran(code, _end_of(said.fileno()) or _in_words(code, seconds))
+        ended = _in_words(code, seconds)
+        return Ran(code, _end_of(said.fileno()) or ended, ended)
 
 
 def _ended_in_time(process: int, seconds: float, stop: Event) -> bool:

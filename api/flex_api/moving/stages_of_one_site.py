@@ -20,6 +20,7 @@ from flex.model.site_moves import (
     FOREVER,
     NEVER,
     NOT_NOW,
+    PRINTED,
     TAKE_BACK,
     UNDOABLE,
     UNTIL_NEXT_NIGHT,
@@ -164,7 +165,9 @@ def tries(
 
 
 def said_by(stage: Stage, hook: Hook, ran: Ran) -> str:
-    return f"{stage} ({hook.shown_name}): {ran.said}"
+    """What everybody may know: what a command prints is for operators."""
+    printed = "" if ran.said == ran.ended else f"; {PRINTED}"
+    return f"{stage} ({hook.shown_name}): {ran.ended}{printed}"
 
 
 def failure(one: OnItsWay, reason: str, code: int) -> SiteMove:
@@ -225,7 +228,8 @@ def _undo(
         one.world.store.put_stage_run(row)
         ran = yield Command(words, hook.timeout.total_seconds(), lock)
         if not ran.code:
-            done = replace(row, state="undone", ended=one.now, said=ran.said)
+            # What is kept is what it said when it failed.
+            done = replace(row, state="undone", ended=one.now)
             one.world.store.put_stage_run(done)
             break
         failed = replace(row, ended=one.now, said=f"its undo: {ran.said}")

@@ -43,7 +43,7 @@ from flex_api.routes.nodes import NodesQuery
 from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow
 from flex_api.schemas.rest_bodies_and_answers import DrainGiven, NodesPage
 from flex_api.web.etag_responses import Condition, etag
-from flex_api.web.moves_by_page import FEW_MOVES, page_of_moves
+from flex_api.web.moves_by_page import few_moves
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare
 
@@ -155,7 +155,7 @@ def one(
         notes=notes,
         stated={key: request.query_params.get(key, "") for key in STATED},
         limits=desk.settings.safety,
-        site_moves=page_of_moves(desk.store, FEW_MOVES, node=row.node).items,
+        site_moves=few_moves(desk, node=row.node),
         words=site_moves_text,
     )
 

@@ -38,7 +38,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     RollbackGiven,
 )
 from flex_api.schemas.what_if_output import FrontierOutput, PointRow
-from flex_api.web.moves_by_page import FEW_MOVES, page_of_moves
+from flex_api.web.moves_by_page import few_moves
 from flex_api.web.request_context import Approver, Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare
 
@@ -91,7 +91,7 @@ def plan(
             "found": found,
             "query": query,
             "following": following(request, found.next),
-            "site_moves": page_of_moves(desk.store, FEW_MOVES, plan=chosen.id).items,
+            "site_moves": few_moves(desk, plan=chosen.id),
             "words": site_moves_text,
         }
     if tab == "frontier":

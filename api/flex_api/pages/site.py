@@ -61,7 +61,7 @@ from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, SiteRow
 from flex_api.schemas.times_of_sites import MICROSECONDS
 from flex_api.schemas.verbs_output import FilesOutput, PlanOutput
 from flex_api.web.etag_responses import Condition
-from flex_api.web.moves_by_page import FEW_MOVES, page_of_moves
+from flex_api.web.moves_by_page import few_moves
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.wishes import what_if_frontier_compare, why_site_is_there
 from flex_api.wishes.previewing import Preview
@@ -144,7 +144,7 @@ def site(
         places_of_name=names_of_sites_text.places_of_name,
         most_names=NAMES,
         moved=of_site(past(desk), row.site),
-        site_moves=page_of_moves(desk.store, FEW_MOVES, site=row.site).items,
+        site_moves=few_moves(desk, site=row.site),
         move_to=" ".join(form_of_query(request).words("to")),
         move_why=form_of_query(request).text("why"),
         words=site_moves_text,

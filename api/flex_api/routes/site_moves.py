@@ -57,6 +57,7 @@ def moves(desk: Viewer, query: Annotated[SiteMovesQuery, Query()]) -> Response:
     output = page_of_moves(
         desk.store,
         query.limit,
+        with_output=desk.caller.may("operator"),
         site=query.site and site_name(query.site),
         plan=query.plan,
         node=query.node,

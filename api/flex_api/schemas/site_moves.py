@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from flex.model.site_moves import (
+    OWN_STAGES,
     RunState,
     SiteMove,
     Stage,
@@ -31,7 +32,9 @@ class StageRow(Part):
     tries: int
     begun: datetime
     ended: datetime | None
-    said: str = Field(description="the last thing it said, where it failed")
+    said: str = Field(
+        description="the last thing it said; what a command printed is for operators alone"
+    )
 
 
 class SiteMoveRow(Part):
@@ -130,7 +133,9 @@ class RestOutput(Output):
     dry_run: bool = False
 
 
-def move_row(move: SiteMove, runs: Sequence[StageRun]) -> SiteMoveRow:
+def move_row(
+    move: SiteMove, runs: Sequence[StageRun], *, with_output: bool
+) -> SiteMoveRow:
     return SiteMoveRow(
         id=move.id,
         site=move.site,
@@ -142,12 +147,12 @@ def move_row(move: SiteMove, runs: Sequence[StageRun]) -> SiteMoveRow:
         ended=move.ended,
         reason=move.reason,
         rests_until=move.rests_until,
-        stages=[stage_row(run) for run in runs if run.move == move.id],
+        stages=[stage_row(run, with_output) for run in runs if run.move == move.id],
         waited_seconds=seconds_waited(runs),
     )
 
 
-def stage_row(run: StageRun) -> StageRow:
+def stage_row(run: StageRun, with_output: bool) -> StageRow:
     return StageRow(
         stage=run.stage,
         hook=run.hook,
@@ -155,12 +160,18 @@ def stage_row(run: StageRun) -> StageRow:
         tries=run.tries,
         begun=run.begun,
         ended=run.ended,
-        said=run.said,
+        said=run.said if with_output or run.stage in OWN_STAGES else "",
     )
 
 
-def move_rows(moves: Sequence[SiteMove], runs: Sequence[StageRun]) -> list[SiteMoveRow]:
+def move_rows(
+    moves: Sequence[SiteMove], runs: Sequence[StageRun], *, with_output: bool
+) -> list[SiteMoveRow]:
+    """With what their commands printed, for whoever may see that."""
     of_move: dict[str, list[StageRun]] = {}
     for run in runs:
         of_move.setdefault(run.move, []).append(run)
-    return [move_row(move, of_move.get(move.id, [])) for move in moves]
+    return [
+        move_row(move, of_move.get(move.id, []), with_output=with_output)
+        for move in moves
+    ]

@@ -11,8 +11,9 @@ from typing import Literal, cast
 
 from flex.model.site_moves import Place, State
 from flex.ports import Store
-from flex_api.schemas.site_moves import MovesOutput, move_rows
+from flex_api.schemas.site_moves import MovesOutput, SiteMoveRow, move_rows
 from flex_api.web.paging import Order, decode, encode, foreign_cursor
+from flex_api.web.request_context import Desk
 
 # What stands for all states in which something is still to be done.
 STILL_OPEN = "open"
@@ -26,6 +27,7 @@ def page_of_moves(
     store: Store,
     limit: int,
     *,
+    with_output: bool,
     site: str = "",
     plan: str = "",
     node: str = "",
@@ -33,8 +35,8 @@ def page_of_moves(
     cursor: str | None = None,
     sort: Sort = "-begun",
 ) -> MovesOutput:
-    """`state` is one of the states of a move, or STILL_OPEN. Raises BadInput for a cursor that
-    does not come from this list.
+    """`with_output` of commands is for operators. `state` is one of the states of a move, or
+    STILL_OPEN. Raises BadInput for a cursor that does not come from this list.
     """
     is_open, order = state == STILL_OPEN, Order.parse(sort)
     found = store.site_moves(
@@ -52,7 +54,22 @@ def page_of_moves(
         last = shown[-1]
         following = encode(order, (False, last.begun.isoformat(), last.id))
     runs = store.stage_runs([move.id for move in shown])
-    return MovesOutput(items=move_rows(shown, runs), next=following)
+    items = move_rows(shown, runs, with_output=with_output)
+    return MovesOutput(items=items, next=following)
+
+
+def few_moves(
+    desk: Desk, *, site: str = "", plan: str = "", node: str = ""
+) -> list[SiteMoveRow]:
+    """The newest, as the caller may see them."""
+    return page_of_moves(
+        desk.store,
+        FEW_MOVES,
+        with_output=desk.caller.may("operator"),
+        site=site,
+        plan=plan,
+        node=node,
+    ).items
 
 
 def _place(cursor: str, order: Order) -> Place:

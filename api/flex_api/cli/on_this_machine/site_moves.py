@@ -26,6 +26,7 @@ class MovesHere:
             found = page_of_moves(
                 here.store,
                 limit,
+                with_output=True,
                 site=site and site_name(site),
                 plan=plan,
                 node=node,
