@@ -19,7 +19,11 @@ from flex.errors import BadSetting, FlexError
 from flex.model.period import Period
 from flex.planning import remarks_on_sites, sites_that_stay_for_dependents
 from flex.planning.names_left_behind import MOST
-from flex.planning.reason_to_stay_for_dependents import GIVE_A_NAME, TAKE_HINTS_OUT, ways_on
+from flex.planning.reason_to_stay_for_dependents import (
+    GIVE_A_NAME,
+    TAKE_HINTS_OUT,
+    ways_on,
+)
 from flex.site_names_in_words import first_few
 from flex.store import migrate, open_store
 from flex.zones import records_of_partition

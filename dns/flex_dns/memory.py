@@ -15,6 +15,7 @@ from struct import pack
 import dns.rdata
 import dns.rdataclass
 import pandas as pd
+from dns.rdatatype import RdataType
 
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
@@ -89,7 +90,7 @@ def _rule(value: str) -> tuple[int, bytes, str]:
 
 def _with_hints(kind: int) -> Callable[[str], tuple[int, bytes, str]]:
     def parts(value: str) -> tuple[int, bytes, str]:
-        rdata = dns.rdata.from_text(dns.rdataclass.IN, kind, value)
+        rdata = dns.rdata.from_text(dns.rdataclass.IN, RdataType(kind), value)
         return kind, rdata.to_wire() or b"", value.split()[1].lower()
 
     return parts

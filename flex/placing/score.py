@@ -91,7 +91,8 @@ def balance(problem: Problem, rows: Ints, parts: Set[str] = frozenset()) -> Bala
 
 
 def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Balance:
-    away = _distance(problem, total)
+    # What nobody asks for is shared evenly.
+    away = np.where(total.any(axis=0), _distance(problem, total), 0.0)
     is_site = np.array([site not in parts for site in problem.sites], dtype=np.bool_)
     count = np.bincount(rows[is_site[rows[:, 0]], 1], minlength=len(problem.nodes))
     per_node = tuple(

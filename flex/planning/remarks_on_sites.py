@@ -111,7 +111,8 @@ def _of_dependents(
     if stay := sorted(beyond.keys() - lost):
         named = [f"{site} ({beyond[site]})" for site in stay]
         weight = weight_of_sites(stay, profiles)
-        yield f"{LEANING}{weight}: {first_few(named, between='; ')}; {ways_on(beyond[one] for one in stay)}"
+        ways = ways_on(beyond[one] for one in stay)
+        yield f"{LEANING}{weight}: {first_few(named, between='; ')}; {ways}"
     if lost:
         named = [f"{site} ({beyond[site]})" for site in sorted(lost)]
         weight = weight_of_sites(lost, profiles)

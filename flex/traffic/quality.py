@@ -88,8 +88,9 @@ class Quality:
     """What one source, or all of one node, say of a period.
 
     `heard` are the hours of the period with answers, `silent` those that should have had some.
-    `lines` and `reasons` are those of the readings that reach into the period. `last_line` is 0
-    when there is none of the weeks before either that hours are compared with.
+    `lines` and `reasons` are those of the readings that reach into the period; `samples` some of
+    their malformed lines, each with its log. `last_line` is 0 when there is none of the weeks
+    before either that hours are compared with.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Quality:
     last_line: int
     lines: tuple[tuple[str, int], ...]
     reasons: tuple[tuple[str, int], ...]
-    samples: tuple[BadLine, ...]
+    samples: tuple[tuple[str, BadLine], ...]
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -221,7 +222,11 @@ class _Bench:
             last_line=max((_last_line(segment) for segment in segments), default=0),
             lines=_add_up(segment.lines for segment in reaching),
             reasons=_add_up(segment.reasons for segment in reaching),
-            samples=_few(sample for segment in reaching for sample in segment.samples),
+            samples=_few(
+                (segment.path, sample)
+                for segment in reaching
+                for sample in segment.samples
+            ),
         )
         found = (
             self._age(quality),
@@ -413,12 +418,12 @@ def _add_up(pairs: Iterable[Iterable[tuple[str, int]]]) -> tuple[tuple[str, int]
     return tuple(total.items())
 
 
-def _few(samples: Iterator[BadLine]) -> tuple[BadLine, ...]:
-    kept: dict[str, list[BadLine]] = {}
-    for sample in samples:
+def _few(samples: Iterator[tuple[str, BadLine]]) -> tuple[tuple[str, BadLine], ...]:
+    kept: dict[str, list[tuple[str, BadLine]]] = {}
+    for path, sample in samples:
         of_reason = kept.setdefault(sample.reason, [])
         if len(of_reason) < SAMPLES:
-            of_reason.append(sample)
+            of_reason.append((path, sample))
     return tuple(chain.from_iterable(kept.values()))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -26,6 +27,10 @@ Ints: TypeAlias = "npt.NDArray[np.int64]"
 Bools: TypeAlias = "npt.NDArray[np.bool_]"
 # By name: the position, and the state.
 Nodes = Mapping[str, tuple[int, NodeState]]
+
+# Names of sites that one nobody knows is compared with, and how like it they must be. Guesses.
+MOST_COMPARED = 2_000
+NEARLY = 0.85
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,8 +241,17 @@ def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> U
         f"the site {site!r}",
         f"it is neither in the partition nor in the logs of the period ({others})",
         kept="nothing was changed",
-        advice="`flex sites list` shows every site by the name FLEX knows it by",
+        advice=f"{_meant(site, known)}`flex sites list` shows every site by the name FLEX "
+        "knows it by",
     )
+
+
+def _meant(site: str, known: Sequence[str]) -> str:
+    """A question about names that are nearly the same."""
+    if len(known) > MOST_COMPARED:
+        known = [name for name in known if name[:2] == site[:2]][:MOST_COMPARED]
+    near = get_close_matches(site, known, n=2, cutoff=NEARLY)
+    return f"did you mean {' or '.join(near)}? " if near else ""
 
 
 def back_in_service(node: str, state: NodeState) -> str:

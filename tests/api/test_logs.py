@@ -333,3 +333,30 @@ def shipping(beside: Path, log: Path) -> tuple[str, ...]:
         "--site",
         "a.example",
     )
+
+
+def test_files_that_are_not_read_for_one_reason_are_told_together(
+    installation: Installation, tmp_path: Path
+) -> None:
+    for number in range(8):
+        (tmp_path / f"{number}.log").write_bytes(
+            TEXT.replace(b"GET /", b"GET /%d/" % number)
+        )
+    files = [str(tmp_path / f"{number}.log") for number in range(8)]
+    said = installation.flex("ingest", *files, "--node", "n1")
+    assert said.code == 20
+    assert said.err.count("does not say which site") == 1
+    assert f"8 files, such as {files[0]}" in said.err
+    assert 'add `site = "www.example.org"`' in said.err
+
+
+def test_malformed_lines_are_shown_with_their_log(
+    installation: Installation, tmp_path: Path
+) -> None:
+    (log,) = (installation.folder / "logs" / "n1").glob("*.log")
+    with log.open("ab") as end:
+        end.write(b"nonsense\n")
+    installation.read_logs()
+    shown = installation.flex("data", "--as-of", installation.as_of()).out
+    assert shown.count("nonsense") == 1
+    assert f"{log}, byte" in shown.replace("\n", "")

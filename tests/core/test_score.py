@@ -71,3 +71,11 @@ def test_a_placement_moves_no_more_than_it_may(
             replace(asked, limits=limits), _rows((0, 0), (1, 1), (2, 2))
         )
     )
+
+
+def test_no_node_is_off_in_what_nobody_asks_for(problem: Make) -> None:
+    """Answers without a byte: the working set of all sites is nothing."""
+    asked = problem(dict.fromkeys("abc", (100, 0)), dict.fromkeys("abc", "n1"), of=3)
+    assert score.balance(asked, _rows((0, 0), (1, 1), (2, 2))).worst == 0
+    apart = score.balance(asked, _rows((0, 0), (1, 0), (2, 2)))
+    assert (apart.worst, apart.worst_resource) == (1.0, "access rate")

@@ -50,6 +50,8 @@ NOT_RUN = {
     "apply --undo": "one of three ways out; tests/api/test_on_the_way.py runs them",
     "apply --abandon": "one of three ways out; tests/api/test_on_the_way.py runs them",
     "route show --live": "it asks a HAProxy that is at work; tests/routing runs it",
+    "wishes diff": "it reads what another wrote; tests/api/test_wishes_as_a_file.py runs it",
+    "wishes apply": "as wishes diff",
     "dns takeover": "this installation holds its zones itself; tests/api/test_takeover.py runs it",
 }
 

@@ -88,6 +88,7 @@ def plan_output(plan: Plan) -> PlanOutput:
         state=plan.state,
         message=plan.message,
         created=plan.created,
+        made=plan.made,
         settled=plan.settled,
         base=plan.base,
         digest=plan.digest,
@@ -197,7 +198,7 @@ def plan_row(
         and plan.base != in_force,
         expired=too_old is not None
         and plan.state in WAITING
-        and plan.created < too_old,
+        and plan.wall_time < too_old,
     )
 
 
@@ -511,8 +512,8 @@ def node_row(
     )
 
 
-def bad_line(line: BadLine) -> BadLineRow:
-    return BadLineRow(reason=line.reason, offset=line.offset, text=line.text)
+def bad_line(line: BadLine, path: str = "") -> BadLineRow:
+    return BadLineRow(reason=line.reason, offset=line.offset, text=line.text, path=path)
 
 
 def moment(seconds: int) -> datetime | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,17 @@ class HoursInLogs:
 
     covered: Hours
     answers: Mapping[str, tuple[Hours, Means]]
+
+    @property
+    def days(self) -> Period | None:
+        """From the first day with answers to the last; None where no line is of the period."""
+        if not len(self.covered):
+            return None
+        first, last = (int(self.covered[place]) // DAY for place in (0, -1))
+        start, end = (
+            datetime.fromtimestamp(day * DAY * 3600, UTC) for day in (first, last + 1)
+        )
+        return Period(start, end)
 
     def of_day(self) -> dict[str, tuple[float, ...]]:
         """The mean of each node in each hour of the day, UTC."""

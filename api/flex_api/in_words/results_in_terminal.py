@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flex.planning.refuse_ended_or_outdated import WAITING
-from flex.site_names_in_words import first_few
+from flex.site_names_in_words import first_few, first_of_files
 from flex_api.in_words import (
     amounts,
     dead_nodes_text,
@@ -235,17 +235,20 @@ def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
         *more,
     )
     earlier = {row.node: row for row in before.nodes} if before else {}
+    # What nobody asks for is no node's to be off.
+    rate = any(row.access_units for row in after.nodes)
+    sets = any(row.working_set_units for row in after.nodes)
     for row in after.nodes:
         old = earlier.get(row.node)
         table.add_row(
             row.node,
             str(row.sites),
             _bar(row.access_units),
-            _off(old.access_units, old.fair_units) if old else "",
-            _off(row.access_units, row.fair_units),
+            _off(old.access_units, old.fair_units * rate) if old else "",
+            _off(row.access_units, row.fair_units * rate),
             _bar(row.working_set_units),
-            _off(old.working_set_units, old.fair_units) if old else "",
-            _off(row.working_set_units, row.fair_units),
+            _off(old.working_set_units, old.fair_units * sets) if old else "",
+            _off(row.working_set_units, row.fair_units * sets),
             *(cell for name in others for cell in _of_other(name, old, row)),
         )
     return table
@@ -319,9 +322,13 @@ def sites(console: Console, output: SitesOutput) -> None:
     )
     if stay := [row.site for row in output.items if row.stays_for]:
         what = "1 site stays" if len(stay) == 1 else f"{len(stay):,} sites stay"
-        where = "it is" if len(stay) == 1 else "they are"
+        where = (
+            "it is, for what leans on its name"
+            if len(stay) == 1
+            else "they are, for what leans on their names"
+        )
         console.print(
-            f"{what} where {where}, for what leans on {'its name' if len(stay) == 1 else 'their names'}: "
+            f"{what} where {where}: "
             f"{first_few(stay)}. `flex explain SITE` says what, `flex doctor` what to do."
         )
 
@@ -444,13 +451,16 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
             "shows each."
         )
     if quiet:
-        console.print(f"{amounts.count(quiet, 'file')} with nothing new.")
+        copies = sum(row.outcome == "copy" for row in output.files)
+        which = f", {copies:,} of them copies of others" if copies else ""
+        console.print(f"{amounts.count(quiet, 'file')} with nothing new{which}.")
     for rate in output.sources:
         if rate.lines:
             console.print(_rate(rate))
+    times = [row.last_line for row in output.files if row.last_line]
     for line in output.no_cpu[:MOST_FILES]:
         console.print(f"no processor time of {line}", markup=False)
-    console.print(lines(output.lines))
+    console.print(lines(output.lines, max(times, default=None)))
     bad_lines(console, output)
 
 
@@ -535,7 +545,8 @@ def arrivals(console: Console, output: ImportOutput) -> None:
 def data(console: Console, output: DataOutput) -> None:
     """A row for each source; what is wrong is said of the node, where it decides."""
     console.print(
-        f"Logs of {output.period_start:%Y-%m-%d} to {output.period_end:%Y-%m-%d}."
+        f"Logs as a plan for {output.period_start:%Y-%m-%d} to "
+        f"{output.period_end:%Y-%m-%d} judges them."
     )
     table = grid(
         "source", "node", "last line", "hours>", "lines>", "malformed>", "state"
@@ -553,7 +564,9 @@ def data(console: Console, output: DataOutput) -> None:
             hours,
             f"{sum(row.lines.values()):,}",
             bad,
-            _state(row.state),
+            Text("silent")
+            if row.state == "ok" and not any(row.lines.values())
+            else _state(row.state),
         )
     console.print(table)
     told = output.nodes + [row for row in output.sources if row.name != row.node]
@@ -561,27 +574,35 @@ def data(console: Console, output: DataOutput) -> None:
         for finding in row.findings:
             limit = f"{finding.actual}, the limit is {finding.limit} ({finding.rule})"
             console.print(f"{finding.state}: {row.name}: {finding.said}: {limit}")
-        for bad_line in row.bad_samples:
+    for row in output.sources:
+        for line in row.bad_samples:
+            said = line.text if line.text.strip() else "an empty line"
+            reason = line.reason.replace("_", " ")
             console.print(
-                f"  {bad_line.reason}, byte {bad_line.offset}: {bad_line.text}"
+                f"  {row.name}: {line.path}, byte {line.offset:,}: {reason}: {said}",
+                markup=False,
             )
+    unread: dict[tuple[str, str], list[str]] = {}
     for file in output.unread:
         said = "; ".join(filter(None, (file.outcome, file.note, file.next_step)))
-        console.print(f"not read: {file.source}: {file.path}: {said}")
+        unread.setdefault((file.source, said), []).append(file.path)
+    for (source, said), paths in unread.items():
+        console.print(f"not read: {source}: {first_of_files(paths)}: {said}")
 
 
 def _state(state: str) -> Text:
     return Text(state, style={"ok": "green", "warn": "yellow", "bad": "red"}[state])
 
 
-def lines(by_class: dict[str, int]) -> str:
+def lines(by_class: dict[str, int], last: datetime | None = None) -> str:
     total = sum(by_class.values())
     parts = ", ".join(
         f"{number:,} {name.replace('_', ' ')}"
         for name, number in by_class.items()
         if number
     )
-    return f"{amounts.count(total, 'new line')}{': ' + parts if parts else ''}."
+    until = f", up to {amounts.when(last)}" if last and total else ""
+    return f"{amounts.count(total, 'new line')}{until}{': ' + parts if parts else ''}."
 
 
 def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:

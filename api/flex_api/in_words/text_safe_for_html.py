@@ -7,6 +7,7 @@ it. Its title has what was cut off, as far as a person would read it.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from markupsafe import Markup
@@ -21,6 +22,7 @@ SENTENCE = 240
 TITLE = 300
 # Characters of a text that somebody came to read, and of any text that reaches a page. A guess.
 ANYTHING = 2_000
+COMMAND = re.compile("`([^`]+)`")
 # A moment nearer than this is shown as a span ("3 hours ago"), others as a date. A guess.
 LATELY = timedelta(days=21)
 
@@ -31,12 +33,12 @@ def name(text: str) -> Markup:
 
 
 def sentence(text: str) -> Markup:
-    return _isolate(text, SENTENCE)
+    return _with_commands(_isolate(text, SENTENCE))
 
 
 def whole(text: str) -> Markup:
     """What somebody came to read, such as why something failed."""
-    return _isolate(text, ANYTHING)
+    return _with_commands(_isolate(text, ANYTHING))
 
 
 def short(text: str) -> str:
@@ -68,6 +70,12 @@ def _isolate(text: str, most: int) -> Markup:
     if short == text:
         return Markup("<bdi>{}</bdi>").format(text)
     return Markup('<bdi title="{}">{}</bdi>').format(plain(text, TITLE), short)
+
+
+def _with_commands(html: Markup) -> Markup:
+    """What stands between backticks in a terminal looks like what is typed."""
+    begin, bracket, text = str(html).rpartition('">')
+    return Markup(begin + bracket + COMMAND.sub(r"<code>\1</code>", text))  # noqa: S704  # escaped
 
 
 def _visible(text: str) -> str:

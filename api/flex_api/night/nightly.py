@@ -69,7 +69,7 @@ from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
-from flex_logs_ingest.reading.report import needs_look
+from flex_logs_ingest.reading.report import needs_look, with_reasons
 
 # Nothing else than the settings say.
 AS_SET = Supposition()
@@ -331,15 +331,10 @@ def _refuse_unread(files: Sequence[FileReport]) -> None:
 def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
     for file in [file for file in files if file.outcome == "rewritten"][:5]:
         world.say(f"{file.path}: {file.note}; `flex data` shows it")
-    failed = [
-        f"{file.path} ({file.note or file.outcome})"
-        for file in files
-        if needs_look(file)
-    ]
-    if failed:
+    if failed := [file for file in files if needs_look(file)]:
         world.say(
             f"{amounts.count(len(failed), 'file')} could not be read whole: "
-            f"{first_few(failed, between='; ')}"
+            f"{first_few(with_reasons(failed), between='; ')}"
         )
 
 
@@ -447,6 +442,7 @@ def keep(world: World, made: Proposal, author: str) -> Proposal:
         made,
         plan=replace(
             made.plan,
+            made=world.time_of_day() if world.is_as_of else None,
             author=author,
             wishers=whose_wishes_caused_plan.wishers(world, made),
         ),

@@ -52,7 +52,7 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
         median=errors[len(errors) // 2] if errors else None,
         runs=found,
         query=query,
-        one=one,
+        one=one or (nights[1].plan if len(nights) > 1 else ""),
         other=other,
         compared=compared,
         pending=one and compared is None,

@@ -17,6 +17,7 @@ from flex.model.period import Period
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result
 from flex.sim.simulated_clusters import MIB, MODELS
+from flex_api.facts.hours_in_logs import hours_in_logs
 from flex_api.in_words import amounts
 from flex_api.pages.frame import show
 from flex_api.pages.read_forms_and_redirect import from_query_form
@@ -78,13 +79,19 @@ def page(
         about=ABOUT,
         models=list(MODELS),
         model=wanted.model,
-        period=period_to_replay(desk),
+        period=_days_of_logs(desk),
         count=count,
         mib=mib,
         found=found,
         pending=ask and found is None,
         most=MOST_POLICIES,
     )
+
+
+def _days_of_logs(desk: Desk) -> Period:
+    """The days of the period that logs are of; all of it where there are none."""
+    period = period_to_replay(desk)
+    return hours_in_logs(desk.store, period).days or period
 
 
 def _answer(
@@ -125,7 +132,7 @@ def _simulate(
     ]
     return SimulationShown(
         accesses=len(trace.target),
-        period=period,
+        period=_days_of_logs(desk),
         results=results,
         misses=quantities("Share of requests read from disk", misses, strong="flex"),
         served=quantities(

@@ -79,6 +79,7 @@ class ReportData:
     logs: tuple[QualityRow, ...] = ()
     spread: Mapping[str, int] = field(default_factory=dict)
     hours: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    days: Period | None = None
     brought: tuple[SiteMoveRow, ...] = ()
 
 
@@ -176,13 +177,22 @@ class Content:
     partition: PartitionPart | None = None
 
 
+def _days_of_logs(data: ReportData) -> str:
+    """Those that answers are of, and where the plan asked for more, those."""
+    asked = Period(data.plan.period_start, data.plan.period_end)
+    if data.days is None:
+        none = "" if any(data.lines.values()) else ", of which no line was read"
+        return f"{asked}{none}"
+    return f"{data.days}" if data.days == asked else f"{data.days} ({asked} was asked)"
+
+
 def content(data: ReportData) -> Content:
     nights, forecasts = _nights(data), _forecasts(data.plan)
     partition = _partition(data)
     items = data.sites.items if data.sites else []
     return Content(
         sections=tuple(_sections(data, partition is not None)),
-        period=str(Period(data.plan.period_start, data.plan.period_end)),
+        period=_days_of_logs(data),
         verdict=verdict(data),
         state=state(data.plan),
         tiles=tuple(_tiles(data.plan)),

@@ -27,6 +27,7 @@ def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> Repo
         for one in store.plans(10 * NIGHTS)
         if one.id != plan.id and one.created <= plan.created
     ]
+    hours = hours_in_logs(store, plan.period)
     return ReportData(
         cluster=settings.cluster.name,
         made=made,
@@ -39,7 +40,8 @@ def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> Repo
         stages=_stages(store, plan),
         logs=_logs(settings, store, plan),
         spread=spread_of(store, plan.id),
-        hours=hours_in_logs(store, plan.period).of_day(),
+        hours=hours.of_day(),
+        days=hours.days,
         brought=tuple(moves_of_plan(store, plan)),
     )
 

@@ -16,6 +16,7 @@ class BadLineRow(Part):
     reason: str
     offset: int
     text: str
+    path: str = Field("", description="its log, where that is not said beside it")
 
 
 class LogRow(Part):

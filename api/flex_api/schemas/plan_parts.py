@@ -147,8 +147,8 @@ class EditRow(Part):
 class LeaningRow(Part):
     site: str
     kind: str = Field(
-        description="MX, SRV, NS, CNAME, SPF, CAA; HTTPS or SVCB with addresses of its own, which no "
-        "move changes; or A: mail may come without any MX"
+        description="MX, SRV, NS, CNAME, SPF, CAA; HTTPS or SVCB with addresses of its own, "
+        "which no move changes; or A: mail may come without any MX"
     )
     owner: str = Field(description="the name that has the record")
     what: str = Field(description="what depends on the site's name, with the record")

@@ -179,6 +179,9 @@ class PlanOutput(Output):
     state: Literal["proposed", "applying", "applied", "discarded", "failed"]
     message: str
     created: datetime
+    made: datetime | None = Field(
+        None, description="when it really was made, where it is as of another time"
+    )
     settled: datetime | None
     base: str
     digest: str

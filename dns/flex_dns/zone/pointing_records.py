@@ -14,6 +14,7 @@ import dns.exception
 import dns.name
 import dns.rdata
 import dns.rdataclass
+from dns.rdatatype import RdataType
 from dns.rdtypes.svcbbase import ParamKey, SVCBBase
 
 from flex.zones.names_led_by_wildcards import wildcard_over
@@ -135,7 +136,9 @@ def _records(
 def _hints(kind: int, data: bytes) -> str:
     """The record as a zone file has it, where it may have hints."""
     try:
-        rdata = dns.rdata.from_wire(dns.rdataclass.IN, kind, data, 0, len(data))
+        rdata = dns.rdata.from_wire(
+            dns.rdataclass.IN, RdataType(kind), data, 0, len(data)
+        )
     except dns.exception.DNSException:
         return UNREAD
     assert isinstance(rdata, SVCBBase)

@@ -25,6 +25,7 @@ import pyarrow as pa
 from flex.errors import FlexError, NoData
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
+from flex.site_names_in_words import first_few
 from flex_logs_ingest.counts import count_files, find_count_files_for_days
 from flex_logs_ingest.files.find_and_unpack_logs import (
     Log,
@@ -46,6 +47,7 @@ from flex_logs_ingest.reading.report import (
     FileReport,
     Outcome,
     added_lines,
+    with_reasons,
     without,
 )
 from flex_logs_ingest.reading.run_state import (
@@ -260,14 +262,10 @@ def _unusable(reader: Reader, path: str, error: Unusable) -> FileReport:
 
 
 def _nothing(reports: Sequence[FileReport]) -> NoData:
-    tried = "; ".join(
-        f"{report.path or report.source}: {report.note or report.outcome}"
-        for report in reports[:10]
-    )
-    more = f" and {len(reports) - 10} more" if len(reports) > 10 else ""
+    tried = first_few(with_reasons(reports), between="; ")
     return NoData(
         "reading the access logs",
-        f"none of them could be read: {tried}{more}" if reports else "no source is set",
+        f"none of them could be read: {tried}" if reports else "no source is set",
         kept="what was counted before stands",
         advice="check the paths and formats of [[ingest.source]] and the rights on the logs",
     )

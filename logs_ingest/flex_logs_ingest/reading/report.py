@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from flex.model.log_reading import BadLine, Segment
+from flex.site_names_in_words import first_of_files
 from flex_logs_ingest.scan.malformed_counts_and_samples import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES
 
@@ -66,6 +67,15 @@ class FileReport:
 def needs_look(report: FileReport) -> bool:
     """Whether lines of it are not counted because it could not be read whole."""
     return report.outcome in FAILED or report.damaged
+
+
+def with_reasons(reports: Iterable[FileReport]) -> list[str]:
+    """Files with why they were not read; where many have one reason, it is told once."""
+    of_reason: dict[str, list[str]] = {}
+    for one in reports:
+        said = one.note or one.outcome
+        of_reason.setdefault(said, []).append(one.path or one.source)
+    return [f"{first_of_files(paths)}: {said}" for said, paths in of_reason.items()]
 
 
 def without(report: FileReport, refused: Iterable[Segment]) -> FileReport:

@@ -218,7 +218,8 @@ def new_scanner(
             "counts per site",
             "the log's format does not say which site a request was for",
             kept="nothing was read",
-            advice="name the site of this log in the settings, or log the virtual host (%v)",
+            advice='add `site = "www.example.org"` to its [[ingest.source]], or log the virtual '
+            "host (%v)",
         )
     lines: Loop = _loop(layout, rule, sample_limit, keep_bad)
     return Scanner(RecordScan(lines) if layout.kind == "records" else lines, first_byte)
