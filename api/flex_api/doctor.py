@@ -406,10 +406,12 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         said = f"{which} {stay}: {first_few(named, between='; ')}"
         yield _warn(name, said, ways_on(reasons.values()))
     if along:
-        said = f"{sites_that_stay_for_dependents.MOVED_ALONG}: {first_few(along)}"
+        named = [f"{one.in_words} with {site}" for site, one in along]
+        said = f"{sites_that_stay_for_dependents.MOVED_ALONG}: {first_few(named)}"
         yield _warn(name, said, GIVE_A_NAME)
     if hints:
-        said = f"{sites_that_stay_for_dependents.LEFT_BEHIND}: {first_few(hints)}"
+        named = [one.in_words for _, one in hints]
+        said = f"{sites_that_stay_for_dependents.LEFT_BEHIND}: {first_few(named)}"
         yield _warn(name, said, TAKE_HINTS_OUT)
     if unsure := leaning_on_sites.mail_without_mx(found, sites, dependents):
         said = (

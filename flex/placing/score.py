@@ -66,7 +66,7 @@ def _distance(problem: Problem, total: Floats) -> Floats:
     share = np.where(problem.open, problem.share, 0.0)[:, None]
     scale = np.where(problem.open, problem.share, 100.0)[:, None]
     distance: Floats = (total - share) / scale
-    return distance
+    return np.where(problem.load.any(axis=0), distance, 0.0)
 
 
 def balance_in_force(problem: Problem, parts: Set[str] = frozenset()) -> Balance:
@@ -92,7 +92,9 @@ def balance(problem: Problem, rows: Ints, parts: Set[str] = frozenset()) -> Bala
 
 def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Balance:
     # What nobody asks for is shared evenly.
-    away = np.where(total.any(axis=0), _distance(problem, total), 0.0)
+    share = np.where(problem.open, problem.share, 0.0)[:, None]
+    total = np.where(problem.load.any(axis=0), total, share)
+    away = _distance(problem, total)
     is_site = np.array([site not in parts for site in problem.sites], dtype=np.bool_)
     count = np.bincount(rows[is_site[rows[:, 0]], 1], minlength=len(problem.nodes))
     per_node = tuple(

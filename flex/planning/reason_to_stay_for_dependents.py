@@ -31,8 +31,9 @@ TAKE_HINTS_OUT = "take ipv4hint and ipv6hint out of the record"
 def ways_on(reasons: Iterable[str]) -> str:
     """What a person can do about sites that stay for these reasons."""
     every = set(reasons)
-    hints = {why for why in every if why.startswith(LEAVES)}
-    ways = [GIVE_A_NAME] * bool(every - hints) + [TAKE_HINTS_OUT] * bool(hints)
+    carried = any(not why.startswith(LEAVES) for why in every)
+    hints = any(LEAVES in why for why in every)
+    ways = [GIVE_A_NAME] * carried + [TAKE_HINTS_OUT] * hints
     return "; ".join([*ways, f"or {LET_IT_MOVE}"])
 
 
@@ -43,7 +44,9 @@ def why_it_stays(one: Leaning) -> str:
     )
     more = one.count(*kinds) - 1
     others = f" and {more:,} more" if more else ""
-    return f"{what}{first.in_words}{others}"
+    hints = one.left_behind if carried else ()
+    besides = f"; and {LEAVES}{hints[0].in_words}" if hints else ""
+    return f"{what}{first.in_words}{others}{besides}"
 
 
 def stays_here(why: str, site: str) -> str:
@@ -58,7 +61,8 @@ def stays_here(why: str, site: str) -> str:
             f"stays where it is, as a move {why}; {TAKE_HINTS_OUT}, or let it move without "
             f'them by [[dns.site]] name = "{site}", dependents = "warn"'
         )
-    return f"stays where it is, as a move {why}; {way_on(site)}"
+    also = f"{TAKE_HINTS_OUT}, and " if LEAVES in why else ""
+    return f"stays where it is, as a move {why}; {also}{way_on(site)}"
 
 
 def by_doors(why: str) -> str:

@@ -33,7 +33,7 @@ from flex.ports import Publisher
 from flex.site_names_in_words import first_few
 from flex.table_schemas import PLACEMENT
 from flex.zones import records_of_partition
-from flex.zones.what_leans_on_names import HINTS, HOLDING, Leaning
+from flex.zones.what_leans_on_names import HOLDING, Leaning
 from flex.zones.zone_changes import ADDRESSES
 
 # How often names that would move are asked for, where all of a zone are too many. In the last round
@@ -41,7 +41,7 @@ from flex.zones.zone_changes import ADDRESSES
 ROUNDS = 3
 # What a note begins with on what is carried to other nodes.
 MOVED_ALONG = "moves along with sites"
-LEFT_BEHIND = "leads to the old nodes after sites moved"
+LEFT_BEHIND = "still lead to old nodes once sites have moved"
 SENDERS = "who may send mail changes with the addresses of sites that move"
 WITHOUT_MX = (
     "mail may move along with sites that have no MX: their SPF lets hosts send mail, and "
@@ -289,8 +289,8 @@ def _not_known(
     if blind:
         which = "this zone" if len(blind) == 1 else "these zones"
         yield (
-            f"{which} cannot be transferred, so only the MX of the sites' own names were "
-            f"asked for, and not what else leans on them: {first_few(sorted(blind))}"
+            f"{which} cannot be transferred, so only the MX, TXT, CAA and HTTPS of the sites' "
+            f"own names were asked for, and not what else leans on them: {first_few(sorted(blind))}"
         )
 
 
@@ -302,7 +302,8 @@ def _moving_along(of_name: Mapping[str, Leaning]) -> Iterator[str]:
     ]
     if carried:
         yield f"{MOVED_ALONG}: {first_few(carried)}"
-    if hints := _names_in_words(of_name, *HINTS):
+    hints = [one.in_words for each in of_name.values() for one in each.left_behind]
+    if hints:
         yield f"{LEFT_BEHIND}: {first_few(hints)}"
     aliases = sum(one.count("CNAME") for one in of_name.values())
     if aliases:

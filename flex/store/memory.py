@@ -402,7 +402,9 @@ class MemoryStore(
             found = [
                 plan for plan in self._plans.values() if state in (None, plan.state)
             ]
-        ordered = sorted(found, key=lambda plan: (plan.created, plan.id), reverse=True)
+        ordered = sorted(
+            found, key=lambda plan: (plan.wall_time, plan.id), reverse=True
+        )
         return tuple(ordered[:limit])
 
     def headlines(self) -> tuple[Headline, ...]:

@@ -21,6 +21,11 @@ from flex.table_schemas import PLACEMENT
 if TYPE_CHECKING:
     from flex.placing.proof_statement import Json
 
+# By when they were made, whatever time they are as of.
+NEWEST_FIRST = (
+    func.coalesce(plans.c.made, plans.c.created).desc(),
+    plans.c.id.desc(),
+)
 FIGURES = tuple(plans.c[field.name] for field in fields(Headline))
 
 
@@ -141,20 +146,13 @@ class SqlPlans(StorePart):
         are not read.
         """
         which = true() if state is None else plans.c.state == state
-        wanted = (
-            select(plans.c.body)
-            .where(which)
-            .order_by(plans.c.created.desc(), plans.c.id.desc())
-            .limit(limit)
-        )
+        wanted = select(plans.c.body).where(which).order_by(*NEWEST_FIRST).limit(limit)
         with self._database.reading() as connection:
             return tuple(plan_from_text(body) for body in connection.scalars(wanted))
 
     def headlines(self) -> tuple[Headline, ...]:
         with self._database.reading() as connection:
-            rows = connection.execute(
-                select(*FIGURES).order_by(plans.c.created.desc(), plans.c.id.desc())
-            )
+            rows = connection.execute(select(*FIGURES).order_by(*NEWEST_FIRST))
             return tuple(Headline(*row) for row in rows)
 
     def headline(self, plan_id: str) -> Headline | None:

@@ -28,8 +28,10 @@ Bools: TypeAlias = "npt.NDArray[np.bool_]"
 # By name: the position, and the state.
 Nodes = Mapping[str, tuple[int, NodeState]]
 
-# Names of sites that one nobody knows is compared with, and how like it they must be. Guesses.
+# Names of sites that one nobody knows is compared with, letters at the beginning that they have in
+# common where there are more, and how like it they must be. Guesses.
 MOST_COMPARED = 2_000
+BEGINNING = 4
 NEARLY = 0.85
 
 
@@ -247,9 +249,12 @@ def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> U
 
 
 def _meant(site: str, known: Sequence[str]) -> str:
-    """A question about names that are nearly the same."""
+    """A question about names that are nearly the same; nothing where too many begin alike."""
     if len(known) > MOST_COMPARED:
-        known = [name for name in known if name[:2] == site[:2]][:MOST_COMPARED]
+        begins = site.removeprefix("www.")[:BEGINNING]
+        known = [name for name in known if name.removeprefix("www.").startswith(begins)]
+    if len(known) > MOST_COMPARED:
+        return ""
     near = get_close_matches(site, known, n=2, cutoff=NEARLY)
     return f"did you mean {' or '.join(near)}? " if near else ""
 

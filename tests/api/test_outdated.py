@@ -120,6 +120,21 @@ def test_old_logs_are_planned_as_of_their_end_and_that_plan_is_applied(
     assert ended > datetime.fromisoformat(run["started"])
 
 
+def test_a_plan_as_of_another_time_is_newer_than_those_made_before_it(
+    installation: Installation,
+) -> None:
+    installation.mode = "review"
+    installation.write_settings()
+    installation.read_logs()
+    older = installation.flex("-o", "json", "plan", "--as-of", "2026-03-03T05:00:00")
+    newer = installation.flex("-o", "json", "plan", "--as-of", "2026-03-03")
+    assert [older.code, newer.code] == [0, 0], older.err + newer.err
+    listed = installation.flex("-o", "json", "plan", "list").json["items"]
+    assert [row["id"] for row in listed] == [newer.json["id"], older.json["id"]]
+    shown = installation.flex("-o", "json", "plan", "show").json
+    assert shown["id"] == newer.json["id"]
+
+
 def test_where_a_node_has_no_logs_at_all_no_time_is_named_to_plan_as_of(
     installation: Installation,
 ) -> None:

@@ -426,6 +426,18 @@ def test_whatever_repeats_its_address_makes_a_site_stay(
     assert GIVE_A_NAME not in note
 
 
+def test_mail_and_hints_are_said_together_with_a_way_out_of_both(
+    cluster: Cluster,
+) -> None:
+    settled(cluster)
+    wants_to_move(cluster)
+    with_mail(cluster)
+    cluster.target.edit(ZONE, f"{FIRST}.", "HTTPS", 60, ['1 . ipv4hint="192.0.2.1"'])
+    note = said(cluster.night(), LEANING)
+    for part in (MAIL, "and would leave behind", TAKE_HINTS_OUT, GIVE_A_NAME):
+        assert part in note
+
+
 @pytest.mark.parametrize("value", [f"0 {FIRST}.", '1 . alpn="h2"'])
 def test_a_record_that_repeats_no_address_keeps_no_site(
     cluster: Cluster, value: str

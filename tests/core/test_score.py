@@ -79,3 +79,5 @@ def test_no_node_is_off_in_what_nobody_asks_for(problem: Make) -> None:
     assert score.balance(asked, _rows((0, 0), (1, 1), (2, 2))).worst == 0
     apart = score.balance(asked, _rows((0, 0), (1, 0), (2, 2)))
     assert (apart.worst, apart.worst_resource) == (1.0, "access rate")
+    assert [node.working_set for node in apart.nodes] == [100, 100, 100]
+    assert not score.deviation(asked, _rows((0, 0), (1, 0), (2, 2)))[:, 1].any()

@@ -32,6 +32,7 @@ from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.sets_from_transferred_records import reference_shelve
 from flex_dns.zone import filter_transfer_records as harvests
+from flex_dns.zone.pointing_records import has_hints
 from tests import knotd
 from tests.dns.conftest import OWNER, TARGETS
 
@@ -301,3 +302,23 @@ def test_of_more_names_than_can_be_asked_nothing_is_said(
     publisher = Rfc2136Publisher(untransferred.server, OWNER)
     names = [f"n{number}.{ZONE}" for number in range(MOST_ASKED + 1)]
     assert publisher.read(ZONE, names, pointed=POINTED).pointing is None
+
+
+@pytest.mark.parametrize(
+    ("data", "has"),
+    [
+        (b"\0\1\0\0\4\0\4\xc0\0\2\1", True),
+        (b"\0\1\1a\0\0\1\0\3\2h2\0\6\0\x10" + bytes(16), True),
+        (b"\0\1\0\0\1\0\3\2h2", False),
+        (b"\0\1\0", False),
+        # Whatever an alias form says besides does not count.
+        (b"\0\0\0\0\4\0\4\xc0\0\2\1", False),
+        # Values that nobody can read, and no hint.
+        (b"\0\1\0\0\5\0\2\xff\xff", False),
+        # Cut off: there may have been one.
+        (b"\0\1\0\0\1\0\3\2h", True),
+        (b"\0\1\3a", True),
+    ],
+)
+def test_hints_are_found_in_whatever_else_a_record_says(data: bytes, has: bool) -> None:
+    assert has_hints(data) == has

@@ -76,10 +76,10 @@ def test_a_drained_node_says_what_leaves_it_with_the_next_plan_and_later(
     turn = door.open("viewer").get("/api/v1/nodes/n3/turn").json()
     assert (turn["way"], turn["next_plan"], turn["later"]) == ("leaves", 4, there - 4)
     said = section(admin.get("/node?name=n3"))
-    assert said == [one.replace("`", "") for one in turn["turn"]]
+    assert said == turn["turn"]
     assert said[0] == (
         f"4 sites leave n3 with the next plan, {there - 4} later (safety.max_moved_sites "
-        "is 4); flex nodes drain n3 --deadline TIME to hurry"
+        "is 4); `flex nodes drain n3 --deadline TIME` to hurry"
     )
     assert WWW in said
     assert any("www.s030.example.org; change that where" in one for one in said)
@@ -93,7 +93,7 @@ def test_a_node_that_was_taken_back_says_what_comes_until_a_plan_was_applied(
     turn = door.open("viewer").get("/api/v1/nodes/n3/turn").json()
     assert (turn["way"], turn["next_plan"] is not None) == ("comes", True)
     said = section(admin.get("/node?name=n3"))
-    assert said == [one.replace("`", "") for one in turn["turn"]]
+    assert said == turn["turn"]
     assert "n3 with the next plan" in said[0]
     (waiting,) = door.store.plans(1, state="proposed")
     done = replace(waiting, state="applied", settled=datetime.now(UTC))

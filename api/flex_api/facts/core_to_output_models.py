@@ -187,6 +187,7 @@ def plan_row(
         id=plan.id,
         state=plan.state,
         created=plan.created,
+        made=plan.made,
         settled=plan.settled,
         sites=plan.sites,
         moves=plan.moves,

@@ -13,7 +13,7 @@ from flex.model.zone_plan import LeansOnSite
 from flex.planning import sites_that_stay_for_dependents, which_sites_dns_lets_flex_move
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.zones import records_of_partition
-from flex.zones.what_leans_on_names import Kind
+from flex.zones.what_leans_on_names import Dependent, Kind
 from flex_api.schemas.plan_parts import LeaningRow
 from flex_api.wiring import World
 
@@ -41,10 +41,10 @@ def look_now(world: World, sites: Sequence[str]) -> tuple[Reach, dict[str, str]]
 
 def of_sites_that_move(
     found: Reach, sites: Iterable[str], dependents: Dependents, *kinds: Kind
-) -> list[str]:
-    """What of these kinds leans on the sites that move all the same."""
+) -> list[tuple[str, Dependent]]:
+    """What of these kinds leans on the sites that move all the same, each with its site."""
     return [
-        f"{one.in_words} with {site}"
+        (site, one)
         for site in sites
         if dependents.of(site) == "warn"
         and (leaning := found.leaning.get(records_of_partition.name_of(site)))

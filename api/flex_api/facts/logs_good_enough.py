@@ -8,7 +8,7 @@ better, or until somebody overrides the rule by name.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from flex.errors import BadInput, NoData
 from flex.model.limits_and_approvals import Stop
@@ -117,7 +117,8 @@ def refuse_bad(
     refuse_unknown(force)
     found = _bad(judge(settings, store, period, now), force)
     if found:
-        old = all(finding.rule == quality.MAX_AGE for _, finding in found)
+        # Logs that stopped are silent besides.
+        old = any(finding.rule == quality.MAX_AGE for _, finding in found)
         ended = _when_they_end(settings, store, force) if old else ""
         raise _bad_logs(period, found, ended)
 
@@ -136,17 +137,23 @@ def _when_they_end(settings: Settings, store: Store, force: Collection[str]) -> 
     known = {source.name: source.node for source in sources(settings)}
     of_node: dict[str, int] = {}
     for each in store.segments(0, LAST_DAY):
-        if each.last_time and (node := known.get(each.source)):
+        # A line of days to come is no end of a log.
+        is_past = each.last_time and (
+            not each.read_at or each.last_time <= each.read_at
+        )
+        if is_past and (node := known.get(each.source)):
             of_node[node] = max(of_node.get(node, 0), each.last_day)
+    forced = "".join(f" --force {rule}" for rule in sorted(force))
     for day in sorted({*of_node.values()}, reverse=True)[:ENDS]:
         then = datetime.fromtimestamp((day + 1) * 86400, UTC)
         period = Period.days_before(then, settings.profile.window.days)
-        judged = judge(settings, store, period, then)
-        if not _bad(judged, force):
-            last = max(node.last_line for node in judged.nodes)
+        if not _bad(judge(settings, store, period, then), force):
+            ended = sorted(node for node, last in of_node.items() if last == day)
+            of = "" if len(ended) == len(of_node) else f" of {first_few(ended)}"
             return (
-                f"the logs end {datetime.fromtimestamp(last, UTC):%Y-%m-%d %H:%M} UTC; to "
-                f"plan as of the day after: `flex plan --as-of {then:%Y-%m-%d}`; otherwise "
+                f"the logs{of} end on {then - timedelta(days=1):%Y-%m-%d}; to plan as of the "
+                f"day after, on the machine of FLEX: `flex plan --as-of {then:%Y-%m-%d}"
+                f"{forced}`; otherwise "
             )
     return ""
 

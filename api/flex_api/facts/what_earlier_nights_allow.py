@@ -75,7 +75,8 @@ def _recent_plans(world: World) -> list[Plan]:
     lately = [
         one
         for one in world.store.headlines()
-        if one.created >= (since if _moves(one) else first)
+        if max(one.created, one.settled or one.created)
+        >= (since if _moves(one) else first)
     ]
     return [world.store.plan(one.id) for one in lately[:PLANS]]
 
@@ -262,6 +263,11 @@ def _last_night(world: World, known: Sequence[Plan]) -> datetime:
     """
     for plan in known:
         if plan.state == "applied" and plan.quality.solver != failover.SOLVER:
-            return plan.created
+            return _made(world, plan)
     base = world.store.in_force()
-    return world.store.plan(base).created if base else world.clock()
+    return _made(world, world.store.plan(base)) if base else world.clock()
+
+
+def _made(world: World, plan: Plan) -> datetime:
+    """By the clock that this night goes by."""
+    return plan.created if world.is_as_of else plan.wall_time

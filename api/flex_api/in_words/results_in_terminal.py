@@ -235,20 +235,17 @@ def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
         *more,
     )
     earlier = {row.node: row for row in before.nodes} if before else {}
-    # What nobody asks for is no node's to be off.
-    rate = any(row.access_units for row in after.nodes)
-    sets = any(row.working_set_units for row in after.nodes)
     for row in after.nodes:
         old = earlier.get(row.node)
         table.add_row(
             row.node,
             str(row.sites),
             _bar(row.access_units),
-            _off(old.access_units, old.fair_units * rate) if old else "",
-            _off(row.access_units, row.fair_units * rate),
+            _off(old.access_units, old.fair_units) if old else "",
+            _off(row.access_units, row.fair_units),
             _bar(row.working_set_units),
-            _off(old.working_set_units, old.fair_units * sets) if old else "",
-            _off(row.working_set_units, row.fair_units * sets),
+            _off(old.working_set_units, old.fair_units) if old else "",
+            _off(row.working_set_units, row.fair_units),
             *(cell for name in others for cell in _of_other(name, old, row)),
         )
     return table

@@ -33,7 +33,7 @@ def moves(console: Console, output: MovesOutput) -> None:
             move.state,
             amounts.when(move.begun),
             stages_in_words(move),
-            why(move),
+            why(move, printed=True),
         )
     console.print(table)
 
@@ -70,18 +70,22 @@ def is_cause(move: SiteMoveRow, run: StageRow) -> bool:
     return run.state in ("failed", "undoing") or is_told
 
 
-def why(move: SiteMoveRow) -> str:
-    printed = [run.said for run in move.stages if is_cause(move, run)]
-    reason = move.reason.replace(f"; {PRINTED}", "")
-    told = "; ".join(filter(None, (reason, *printed)))
+def why(move: SiteMoveRow, *, printed: bool = False) -> str:
+    """With what the command `printed` for which the site stayed, where nobody says it beside."""
+    reason, told = move.reason, list[str]()
+    if printed:
+        told = [run.said for run in move.stages if run.said and is_cause(move, run)]
+    if told:
+        reason = reason.replace(f"; {PRINTED}", "")
+    reason = "; ".join([reason, *(said for said in told if said not in reason)])
     if move.rests_until is None:
-        return told
+        return reason
     until = (
         f"rests until `flex moves again {move.site}`"
         if move.rests_until >= FOREVER
         else f"rests {amounts.until(move.rests_until)}"
     )
-    return f"{told}; {until}"
+    return f"{reason}; {until}"
 
 
 def ready(console: Console, output: ReadyOutput) -> None:

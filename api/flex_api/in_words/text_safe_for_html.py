@@ -33,12 +33,18 @@ def name(text: str) -> Markup:
 
 
 def sentence(text: str) -> Markup:
-    return _with_commands(_isolate(text, SENTENCE))
+    return _isolate(text, SENTENCE)
 
 
 def whole(text: str) -> Markup:
     """What somebody came to read, such as why something failed."""
-    return _with_commands(_isolate(text, ANYTHING))
+    return _isolate(text, ANYTHING)
+
+
+def advice(text: str) -> Markup:
+    """The same of what FLEX itself says: what stands between backticks looks like what is typed."""
+    begin, bracket, told = str(whole(text)).rpartition('">')
+    return Markup(begin + bracket + COMMAND.sub(r"<code>\1</code>", told))  # noqa: S704  # escaped
 
 
 def short(text: str) -> str:
@@ -70,12 +76,6 @@ def _isolate(text: str, most: int) -> Markup:
     if short == text:
         return Markup("<bdi>{}</bdi>").format(text)
     return Markup('<bdi title="{}">{}</bdi>').format(plain(text, TITLE), short)
-
-
-def _with_commands(html: Markup) -> Markup:
-    """What stands between backticks in a terminal looks like what is typed."""
-    begin, bracket, text = str(html).rpartition('">')
-    return Markup(begin + bracket + COMMAND.sub(r"<code>\1</code>", text))  # noqa: S704  # escaped
 
 
 def _visible(text: str) -> str:

@@ -36,6 +36,8 @@ from flex_api.settings.moving import Hook
 from flex_api.wiring import World
 
 STILL_AT_WORK = "a command that an earlier run began for it is still at work"
+# What stands before what an undo said that failed.
+ITS_UNDO = "its undo: "
 # What ends a command's tries at once.
 _FINAL = (0, NOT_NOW, NEVER, TAKE_BACK)
 
@@ -222,16 +224,18 @@ def _undo(
     one: OnItsWay, run: StageRun, hook: Hook, lock: int
 ) -> Generator[Command, Ran, Ran]:
     words = command(one.world, hook.undo, one.move, one.names)
+    # What is kept is what it said when it failed, and why it is not taken back.
+    first = run.said.partition(ITS_UNDO)[0].removesuffix("; ")
     ran = Ran(1)
     for _ in range(hook.retries + 1):
         row = replace(run, state="undoing", ended=None)
         one.world.store.put_stage_run(row)
         ran = yield Command(words, hook.timeout.total_seconds(), lock)
         if not ran.code:
-            # What is kept is what it said when it failed.
-            done = replace(row, state="undone", ended=one.now)
+            done = replace(row, state="undone", ended=one.now, said=first)
             one.world.store.put_stage_run(done)
             break
-        failed = replace(row, ended=one.now, said=f"its undo: {ran.said}")
+        said = "; ".join(filter(None, (first, f"{ITS_UNDO}{ran.said}")))
+        failed = replace(row, ended=one.now, said=said)
         one.world.store.put_stage_run(failed)
     return ran

@@ -74,7 +74,7 @@ def _not_ready(
     they were asked for when it was made.
     """
     brought = {move.site for move in world.store.site_moves(plan=plan.id)}
-    is_fresh = world.time_of_day() - plan.created < FRESH
+    is_fresh = world.time_of_day() - plan.wall_time < FRESH
     later = _sites_asked_later(world, plan, hooks)
     moves = [
         move
@@ -199,7 +199,7 @@ def _without_source(
 def _failed_since(world: World, plan: Plan) -> dict[str, str]:
     """Sites whose move failed after the plan was made: it does not know of that."""
     moved = {move.site for move in plan.moves}
-    resting = sites_whose_move_failed.resting_sites(world, since=plan.created)
+    resting = sites_whose_move_failed.resting_sites(world, since=plan.wall_time)
     return {site: why for site, why in resting.items() if site in moved}
 
 

@@ -310,17 +310,16 @@ def ingest(
 
 def _refuse_unread(files: Sequence[FileReport]) -> None:
     """A source of which nothing could be read is a node whose sites would look idle."""
-    failed = {file.source: file for file in files if file.outcome in read_logs.FAILED}
+    failed = {file.source for file in files if file.outcome in read_logs.FAILED}
     unread = sorted(
-        set(failed)
-        - {file.source for file in files if file.outcome not in read_logs.FAILED}
+        failed - {file.source for file in files if file.outcome not in read_logs.FAILED}
     )
     if not unread:
         return
-    first = failed[unread[0]]
+    told = with_reasons(file for file in files if file.source in unread)
     raise NoData(
         f"reading the logs of {', '.join(unread)}",
-        f"none of them could be read: {first.path}: {first.note or first.outcome}",
+        f"none of them could be read: {first_few(told, between='; ')}",
         kept="what was read of the others is counted, and the partition in force stays",
         advice="correct the source in [[ingest.source]] or the rights on the logs, or "
         "take the source out; "

@@ -183,7 +183,9 @@ def _days_of_logs(data: ReportData) -> str:
     if data.days is None:
         none = "" if any(data.lines.values()) else ", of which no line was read"
         return f"{asked}{none}"
-    return f"{data.days}" if data.days == asked else f"{data.days} ({asked} was asked)"
+    return (
+        f"{data.days}" if data.days == asked else f"{data.days}, of {asked} asked for"
+    )
 
 
 def content(data: ReportData) -> Content:

@@ -13,13 +13,9 @@ ALWAYS = (("Access rate", "access_units"), ("Working set", "working_set_units"))
 
 
 def dimensions_to_draw(balance: BalanceOutput) -> tuple[tuple[str, str], ...]:
-    """Titles and names of what anybody asks for; the name of a further dimension is its own."""
+    """Titles and names; the name of a further dimension is its own."""
     others = balance.nodes[0].others_units if balance.nodes else {}
-    every = (*ALWAYS, *((name[:1].upper() + name[1:], name) for name in others))
-    asked = tuple(
-        one for one in every if any(units(row, one[1]) for row in balance.nodes)
-    )
-    return asked or ALWAYS
+    return (*ALWAYS, *((name[:1].upper() + name[1:], name) for name in others))
 
 
 def units(row: LoadRow, name: str) -> float | None:

@@ -120,6 +120,7 @@ def _environment() -> jinja2.Environment:
         "sentence": text_safe_for_html.sentence,
         "short": text_safe_for_html.short,
         "whole": text_safe_for_html.whole,
+        "advice": text_safe_for_html.advice,
         "size": amounts.size,
         "seconds": amounts.seconds,
         "memory": amounts.memory,

@@ -122,6 +122,9 @@ class PlanRow(Part):
     id: str
     state: Literal["proposed", "applying", "applied", "discarded", "failed"]
     created: datetime
+    made: datetime | None = Field(
+        None, description="when it really was made, where it is as of another time"
+    )
     settled: datetime | None
     sites: int
     moves: int

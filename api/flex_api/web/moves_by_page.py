@@ -7,13 +7,15 @@ database finds the page: there may be many thousand moves.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from flex.model.site_moves import Place, State
 from flex.ports import Store
 from flex_api.schemas.site_moves import MovesOutput, SiteMoveRow, move_rows
 from flex_api.web.paging import Order, decode, encode, foreign_cursor
-from flex_api.web.request_context import Desk
+
+if TYPE_CHECKING:
+    from flex_api.web.request_context import Desk
 
 # What stands for all states in which something is still to be done.
 STILL_OPEN = "open"

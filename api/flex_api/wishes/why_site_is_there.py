@@ -126,7 +126,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
             *_given_way(kept.suspended, site),
             *(_by_other_names(made, site) if made else ()),
             *(
-                f"{'stays as it is' if one.kind in HINTS else 'moves along'} with it: "
+                f"{'would not change with it' if one.kind in HINTS else 'moves along with it'}: "
                 f"{one.what}"
                 for one in leaning
                 if not one.stays

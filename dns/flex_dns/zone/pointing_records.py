@@ -8,14 +8,14 @@ say on. Does not say what leans on what: flex/zones/what_leans_on_names.py does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from struct import unpack
+from struct import error, unpack, unpack_from
 
 import dns.exception
 import dns.name
 import dns.rdata
 import dns.rdataclass
 from dns.rdatatype import RdataType
-from dns.rdtypes.svcbbase import ParamKey, SVCBBase
+from dns.rdtypes.svcbbase import ParamKey
 
 from flex.zones.names_led_by_wildcards import wildcard_over
 from flex.zones.records_of_partition import zone_of
@@ -47,6 +47,7 @@ NUMBERS: dict[int, tuple[Kind, str]] = {
 }
 # What is said of a record whose data is none of its type. It may have hints.
 UNREAD = "that cannot be read"
+HINTS = (ParamKey.IPV4HINT, ParamKey.IPV6HINT)
 WITH_HINTS: dict[int, Kind] = {SVCB: "SVCB", HTTPS: "HTTPS"}
 
 
@@ -134,24 +135,37 @@ def _records(
 
 
 def _hints(kind: int, data: bytes) -> str:
-    """The record as a zone file has it, where it may have hints."""
+    """The record as a zone file has it, where clients are told addresses by it."""
+    if not has_hints(data):
+        return ""
     try:
         rdata = dns.rdata.from_wire(
             dns.rdataclass.IN, RdataType(kind), data, 0, len(data)
         )
     except dns.exception.DNSException:
         return UNREAD
-    assert isinstance(rdata, SVCBBase)
-    return rdata.to_text() if has_hints(rdata) else ""
+    return rdata.to_text()
 
 
-def has_hints(rdata: SVCBBase) -> bool:
-    """Whether clients are told addresses. In its alias form, the record has no parameters that
-    count (RFC 9460).
+def has_hints(data: bytes) -> bool:
+    """Whether the data of an HTTPS or SVCB record hold addresses. In its alias form, parameters do
+    not count (RFC 9460). What is cut off may have had some.
     """
-    return bool(rdata.priority) and not rdata.params.keys().isdisjoint(
-        (ParamKey.IPV4HINT, ParamKey.IPV6HINT)
-    )
+    if not any(data[:2]):
+        return False
+    at, size = 2, len(data)
+    try:
+        while length := data[at]:
+            at += 1 + length
+        at += 1
+        while at < size:
+            key, length = unpack_from("!HH", data, at)
+            if key in HINTS:
+                return True
+            at += 4 + length
+    except (IndexError, error):
+        return True
+    return at > size
 
 
 def _policy(data: bytes) -> str:

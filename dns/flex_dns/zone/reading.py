@@ -117,7 +117,7 @@ def pointing_by_queries(
     """What the names' own records say: MX, SPF, CAA and HTTPS, and where the mail servers lead.
     What leans on them elsewhere in the zone cannot be learnt so.
     """
-    asked = f"mail servers of {zone}"
+    asked = f"what leans on names of {zone}"
     questions = [(name, kind) for name in names for kind in OWN_KINDS]
     replies = session.ask_all(
         [dns.message.make_query(name, kind, flags=0) for name, kind in questions], asked
@@ -127,6 +127,9 @@ def pointing_by_queries(
     with_mx = set[str]()
     for (name, kind), reply in zip(questions, replies, strict=True):
         if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+            if kind == "HTTPS":
+                # An old server does not know the type, and so has none.
+                continue
             raise said_no(reply.rcode(), server, f"{kind} of {name}")
         for rdata in _records_of(name, kind, reply):
             if kind == "MX":
@@ -170,7 +173,8 @@ def _pointing(name: str, rdata: dns.rdata.Rdata) -> PointingRecord | None:
         target = rdata.target.to_text().lower()
         about = name if target == "." else target
         text = rdata.to_text()
-        return PointingRecord(name, "HTTPS", text, about) if has_hints(rdata) else None
+        data = rdata.to_wire() or b""
+        return PointingRecord(name, "HTTPS", text, about) if has_hints(data) else None
     text = _text(rdata) if isinstance(rdata, TXT) else ""
     return PointingRecord(name, "SPF", text) if points_to_names(text) else None
 
