@@ -243,12 +243,12 @@ def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> U
         f"the site {site!r}",
         f"it is neither in the partition nor in the logs of the period ({others})",
         kept="nothing was changed",
-        advice=f"{_meant(site, known)}`flex sites list` shows every site by the name FLEX "
+        advice=f"{_near_names(site, known)}`flex sites list` shows every site by the name FLEX "
         "knows it by",
     )
 
 
-def _meant(site: str, known: Sequence[str]) -> str:
+def _near_names(site: str, known: Sequence[str]) -> str:
     """A question about names that are nearly the same; nothing where too many begin alike."""
     if len(known) > MOST_COMPARED:
         begins = site.removeprefix("www.")[:BEGINNING]

@@ -296,7 +296,7 @@ def test_its_content_goes_with_it_or_it_stays(
 
     stays = move(installation, bad, other_than(bad_home))
     assert stays.code == 22, stays.out
-    assert "no room left on" in stays.out + stays.err
+    assert "copy (files): it ended with 1" in stays.out + stays.err
     assert installation.addresses(bad) == address(bad_home)
     disks.no_trouble(bad)
 

@@ -34,19 +34,22 @@ def test_the_report_names_what_was_brought_and_what_stayed_in_every_form(
     states = {row["site"]: row["state"] for row in told["brought"]}
     assert (states[good], states[bad]) == ("moved", "stayed")
     (why,) = [row["reason"] for row in told["brought"] if row["site"] == bad]
-    assert "no room left on" in why
+    assert "it ended with 1" in why
+    assert "no room left on" not in why
 
     text = installation.flex("report", plan, "--format", "md").out
     assert "## What was brought to new nodes" in text
     assert f"| {bad} |" in text
-    assert "no room left on" in text
+    assert "it ended with 1" in text
+    assert "no room left on" not in text
     assert "copy (files) done in" in text
 
     path = installation.folder / "report.html"
     assert installation.flex("report", plan, "--to", str(path)).code == 0
     page = path.read_text(encoding="utf-8")
     assert "What was brought to new nodes" in page
-    assert "no room left on" in page
+    assert "it ended with 1" in page
+    assert "no room left on" not in page
 
 
 def test_a_report_of_a_night_without_commands_says_nothing_of_them(

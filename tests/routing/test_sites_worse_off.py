@@ -423,7 +423,7 @@ def test_a_command_that_fails_on_the_way_back_leaves_the_site_where_it_is(
     (small.folder / "copy.trouble").write_text("")
     WatchOfMoves(world).round()
     assert small.state(world) == "failed"
-    assert "copy (copy): no room" in small.watch_of(world)[1].said
+    assert "copy (copy): it ended with 78" in small.watch_of(world)[1].said
     assert small.in_force(world) == AWAY
 
 

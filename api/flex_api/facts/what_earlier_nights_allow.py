@@ -263,11 +263,11 @@ def _last_night(world: World, known: Sequence[Plan]) -> datetime:
     """
     for plan in known:
         if plan.state == "applied" and plan.quality.solver != failover.SOLVER:
-            return _made(world, plan)
+            return _when_made(world, plan)
     base = world.store.in_force()
-    return _made(world, world.store.plan(base)) if base else world.clock()
+    return _when_made(world, world.store.plan(base)) if base else world.clock()
 
 
-def _made(world: World, plan: Plan) -> datetime:
+def _when_made(world: World, plan: Plan) -> datetime:
     """By the clock that this night goes by."""
     return plan.created if world.is_as_of else plan.wall_time
