@@ -7,6 +7,7 @@ Folders stand for the nodes' disks; who answers a request writes there.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from flex.errors import Held
+from flex.errors import Held, Unverified
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Plan
@@ -40,6 +41,7 @@ from flex_api.wiring import World
 from tests.api.nights import profiles
 from tests.migrated import new_database
 from tests.routing.conftest import Members
+from tests.routing.following import end
 from tests.routing.test_hold_and_switch import Moving
 from tests.routing.test_one_writer import is_asked_to_come_again
 
@@ -289,6 +291,32 @@ def test_a_site_that_is_not_quiet_in_time_stays_and_nobody_gets_an_error(
     go_on_with_moves.after(world, ended)
     assert cluster.agrees(world) == moved(FORUM)
     assert "was not quiet within" in cluster.move_of(world, SHOP).reason
+
+
+def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No request waits for a node that does not hear.
+    monkeypatch.setattr(hold_at_doors, "hold", lambda *_: pytest.fail("it was held"))
+    world = cluster.world()
+    wanted = cluster.plan(world, SHOP, PLAIN)
+    at_once, settings = timedelta(seconds=1), world.settings
+    waits_less = {
+        "routing": settings.routing.model_copy(update={"hold_time": at_once}),
+        "dns": settings.dns.model_copy(update={"settle": at_once}),
+    }
+    object.__setattr__(world, "settings", settings.model_copy(update=waits_less))
+    end(cluster.followers["n1"], signal.SIGKILL)
+    with pytest.raises(Unverified, match="n1: it goes by order 1 since"):
+        route_and_publish_plan.carry_out(world, wanted)
+    stayed = cluster.move_of(world, SHOP)
+    assert stayed.state == "taking back"
+    assert stayed.reason.startswith("its new node n1 has not heard: it goes by order 1")
+    assert cluster.in_force(world) == moved(PLAIN)
+    assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
+    cluster.start_follower("n1")
+    go_on_with_moves.go_on(world)
+    assert cluster.agrees(world) == moved(PLAIN)
 
 
 class Killed(BaseException):
