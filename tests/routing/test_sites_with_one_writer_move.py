@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,7 @@ from flex_api.night import (
     route_and_publish_plan,
     store_order_for_doors,
 )
+from flex_api.night.hold_at_doors import SitesHeld
 from flex_api.wiring import World
 from tests.api.nights import profiles
 from tests.migrated import new_database
@@ -190,6 +192,16 @@ def moved(*sites: str) -> dict[str, str]:
     return HOME | dict.fromkeys(sites, "n1")
 
 
+def wait_less(world: World, seconds: float) -> None:
+    """Have requests, and checks of name servers and doors, wait for so long at most."""
+    time, settings = timedelta(seconds=seconds), world.settings
+    less = {
+        "routing": settings.routing.model_copy(update={"hold_time": time}),
+        "dns": settings.dns.model_copy(update={"settle": time}),
+    }
+    object.__setattr__(world, "settings", settings.model_copy(update=less))
+
+
 @pytest.mark.slow
 def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_meanwhile(
     cluster: Cluster,
@@ -300,12 +312,7 @@ def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_tim
     monkeypatch.setattr(hold_at_doors, "hold", lambda *_: pytest.fail("it was held"))
     world = cluster.world()
     wanted = cluster.plan(world, SHOP, PLAIN)
-    at_once, settings = timedelta(seconds=1), world.settings
-    waits_less = {
-        "routing": settings.routing.model_copy(update={"hold_time": at_once}),
-        "dns": settings.dns.model_copy(update={"settle": at_once}),
-    }
-    object.__setattr__(world, "settings", settings.model_copy(update=waits_less))
+    wait_less(world, 1)
     end(cluster.followers["n1"], signal.SIGKILL)
     with pytest.raises(Unverified, match="n1: it goes by order 1 since"):
         route_and_publish_plan.carry_out(world, wanted)
@@ -317,6 +324,29 @@ def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_tim
     cluster.start_follower("n1")
     go_on_with_moves.go_on(world)
     assert cluster.agrees(world) == moved(PLAIN)
+
+
+@pytest.mark.slow
+def test_a_site_whose_new_node_ends_before_it_hears_of_the_hold_goes_on_where_it_was(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = hold_at_doors.hold
+
+    def end_and_hold(*given: Any) -> SitesHeld:
+        end(cluster.followers["n1"], signal.SIGKILL)
+        return hold(*given)
+
+    monkeypatch.setattr(hold_at_doors, "hold", end_and_hold)
+    world = cluster.world()
+    wanted = cluster.plan(world, SHOP, PLAIN)
+    wait_less(world, 5)
+    with pytest.raises(Unverified):
+        route_and_publish_plan.carry_out(world, wanted)
+    reason = cluster.move_of(world, SHOP).reason
+    assert reason.startswith("its new node n1 has not heard: it goes by order 2")
+    assert ("hold", "undone") in cluster.stages(world, SHOP)
+    assert cluster.in_force(world) == moved(PLAIN)
+    assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
 
 
 class Killed(BaseException):

@@ -270,6 +270,11 @@ def why_unheard(world: World, plan: Plan, node: str, since: int) -> str:
     return _unheard_by_maps(world, last, maps, since)
 
 
+def unheard_at(node: str, why: str) -> str:
+    """Why a site stays whose new node does not go by the order: nobody would answer for it."""
+    return f"its new node {node} has not heard: {why}"
+
+
 def _report_of(world: World, node: str) -> DoorReport | None:
     return next((one for one in world.store.door_reports() if one.node == node), None)
 

@@ -73,8 +73,6 @@ def _until_switched(
     one: OnItsWay, plan: Plan, lock: int, held: StageRun
 ) -> Generator[Command | Pause, Ran, Failed]:
     world, site = one.world, one.move.site
-    if why := (yield from _deaf(one, plan)):
-        return why, NOT_NOW
     why, since = yield from _quiet(one, plan)
     if why:
         return why, NOT_NOW
@@ -95,35 +93,13 @@ def _until_switched(
     return None
 
 
-def _deaf(one: OnItsWay, plan: Plan) -> Generator[Pause, Ran, str]:
-    """Why the new node does not hear of orders, empty once it goes by the one of now: no request
-    waits for that. Where it never did, nobody would answer for the site once doors lead there.
-    """
-    last = one.world.store.door_order()
-    since = last.number if last else 0
-    until = time.monotonic() + _longest(one)
-    while why := hold_at_doors.why_unheard(one.world, plan, one.move.target, since):
-        if time.monotonic() > until:
-            return _new_node_unheard(one, why)
-        yield Pause(_LOOK)
-    return ""
-
-
-def _longest(one: OnItsWay) -> float:
-    return one.world.settings.routing.hold_time.total_seconds()
-
-
-def _new_node_unheard(one: OnItsWay, why: str) -> str:
-    return f"its new node {one.move.target} has not heard: {why}"
-
-
 def _quiet(one: OnItsWay, plan: Plan) -> Generator[Pause, Ran, tuple[str, int]]:
     """Why it is not known that nobody answers for the site and that its new node has heard of the
     hold, empty once both are; and since which order it is held. Nobody waits longer for that than a
     request waits at the doors.
     """
     world, site = one.world, one.move.site
-    longest = _longest(one)
+    longest = world.settings.routing.hold_time.total_seconds()
     until = time.monotonic() + longest
     said = hold_at_doors.hold(world, plan, {site}, 0)
     since = said.since
@@ -135,9 +111,12 @@ def _quiet(one: OnItsWay, plan: Plan) -> Generator[Pause, Ran, tuple[str, int]]:
             return f"its old node was not quiet within {longest:g} s: {why}", since
         yield Pause(_LOOK)
         said = hold_at_doors.still_held(world, plan, {site}, since)
-    while why := hold_at_doors.why_unheard(world, plan, one.move.target, since):
+    new = one.move.target
+    while why := hold_at_doors.why_unheard(world, plan, new, since):
+        if why == hold_at_doors.ENDED:
+            return why, since
         if time.monotonic() > until:
-            return _new_node_unheard(one, why), since
+            return hold_at_doors.unheard_at(new, why), since
         yield Pause(_LOOK)
     return "", since
 
