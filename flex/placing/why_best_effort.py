@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from flex.model.best_effort_shortfalls import (
     Relaxation,
     Shortfall,
 )
-from flex.placing import score
+from flex.placing import causes_of_imbalance, score
+from flex.placing.causes_of_imbalance import LIMITS, IsNearer
 from flex.placing.problem import Floats, Ints, Problem
 from flex.placing.score import ROUNDING, Violation
 from flex.placing.wish_conflicts import conflict
@@ -33,8 +34,6 @@ SAID = 2
 BAND = ("over", "under")
 # What is named where the search did not come to an end.
 TOO_LITTLE_TIME = "too little time for the search"
-# What limits of moves are on.
-LIMITS = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node"}
 # What would do, where one of it is enough.
 ONE = {
     "moves": "move",
@@ -54,17 +53,20 @@ def shortfalls(
     problem: Problem,
     rows: Ints,
     is_cause: IsCause = no_cause,
+    is_nearer: IsNearer | None = None,
     *,
     is_late: bool = False,
 ) -> tuple[Shortfall, ...]:
-    """A large site is named where counting proves that it is in the way, or where `is_cause` says
-    that the others could be balanced without it. Where the search `is_late` that is named before.
+    """Wishes and large sites that counting proves to be in the way are named where the answer
+    `is_nearer` without them, or where nobody tried that; limits of moves where it is nearer without
+    them; and large sites where `is_cause` says that the others could be balanced without it. Where
+    the search `is_late` that is named before.
     """
     broken = score.violations(problem, rows)
     others = [violation for violation in broken if violation.kind not in BAND][:MOST]
     found = [_of_rule(problem, violation) for violation in others]
     return (
-        (*found, _of_band(problem, rows, is_cause, is_late=is_late))
+        (*found, _of_band(problem, rows, is_cause, is_nearer, is_late=is_late))
         if any(v.kind in BAND for v in broken)
         else tuple(found)
     )
@@ -152,34 +154,41 @@ def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
 
 
 def _of_band(
-    problem: Problem, rows: Ints, is_cause: IsCause, *, is_late: bool
+    problem: Problem,
+    rows: Ints,
+    is_cause: IsCause,
+    is_nearer: IsNearer | None,
+    *,
+    is_late: bool,
 ) -> Shortfall:
     away = _away(problem, rows)
     node, dimension = divmod(int(np.abs(away).argmax()), len(problem.dimensions))
     off = float(away[node, dimension])
     enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
-    least, because = _least_tolerance(problem)
-    if not because:
-        causes = (
-            [] if off <= 0 or is_late else _large_on(problem, rows, node, dimension)
-        )
-        because = _some(
-            [
-                *([TOO_LITTLE_TIME] if is_late else []),
-                *_used_up_limits(problem, rows, node),
-                *(
-                    f"{problem.sites[site]}, {part:.0%} of the node"
-                    for site, part in causes[:MOST]
-                    if is_cause(problem, site)
-                ),
-            ]
-        )
+    counted = causes_of_imbalance.counted(problem)
+    least = counted[0].least if counted else 0.0
+    because = [name for cause in counted[:1] for name in cause.names]
+    is_one_site = bool(counted) and counted[0].is_one_site
+    if is_nearer and not (is_one_site and 0 < off <= least + ROUNDING):
+        found = causes_of_imbalance.in_the_way(problem, rows, counted, is_nearer)
+        because = list(found)
+    if not counted or not because:
+        large = [] if off <= 0 or is_late else _large_on(problem, rows, node, dimension)
+        because = [
+            *([TOO_LITTLE_TIME] if is_late and not counted else []),
+            *because,
+            *(
+                f"{problem.sites[site]}, {part:.0%} of the node"
+                for site, part in large[:MOST]
+                if is_cause(problem, site)
+            ),
+        ]
     return Shortfall(
         "over" if off > 0 else "under",
         f"{problem.nodes[node]} {problem.dimensions[dimension]}",
         problem.tolerance,
         abs(off),
-        because,
+        _some(because),
         (Relaxation("tolerance", enough, least=least > enough - 0.001),)
         if enough < 1
         else (),
@@ -190,131 +199,6 @@ def _away(problem: Problem, rows: Ints) -> Floats:
     seen = problem.open[:, None] & (problem.load.sum(axis=0) > 0)[None, :]
     away: Floats = np.where(seen, score.deviation(problem, rows), 0.0)
     return away
-
-
-def _least_tolerance(problem: Problem) -> tuple[float, tuple[str, ...]]:
-    """What no partition can stay under, as one site or the pins of one node alone are more; and
-    which those are.
-    """
-    widest = float(problem.share[problem.open].max())
-    over = problem.load.max(axis=1, initial=0.0) / widest - 1
-    found: list[tuple[float, tuple[str, ...]]] = []
-    if len(over) and over.max() > problem.tolerance + ROUNDING:
-        large = np.flatnonzero(over > problem.tolerance + ROUNDING)
-        named = [
-            f"{problem.sites[site]}, {over[site] + 1:.0%} of a node"
-            for site in large[np.argsort(-over[large])]
-        ]
-        found.append((float(over.max()), _some(named)))
-    return max([*found, *_of_wishes(problem)], default=(0.0, ()))
-
-
-def _of_wishes(problem: Problem) -> Iterator[tuple[float, tuple[str, ...]]]:
-    """By how much wishes for nodes alone overload one, or keep from it what it should carry."""
-    must, may = _bound_to(problem), problem.load.sum(axis=0) - _kept_from(problem)
-    seen = problem.open[:, None] & (problem.load.sum(axis=0) > 0)
-    share = np.where(problem.open, problem.share, 1.0)[:, None]
-    over, under = (
-        np.where(seen, off, 0.0) for off in (must / share - 1, 1 - may / share)
-    )
-    if over.max(initial=0.0) > problem.tolerance + ROUNDING:
-        node = int(over.max(axis=1).argmax())
-        sites = [
-            site for site, nodes in sorted(problem.pinned.items()) if node in nodes
-        ]
-        named = [_pin_text(problem, site, node) for site in sites]
-        others = [
-            site
-            for site in sorted(problem.barred)
-            if site not in sites and node in _only(problem, site)
-        ]
-        yield (
-            float(over.max()),
-            _some(
-                [
-                    *named,
-                    *(
-                        _bar_text(problem, site, problem.barred[site])
-                        for site in others
-                    ),
-                ]
-            ),
-        )
-    if under.max(initial=0.0) > problem.tolerance + ROUNDING:
-        node = int(under.max(axis=1).argmax())
-        sites = [
-            site for site, nodes in sorted(problem.barred.items()) if node in nodes
-        ]
-        yield (
-            float(under.max()),
-            _some([_bar_text(problem, site, {node}) for site in sites]),
-        )
-
-
-def _bound_to(problem: Problem) -> Floats:
-    """What each node carries in every partition that keeps the wishes for nodes."""
-    total = np.zeros_like(
-        problem.load, shape=(len(problem.nodes), len(problem.dimensions))
-    )
-    for site in {*problem.pinned, *problem.barred}:
-        total[sorted(problem.pinned.get(site, frozenset()) | _only(problem, site))] += (
-            problem.load[site]
-        )
-    return total
-
-
-def _only(problem: Problem, site: int) -> Set[int]:
-    """All nodes that are not barred to the site, where it needs all of them."""
-    if site not in problem.barred:
-        return frozenset()
-    left = set(np.flatnonzero(problem.open).tolist()) - problem.barred[site]
-    return left if len(left) == problem.replicas[site] else frozenset()
-
-
-def _kept_from(problem: Problem) -> Floats:
-    """What of all loads cannot come to each node: of sites barred from it."""
-    total = np.zeros_like(
-        problem.load, shape=(len(problem.nodes), len(problem.dimensions))
-    )
-    for site, nodes in problem.barred.items():
-        total[sorted(nodes)] += problem.load[site]
-    return total
-
-
-def _pin_text(problem: Problem, site: int, node: int) -> str:
-    name, where = problem.sites[site], problem.nodes[node]
-    return (
-        f"{name} at rest on {where}"
-        if site in problem.resting
-        else f"the pin of {name} to {where}"
-    )
-
-
-def _bar_text(problem: Problem, site: int, nodes: Set[int]) -> str:
-    return (
-        f"{problem.sites[site]} not on "
-        f"{', '.join(problem.nodes[node] for node in sorted(nodes))}"
-    )
-
-
-def _used_up_limits(problem: Problem, rows: Ints, node: int) -> list[str]:
-    """The limits that leave no room for one more row elsewhere than on the node."""
-    limits, asking = problem.limits, problem.load.any(axis=1)
-    moves, cold = score.moves(problem, rows), score.cold_bytes(problem, rows)
-    others = problem.open & (np.arange(len(problem.nodes)) != node)
-    inflow = int(score.inflow(problem, rows)[others].min()) if others.any() else 0
-    weight = 1 if problem.weight is None else int(problem.weight[asking].min(initial=1))
-    smallest = int(problem.cold[asking].min()) if asking.any() else 0
-    spent = [
-        ("moves", limits.moves, moves + weight),
-        ("cold bytes", limits.cold_bytes, cold + smallest),
-        ("bytes into a node", limits.inflow, inflow + smallest),
-    ]
-    return [
-        f"the limit of {most} {of}"
-        for of, most, needed in spent
-        if most is not None and needed > most
-    ]
 
 
 def _large_on(

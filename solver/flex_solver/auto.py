@@ -21,12 +21,13 @@ from dataclasses import replace
 import numpy as np
 
 from flex.placing import score
+from flex.placing.causes_of_imbalance import LIMITS
 from flex.placing.problem import Budget, Ints, Problem, Solution
-from flex.placing.why_best_effort import LIMITS
 from flex_solver import from_scratch, large
 from flex_solver.exact import fewest_moves
 from flex_solver.rivals import offload
 from flex_solver.rows_to_solution import IMPOSSIBLE, LATE, answer, total_off, worst
+from flex_solver.search.try_without_cause import can_balance_without, finds_nearer
 
 # Sites with load times open nodes, up to which integer programs are solved within seconds. A guess.
 SMALL = 2_000
@@ -69,7 +70,15 @@ def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
     instead = tuple(
         one for one in found.shortfalls[-1].instead if one.rule in LIMITS.values()
     )
-    return answer(problem, rows, found.solver, least=found.bound, instead=instead)
+    return answer(
+        problem,
+        rows,
+        found.solver,
+        least=found.bound,
+        instead=instead,
+        is_cause=can_balance_without,
+        is_nearer=finds_nearer(),
+    )
 
 
 def _search_both(problem: Problem, budget: Budget) -> Solution:

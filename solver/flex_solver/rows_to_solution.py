@@ -13,6 +13,7 @@ import numpy as np
 
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score, why_best_effort
+from flex.placing.causes_of_imbalance import IsNearer
 from flex.placing.problem import Floats, Ints, Problem, Solution
 from flex.placing.why_best_effort import IsCause, no_cause
 from flex_solver.bounds.linear import relax
@@ -40,12 +41,14 @@ def answer(
     note: str = "",
     instead: tuple[Relaxation, ...] = (),
     is_cause: IsCause = no_cause,
+    is_nearer: IsNearer | None = None,
 ) -> Solution:
     """`least` is a bound that the solver knows already, or knows better; it may be the number of
     moves itself.
 
     `instead` is what the solver knows would do, beside what counting finds, where the answer is a
-    best effort. `is_cause` tries whether a site is why no partition is balanced.
+    best effort. `is_cause` tries whether a site is why no partition is balanced, `is_nearer`
+    whether the answer is so far off for wishes, large sites or limits of moves.
     """
     is_late = LATE in note or OUT_OF_TIME in note
     ordered = told_apart(problem, rows.reshape(-1, 2))
@@ -54,6 +57,7 @@ def answer(
         problem,
         ordered,
         no_cause if is_late else is_cause,
+        is_nearer,
         is_late=is_late and IMPOSSIBLE not in note,
     )
     if short:

@@ -23,6 +23,7 @@ import numpy as np
 from flex.model import best_effort_shortfalls as short
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score
+from flex.placing.causes_of_imbalance import LIMITS
 from flex.placing.problem import (
     Bools,
     Budget,
@@ -32,7 +33,6 @@ from flex.placing.problem import (
     Solution,
     in_order,
 )
-from flex.placing.why_best_effort import LIMITS
 from flex_solver.bounds import move_forest, proof_by_integer_program
 from flex_solver.bounds.certificate import certificate
 from flex_solver.bounds.priced import Priced, price_bound
@@ -55,7 +55,7 @@ from flex_solver.search import all_move_sets, local_solver
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair, repair_all
-from flex_solver.search.try_without_site import can_balance_without
+from flex_solver.search.try_without_cause import can_balance_without, finds_nearer
 from flex_solver.symmetry.site_kinds import Kind, kinds
 from flex_solver.wishes_as_row_rules import RowRules
 
@@ -146,6 +146,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
         note=found.note,
         instead=found.instead,
         is_cause=can_balance_without,
+        is_nearer=finds_nearer(),
     )
     return replace(answered, certificate=certificate(problem))
 
