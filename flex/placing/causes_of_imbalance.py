@@ -9,23 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
-from flex.placing.problem import Floats, Ints, Problem
+from flex.placing.problem import Floats, Problem
 from flex.placing.score import ROUNDING
 
 # What a limit of moves is on, by the kind of rule that it is to the judge.
 LIMITS = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node"}
 # The kind of each, by its name in MoveLimits.
 FIELDS = {"moves": "moves", "cold_bytes": "cold", "inflow": "inflow"}
-# So many are tried, those that keep a node farthest from its share before others.
-MOST = 5
-
-# Whether a partition of the first problem is known that is nearer to the band than these rows are
-# in the second one, which has more causes.
-IsNearer = Callable[[Problem, Problem, Ints], bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,30 +33,25 @@ class Cause:
     is_one_site: bool = False
 
 
-def counted(problem: Problem) -> list[Cause]:
+def count_causes(problem: Problem) -> list[Cause]:
     """Those that are known without any rows; what keeps a node farthest off comes first."""
     found = [*_large_sites(problem), *_wishes(problem)]
     return sorted(found, key=lambda cause: -cause.least)
 
 
-def in_the_way(
-    problem: Problem, rows: Ints, known: Sequence[Cause], is_nearer: IsNearer
-) -> tuple[str, ...]:
-    """As few of the limits of moves, and of these, as an answer is nearer without."""
+def farthest(causes: Sequence[Cause]) -> list[Cause]:
+    """Those of the counted ones that alone keep a node as far off as all of them do."""
+    return [cause for cause in causes if cause.least >= causes[0].least - ROUNDING]
 
-    def is_enough(causes: Sequence[Cause]) -> bool:
-        less = reduce(lambda made, cause: cause.without(made), causes, problem)
-        return is_nearer(less, problem, rows)
 
-    # What is over what was counted is for limits, where it is for any of these.
-    kept = [*_limits(problem), *known[:MOST]]
-    if not kept or not is_enough(kept):
-        return ()
-    for cause in reversed(kept):
-        fewer = [each for each in kept if each is not cause]
-        if fewer and is_enough(fewer):
-            kept = fewer
-    return tuple(name for cause in kept for name in cause.names)
+def limits(problem: Problem, kinds: Set[str] = frozenset(LIMITS)) -> list[Cause]:
+    """The limits of moves that there are, of these kinds of rules."""
+    found = ((name, getattr(problem.limits, name)) for name in FIELDS)
+    return [
+        Cause((f"the limit of {most} {LIMITS[FIELDS[name]]}",), _without_limit(name))
+        for name, most in found
+        if most is not None and FIELDS[name] in kinds
+    ]
 
 
 def _large_sites(problem: Problem) -> Iterator[Cause]:
@@ -105,7 +93,7 @@ def _wishes(problem: Problem) -> Iterator[Cause]:
         barred = {
             site
             for site, nodes in problem.barred.items()
-            if nodes and site not in pinned and node in _only(problem, site)
+            if nodes and node in _only(problem, site)
         }
         names = [_pin_text(problem, site, node) for site in sorted(pinned)]
         names += [_bar_text(problem, s, problem.barred[s]) for s in sorted(barred)]
@@ -184,14 +172,6 @@ def _bar_text(problem: Problem, site: int, nodes: Set[int]) -> str:
         f"{problem.sites[site]} not on "
         f"{', '.join(problem.nodes[node] for node in sorted(nodes))}"
     )
-
-
-def _limits(problem: Problem) -> Iterator[Cause]:
-    limits = problem.limits
-    for name, kind in FIELDS.items():
-        most = getattr(limits, name)
-        if most is not None:
-            yield Cause((f"the limit of {most} {LIMITS[kind]}",), _without_limit(name))
 
 
 def _without_limit(name: str) -> Callable[[Problem], Problem]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from flex.model.best_effort_shortfalls import (
     Shortfall,
 )
 from flex.placing import causes_of_imbalance, score
-from flex.placing.causes_of_imbalance import LIMITS, IsNearer
+from flex.placing.causes_of_imbalance import LIMITS, Cause
 from flex.placing.problem import Floats, Ints, Problem
 from flex.placing.score import ROUNDING, Violation
 from flex.placing.wish_conflicts import conflict
@@ -42,31 +43,41 @@ ONE = {
 }
 
 
-IsCause = Callable[[Problem, int], bool]
+class Tries(Protocol):
+    """What is better without what may be a cause."""
+
+    def balances_without(self, problem: Problem, site: int) -> bool:
+        """Whether all the others can be balanced."""
+
+    def in_the_way(self, problem: Problem, rows: Ints) -> Sequence[Cause]:
+        """Without all of these some partition is nearer to the band than the rows are."""
 
 
-def no_cause(problem: Problem, site: int) -> bool:  # noqa: ARG001  # Nobody tried.
-    return False
+class Untried:
+    """What counting alone knows."""
+
+    def balances_without(self, problem: Problem, site: int) -> bool:  # noqa: ARG002
+        return False
+
+    def in_the_way(self, problem: Problem, rows: Ints) -> Sequence[Cause]:  # noqa: ARG002
+        return causes_of_imbalance.farthest(causes_of_imbalance.count_causes(problem))
 
 
 def shortfalls(
     problem: Problem,
     rows: Ints,
-    is_cause: IsCause = no_cause,
-    is_nearer: IsNearer | None = None,
+    tries: Tries = Untried(),  # noqa: B008  # It has no state.
     *,
     is_late: bool = False,
 ) -> tuple[Shortfall, ...]:
-    """Wishes and large sites that counting proves to be in the way are named where the answer
-    `is_nearer` without them, or where nobody tried that; limits of moves where it is nearer without
-    them; and large sites where `is_cause` says that the others could be balanced without it. Where
-    the search `is_late` that is named before.
+    """Where the search `is_late`, and the answer farther off than counting can tell, that is named
+    before other causes.
     """
     broken = score.violations(problem, rows)
     others = [violation for violation in broken if violation.kind not in BAND][:MOST]
     found = [_of_rule(problem, violation) for violation in others]
     return (
-        (*found, _of_band(problem, rows, is_cause, is_nearer, is_late=is_late))
+        (*found, _of_band(problem, rows, tries, is_late=is_late))
         if any(v.kind in BAND for v in broken)
         else tuple(found)
     )
@@ -156,8 +167,7 @@ def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
 def _of_band(
     problem: Problem,
     rows: Ints,
-    is_cause: IsCause,
-    is_nearer: IsNearer | None,
+    tries: Tries,
     *,
     is_late: bool,
 ) -> Shortfall:
@@ -165,23 +175,21 @@ def _of_band(
     node, dimension = divmod(int(np.abs(away).argmax()), len(problem.dimensions))
     off = float(away[node, dimension])
     enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
-    counted = causes_of_imbalance.counted(problem)
+    counted = causes_of_imbalance.count_causes(problem)
     least = counted[0].least if counted else 0.0
-    because = [name for cause in counted[:1] for name in cause.names]
-    is_one_site = bool(counted) and counted[0].is_one_site
-    if is_nearer and not (is_one_site and 0 < off <= least + ROUNDING):
-        found = causes_of_imbalance.in_the_way(problem, rows, counted, is_nearer)
-        because = list(found)
-    if not counted or not because:
-        large = [] if off <= 0 or is_late else _large_on(problem, rows, node, dimension)
-        because = [
-            *([TOO_LITTLE_TIME] if is_late and not counted else []),
-            *because,
-            *(
-                f"{problem.sites[site]}, {part:.0%} of the node"
-                for site, part in large[:MOST]
-                if is_cause(problem, site)
-            ),
+    is_as_counted = abs(off) <= least + ROUNDING
+    found = (
+        counted[:1]
+        if is_as_counted and off > 0 and counted[0].is_one_site
+        else tries.in_the_way(problem, rows)
+    )
+    because = [TOO_LITTLE_TIME] if is_late and not is_as_counted else []
+    because += dict.fromkeys(name for cause in found for name in cause.names)
+    if not found and off > 0:
+        because += [
+            f"{problem.sites[site]}, {part:.0%} of the node"
+            for site, part in _large_on(problem, rows, node, dimension)[:MOST]
+            if tries.balances_without(problem, site)
         ]
     return Shortfall(
         "over" if off > 0 else "under",

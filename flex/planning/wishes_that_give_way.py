@@ -19,7 +19,7 @@ from flex.errors import Infeasible
 from flex.placing import score
 from flex.placing.problem import Budget, Problem, Solution
 from flex.placing.score import Violation
-from flex.placing.why_best_effort import shortfalls
+from flex.placing.why_best_effort import BAND, shortfalls
 from flex.ports import Solver
 from flex.wishes import seat_rivals_apart
 
@@ -122,9 +122,9 @@ def _with_what_gave_way(asked: Problem, answer: Solution) -> Solution:
         f"{'; '.join(gone[:MOST])}{more}"
     )
     note = "; ".join(filter(None, [said, answer.note]))
-    return replace(
-        answer, proven=False, note=note, shortfalls=shortfalls(asked, answer.rows)
-    )
+    more_asked = [one for one in shortfalls(asked, answer.rows) if one.kind not in BAND]
+    band = [one for one in answer.shortfalls if one.kind in BAND]
+    return replace(answer, proven=False, note=note, shortfalls=(*more_asked, *band))
 
 
 def _wrong(broken: Sequence[Violation]) -> Infeasible:

@@ -20,14 +20,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.placing import score
+from flex.placing import score, why_best_effort
 from flex.placing.causes_of_imbalance import LIMITS
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex_solver import from_scratch, large
 from flex_solver.exact import fewest_moves
 from flex_solver.rivals import offload
-from flex_solver.rows_to_solution import IMPOSSIBLE, LATE, answer, total_off, worst
-from flex_solver.search.try_without_cause import can_balance_without, finds_nearer
+from flex_solver.rows_to_solution import (
+    BEST_EFFORT,
+    IMPOSSIBLE,
+    LATE,
+    answer,
+    total_off,
+    worst,
+)
+from flex_solver.search.try_without_cause import ShortSearches
 
 # Sites with load times open nodes, up to which integer programs are solved within seconds. A guess.
 SMALL = 2_000
@@ -75,10 +82,16 @@ def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
         rows,
         found.solver,
         least=found.bound,
+        note=_note_beside_best_effort(found),
         instead=instead,
-        is_cause=can_balance_without,
-        is_nearer=finds_nearer(),
+        tries=ShortSearches(),
     )
+
+
+def _note_beside_best_effort(solution: Solution) -> str:
+    """What the solver said of its search, or was proven."""
+    said = BEST_EFFORT + "; ".join(map(why_best_effort.text, solution.shortfalls))
+    return solution.note.removeprefix(said).removeprefix("; ")
 
 
 def _search_both(problem: Problem, budget: Budget) -> Solution:

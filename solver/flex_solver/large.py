@@ -58,7 +58,7 @@ from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.place_heaviest import HeaviestSites, may_decide
 from flex_solver.search.solve_blocks_again import improve_blocks
 from flex_solver.search.starts import Start, first_start, starts
-from flex_solver.search.try_without_cause import can_balance_without, finds_nearer
+from flex_solver.search.try_without_cause import ShortSearches
 
 # Each search that the blocks start from takes so many times the budget's steps. A guess.
 THOROUGH = 10
@@ -286,6 +286,5 @@ def _answer(
         least=least,
         note=note,
         instead=instead,
-        is_cause=can_balance_without,
-        is_nearer=finds_nearer(free, is_late=bool(note)),
+        tries=ShortSearches(free.rows),
     )

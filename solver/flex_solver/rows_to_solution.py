@@ -13,9 +13,8 @@ import numpy as np
 
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score, why_best_effort
-from flex.placing.causes_of_imbalance import IsNearer
 from flex.placing.problem import Floats, Ints, Problem, Solution
-from flex.placing.why_best_effort import IsCause, no_cause
+from flex.placing.why_best_effort import Tries, Untried
 from flex_solver.bounds.linear import relax
 from flex_solver.symmetry.canonical_among_twins import told_apart
 
@@ -40,15 +39,13 @@ def answer(
     least: int | None = None,
     note: str = "",
     instead: tuple[Relaxation, ...] = (),
-    is_cause: IsCause = no_cause,
-    is_nearer: IsNearer | None = None,
+    tries: Tries = Untried(),  # noqa: B008  # It has no state.
 ) -> Solution:
     """`least` is a bound that the solver knows already, or knows better; it may be the number of
     moves itself.
 
     `instead` is what the solver knows would do, beside what counting finds, where the answer is a
-    best effort. `is_cause` tries whether a site is why no partition is balanced, `is_nearer`
-    whether the answer is so far off for wishes, large sites or limits of moves.
+    best effort. `tries` finds out what causes that.
     """
     is_late = LATE in note or OUT_OF_TIME in note
     ordered = told_apart(problem, rows.reshape(-1, 2))
@@ -56,8 +53,7 @@ def answer(
     short = why_best_effort.shortfalls(
         problem,
         ordered,
-        no_cause if is_late else is_cause,
-        is_nearer,
+        tries,
         is_late=is_late and IMPOSSIBLE not in note,
     )
     if short:

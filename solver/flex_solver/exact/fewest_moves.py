@@ -55,7 +55,7 @@ from flex_solver.search import all_move_sets, local_solver
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair, repair_all
-from flex_solver.search.try_without_cause import can_balance_without, finds_nearer
+from flex_solver.search.try_without_cause import ShortSearches
 from flex_solver.symmetry.site_kinds import Kind, kinds
 from flex_solver.wishes_as_row_rules import RowRules
 
@@ -145,8 +145,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
         least=least,
         note=found.note,
         instead=found.instead,
-        is_cause=can_balance_without,
-        is_nearer=finds_nearer(),
+        tries=ShortSearches(),
     )
     return replace(answered, certificate=certificate(problem))
 
