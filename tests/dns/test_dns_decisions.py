@@ -1,0 +1,195 @@
+"""Decisions in a zone: read by whatever way, changed by nobody but who holds the zone, and in the
+way of every plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flex.errors import DnsError, PartlyApplied, Refused, Stale
+from flex.model.zone_plan import Change, Rrset, ZonePlan
+from flex.zones.decisions_in_markers import (
+    EXCLUDED,
+    FROZEN,
+    LONGEST,
+    LastWords,
+    MarkedDecision,
+    decision_in,
+    decision_text,
+    freeze_name,
+)
+from flex.zones.marker import marker_name, marker_owner, marker_text
+from flex_dns.private.private_named import PrivateNamed, free_port
+from flex_dns.rfc2136 import Rfc2136Publisher
+from flex_dns.update import fence
+from flex_dns.update.decision_records import Texts, replace_texts, texts_at
+from flex_dns.wire.key import Key
+from flex_dns.wire.name_server_and_key import Server
+from flex_dns.wire.session import Session
+from tests import knotd
+from tests.dns.given import OWNER, many
+
+US, ZONE = "flex-eu1@one 1", "decided.example."
+NAME = f"s0.{ZONE}"
+MARKER = marker_name(NAME, ZONE)
+MINE = marker_text(OWNER)
+SAID = MarkedDecision(datetime(2026, 3, 1, 2, 17, tzinfo=UTC), None, "anna", "moves")
+TEXT = decision_text(EXCLUDED, SAID)
+
+Serve = Callable[[Path, Key], AbstractContextManager[Server]]
+
+
+@contextmanager
+def bind(folder: Path, key: Key, *, transfers: bool = True) -> Iterator[Server]:
+    with PrivateNamed(folder, [ZONE], key, transfers=transfers) as running:
+        yield running.server
+
+
+@contextmanager
+def knot(folder: Path, key: Key) -> Iterator[Server]:
+    (folder / f"{ZONE}db").write_text(
+        f"$ORIGIN {ZONE}\n$TTL 60\n@ SOA ns1 host 1 3600 600 86400 30\n@ NS ns1\n"
+        "ns1 A 127.0.0.1\n"
+    )
+    text = (
+        f"key:\n  - id: {key.name}\n    algorithm: {key.algorithm}\n"
+        f"    secret: {key.secret}\nacl:\n  - id: all\n    key: {key.name}\n"
+        f"    action: [transfer, update]\nzone:\n  - domain: {ZONE}\n"
+        f"    file: {ZONE}db\n    acl: all\n"
+    )
+    with free_port() as port, knotd.running(knotd.written(folder, port, text)):
+        yield Server("127.0.0.1", port, key, timeout=5.0)
+
+
+HAS_KNOT = pytest.mark.skipif(not knotd.found("knotd"), reason="Knot is not installed")
+SERVERS = [
+    pytest.param(bind, id="BIND"),
+    pytest.param(partial(bind, transfers=False), id="BIND without transfers"),
+    pytest.param(knot, id="Knot", marks=HAS_KNOT),
+]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("serve", SERVERS)
+def test_a_decision_is_changed_by_who_holds_the_zone_and_stops_every_plan(
+    serve: Serve, folder: Path, key: Key
+) -> None:
+    with serve(folder, key) as server, Session(server) as session:
+        target = Rfc2136Publisher(server, OWNER, controller=US, patience=3)
+        target.apply(many(ZONE, 2))
+        put = partial(replace_texts, session, server, ZONE)
+
+        def there() -> frozenset[str]:
+            return texts_at(session, server, {MARKER: ZONE})[MARKER].values
+
+        was, both = Texts(60, frozenset([MINE])), frozenset([MINE, TEXT])
+        assert isinstance(put("flex-eu1@other 2", MARKER, was, both), Stale)
+        assert isinstance(put(US, MARKER, Texts(), both), Stale)
+        assert there() == {MINE}
+        assert put(US, MARKER, was, both) is None
+        assert there() == both
+        frozen = decision_text(FROZEN, SAID)
+        assert put(US, freeze_name(ZONE), Texts(), frozenset([frozen])) is None
+        # Who holds the zone is as it was.
+        assert fence.holders(session, server, [ZONE]) == {ZONE: US}
+
+        names = [f"s{number}.{ZONE}" for number in range(2)]
+        state = target.read(ZONE, names)
+        assert state.excluded == {NAME: SAID}
+        assert (state.owned, dict(state.blocked)) == (frozenset(names), {})
+        moved = Change(
+            Rrset(NAME, "A", 60, ("192.0.2.1",)), Rrset(NAME, "A", 60, ("192.0.2.9",))
+        )
+        with pytest.raises(Stale, match="is excluded, as its marker"):
+            target.apply(ZonePlan(ZONE, (moved,)))
+        # The name server refuses it, even where nobody looked.
+        with pytest.raises((Stale, PartlyApplied), match="is excluded, as its marker"):
+            target.apply(ZonePlan(ZONE, (moved,), serial=state.serial))
+        assert target.read(ZONE, names).records.equals(state.records)
+
+        assert put(US, MARKER, Texts(60, both), frozenset([MINE])) is None
+        assert (
+            put(US, freeze_name(ZONE), Texts(60, frozenset([frozen])), frozenset())
+            is None
+        )
+        assert there() == {MINE}
+        target.apply(ZonePlan(ZONE, (moved,)))
+
+
+@pytest.mark.real
+def test_a_server_that_refuses_a_decision_changes_nothing(
+    named: PrivateNamed, zone: str, reader: Key
+) -> None:
+    server = replace(named.server, key=reader)
+    with Session(server) as session:
+        refused = replace_texts(
+            session, server, zone, US, freeze_name(zone), Texts(), frozenset([TEXT])
+        )
+        assert isinstance(refused, Refused)
+        assert "nothing was changed" in refused.kept
+        assert texts_at(session, server, {freeze_name(zone): zone}) == {
+            freeze_name(zone): Texts()
+        }
+
+
+@pytest.mark.real
+def test_a_name_server_that_does_not_answer_is_no_empty_zone(key: Key) -> None:
+    with free_port() as port:
+        server = Server("127.0.0.1", port, key, timeout=1.0)
+        with Session(server) as session, pytest.raises(DnsError):
+            texts_at(session, server, {freeze_name(ZONE): ZONE})
+
+
+times = st.integers(10**8, 7 * 10**9).map(
+    lambda at: datetime.fromtimestamp(at + 0.25, UTC)
+)
+people = st.text(max_size=300)
+
+
+@given(times, st.none() | times, people, people)
+def test_whatever_people_write_fits_and_is_read_again(
+    since: datetime, until: datetime | None, author: str, reason: str
+) -> None:
+    """As far as it fits; and no FLEX takes it for the marker of an owner, however old it is."""
+    for kind, other in ((EXCLUDED, FROZEN), (FROZEN, EXCLUDED)):
+        text = decision_text(kind, MarkedDecision(since, until, author, reason))
+        assert len(text.encode()) <= LONGEST
+        assert text.isprintable()
+        assert text.isascii()
+        assert not set('"\\') & set(text)
+        found = decision_in(kind, text)
+        assert found
+        assert (found.since, found.until) == (since, until)
+        assert author.startswith(found.author)
+        assert reason.startswith(found.reason)
+        assert len(author) > 4 or found.author == author
+        assert len(reason) > 8 or found.reason == reason
+        assert decision_in(other, text) is None
+        assert marker_owner(text) is None
+
+
+@given(st.text(max_size=60))
+def test_what_stands_behind_the_word_never_keeps_it_from_counting(text: str) -> None:
+    found = decision_in(EXCLUDED, f"{EXCLUDED} {text}")
+    assert found
+    assert LastWords().believe("a.example", found)
+    assert decision_in(EXCLUDED, f"{EXCLUDED}s") is None
+
+
+@given(times, st.none() | times, st.none() | times, times)
+def test_the_later_word_counts_until_it_ends(
+    since: datetime, until: datetime | None, told: datetime | None, now: datetime
+) -> None:
+    words = LastWords({} if told is None else {"a.example": told}, now)
+    assert words.believe("a.example", MarkedDecision(since, until)) == (
+        (told is None or told < since) and (until is None or now < until)
+    )
