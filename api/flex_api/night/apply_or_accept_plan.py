@@ -14,6 +14,7 @@ from flex.model.plan import Plan
 from flex.planning import carry_out_plan
 from flex_api.night import (
     bring_what_sites_need,
+    decisions_in_zones,
     finish_plans_of_killed_runs,
     freeze_and_change_windows,
     go_on_with_moves,
@@ -39,6 +40,7 @@ def apply(
     """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held
     when a rule forbids it and was not forced by name, or when another plan is half applied.
     """
+    decisions_in_zones.settle(world)
     if plan_id in {begun.id for begun in world.store.plans(state="applying")}:
         return _go_on(world, plan_id, force, checksum, enters)
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
@@ -109,6 +111,7 @@ def accept(
     """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name
     server is asked.
     """
+    decisions_in_zones.settle(world)
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum

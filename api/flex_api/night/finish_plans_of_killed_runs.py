@@ -22,6 +22,7 @@ from flex.planning import carry_out_plan
 from flex.zones import zone_changes
 from flex.zones.records_of_partition import addresses_of
 from flex_api.night import (
+    decisions_in_zones,
     freeze_and_change_windows,
     give_up_half_applied_plan,
     make_before_break_plans,
@@ -62,8 +63,10 @@ def finish_where_allowed(
     enters: Callable[[str], None] = carry_out_plan.unheard,
 ) -> None:
     """The same, but nothing is finished while changes are frozen or outside the windows. The rules
-    in `force` are gone over.
+    in `force` are gone over. First of all the zones and the database tell each other what people
+    decided.
     """
+    decisions_in_zones.settle(world)
     stopped = [
         stop
         for stop in freeze_and_change_windows.of_now(world)

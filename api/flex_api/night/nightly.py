@@ -46,6 +46,7 @@ from flex_api.moving import keep_sites_not_ready
 from flex_api.night import (
     bring_what_sites_need,
     dead_nodes_first,
+    decisions_in_zones,
     finish_plans_of_killed_runs,
     gather_facts,
     go_on_with_moves,
@@ -159,6 +160,9 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             world.say(waiting)
             held.waits(code, waiting)
         else:
+            if made.told_otherwise:
+                # Before the plan there was nothing that told of their records.
+                decisions_in_zones.settle(world)
             plan, code, waiting = _carry_out(world, step, plan)
             held.concerns(plan)
             if waiting:
@@ -451,6 +455,7 @@ def keep(world: World, made: Proposal, author: str) -> Proposal:
         if signed.proof is not None:
             world.store.keep_proof(signed.plan.id, signed.proof)
         _replace_equals(world, signed.plan)
+        decisions_in_zones.believe_exclusions(world, made)
     return signed
 
 

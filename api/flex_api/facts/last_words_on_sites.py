@@ -1,0 +1,20 @@
+"""When people last said whether FLEX leaves a site alone.
+
+Takes the audit log, which has also what was taken back since. Returns a time for each site that
+they said something of. Does not look into a zone.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from flex.ports import Audit
+from flex.zones.decisions_in_markers import LastWords
+
+# In what the audit log has of a wish that decides it. Campaigns leave it to the wish beneath them.
+_DECIDING = ('"campaign":""', '"excluded":')
+
+
+def last_words(store: Audit, now: datetime) -> LastWords:
+    told = store.last_of_each("pin.put", "pin.drop", saying=_DECIDING)
+    return LastWords({site: entry.time for site, entry in told.items()}, now)

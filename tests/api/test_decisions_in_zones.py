@@ -1,0 +1,282 @@
+"""What people decided is in the zones, too: an empty database that adopts the names does not undo
+it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import dns.query
+import dns.update
+import pytest
+
+from flex.zones.decisions_in_markers import freeze_name
+from flex.zones.marker import marker_name
+from flex_dns.private.private_named import PrivateNamed
+from flex_dns.wire.key import Key, make_key
+from tests.api.conftest import new
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.api.conftest import Installation
+
+# The slow ones are about what comes before and after the promise that the first one keeps.
+pytestmark = pytest.mark.real
+
+REASON = 'moves to "elsewhere" in März'
+
+
+def texts(installation: Installation, name: str) -> list[str]:
+    return sorted(
+        b"".join(value.strings).decode()
+        for rrset in installation.ask(name, "TXT").answer
+        for value in rrset
+    )
+
+
+def marker(installation: Installation, site: str) -> str:
+    return marker_name(f"{site}.", installation.zone)
+
+
+def site_of(installation: Installation) -> str:
+    """One that has a marker of its own."""
+    assert installation.hosting is not None
+    return str(installation.hosting.sites[0])
+
+
+def update(installation: Installation, *lines: tuple[str, ...]) -> None:
+    message = dns.update.UpdateMessage(
+        installation.zone, keyring=installation.server.key.signer()
+    )
+    for name, ttl, kind, *values in lines:
+        message.replace(name, int(ttl), kind, *values)
+    answer = dns.query.tcp(
+        message, "127.0.0.1", port=installation.server.port, timeout=60
+    )
+    assert answer.rcode() == 0
+
+
+def lose_database(installation: Installation, kept: Path | None = None) -> None:
+    """Another one is there instead, empty or old, and its controller takes the place of the one
+    that is gone.
+    """
+    (holder,) = installation.flex("-o", "json", "dns", "holders").json["items"]
+    for path in installation.folder.glob("flex.db*"):
+        path.unlink()
+    if kept:
+        shutil.copy(kept, installation.folder / "flex.db")
+    else:
+        assert installation.flex("db", "upgrade").code == 0
+        text = installation.settings.read_text(encoding="utf-8")
+        installation.settings.write_text(
+            text.replace("[dns]\n", "[dns]\nadopt = true\n"), encoding="utf-8"
+        )
+        taken = installation.flex("dns", "takeover", "--from", holder["controller"])
+        assert taken.code == 0, taken.err
+
+
+def wish_a_move(installation: Installation, site: str = "") -> str:
+    """So that there is something to apply: the node where the site is not."""
+    assert installation.hosting is not None
+    site = site or str(installation.hosting.sites[1])
+    on = {f"192.0.2.{number}": f"n{number}" for number in (1, 2, 3)}
+    here = {on[address] for address in installation.addresses(site)}
+    there = min({*on.values()} - here)
+    pinned = installation.flex("sites", "pin", site, "--nodes", there)
+    assert pinned.code == 0, pinned.err
+    return there
+
+
+def excluded(installation: Installation) -> dict[str, Any]:
+    shown = installation.flex("-o", "json", "wishes", "export").json
+    return {one["site"]: one for one in shown["wish"] if one["excluded"]}
+
+
+def plan(installation: Installation) -> Any:
+    made = installation.flex("-o", "json", "plan", "--as-of", installation.as_of())
+    assert made.code == 0, made.err
+    return made.json
+
+
+def test_an_excluded_site_and_a_freeze_outlive_the_database(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    site = site_of(installation)
+    assert installation.flex("sites", "exclude", site, "--reason", REASON).code == 0
+    assert installation.flex("freeze", "--reason", REASON).code == 0
+    assert "the database alone says" in installation.flex("doctor").out
+    # A freeze does not keep its own record out, nor that of a site.
+    installation.night()
+    owner, said = texts(installation, marker(installation, site))[::-1]
+    assert owner.startswith("flex owner=")
+    assert said.startswith("flex excluded since=2")
+    assert said.endswith("reason=moves to %22elsewhere%22 in M%C3%A4rz")
+    (stop,) = texts(installation, freeze_name(installation.zone))
+    assert stop.startswith("flex frozen since=2")
+    assert "the zones say what people decided: 2" in installation.flex("doctor").out
+    assert installation.flex("verify").code == 0
+    # Somebody moved it by hand since; FLEX would move it back.
+    update(installation, (f"{site}.", "300", "A", "192.0.2.1", "192.0.2.2"))
+
+    lose_database(installation)
+    assert excluded(installation) == {}
+    assert installation.flex("ingest").code == 0
+    made = plan(installation)
+    (note,) = [note for note in made["notes"] if "is excluded" in note]
+    assert marker(installation, site) in note
+    assert f"flex sites unpin {site}" in note
+    assert REASON in note
+    changed = {change["name"] for zone in made["zones"] for change in zone["changes"]}
+    assert not {f"{site}.", marker(installation, site)} & changed
+    assert excluded(installation)[site]["reason"] == REASON
+    wish_a_move(installation)
+    made = plan(installation)
+    refused = installation.flex("apply", made["id"], "--as-of", installation.as_of())
+    assert refused.code == 23
+    assert "flex thaw" in refused.err
+    assert installation.night().code == 23
+    assert texts(installation, marker(installation, site)) == [said, owner]
+    assert installation.addresses(site) == ["192.0.2.1", "192.0.2.2"]
+
+    # The ways out take the records out, too.
+    assert installation.flex("thaw").code == 0
+    assert installation.flex("sites", "unpin", site).code == 0
+    assert installation.night().code == 0
+    assert texts(installation, freeze_name(installation.zone)) == []
+    assert texts(installation, marker(installation, site)) == [owner]
+    assert excluded(installation) == {}
+    doctor = installation.flex("doctor").out
+    assert "decisions in DNS" not in doctor
+    assert installation.flex("audit", "verify").code == 0
+
+
+@pytest.mark.slow
+def test_a_decision_counts_though_its_record_is_still_there(
+    installation: Installation,
+) -> None:
+    """The database was told otherwise since: the plan is made for that, and to apply it takes the
+    record out first.
+    """
+    installation.first_night()
+    site = site_of(installation)
+    installation.flex("sites", "exclude", site)
+    installation.night()
+    before = texts(installation, marker(installation, site))
+    assert len(before) == 2
+    installation.flex("sites", "unpin", site)
+    there = wish_a_move(installation, site)
+    made = plan(installation)
+    assert not [note for note in made["notes"] if "is excluded" in note]
+    assert texts(installation, marker(installation, site)) == before
+    done = installation.flex("apply", made["id"], "--as-of", installation.as_of())
+    assert done.code == 0, done.err
+    assert texts(installation, marker(installation, site)) == before[1:]
+    assert installation.addresses(site) == [f"192.0.2.{there.removeprefix('n')}"]
+
+
+@pytest.mark.slow
+def test_a_backup_from_before_a_decision_learns_of_it_and_one_from_before_its_end_repeats_it(
+    installation: Installation, tmp_path: Path
+) -> None:
+    installation.first_night()
+    site = site_of(installation)
+    # The backup was told of an earlier exclusion and of its end.
+    installation.flex("sites", "exclude", site)
+    installation.flex("sites", "unpin", site)
+    assert installation.flex("db", "backup", str(tmp_path / "old")).code == 0
+    installation.flex("sites", "exclude", site, "--reason", "again")
+    installation.flex("freeze", "--reason", "a fair")
+    installation.night()
+    lose_database(installation, tmp_path / "old")
+    wish_a_move(installation)
+    plan(installation)
+    assert excluded(installation)[site]["reason"] == "again"
+    assert installation.night().code == 23
+    assert installation.flex("db", "backup", str(tmp_path / "older")).code == 0
+    installation.flex("thaw")
+    installation.flex("sites", "unpin", site)
+    assert installation.night().code == 0
+    assert texts(installation, freeze_name(installation.zone)) == []
+    # Nothing in the zone says that it ended: the decision is made again, which changes least.
+    lose_database(installation, tmp_path / "older")
+    installation.night()
+    assert len(texts(installation, marker(installation, site))) == 2
+    assert len(texts(installation, freeze_name(installation.zone))) == 1
+
+
+@pytest.mark.slow
+def test_a_record_that_nobody_wrote_down_is_believed_or_taken_out_in_the_same_night(
+    installation: Installation,
+) -> None:
+    """By hand, or by a database that is gone."""
+    installation.first_night()
+    site = site_of(installation)
+    (owner,) = texts(installation, marker(installation, site))
+    old = "flex excluded since=2020-01-01"
+    there = wish_a_move(installation, site)
+    update(
+        installation,
+        (marker(installation, site), "300", "TXT", f'"{owner}"', f'"{old}"'),
+    )
+    assert installation.night().code == 0
+    assert texts(installation, marker(installation, site)) == [owner]
+    assert installation.addresses(site) == [f"192.0.2.{there.removeprefix('n')}"]
+    # Without a time it counts only for who never heard of the site.
+    assert installation.hosting is not None
+    other = str(installation.hosting.sites[2])
+    (owner,) = texts(installation, marker(installation, other))
+    update(
+        installation,
+        (marker(installation, other), "300", "TXT", f'"{owner}"', '"flex excluded"'),
+    )
+    assert installation.night().code == 0
+    assert list(excluded(installation)) == [other]
+
+
+@pytest.mark.slow
+def test_where_a_record_cannot_be_written_the_decision_counts_and_flex_says_so(
+    tmp_path: Path, key: Key, open_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader = make_key("reader")
+    with PrivateNamed(
+        open_folder / "data", ["refusing.example."], key, readers=[reader]
+    ) as server:
+        made = new(tmp_path, server, key, "refusing.example.", capsys)
+        made.traffic()
+        # Nobody holds the zone yet.
+        assert made.flex("ingest").code == 0
+        assert made.flex("plan", "--as-of", made.as_of()).code == 0
+        site = site_of(made)
+        assert made.flex("sites", "exclude", site).code == 0
+        assert "nobody holds the zone yet" in made.flex("doctor").out
+        made.mode = "shadow"
+        made.write_settings()
+        assert made.night().code == 0
+        made.mode = "auto"
+        made.write_settings()
+        first = made.night()
+        assert first.code == 0, first.err
+        assert texts(made, marker(made, site)) == []
+
+        (made.folder / "flex.key").write_text(reader.clause(), encoding="utf-8")
+        refused = made.run()
+        assert refused.code == 0, refused.err
+        assert f"Not in DNS: that {site} is excluded" in refused.err + refused.out
+        assert "REFUSED" in refused.err + refused.out
+        assert (
+            f"the database alone says that {site} is excluded"
+            in made.flex("doctor").out
+        )
+        assert list(excluded(made)) == [site]
+
+        (made.folder / "flex.key").write_text(key.clause(), encoding="utf-8")
+        assert made.night().code == 0
+        # A site without a marker has the decision alone.
+        (said,) = texts(made, marker(made, site))
+        assert said.startswith("flex excluded since=")
+        assert (
+            "the zones say what people decided: 1 decision" in made.flex("doctor").out
+        )
