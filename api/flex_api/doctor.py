@@ -368,9 +368,9 @@ def _decisions(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         told = first_few(list(map(str, left)), between="; ")
         yield _warn(
             name,
-            f"the database alone says {told}",
-            "until the zones say it, too, only a copy of the database, or a file of "
-            "`flex wishes export`, outlives the database",
+            f"the database and the zones do not say the same: {told}",
+            "what the database alone says is lost with it, but for a copy of it or a file of "
+            "`flex wishes export`",
         )
     elif every:
         decided = amounts.count(every, "decision")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from flex.errors import DnsError
@@ -45,6 +45,8 @@ from flex_api.wiring import World
 from flex_dns.memory import MemoryPublisher
 from flex_dns.update import fence
 from flex_dns.update.decision_records import Texts, replace_texts, texts_at
+from flex_dns.wire.name_server_and_key import Server
+from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import unfit
 
 # Actions of the audit log: which text a zone, or the marker of a site, has from now on.
@@ -63,6 +65,14 @@ class Unsaid:
 
     def __str__(self) -> str:
         return f"{self.what}, in {self.zone.rstrip('.')}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Zone:
+    """Who holds a zone, with the epoch, and what it says of a freeze."""
+
+    holder: str
+    freeze: Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +106,29 @@ def settle(world: World) -> None:
         # Zones in this process end with it, and nobody holds them.
         return
     try:
-        believe_freeze(world)
+        standing = _freezes(world.settings)
     except DnsError:
         # Who reads the zones says best what is wrong with a name server.
         for zone in world.settings.dns.every_zone:
             world.publisher.read(zone, [])
         raise
+    _believe_freeze(world, standing)
     now = world.time_of_day()
     decided = _decisions(world.store, now)
     left: list[Unsaid] = []
+    us = wiring.controller(world.settings, world.store)
     for server, zones, session in who_holds_zones.sessions(world.settings):
-        holders = fence.controller_records(session, server, zones)
-        us = wiring.controller(world.settings, world.store)
         sites = _sites_in(world.settings, zones, decided)
-        texts = texts_at(session, server, _places(sites))
+        texts = _texts_in(session, server, sites, standing)
         for record in _records(world.settings, sites, decided, texts):
-            why_not = record.why_not or _why_not_held(holders[record.zone], us)
+            why_not = record.why_not or _why_not_held(standing[record.zone].holder, us)
             if not why_not:
                 still_holding_lease.refuse_lost(world)
                 error = replace_texts(
                     session,
                     server,
                     record.zone,
-                    holders[record.zone],
+                    standing[record.zone].holder,
                     record.name,
                     record.was,
                     record.wanted,
@@ -146,43 +156,61 @@ def unsaid(settings: Settings, store: Store, now: datetime) -> tuple[list[Unsaid
         for site in outside
     ]
     us = wiring.controller(settings, store)
-    if not decided.freeze and not decided.excluded:
-        return left, 0
+    standing = _freezes(settings)
+    if one := _freeze_to_believe(store, us, standing, now):
+        what = f"that changes are frozen{because(one)}"
+        said = "the zones alone say so, and the next `flex run` or `flex apply` believes them"
+        left.append(Unsaid("the zones", what, said))
+        decided = replace(decided, freeze=one)
+    later = "mode shadow writes nothing" if settings.cluster.mode == "shadow" else _NEXT
     for server, of_primary, session in who_holds_zones.sessions(settings):
-        holders = fence.controller_records(session, server, of_primary)
         sites = _sites_in(settings, of_primary, decided)
-        texts = texts_at(session, server, _places(sites))
+        texts = _texts_in(session, server, sites, standing)
         left += [
             Unsaid(
                 record.zone,
                 record.what,
-                record.why_not or _why_not_held(holders[record.zone], us) or _NEXT,
+                record.why_not
+                or _why_not_held(standing[record.zone].holder, us)
+                or later,
             )
             for record in _records(settings, sites, decided, texts)
         ]
     return left, len(alone) + bool(decided.freeze)
 
 
-def believe_freeze(world: World) -> None:
-    """A freeze that the zones tell of, and the database does not, was lost with it."""
-    us = wiring.controller(world.settings, world.store)
-    found: list[MarkedDecision] = []
-    for server, zones, session in who_holds_zones.sessions(world.settings):
+def _freezes(settings: Settings) -> dict[str, _Zone]:
+    """Two questions a zone: a freeze is looked for wherever it may be."""
+    found: dict[str, _Zone] = {}
+    for server, zones, session in who_holds_zones.sessions(settings):
         holders = fence.controller_records(session, server, zones)
-        ours = [
-            zone for zone in zones if fence.controller_of(holders[zone]) in ("", us)
-        ]
-        places = {freeze_name(zone): zone for zone in ours}
-        for texts in texts_at(session, server, places).values():
-            found += [
-                one for text in texts.values if (one := decision_in(FROZEN, text))
-            ]
-    told = world.store.last_of_each("freeze").get("")
-    words = LastWords({"": told.time} if told else {}, world.time_of_day())
-    believed = [one for one in found if words.believe("", one)]
-    if believed:
-        one = max(believed, key=lambda said: said.since)
-        since = min(one.since, world.time_of_day())
+        texts = texts_at(session, server, {freeze_name(zone): zone for zone in zones})
+        found |= {
+            zone: _Zone(holders[zone], texts[freeze_name(zone)]) for zone in zones
+        }
+    return found
+
+
+def _freeze_to_believe(
+    store: Store, us: str, standing: Mapping[str, _Zone], now: datetime
+) -> MarkedDecision | None:
+    """A freeze that the zones tell of, and the database does not, was lost with it."""
+    told = store.last_of_each("freeze").get("")
+    words = LastWords({"": told.time} if told else {}, now)
+    found = [
+        one
+        for zone in standing.values()
+        if fence.controller_of(zone.holder) in ("", us)
+        for text in zone.freeze.values
+        if (one := decision_in(FROZEN, text)) and words.believe("", one)
+    ]
+    return max(found, key=lambda said: said.since, default=None)
+
+
+def _believe_freeze(world: World, standing: Mapping[str, _Zone]) -> None:
+    us, now = wiring.controller(world.settings, world.store), world.time_of_day()
+    if one := _freeze_to_believe(world.store, us, standing, now):
+        since = min(one.since, now)
         world.store.put_freeze(Freeze(since, one.until, one.reason, one.author))
         world.say(
             f"The zones say that changes are frozen{because(one)}, which the database did not "
@@ -254,14 +282,21 @@ def _sites_in(
     return {zone: of_zone[zone] for zone in zones}
 
 
-def _places(sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The names at which decisions stand, with their zones."""
-    return {freeze_name(zone): zone for zone in sites} | {
+def _texts_in(
+    session: Session,
+    server: Server,
+    sites: Mapping[str, Sequence[str]],
+    standing: Mapping[str, _Zone],
+) -> dict[str, Texts]:
+    """What stands at each name of a decision: markers are asked for where there may be one."""
+    markers = {
         marker_name(name_of(site), zone): zone
         for zone, of_zone in sites.items()
         for site in of_zone
         if not unfit(zone, name_of(site))
     }
+    freezes = {freeze_name(zone): standing[zone].freeze for zone in sites}
+    return freezes | texts_at(session, server, markers)
 
 
 def _records(
