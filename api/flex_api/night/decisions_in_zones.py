@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from flex.errors import DnsError
+from flex.errors import DnsError, OnTheWay
 from flex.model.audit_chain import Entry
 from flex.model.operator_orders import Freeze
 from flex.model.wish import Pin
@@ -105,13 +105,7 @@ def settle(world: World) -> None:
     ):
         # Zones in this process end with it, and nobody holds them.
         return
-    try:
-        standing = _freezes(world.settings)
-    except DnsError:
-        # Who reads the zones says best what is wrong with a name server.
-        for zone in world.settings.dns.every_zone:
-            world.publisher.read(zone, [])
-        raise
+    standing = _read_or_refuse(world)
     _believe_freeze(world, standing)
     now = world.time_of_day()
     decided = _decisions(world.store, now)
@@ -141,6 +135,28 @@ def settle(world: World) -> None:
         _forget(world.store, sites, decided, texts)
     if left:
         world.say(f"Not in DNS: {first_few(list(map(str, left)), between='; ')}.")
+
+
+def _read_or_refuse(world: World) -> dict[str, _Zone]:
+    """Raises OnTheWay where a plan stays half applied for that."""
+    try:
+        try:
+            return _freezes(world.settings)
+        except DnsError:
+            # Who reads the zones says best what is wrong with a name server.
+            for zone in world.settings.dns.every_zone:
+                world.publisher.read(zone, [])
+            raise
+    except DnsError as error:
+        begun = world.store.plans(state="applying")
+        if not begun:
+            raise
+        raise OnTheWay(
+            error.asked,
+            error.answer,
+            kept=f"some of plan {begun[0].id}, which an earlier run began, may be in DNS",
+            advice=f"{error.advice}; then `flex apply --resume` finishes it",
+        ) from error
 
 
 def unsaid(settings: Settings, store: Store, now: datetime) -> tuple[list[Unsaid], int]:
