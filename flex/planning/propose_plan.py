@@ -62,8 +62,8 @@ from flex.zones.decisions_in_markers import MarkedDecision
 class Proposal:
     """`left` are names that lead to a dead node and are not ours to change, with the reason.
     `proof` shows how many moves are needed, where the checker accepted it. `excluded` are sites
-    left alone for their markers, and `told_otherwise` those with such a marker of which people said
-    something since.
+    left alone for their markers, and `told_otherwise` those with such a marker that people took in
+    again, or whose exclusion has ended.
     """
 
     plan: Plan

@@ -26,7 +26,12 @@ from flex.zones import (
     records_of_partition,
     zone_changes,
 )
-from flex.zones.decisions_in_markers import LastWords, MarkedDecision, why_excluded
+from flex.zones.decisions_in_markers import (
+    STILL_MARKED,
+    LastWords,
+    MarkedDecision,
+    why_excluded,
+)
 from flex.zones.marker import marker_name
 from flex.zones.names_going_along import Pairs
 from flex.zones.names_not_following_sites import Followed, OtherName
@@ -56,8 +61,8 @@ class Reach:
     `unlooked` are the zones that could not be transferred: of those nobody knows all that leans on
     a name. `unasked` are those of them with too many names for asking each of them what it says
     itself, and `asked` the names that were asked after all. `excluded` are the sites that FLEX
-    leaves alone as their markers say so, and `told_otherwise` those of which people said something
-    since then, or whose exclusion has ended.
+    leaves alone as their markers say so. `told_otherwise` are those that people took in again, or
+    whose exclusion has ended: they are left alone, too, until their markers do not say so any more.
     """
 
     states: Mapping[str, ZoneState]
@@ -99,7 +104,8 @@ def look(
     marker. With `dependents`, what leans on the names of sites is looked for. With `follow`, other
     names of sites are ours, too; `along` are those that were so far. Names for which a wildcard
     answers are ours to make with `below_wildcards` alone. A site whose marker says that FLEX leaves
-    it alone is left alone, unless later `words` say otherwise.
+    it alone is left alone, also where later `words` say otherwise: the name server refuses whoever
+    changes it before its marker is as it should be.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)
@@ -124,13 +130,14 @@ def look(
     marked = _exclusions_in_markers(states, of_zone)
     words = words or LastWords()
     excluded = {one: said for one, said in marked.items() if words.believe(one, said)}
+    told_otherwise = frozenset(marked) - excluded.keys()
     led -= excluded.keys()
     foreign = {
         zone: _foreign(
             states[zone], of_zone[zone], nodes, adopt=adopt, make=below_wildcards
         )
         | _by_doors_alone(publishing, of_zone[zone])
-        | _by_their_markers(excluded, zone, of_zone[zone])
+        | _by_their_markers(excluded, told_otherwise, zone, of_zone[zone])
         for zone in zones
     }
     found = _reach(states, foreign, sites, nodes, led)
@@ -140,7 +147,7 @@ def look(
     going: tuple[OtherName, ...] = ()
     if follow:
         in_dns = publishing.by_dns(sites) - found.out.keys() - set(outside)
-        in_dns -= excluded.keys()
+        in_dns -= marked.keys()
         going = names_going_along.names_going_along(
             [one for one in others if one.site in in_dns],
             states,
@@ -172,7 +179,7 @@ def look(
             if pointed and of_zone[zone] and not state.transferred
         ),
         excluded=excluded,
-        told_otherwise=frozenset(marked) - excluded.keys(),
+        told_otherwise=told_otherwise,
     )
 
 
@@ -188,14 +195,19 @@ def _exclusions_in_markers(
 
 
 def _by_their_markers(
-    excluded: Mapping[str, MarkedDecision], zone: str, sites: Sequence[str]
+    excluded: Mapping[str, MarkedDecision],
+    told_otherwise: Set[str],
+    zone: str,
+    sites: Sequence[str],
 ) -> dict[str, str]:
-    return {
-        name: why_excluded(site, marker_name(name, zone), excluded[site])
-        for site in sites
-        if site in excluded
-        for name in [records_of_partition.name_of(site)]
-    }
+    found: dict[str, str] = {}
+    for site in sites:
+        name = records_of_partition.name_of(site)
+        if site in excluded:
+            found[name] = why_excluded(site, marker_name(name, zone), excluded[site])
+        elif site in told_otherwise:
+            found[name] = STILL_MARKED
+    return found
 
 
 def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:

@@ -22,6 +22,11 @@ EXCLUDED = "flex excluded"
 FROZEN = "flex frozen"
 # What the reason begins with by which such a site is left alone.
 IS_EXCLUDED = "is excluded, as its marker "
+# The reason where people have taken that back, or it has ended.
+STILL_MARKED = (
+    "is not excluded any more, but its marker still says so; the next `flex run` or "
+    "`flex apply` takes that out"
+)
 # Bytes of one string of a TXT record (RFC 1035).
 LONGEST = 255
 # Bytes of an author's name. A guess: the reason should have the most room.
@@ -55,10 +60,11 @@ class LastWords:
 
     def believe(self, site: str, found: MarkedDecision) -> bool:
         """Whether a marker counts: the later word does, and a database that lost its own has
-        none.
+        none. A time that is still to come is no later word: nobody could ever take it back.
         """
         last = self.of_sites.get(site)
-        return found.holds(self.now) and (last is None or last < found.since)
+        is_later = last is None or last < found.since <= self.now
+        return found.holds(self.now) and is_later
 
 
 def freeze_name(zone: str) -> str:
@@ -80,7 +86,8 @@ def decision_text(kind: str, said: MarkedDecision) -> str:
 
 def decision_in(kind: str, text: str) -> MarkedDecision | None:
     """None for a text of another kind. What cannot be understood in one of this kind is left
-    out: whoever wrote it wanted FLEX to stop.
+    out: whoever wrote it wanted FLEX to stop. Author and reason are printable, and no longer than
+    FLEX writes them.
     """
     if not text.startswith(kind):
         return None
@@ -91,9 +98,16 @@ def decision_in(kind: str, text: str) -> MarkedDecision | None:
     return MarkedDecision(
         _time_in(said.get("since", "")) or _LONG_AGO,
         _time_in(said.get("until", "")),
-        unquote(said.get("by", "")),
-        unquote(reason),
+        printable(unquote(said.get("by", "")[:LONGEST]))[:LONGEST_AUTHOR],
+        printable(unquote(reason[:LONGEST])),
     )
+
+
+def printable(text: str) -> str:
+    """With a space for each character that a terminal or a database might take for something
+    else: anybody may have written the record.
+    """
+    return "".join(one if one.isprintable() else " " for one in text)
 
 
 def because(found: MarkedDecision) -> str:
@@ -108,7 +122,7 @@ def why_excluded(site: str, marker: str, found: MarkedDecision) -> str:
     """The reason for which a site's name is not ours to change."""
     return (
         f"{IS_EXCLUDED}{marker} says{because(found)}; `flex sites unpin {site}` takes it in "
-        "again"
+        "again, after a `flex run` if it knows of no pin"
     )
 
 

@@ -12,7 +12,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from flex.zones.decisions_in_markers import EXCLUDED, MarkedDecision, decision_in
+from flex.zones.decisions_in_markers import (
+    EXCLUDED,
+    MarkedDecision,
+    decision_in,
+    printable,
+)
 from flex.zones.marker import LABEL, marker_name, marker_owner
 from flex.zones.records_of_partition import BelowWildcard
 from flex.zones.what_leans_on_names import PointingRecord
@@ -132,7 +137,7 @@ def why_not_ours(zone: str, name: str, owner: str, contents: Contents) -> str:
         if other is None:
             return f"holds a TXT record that is no marker at {marker}"
         if other != owner:
-            return f'carries the marker of another owner "{other}"'
+            return f'carries the marker of another owner "{printable(other)}"'
     return ""
 
 
@@ -141,6 +146,6 @@ def texts_of_marker(zone: str, name: str, contents: Contents) -> tuple[str, ...]
 
 
 def exclusion_in(texts: Iterable[str]) -> MarkedDecision | None:
-    """Somebody's word that FLEX leaves the name alone, among the texts of its marker."""
+    """Somebody's last word that FLEX leaves the name alone, among the texts of its marker."""
     found = (decision_in(EXCLUDED, text) for text in texts)
-    return next((one for one in found if one), None)
+    return max(filter(None, found), key=lambda said: said.since, default=None)
