@@ -69,7 +69,8 @@ def _not_pinned(world: World, site: str, campaign: str, pins: list[Pin]) -> BadI
         kept="nothing was changed",
         advice="name one with --campaign"
         if pins
-        else "`flex sites list` shows every pin",
+        else "`flex sites list` shows every pin; if the marker of the site says that it is "
+        "excluded, `flex run` makes a pin of that",
     )
 
 
