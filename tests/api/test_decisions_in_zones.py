@@ -5,17 +5,27 @@ it.
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import dns.query
 import dns.update
 import pytest
 
+from flex.errors import DnsError, OnTheWay
+from flex.model.limits_and_approvals import FREEZE
+from flex.store import MemoryStore
 from flex.zones.decisions_in_markers import freeze_name
 from flex.zones.marker import marker_name
+from flex_api import wiring
+from flex_api.night import decisions_in_zones
+from flex_api.settings import file as config
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import Key, make_key
 from tests.api.conftest import new
+from tests.api.test_applying import half_applied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,8 +174,8 @@ def test_an_excluded_site_and_a_freeze_outlive_the_database(
 def test_a_decision_counts_though_its_record_is_still_there(
     installation: Installation,
 ) -> None:
-    """The database was told otherwise since: the plan is made for that, and to apply it takes the
-    record out first.
+    """People took the site in again: a plan leaves it alone until the record is out, which a run
+    does before it plans.
     """
     installation.first_night()
     site = site_of(installation)
@@ -176,10 +186,10 @@ def test_a_decision_counts_though_its_record_is_still_there(
     installation.flex("sites", "unpin", site)
     there = wish_a_move(installation, site)
     made = plan(installation)
-    assert not [note for note in made["notes"] if "is excluded" in note]
+    (note,) = [note for note in made["notes"] if "is not excluded any more" in note]
+    assert site in note
     assert texts(installation, marker(installation, site)) == before
-    done = installation.flex("apply", made["id"], "--as-of", installation.as_of())
-    assert done.code == 0, done.err
+    assert installation.night().code == 0
     assert texts(installation, marker(installation, site)) == before[1:]
     assert installation.addresses(site) == [f"192.0.2.{there.removeprefix('n')}"]
 
@@ -215,7 +225,7 @@ def test_a_backup_from_before_a_decision_learns_of_it_and_one_from_before_its_en
 
 
 @pytest.mark.slow
-def test_a_record_that_nobody_wrote_down_is_believed_or_taken_out_in_the_same_night(
+def test_a_record_that_nobody_wrote_down_is_believed_or_taken_out_by_the_next_night(
     installation: Installation,
 ) -> None:
     """By hand, or by a database that is gone."""
@@ -228,6 +238,9 @@ def test_a_record_that_nobody_wrote_down_is_believed_or_taken_out_in_the_same_ni
         installation,
         (marker(installation, site), "300", "TXT", f'"{owner}"', f'"{old}"'),
     )
+    # The plan finds it, and leaves the site alone; the next night takes it out.
+    assert installation.night().code == 0
+    assert len(texts(installation, marker(installation, site))) == 2
     assert installation.night().code == 0
     assert texts(installation, marker(installation, site)) == [owner]
     assert installation.addresses(site) == [f"192.0.2.{there.removeprefix('n')}"]
@@ -282,3 +295,135 @@ def test_where_a_record_cannot_be_written_the_decision_counts_and_flex_says_so(
         (said,) = texts(made, marker(made, site))
         assert said.startswith("flex excluded since=")
         assert "the zones say what people decided: 1 decision" in doctor(made)
+
+
+@pytest.mark.slow
+def test_a_time_to_come_and_wild_text_are_no_decision_for_ever(
+    installation: Installation,
+) -> None:
+    """Whoever can write into the zone can have a site left alone, and FLEX stopped; people end
+    both.
+    """
+    installation.first_night()
+    site = site_of(installation)
+    (owner,) = texts(installation, marker(installation, site))
+    wild = "since=9999-01-01 by=%1b[2J reason=\\255%00%0a"
+    update(
+        installation,
+        (
+            marker(installation, site),
+            "300",
+            "TXT",
+            f'"{owner}"',
+            f'"flex excluded {wild}"',
+        ),
+        (freeze_name(installation.zone), "60", "TXT", f'"flex frozen {wild}"'),
+    )
+    wish_a_move(installation)
+    stopped = installation.night()
+    assert stopped.code == 23, stopped.err
+    assert "\x1b" not in stopped.err + stopped.out
+    assert list(excluded(installation)) == [site]
+    # What is from times to come is written again with a true time.
+    installation.night()
+    for name in (marker(installation, site), freeze_name(installation.zone)):
+        assert "since=2" in texts(installation, name)[0]
+    assert installation.flex("thaw").code == 0
+    assert installation.flex("sites", "unpin", site).code == 0
+    assert installation.night().code == 0
+    assert texts(installation, freeze_name(installation.zone)) == []
+    assert texts(installation, marker(installation, site)) == [owner]
+    assert excluded(installation) == {}
+
+
+@pytest.mark.slow
+def test_who_thaws_a_freeze_that_only_the_zone_knows_is_heard(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    update(
+        installation,
+        (
+            freeze_name(installation.zone),
+            "60",
+            "TXT",
+            '"flex frozen since=2026-01-01 by=anna"',
+        ),
+    )
+    # It is told of no freeze so far.
+    assert installation.flex("thaw").code == 0
+    wish_a_move(installation)
+    assert installation.night().code == 0
+    assert texts(installation, freeze_name(installation.zone)) == []
+
+
+@pytest.mark.slow
+def test_an_exclusion_waits_for_the_plan_that_is_changing_the_site(
+    installation: Installation,
+) -> None:
+    """Else nobody could finish the plan, or take it back."""
+    begun = half_applied(installation)
+    (zone_plan,) = begun.zone_plans
+    changed = [one.name for one in zone_plan.changes if one.type == "A"]
+    for name in (changed[0], changed[-1]):
+        assert installation.flex("sites", "exclude", name.rstrip(".")).code == 0
+    assert f"plan {begun.id}, which changes it, is half applied" in doctor(installation)
+    done = installation.night()
+    assert done.code == 0, done.err
+    shown = installation.flex("-o", "json", "plan", "show", begun.id).json
+    assert shown["state"] == "applied"
+    assert installation.night().code == 0
+    for name in (changed[0], changed[-1]):
+        assert len(texts(installation, marker_name(name, installation.zone))) == 2
+
+
+@pytest.mark.slow
+def test_a_failover_leaves_no_site_that_people_took_in_again(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    site = site_of(installation)
+    installation.flex("sites", "exclude", site)
+    installation.night()
+    installation.flex("sites", "unpin", site)
+    assert len(texts(installation, marker(installation, site))) == 2
+    address = installation.addresses(site)[0]
+    done = installation.flex("nodes", "down", f"n{address.rpartition('.')[2]}")
+    assert done.code == 0, done.err
+    print(done)
+    assert address not in installation.addresses(site)
+    assert len(texts(installation, marker(installation, site))) == 1
+
+
+@pytest.mark.slow
+def test_a_primary_that_is_away_keeps_only_a_new_database_from_its_work(
+    installation: Installation, free_port: int
+) -> None:
+    """A zone that nobody can read may be frozen."""
+    installation.first_night()
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(
+        f'{text}\n[[dns.primary]]\nserver = "127.0.0.1"\nport = {free_port}\n'
+        'key_file = "flex.key"\nzones = ["away.example."]\n',
+        encoding="utf-8",
+    )
+    world = wiring.world(config.load(installation.settings), lambda: datetime.now(UTC))
+    with closing(world):
+        unread = decisions_in_zones.settle(world)
+        assert list(unread) == ["away.example."]
+        assert decisions_in_zones.settle(world, [FREEZE]) == {}
+        (made, *_) = world.store.headlines()
+        plan = world.store.plan(made.id)
+        decisions_in_zones.refuse_unread(plan, unread)
+        error = unread["away.example."]
+        with pytest.raises(DnsError):
+            decisions_in_zones.refuse_unread(plan, {installation.zone: error})
+        with pytest.raises(OnTheWay) as left:
+            decisions_in_zones.refuse_unread(
+                replace(plan, state="applying"), {installation.zone: error}
+            )
+        assert "flex apply --resume" in left.value.advice
+        new_one = replace(world, store=MemoryStore())
+        with pytest.raises(DnsError):
+            decisions_in_zones.settle(new_one)
+        assert decisions_in_zones.settle(new_one, [FREEZE]) == {}

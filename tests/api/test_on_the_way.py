@@ -292,7 +292,7 @@ def test_what_a_marker_excludes_in_between_stays_and_the_rest_is_taken_back() ->
     texts = [marker_text("me"), f"{EXCLUDED} since=2026-03-02"]
     here.server.edit(ZONE, marker, "TXT", 1, texts)
     assert take_back_half_applied_plan.take_back(here.world) == (here.plan.id,)
-    assert (here.plan.state, here.homes) == ("failed", [(NEW,), (OLD,)])
+    assert (here.plan.state, here.homes) == ("failed", [(OLD, NEW), (OLD,)])
 
 
 def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -> None:

@@ -21,17 +21,24 @@ from flex.zones.decisions_in_markers import (
     EXCLUDED,
     FROZEN,
     LONGEST,
+    LONGEST_AUTHOR,
     LastWords,
     MarkedDecision,
     decision_in,
     decision_text,
     freeze_name,
+    printable,
 )
 from flex.zones.marker import marker_name, marker_owner, marker_text
 from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import fence
-from flex_dns.update.decision_records import Texts, replace_texts, texts_at
+from flex_dns.update.decision_records import (
+    Texts,
+    TextsToReplace,
+    replace_texts,
+    texts_at,
+)
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
@@ -86,7 +93,12 @@ def test_a_decision_is_changed_by_who_holds_the_zone_and_stops_every_plan(
     with serve(folder, key) as server, Session(server) as session:
         target = Rfc2136Publisher(server, OWNER, controller=US, patience=3)
         target.apply(many(ZONE, 2))
-        put = partial(replace_texts, session, server, ZONE)
+
+        def put(
+            holder: str, name: str, was: Texts, wanted: frozenset[str]
+        ) -> DnsError | None:
+            changes = [TextsToReplace(name, was, wanted)]
+            return replace_texts(session, server, ZONE, holder, changes)
 
         def there() -> frozenset[str]:
             return texts_at(session, server, {MARKER: ZONE})[MARKER].values
@@ -131,9 +143,8 @@ def test_a_server_that_refuses_a_decision_changes_nothing(
 ) -> None:
     server = replace(named.server, key=reader)
     with Session(server) as session:
-        refused = replace_texts(
-            session, server, zone, US, freeze_name(zone), Texts(), frozenset([TEXT])
-        )
+        wanted = TextsToReplace(freeze_name(zone), Texts(), frozenset([TEXT]))
+        refused = replace_texts(session, server, zone, US, [wanted])
         assert isinstance(refused, Refused)
         assert "nothing was changed" in refused.kept
         assert texts_at(session, server, {freeze_name(zone): zone}) == {
@@ -169,10 +180,10 @@ def test_whatever_people_write_fits_and_is_read_again(
         found = decision_in(kind, text)
         assert found
         assert (found.since, found.until) == (since, until)
-        assert author.startswith(found.author)
-        assert reason.startswith(found.reason)
-        assert len(author) > 4 or found.author == author
-        assert len(reason) > 8 or found.reason == reason
+        assert printable(author).startswith(found.author)
+        assert printable(reason).startswith(found.reason)
+        assert len(author) > 4 or found.author == printable(author)
+        assert len(reason) > 8 or found.reason == printable(reason)
         assert decision_in(other, text) is None
         assert marker_owner(text) is None
 
@@ -185,11 +196,43 @@ def test_what_stands_behind_the_word_never_keeps_it_from_counting(text: str) -> 
     assert decision_in(EXCLUDED, f"{EXCLUDED}s") is None
 
 
+# As any bytes of a record are read, and as percent signs may hide them.
+wild = st.binary(max_size=40).map(lambda data: data.decode(errors="surrogateescape"))
+hidden = st.binary(max_size=40).map(lambda data: "".join(f"%{one:02x}" for one in data))
+
+
+@given(wild | hidden, wild | hidden, st.integers(1, 3000))
+def test_whatever_a_record_says_people_read_short_printable_text(
+    author: str, reason: str, often: int
+) -> None:
+    text = f"{EXCLUDED} by={author * often} reason={reason * often}"
+    found = decision_in(EXCLUDED, text)
+    assert found
+    for said, longest in ((found.author, LONGEST_AUTHOR), (found.reason, LONGEST)):
+        assert said.isprintable()
+        assert len(said) <= longest
+        said.encode()
+    # What is written of it is read as the same.
+    again = decision_in(EXCLUDED, decision_text(EXCLUDED, found))
+    assert again
+    assert found.author.startswith(again.author)
+    assert found.reason.startswith(again.reason)
+
+
+@given(times, times)
+def test_whoever_takes_a_decision_back_is_heard_whatever_time_it_says(
+    since: datetime, now: datetime
+) -> None:
+    said = MarkedDecision(since)
+    assert LastWords({}, now).believe("a.example", said)
+    assert not LastWords({"a.example": now}, now).believe("a.example", said)
+
+
 @given(times, st.none() | times, st.none() | times, times)
 def test_the_later_word_counts_until_it_ends(
     since: datetime, until: datetime | None, told: datetime | None, now: datetime
 ) -> None:
     words = LastWords({} if told is None else {"a.example": told}, now)
     assert words.believe("a.example", MarkedDecision(since, until)) == (
-        (told is None or told < since) and (until is None or now < until)
+        (told is None or told < since <= now) and (until is None or now < until)
     )

@@ -36,17 +36,21 @@ def apply(
     force: Sequence[str] = (),
     checksum: str = "",
     enters: Callable[[str], None] = carry_out_plan.unheard,
+    unread: decisions_in_zones.Unread | None = None,
 ) -> Plan:
     """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held
     when a rule forbids it and was not forced by name, or when another plan is half applied.
+    `unread` are the zones that this run could not read, where it has looked already.
     """
-    decisions_in_zones.settle(world)
+    if unread is None:
+        unread = decisions_in_zones.settle(world, force)
     if plan_id in {begun.id for begun in world.store.plans(state="applying")}:
         return _go_on(world, plan_id, force, checksum, enters)
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
+    decisions_in_zones.refuse_unread(plan, unread)
     if make_before_break_plans.warms_first(world, plan):
         enters("warm")
         world.say(f"Warming up: {warm_nodes_that_sites_come_to.ahead(world, plan)}.")
@@ -111,7 +115,6 @@ def accept(
     """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name
     server is asked.
     """
-    decisions_in_zones.settle(world)
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum

@@ -4,8 +4,8 @@ Takes a world whose lease is held. Writes into the zones that we hold what peopl
 out what they took back; a freeze is no reason not to. Believes what a zone says where the database
 was told of nothing since: a database that is new, or older than the decision. Says what is not in
 the zones yet. A name server that refuses a record stops nothing: the decision counts by the
-database alone then. One that cannot be read stops what was to be applied, for nobody knows whether
-changes are frozen.
+database alone then. A zone that cannot be read stops plans that change it, and all plans of a new
+database, for nobody knows whether changes are frozen there.
 
 The audit log says which sites have such a record, so that nobody has to look for them.
 """
@@ -13,18 +13,21 @@ The audit log says which sites have such a record, so that nobody has to look fo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from flex.errors import DnsError, OnTheWay
+from flex.errors import DnsError, OnTheWay, Unreachable
 from flex.model.audit_chain import Entry
+from flex.model.limits_and_approvals import FREEZE
 from flex.model.operator_orders import Freeze
+from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.planning.propose_plan import Proposal
 from flex.ports import Store
 from flex.site_names_in_words import first_few
 from flex.wishes.wishes_in_force_now import beside
+from flex.zones import zone_changes
 from flex.zones.decisions_in_markers import (
     EXCLUDED,
     FROZEN,
@@ -35,24 +38,35 @@ from flex.zones.decisions_in_markers import (
     decision_text,
     freeze_name,
 )
-from flex.zones.marker import marker_name, marker_owner
+from flex.zones.marker import marker_name
 from flex.zones.records_of_partition import name_of, split
 from flex_api import wiring
-from flex_api.facts.last_words_on_sites import last_words
+from flex_api.facts.last_words_on_sites import last_entries
 from flex_api.night import still_holding_lease, who_holds_zones
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryPublisher
 from flex_dns.update import fence
-from flex_dns.update.decision_records import Texts, replace_texts, texts_at
+from flex_dns.update.decision_records import (
+    Texts,
+    TextsToReplace,
+    replace_texts,
+    texts_at,
+)
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_names_and_owners import unfit
+from flex_dns.wire.zone_names_and_owners import Contents, unfit, why_not_ours
 
 # Actions of the audit log: which text a zone, or the marker of a site, has from now on.
 FREEZE_IN_ZONE = "zone.freeze"
 EXCLUSION_IN_ZONE = "zone.exclude"
 _NEXT = "the next `flex run` or `flex apply` writes it"
+# Bytes of texts in one message: larger ones keep the name server from answering visitors (measured
+# with BIND, which takes them all).
+MOST_BYTES = 16_000
+# Of more excluded sites a run asks only for the markers that should change: somebody else may have
+# changed the others, and `flex doctor` says so. A guess: so many take less than a second.
+MOST_ASKED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,90 +91,118 @@ class _Zone:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A name, what stands there and what should. `why_not` says why it stays as it is."""
+    """What stands at a name, and what should. `why_not` says why it stays as it is."""
 
     zone: str
-    name: str
+    texts: TextsToReplace
     what: str
+    kind: str
+    # The action of the audit log, and its subject.
     noted: tuple[str, str]
-    was: Texts
-    wanted: frozenset[str]
     why_not: str = ""
+    # Whether the database knows what should stand there as what stands there.
+    is_known: bool = True
+
+    @property
+    def is_said(self) -> bool:
+        return self.texts.was.values == self.texts.wanted and not self.why_not
 
 
 @dataclass(frozen=True, slots=True)
 class _Decisions:
-    """What people decided so far: of each site whether it is left alone, where that has been in a
-    zone.
+    """What people decided until now. A site is there if it is excluded, or its marker may still
+    say so; then it has None. `noted` are the texts that the database knows to be at markers.
     """
 
     freeze: MarkedDecision | None
     excluded: Mapping[str, MarkedDecision | None]
+    noted: Mapping[str, str]
+    now: datetime
+
+    def needs_a_look(self, site: str) -> bool:
+        """Whether the marker may say anything else than it should."""
+        said, noted = self.excluded[site], self.noted.get(site)
+        return said is None or not noted or not _fits(EXCLUDED, noted, said, self.now)
 
 
-def settle(world: World) -> None:
-    """Let the zones say what people decided. Raises a DnsError where they cannot be read."""
-    if world.settings.cluster.mode == "shadow" or isinstance(
-        world.publisher, MemoryPublisher
-    ):
-        # Zones in this process end with it, and nobody holds them.
-        return
-    standing = _read_or_refuse(world)
+# Zones that could not be read, each with the error.
+Unread = Mapping[str, DnsError]
+_At = tuple[Server, Session]
+
+
+def settle(world: World, force: Collection[str] = ()) -> Unread:
+    """Write the decisions of people into the zones, and learn of a freeze from them. Return the
+    zones that could not be read, unless a freeze would be gone over by `force`: what they say of a
+    freeze is not known. Raise the error of one where the database is new, so that it knows of no
+    freeze itself, and OnTheWay where a half-applied plan changes it.
+    """
+    if not _has_zones_to_write(world):
+        return {}
+    store, now = world.store, world.time_of_day()
+    is_new = not store.in_force() and not store.last_of_each(FREEZE)
+    standing, unread = _freezes(world.settings, world.settings.dns.every_zone)
+    if FREEZE in force:
+        unread = {}
+    elif is_new and unread:
+        raise next(iter(unread.values()))
     _believe_freeze(world, standing)
-    now = world.time_of_day()
-    decided = _decisions(world.store, now)
-    left: list[Unsaid] = []
-    us = wiring.controller(world.settings, world.store)
-    for server, zones, session in who_holds_zones.sessions(world.settings):
-        sites = _sites_in(world.settings, zones, decided)
-        texts = _texts_in(session, server, sites, standing)
-        for record in _records(world.settings, sites, decided, texts):
-            why_not = record.why_not or _why_not_held(standing[record.zone].holder, us)
-            if not why_not:
-                still_holding_lease.refuse_lost(world)
-                error = replace_texts(
-                    session,
-                    server,
-                    record.zone,
-                    standing[record.zone].holder,
-                    record.name,
-                    record.was,
-                    record.wanted,
-                )
-                why_not = f"{error.answer}; {error.advice}" if error else ""
-            if why_not:
-                left.append(Unsaid(record.zone, record.what, why_not))
-            else:
-                _note(world.store, record)
-        _forget(world.store, sites, decided, texts)
-    if left:
+    decided = _decisions(store, now)
+    every = len(decided.excluded) <= MOST_ASKED
+    found = _records(world.settings, store, decided, standing, every=every)
+    if left := _write(world, standing, found):
         world.say(f"Not in DNS: {first_few(list(map(str, left)), between='; ')}.")
+    for plan in store.plans(state="applying"):
+        refuse_unread(plan, unread)
+    return unread
 
 
-def _read_or_refuse(world: World) -> dict[str, _Zone]:
-    """Raises OnTheWay where a plan stays half applied for that."""
-    try:
-        try:
-            return _freezes(world.settings)
-        except DnsError:
-            # Who reads the zones says best what is wrong with a name server.
-            for zone in world.settings.dns.every_zone:
-                world.publisher.read(zone, [])
-            raise
-    except DnsError as error:
-        begun = world.store.plans(state="applying")
-        if not begun:
-            raise
-        raise OnTheWay(
-            error.asked,
-            error.answer,
-            kept=f"some of plan {begun[0].id}, which an earlier run began, may be in DNS",
-            advice=f"{error.advice}; then `flex apply --resume` finishes it",
-        ) from error
+def _has_zones_to_write(world: World) -> bool:
+    """Zones in this process end with it, and nobody holds them."""
+    return world.settings.cluster.mode != "shadow" and not isinstance(
+        world.publisher, MemoryPublisher
+    )
+
+
+def refuse_unread(plan: Plan, unread: Unread) -> None:
+    """Raise the error of a zone that the plan changes: nobody knows whether that is frozen. A plan
+    that is half applied is OnTheWay.
+    """
+    zones = [one.zone for one in plan.zone_plans if one.changes and one.zone in unread]
+    if not zones:
+        return
+    error = unread[zones[0]]
+    if plan.state != "applying":
+        raise error
+    raise OnTheWay(
+        error.asked,
+        error.answer,
+        kept=f"some of plan {plan.id}, which an earlier run began, may be in DNS",
+        advice=f"{error.advice}; then `flex apply --resume` finishes it",
+    ) from error
+
+
+def take_out(world: World, sites: Collection[str]) -> bool:
+    """Take out what the markers of sites still say that people took in again. Return whether
+    anything went; what cannot be done at once stays for the next run.
+    """
+    if not _has_zones_to_write(world):
+        return False
+    settings, store = world.settings, world.store
+    excluded = dict.fromkeys(sites)
+    zones = split(list(excluded), settings.dns.every_zone)[0]
+    standing, _ = _freezes(settings, [zone for zone, here in zones.items() if here])
+    decided = replace(_decisions(store, world.time_of_day()), excluded=excluded)
+    found = (
+        (at, [one for one in records if one.kind == EXCLUDED])
+        for at, records in _records(settings, store, decided, standing, every=False)
+    )
+    return len(_write(world, standing, found)) < len(excluded)
 
 
 def unsaid(settings: Settings, store: Store, now: datetime) -> tuple[list[Unsaid], int]:
-    """What the zones do not say of what people decided, and how many decisions they should say."""
+    """What the zones do not say of the decisions of people, and how many decisions they should
+    say. Raises a DnsError where one of them cannot be read.
+    """
     decided = _decisions(store, now)
     zones = settings.dns.every_zone
     alone = [site for site, said in decided.excluded.items() if said]
@@ -172,39 +214,60 @@ def unsaid(settings: Settings, store: Store, now: datetime) -> tuple[list[Unsaid
         for site in outside
     ]
     us = wiring.controller(settings, store)
-    standing = _freezes(settings)
+    standing, unread = _freezes(settings, zones)
+    if unread:
+        raise next(iter(unread.values()))
     if one := _freeze_to_believe(store, us, standing, now):
         what = f"that changes are frozen{because(one)}"
         said = "the zones alone say so, and the next `flex run` or `flex apply` believes them"
         left.append(Unsaid("the zones", what, said))
         decided = replace(decided, freeze=one)
     later = "mode shadow writes nothing" if settings.cluster.mode == "shadow" else _NEXT
-    for server, of_primary, session in who_holds_zones.sessions(settings):
-        sites = _sites_in(settings, of_primary, decided)
-        texts = _texts_in(session, server, sites, standing)
-        left += [
-            Unsaid(
-                record.zone,
-                record.what,
-                record.why_not
-                or _why_not_held(standing[record.zone].holder, us)
-                or later,
-            )
-            for record in _records(settings, sites, decided, texts)
-        ]
+    left += [
+        Unsaid(record.zone, record.what, record.why_not or later)
+        for _, records in _records(settings, store, decided, standing, every=True)
+        for record in records
+        if not record.is_said
+    ]
     return left, len(alone) + bool(decided.freeze)
 
 
-def _freezes(settings: Settings) -> dict[str, _Zone]:
-    """Two questions a zone: a freeze is looked for wherever it may be."""
+def _freezes(
+    settings: Settings, zones: Collection[str]
+) -> tuple[dict[str, _Zone], dict[str, DnsError]]:
+    """What these zones say of a freeze, wherever it may be, and those that cannot be read. Two
+    questions a zone.
+    """
+    wanted = frozenset(zones)
     found: dict[str, _Zone] = {}
-    for server, zones, session in who_holds_zones.sessions(settings):
+    unread: dict[str, DnsError] = {}
+    for server, of_primary, session in who_holds_zones.sessions(settings):
+        here = [zone for zone in of_primary if zone in wanted]
+        for part in _read_by_halves(session, server, here):
+            if isinstance(part, dict):
+                found |= part
+            else:
+                unread |= dict.fromkeys(*part)
+    return found, unread
+
+
+def _read_by_halves(
+    session: Session, server: Server, zones: Sequence[str]
+) -> Iterator[dict[str, _Zone] | tuple[Sequence[str], DnsError]]:
+    """By halves where one of the zones is in the way of the others."""
+    try:
         holders = fence.controller_records(session, server, zones)
         texts = texts_at(session, server, {freeze_name(zone): zone for zone in zones})
-        found |= {
-            zone: _Zone(holders[zone], texts[freeze_name(zone)]) for zone in zones
-        }
-    return found
+    except DnsError as error:
+        if len(zones) == 1 or isinstance(error, Unreachable):
+            yield zones, error
+            return
+    else:
+        yield {zone: _Zone(holders[zone], texts[freeze_name(zone)]) for zone in zones}
+        return
+    half = len(zones) // 2
+    for part in (zones[:half], zones[half:]):
+        yield from _read_by_halves(session, server, part)
 
 
 def _freeze_to_believe(
@@ -234,13 +297,36 @@ def _believe_freeze(world: World, standing: Mapping[str, _Zone]) -> None:
         )
 
 
-def believe_exclusions(world: World, made: Proposal) -> None:
-    """Sites that a plan left alone for their markers are left alone by the database, too, from now
-    on; and it knows which markers say more than they should.
+def zones_to_believe(world: World, made: Proposal) -> frozenset[str]:
+    """The zones of which the database may keep what their markers say, as no other controller
+    holds them. In mode shadow none are.
+    """
+    sites = [*made.excluded, *made.told_otherwise]
+    if not sites or not _has_zones_to_write(world):
+        return frozenset()
+    of_zone = split(sites, world.settings.dns.every_zone)[0]
+    standing, _ = _freezes(world.settings, [zone for zone in of_zone if of_zone[zone]])
+    us = wiring.controller(world.settings, world.store)
+    return frozenset(
+        zone
+        for zone, one in standing.items()
+        if fence.controller_of(one.holder) in ("", us)
+    )
+
+
+def believe_exclusions(world: World, made: Proposal, zones: Collection[str]) -> None:
+    """Sites of these zones that a plan left alone for their markers are left alone by the database,
+    too, from now on; and it knows which markers say more than they should.
     """
     store = world.store
     known = _sites_with_records(store).keys()
+    of_zone = split(
+        [*made.excluded, *made.told_otherwise], world.settings.dns.every_zone
+    )[0]
+    ours = {site for zone in zones for site in of_zone[zone]}
     for site, said in made.excluded.items():
+        if site not in ours:
+            continue
         wish = Pin(
             site,
             until=said.until,
@@ -254,29 +340,33 @@ def believe_exclusions(world: World, made: Proposal) -> None:
             f"did not know: it does now. `flex sites unpin {site}` takes the site in again."
         )
         store.note(EXCLUSION_IN_ZONE, site, None, decision_text(EXCLUDED, said))
-    for site in sorted(made.told_otherwise - known):
+    for site in sorted(made.told_otherwise & ours - known):
         store.note(EXCLUSION_IN_ZONE, site, None, EXCLUDED)
 
 
 def _decisions(store: Store, now: datetime) -> _Decisions:
     freeze = store.freeze()
-    told = last_words(store, now).of_sites
+    told = last_entries(store)
     noted = _sites_with_records(store)
     excluded: dict[str, MarkedDecision | None] = dict.fromkeys(noted)
     pins = (pin for pin in store.pins() if pin.excluded and pin.holds(now))
     # The one that lasts longest is written last.
     for pin in sorted(pins, key=lambda pin: (pin.until is None, pin.until or now)):
-        since = told.get(pin.site, now)
-        if pin.site in noted and noted[pin.site].time >= since:
+        last, there = told.get(pin.site), noted.get(pin.site)
+        # A clock may have been ahead.
+        since = min(last.time, now) if last else now
+        if there and (last is None or there.number > last.number):
             # What was written for the last word, or was itself the last word, is as old as it says.
-            there = decision_in(EXCLUDED, json.loads(noted[pin.site].after))
-            since = min(since, there.since) if there else since
+            old = decision_in(EXCLUDED, json.loads(there.after))
+            since = min(since, old.since) if old else since
         excluded[pin.site] = MarkedDecision(since, pin.until, pin.author, pin.reason)
     return _Decisions(
         MarkedDecision(freeze.since, freeze.until, freeze.author, freeze.reason)
         if freeze and freeze.holds(now)
         else None,
         excluded,
+        {site: json.loads(entry.after) for site, entry in noted.items()},
+        now,
     )
 
 
@@ -288,94 +378,202 @@ def _sites_with_records(store: Store) -> dict[str, Entry]:
     return {site: entry for site, entry in noted.items() if entry.after != "null"}
 
 
-def _sites_in(
-    settings: Settings, zones: Sequence[str], decided: _Decisions
-) -> dict[str, list[str]]:
-    """Those of these zones. A site of a zone within another of ours is in the inner one, on
-    whatever primary that is.
-    """
-    of_zone = split(list(decided.excluded), settings.dns.every_zone)[0]
-    return {zone: of_zone[zone] for zone in zones}
-
-
-def _texts_in(
-    session: Session,
-    server: Server,
-    sites: Mapping[str, Sequence[str]],
+def _records(
+    settings: Settings,
+    store: Store,
+    decided: _Decisions,
     standing: Mapping[str, _Zone],
-) -> dict[str, Texts]:
-    """What stands at each name of a decision: markers are asked for where there may be one."""
-    markers = {
+    *,
+    every: bool,
+) -> Iterator[tuple[_At, list[_Record]]]:
+    """What stands at the names of decisions, and what should, for each primary. Of sites only those
+    that need a look, unless `every` one is wanted.
+    """
+    us = wiring.controller(settings, store)
+    changing = _names_on_their_way(store)
+    of_zone = split(
+        [one for one in decided.excluded if every or decided.needs_a_look(one)],
+        settings.dns.every_zone,
+    )[0]
+    for server, zones, session in who_holds_zones.sessions(settings):
+        sites = {zone: of_zone[zone] for zone in zones if zone in standing}
+        found = [_of_freeze(zone, standing[zone].freeze, decided) for zone in sites]
+        try:
+            texts = texts_at(session, server, _markers(sites))
+        except DnsError as error:
+            for zone in sites:
+                why = f"{error.answer}; {error.advice}"
+                found.append(
+                    _record_to_leave(zone, "which of its sites are excluded", why)
+                )
+        else:
+            for zone, here in sites.items():
+                for site in here:
+                    one = _of_site(settings.owner, zone, site, decided, texts)
+                    is_new = not _text(EXCLUDED, one.texts.was.values)
+                    busy = changing.get(name_of(site), "")
+                    if is_new and busy and decided.excluded[site] and not one.why_not:
+                        one = replace(
+                            one, why_not=f"{busy}; once that is over, {_NEXT}"
+                        )
+                    found.append(one)
+        yield (
+            (server, session),
+            [
+                one
+                if one.why_not or one.is_said
+                else replace(one, why_not=_why_not_held(standing[one.zone].holder, us))
+                for one in found
+            ],
+        )
+
+
+def _markers(sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The markers of the sites that can have one, with their zones."""
+    return {
         marker_name(name_of(site), zone): zone
         for zone, of_zone in sites.items()
         for site in of_zone
         if not unfit(zone, name_of(site))
     }
-    freezes = {freeze_name(zone): standing[zone].freeze for zone in sites}
-    return freezes | texts_at(session, server, markers)
 
 
-def _records(
-    settings: Settings,
-    sites: Mapping[str, Sequence[str]],
-    decided: _Decisions,
-    texts: Mapping[str, Texts],
-) -> Iterator[_Record]:
-    """Those that do not say what they should."""
-    for zone in sites:
-        name = freeze_name(zone)
-        was = texts[name]
-        if not any(decision_in(FROZEN, text) for text in was.values):
-            # A wildcard may answer for a name that is not there.
-            was = Texts()
-        wanted = _texts_to_have(FROZEN, was.values, decided.freeze)
-        if wanted != was.values:
-            what = f"that changes are {'' if decided.freeze else 'no longer '}frozen"
-            yield _Record(zone, name, what, (FREEZE_IN_ZONE, zone), was, wanted)
-    for zone, of_zone in sites.items():
-        for site in of_zone:
-            said = decided.excluded[site]
-            what = f"that {site} is {'' if said else 'no longer '}excluded"
-            noted = (EXCLUSION_IN_ZONE, site)
-            if why := unfit(zone, name_of(site)):
-                yield _Record(zone, "", what, noted, Texts(), frozenset(), f"it {why}")
-                continue
-            name = marker_name(name_of(site), zone)
-            was = texts[name]
-            wanted = _texts_to_have(EXCLUDED, was.values, said)
-            if wanted != was.values:
-                why = _why_not_ours(was.values, settings.owner)
-                yield _Record(zone, name, what, noted, was, wanted, why)
+def _names_on_their_way(store: Store) -> dict[str, str]:
+    """The names that half-applied plans change, each with the reason for which its marker gets no
+    exclusion meanwhile: with one, nobody could finish the plan.
+    """
+    found: dict[str, str] = {}
+    for plan in store.plans(state="applying"):
+        names = {name_of(move.site) for move in plan.moves}
+        for one in plan.zone_plans:
+            names.update(zone_changes.changed_names(one))
+        why = f"plan {plan.id}, which changes it, is half applied"
+        found |= dict.fromkeys(names, why)
+    return found
+
+
+def _of_freeze(zone: str, was: Texts, decided: _Decisions) -> _Record:
+    if not _text(FROZEN, was.values):
+        # A wildcard may answer for a name that is not there.
+        was = Texts()
+    wanted = _texts_to_have(FROZEN, was.values, decided.freeze, decided.now)
+    what = f"that changes are {'' if decided.freeze else 'no longer '}frozen"
+    texts = TextsToReplace(freeze_name(zone), was, wanted)
+    return _Record(zone, texts, what, FROZEN, (FREEZE_IN_ZONE, zone))
+
+
+def _of_site(
+    owner: str, zone: str, site: str, decided: _Decisions, texts: Mapping[str, Texts]
+) -> _Record:
+    said = decided.excluded[site]
+    what = f"that {site} is {'' if said else 'no longer '}excluded"
+    if why := unfit(zone, name_of(site)):
+        return _record_to_leave(zone, what, f"it {why}")
+    name = marker_name(name_of(site), zone)
+    was = texts[name]
+    wanted = _texts_to_have(EXCLUDED, was.values, said, decided.now)
+    if wanted != was.values:
+        there = Contents(0, {(name, "TXT"): (was.ttl, tuple(was.values))}, {})
+        why = why_not_ours(zone, name_of(site), owner, there)
+    return _Record(
+        zone,
+        TextsToReplace(name, was, wanted),
+        what,
+        EXCLUDED,
+        (EXCLUSION_IN_ZONE, site),
+        f"it {why}" if why else "",
+        is_known=not decided.needs_a_look(site),
+    )
+
+
+def _record_to_leave(zone: str, what: str, why_not: str) -> _Record:
+    texts = TextsToReplace("", Texts(), frozenset())
+    return _Record(zone, texts, what, EXCLUDED, (EXCLUSION_IN_ZONE, ""), why_not)
 
 
 def _texts_to_have(
-    kind: str, was: frozenset[str], said: MarkedDecision | None
+    kind: str, was: frozenset[str], said: MarkedDecision | None, now: datetime
 ) -> frozenset[str]:
-    """What says the same, and not from before, may stay: who wrote it may have known more."""
-    there = {text: one for text in was if (one := decision_in(kind, text))}
-    others = was - there.keys()
+    """The texts that should stand at a name where there are these. A text that says the same stays,
+    unless it is older than the decision.
+    """
+    of_kind = {text for text in was if decision_in(kind, text)}
+    others = was - of_kind
     if said is None:
         return others
-    text = decision_text(kind, said)
-    new = decision_in(kind, text)
+    fitting = [text for text in of_kind if _fits(kind, text, said, now)]
+    return others | {max(fitting, default=decision_text(kind, said))}
+
+
+def _fits(kind: str, text: str, said: MarkedDecision, now: datetime) -> bool:
+    """Whether a text says a decision, is no older than that and not from times to come."""
+    old, new = decision_in(kind, text), decision_in(kind, decision_text(kind, said))
     assert new, "what is written is read"
-    fits = [
-        old
-        for old, one in there.items()
-        if one.since >= new.since
-        and (one.until, one.author, one.reason) == (new.until, new.author, new.reason)
-    ]
-    return others | {max(fits, default=text)}
+    return old is not None and (
+        new.since <= old.since <= max(new.since, now)
+        and (old.until, old.author, old.reason) == (new.until, new.author, new.reason)
+    )
 
 
-def _why_not_ours(texts: Iterable[str], owner: str) -> str:
-    """Who else reads the record requires that it is as they wrote it."""
-    others = [text for text in texts if not decision_in(EXCLUDED, text)]
-    for text in others:
-        if (by := marker_owner(text)) != owner:
-            whose = "no marker" if by is None else f'the marker of another owner "{by}"'
-            return f"a TXT record that is {whose} stands at its marker, so no FLEX takes it"
-    return ""
+def _write(
+    world: World,
+    standing: Mapping[str, _Zone],
+    found: Iterable[tuple[_At, Sequence[_Record]]],
+) -> list[Unsaid]:
+    """Write the records and note that it was done. Return those that could not be written."""
+    left: list[Unsaid] = []
+    for at, records in found:
+        of_zone: dict[str, list[_Record]] = {}
+        for one in records:
+            if one.why_not:
+                left.append(Unsaid(one.zone, one.what, one.why_not))
+            elif not one.is_said:
+                of_zone.setdefault(one.zone, []).append(one)
+            elif not one.is_known:
+                _note(world.store, one)
+        for zone, wanted in of_zone.items():
+            left += _write_zone(world, at, standing[zone].holder, wanted)
+    return left
+
+
+def _write_zone(
+    world: World, at: _At, holder: str, records: Sequence[_Record]
+) -> Iterator[Unsaid]:
+    """Several names in one message, and each alone where somebody is in the way of one of them."""
+    for together in _batches(records):
+        error = _send(world, at, holder, together)
+        if error and len(together) > 1 and not isinstance(error, Unreachable):
+            alone = [(one, _send(world, at, holder, [one])) for one in together]
+        else:
+            alone = [(one, error) for one in together]
+        for one, why_not in alone:
+            if why_not:
+                yield Unsaid(one.zone, one.what, f"{why_not.answer}; {why_not.advice}")
+
+
+def _batches(records: Sequence[_Record]) -> Iterator[list[_Record]]:
+    together: list[_Record] = []
+    size = 0
+    for one in records:
+        if together and size + one.texts.size > MOST_BYTES:
+            yield together
+            together, size = [], 0
+        together.append(one)
+        size += one.texts.size
+    yield together
+
+
+def _send(
+    world: World, at: _At, holder: str, records: Sequence[_Record]
+) -> DnsError | None:
+    server, session = at
+    still_holding_lease.refuse_lost(world)
+    texts = [one.texts for one in records]
+    error = replace_texts(session, server, records[0].zone, holder, texts)
+    if error is None:
+        for one in records:
+            _note(world.store, one)
+    return error
 
 
 def _why_not_held(holder: str, us: str) -> str:
@@ -388,31 +586,13 @@ def _why_not_held(holder: str, us: str) -> str:
 
 
 def _note(store: Store, record: _Record) -> None:
-    (action, subject) = record.noted
-    kind = FROZEN if action == FREEZE_IN_ZONE else EXCLUDED
-    store.note(
-        action, subject, _text(kind, record.was.values), _text(kind, record.wanted)
-    )
+    action, subject = record.noted
+    was, now = record.texts.was.values, record.texts.wanted
+    store.note(action, subject, _text(record.kind, was), _text(record.kind, now))
 
 
 def _text(kind: str, texts: Iterable[str]) -> str | None:
-    return next((text for text in sorted(texts) if decision_in(kind, text)), None)
-
-
-def _forget(
-    store: Store,
-    sites: Mapping[str, Sequence[str]],
-    decided: _Decisions,
-    texts: Mapping[str, Texts],
-) -> None:
-    """Nobody looks again for the record of a site that is not left alone any more, once it is
-    gone.
-    """
-    noted = _sites_with_records(store)
-    for zone, of_zone in sites.items():
-        for site in of_zone:
-            there = texts.get(marker_name(name_of(site), zone), Texts()).values
-            is_over = decided.excluded[site] is None and site in noted
-            if is_over and not _text(EXCLUDED, there):
-                was = json.loads(noted[site].after)
-                store.note(EXCLUSION_IN_ZONE, site, was, None)
+    """The latest decision among the texts, as FLEX writes it: others may have written anything."""
+    found = [one for text in texts if (one := decision_in(kind, text))]
+    latest = max(found, key=lambda said: said.since, default=None)
+    return decision_text(kind, latest) if latest else None

@@ -7,7 +7,7 @@ zone. Does not decide what should stand there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import dns.flags
@@ -19,6 +19,7 @@ import dns.update
 from dns.rdtypes.ANY.TXT import TXT
 
 from flex.errors import DnsError, Stale
+from flex.site_names_in_words import first_few
 from flex_dns.update import fence
 from flex_dns.wire.explain_dns_errors import (
     UNCHANGED,
@@ -32,10 +33,25 @@ from flex_dns.wire.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The texts of one TXT record set."""
+    """The texts of one TXT record set, as they are: anybody may have written them."""
 
     ttl: int = fence.TTL
     values: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TextsToReplace:
+    """A name, the texts that stand there, and those that should."""
+
+    name: str
+    was: Texts
+    wanted: frozenset[str]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in a message: old texts twice at most."""
+        texts = [*self.was.values, *self.was.values, *self.wanted]
+        return sum(len(text) + len(self.name) for text in texts)
 
 
 def texts_at(
@@ -71,24 +87,23 @@ def replace_texts(
     server: Server,
     zone: str,
     holder: str,
-    name: str,
-    was: Texts,
-    wanted: frozenset[str],
+    changes: Sequence[TextsToReplace],
 ) -> DnsError | None:
-    """Make the texts at a name so, if it is `holder` who holds the zone and they are as they were
-    still. What came in between is returned: the next run tries again.
+    """Replace the texts at some names of a zone, all or none: if it is `holder` who holds the zone,
+    and the texts are still as they were. Return what came in between: the next run tries again.
     """
-    asked = f"asking {server}: TXT of {name}"
+    asked = f"asking {server}: TXT of {first_few([one.name for one in changes])}"
     update = dns.update.UpdateMessage(zone)
     update.present(fence.fence_name(zone), _rdata(fence.fence_text(holder)))
-    for text in sorted(was.values):
-        update.present(name, _rdata(text))
-    if not was.values:
-        update.absent(name, "TXT")
-    for text in sorted(was.values - wanted):
-        update.delete(name, _rdata(text))
-    for text in sorted(wanted - was.values):
-        update.add(name, was.ttl, _rdata(text))
+    for one in changes:
+        for text in sorted(one.was.values):
+            update.present(one.name, _rdata(text))
+        if not one.was.values:
+            update.absent(one.name, "TXT")
+        for text in sorted(one.was.values - one.wanted):
+            update.delete(one.name, _rdata(text))
+        for text in sorted(one.wanted - one.was.values):
+            update.add(one.name, one.was.ttl, _rdata(text))
     try:
         rcode = session.ask(update, asked).rcode()
     except DnsError as error:
@@ -96,7 +111,7 @@ def replace_texts(
     if rcode in (dns.rcode.NXRRSET, dns.rcode.YXRRSET):
         return Stale(
             asked,
-            "somebody else changed it, or who holds the zone, meanwhile",
+            "somebody else changed that, or who holds the zone, meanwhile",
             kept=UNCHANGED,
             advice="the next `flex run` or `flex apply` tries again",
         )
