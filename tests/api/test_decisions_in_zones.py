@@ -390,7 +390,6 @@ def test_a_failover_leaves_no_site_that_people_took_in_again(
     address = installation.addresses(site)[0]
     done = installation.flex("nodes", "down", f"n{address.rpartition('.')[2]}")
     assert done.code == 0, done.err
-    print(done)
     assert address not in installation.addresses(site)
     assert len(texts(installation, marker(installation, site))) == 1
 
