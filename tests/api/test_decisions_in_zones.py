@@ -7,7 +7,7 @@ from __future__ import annotations
 import shutil
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import dns.query
@@ -16,10 +16,12 @@ import pytest
 
 from flex.errors import DnsError, OnTheWay
 from flex.model.limits_and_approvals import FREEZE
+from flex.model.wish import Pin
 from flex.store import MemoryStore
 from flex.zones.decisions_in_markers import freeze_name
 from flex.zones.marker import marker_name
 from flex_api import wiring
+from flex_api.facts.last_words_on_sites import last_entries
 from flex_api.night import decisions_in_zones
 from flex_api.settings import file as config
 from flex_dns.private.private_named import PrivateNamed
@@ -426,3 +428,31 @@ def test_a_primary_that_is_away_keeps_only_a_new_database_from_its_work(
         with pytest.raises(DnsError):
             decisions_in_zones.settle(new_one)
         assert decisions_in_zones.settle(new_one, [FREEZE]) == {}
+
+
+@pytest.mark.slow
+def test_in_shadow_mode_the_database_keeps_nothing_of_a_marker(
+    installation: Installation,
+) -> None:
+    """It may be another FLEX that holds the zone."""
+    installation.first_night()
+    site = site_of(installation)
+    (owner,) = texts(installation, marker(installation, site))
+    update(
+        installation,
+        (marker(installation, site), "300", "TXT", f'"{owner}"', '"flex excluded"'),
+    )
+    installation.mode = "shadow"
+    installation.write_settings()
+    assert [note for note in plan(installation)["notes"] if "is excluded" in note]
+    assert excluded(installation) == {}
+
+
+def test_another_end_of_a_campaign_is_a_later_word() -> None:
+    store, now = MemoryStore(), datetime.now(UTC)
+    fair = Pin("a.example", until=now, campaign="fair", excluded=True)
+    store.put_pin(fair)
+    (first,) = last_entries(store).values()
+    store.put_pin(replace(fair, until=now + timedelta(days=1)))
+    (last,) = last_entries(store).values()
+    assert (first.number, last.number) == (1, 2)

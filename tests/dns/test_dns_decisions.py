@@ -136,6 +136,16 @@ def test_a_decision_is_changed_by_who_holds_the_zone_and_stops_every_plan(
         assert there() == {MINE}
         target.apply(ZonePlan(ZONE, (moved,)))
 
+        # Several names are changed in one message, or none of them.
+        markers = {marker_name(name, ZONE): ZONE for name in names}
+        both_names = [TextsToReplace(name, was, both) for name in markers]
+        stale = [both_names[0], replace(both_names[1], was=Texts())]
+        assert isinstance(replace_texts(session, server, ZONE, US, stale), Stale)
+        assert there() == {MINE}
+        assert replace_texts(session, server, ZONE, US, both_names) is None
+        found = texts_at(session, server, markers)
+        assert {one.values for one in found.values()} == {both}
+
 
 @pytest.mark.real
 def test_a_server_that_refuses_a_decision_changes_nothing(
