@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import dns.update
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.errors import DnsError, PartlyApplied, Refused, Stale
+from flex.errors import DnsError, PartlyApplied, Refused, Stale, Unreachable
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.decisions_in_markers import (
     EXCLUDED,
@@ -33,15 +34,11 @@ from flex.zones.marker import marker_name, marker_owner, marker_text
 from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update import fence
-from flex_dns.update.decision_records import (
-    Texts,
-    TextsToReplace,
-    replace_texts,
-    texts_at,
-)
+from flex_dns.update.decision_records import TextsToReplace, replace_texts
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
+from flex_dns.wire.texts_of_records import Texts, texts_at
 from tests import knotd
 from tests.dns.given import OWNER, many
 
@@ -62,17 +59,20 @@ def bind(folder: Path, key: Key, *, transfers: bool = True) -> Iterator[Server]:
 
 
 @contextmanager
-def knot(folder: Path, key: Key) -> Iterator[Server]:
-    (folder / f"{ZONE}db").write_text(
-        f"$ORIGIN {ZONE}\n$TTL 60\n@ SOA ns1 host 1 3600 600 86400 30\n@ NS ns1\n"
-        "ns1 A 127.0.0.1\n"
-    )
+def knot(folder: Path, key: Key, *, closed: str = "") -> Iterator[Server]:
+    """The key has no right in a zone that is `closed`."""
     text = (
         f"key:\n  - id: {key.name}\n    algorithm: {key.algorithm}\n"
         f"    secret: {key.secret}\nacl:\n  - id: all\n    key: {key.name}\n"
-        f"    action: [transfer, update]\nzone:\n  - domain: {ZONE}\n"
-        f"    file: {ZONE}db\n    acl: all\n"
+        "    action: [transfer, update]\nzone:\n"
     )
+    for zone in filter(None, (ZONE, closed)):
+        (folder / f"{zone}db").write_text(
+            f"$ORIGIN {zone}\n$TTL 60\n@ SOA ns1 host 1 3600 600 86400 30\n@ NS ns1\n"
+            "ns1 A 127.0.0.1\n"
+        )
+        text += f"  - domain: {zone}\n    file: {zone}db\n"
+        text += "" if zone == closed else "    acl: all\n"
     with free_port() as port, knotd.running(knotd.written(folder, port, text)):
         yield Server("127.0.0.1", port, key, timeout=5.0)
 
@@ -101,7 +101,9 @@ def test_a_decision_is_changed_by_who_holds_the_zone_and_stops_every_plan(
             return replace_texts(session, server, ZONE, holder, changes)
 
         def there() -> frozenset[str]:
-            return texts_at(session, server, {MARKER: ZONE})[MARKER].values
+            found = texts_at(session, server, {MARKER: ZONE}, "test")[MARKER]
+            assert isinstance(found, Texts)
+            return found.values
 
         was, both = Texts(60, frozenset([MINE])), frozenset([MINE, TEXT])
         assert isinstance(put("flex-eu1@other 2", MARKER, was, both), Stale)
@@ -143,8 +145,8 @@ def test_a_decision_is_changed_by_who_holds_the_zone_and_stops_every_plan(
         assert isinstance(replace_texts(session, server, ZONE, US, stale), Stale)
         assert there() == {MINE}
         assert replace_texts(session, server, ZONE, US, both_names) is None
-        found = texts_at(session, server, markers)
-        assert {one.values for one in found.values()} == {both}
+        found = texts_at(session, server, markers, "test")
+        assert list(found.values()) == [Texts(60, both)] * 2
 
 
 @pytest.mark.real
@@ -157,7 +159,7 @@ def test_a_server_that_refuses_a_decision_changes_nothing(
         refused = replace_texts(session, server, zone, US, [wanted])
         assert isinstance(refused, Refused)
         assert "nothing was changed" in refused.kept
-        assert texts_at(session, server, {freeze_name(zone): zone}) == {
+        assert texts_at(session, server, {freeze_name(zone): zone}, "test") == {
             freeze_name(zone): Texts()
         }
 
@@ -166,8 +168,74 @@ def test_a_server_that_refuses_a_decision_changes_nothing(
 def test_a_name_server_that_does_not_answer_is_no_empty_zone(key: Key) -> None:
     with free_port() as port:
         server = Server("127.0.0.1", port, key, timeout=1.0)
-        with Session(server) as session, pytest.raises(DnsError):
-            texts_at(session, server, {freeze_name(ZONE): ZONE})
+        with Session(server) as session:
+            found = texts_at(session, server, {freeze_name(ZONE): ZONE}, "test")
+            assert isinstance(found[freeze_name(ZONE)], Unreachable)
+
+
+@pytest.mark.real
+def test_a_zone_that_is_not_loaded_is_in_the_way_of_no_other(
+    folder: Path, key: Key
+) -> None:
+    """BIND says SERVFAIL of it, and answers for all others."""
+    beside = 'zone "torn.example" { type primary; file "none.db"; };\n'
+    with (
+        PrivateNamed(folder, [ZONE], key, beside=beside) as named,
+        Session(named.server) as session,
+    ):
+        names = {freeze_name(zone): zone for zone in ("torn.example.", ZONE)}
+        torn, found = texts_at(session, named.server, names, "test").values()
+        assert isinstance(torn, Unreachable)
+        assert "SERVFAIL" in torn.answer
+        assert found == Texts()
+
+
+@pytest.mark.real
+@HAS_KNOT
+def test_a_zone_in_which_the_key_has_no_right_is_in_the_way_of_no_other(
+    folder: Path, key: Key
+) -> None:
+    """Knot says to any question there that it does not know the key."""
+    closed = "closed.example."
+    with knot(folder, key, closed=closed) as server, Session(server) as session:
+        names = {freeze_name(zone): zone for zone in (closed, ZONE)}
+        refused, found = texts_at(session, server, names, "test").values()
+        assert isinstance(refused, Refused)
+        assert found == Texts()
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("serve", SERVERS)
+def test_a_text_is_taken_out_however_somebody_split_it_and_too_many_are_said(
+    serve: Serve, folder: Path, key: Key
+) -> None:
+    with serve(folder, key) as server, Session(server) as session:
+        Rfc2136Publisher(server, OWNER, controller=US, patience=3).apply(many(ZONE, 1))
+
+        def edit(*texts: str) -> Texts:
+            update = dns.update.UpdateMessage(ZONE)
+            update.replace(MARKER, 60, "TXT", f'"{MINE}"')
+            for text in texts:
+                update.add(MARKER, 60, "TXT", text)
+            assert session.ask(update, "test").rcode() == 0
+            found = texts_at(session, server, {MARKER: ZONE}, "test")[MARKER]
+            assert isinstance(found, Texts)
+            return found
+
+        was = edit('"flex excluded " "since=2020-01-01"')
+        assert was.values == {MINE, "flex excluded since=2020-01-01"}
+        wanted = TextsToReplace(MARKER, was, frozenset([MINE]))
+        assert replace_texts(session, server, ZONE, US, [wanted]) is None
+        assert edit().values == {MINE}
+
+        # BIND keeps a hundred records of one name.
+        long = f'"{"x" * 250}"'
+        was = edit(*(f'"flex excluded {at}" {long} {long}' for at in range(90)))
+        wanted = TextsToReplace(MARKER, was, frozenset([MINE]))
+        error = replace_texts(session, server, ZONE, US, [wanted])
+        assert error is not None
+        assert "more texts than fit into one message" in error.answer
+        assert "by hand" in error.advice
 
 
 times = st.integers(10**8, 7 * 10**9).map(

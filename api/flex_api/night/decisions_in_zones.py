@@ -37,6 +37,7 @@ from flex.zones.decisions_in_markers import (
     decision_in,
     decision_text,
     freeze_name,
+    printable,
 )
 from flex.zones.marker import marker_name
 from flex.zones.records_of_partition import name_of, split
@@ -45,22 +46,19 @@ from flex_api.facts.last_words_on_sites import last_entries
 from flex_api.night import still_holding_lease, who_holds_zones
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
-from flex_dns.memory import MemoryPublisher
+from flex_dns.rfc2136 import Rfc2136Publisher
+from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.update import fence
-from flex_dns.update.decision_records import (
-    Texts,
-    TextsToReplace,
-    replace_texts,
-    texts_at,
-)
+from flex_dns.update.decision_records import TextsToReplace, replace_texts
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
+from flex_dns.wire.texts_of_records import Texts, texts_at
 from flex_dns.wire.zone_names_and_owners import Contents, unfit, why_not_ours
 
 # Actions of the audit log: which text a zone, or the marker of a site, has from now on.
 FREEZE_IN_ZONE = "zone.freeze"
 EXCLUSION_IN_ZONE = "zone.exclude"
-_NEXT = "the next `flex run` or `flex apply` writes it"
+_NEXT = "the next `flex run` or `flex apply` brings it in step"
 # Bytes of texts in one message: larger ones keep the name server from answering visitors (measured
 # with BIND, which takes them all).
 MOST_BYTES = 16_000
@@ -157,9 +155,9 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
 
 
 def _has_zones_to_write(world: World) -> bool:
-    """Zones in this process end with it, and nobody holds them."""
-    return world.settings.cluster.mode != "shadow" and not isinstance(
-        world.publisher, MemoryPublisher
+    """Whether there are name servers, and this controller may be who holds their zones."""
+    return world.settings.cluster.mode != "shadow" and isinstance(
+        world.publisher, Rfc2136Publisher | SeveralPublishers
     )
 
 
@@ -243,31 +241,18 @@ def _freezes(
     unread: dict[str, DnsError] = {}
     for server, of_primary, session in who_holds_zones.sessions(settings):
         here = [zone for zone in of_primary if zone in wanted]
-        for part in _read_by_halves(session, server, here):
-            if isinstance(part, dict):
-                found |= part
+        names = {fence.fence_name(zone): zone for zone in here}
+        names |= {freeze_name(zone): zone for zone in here}
+        texts = texts_at(session, server, names, "what people decided")
+        for zone in here:
+            held, freeze = texts[fence.fence_name(zone)], texts[freeze_name(zone)]
+            if isinstance(held, DnsError):
+                unread[zone] = held
+            elif isinstance(freeze, DnsError):
+                unread[zone] = freeze
             else:
-                unread |= dict.fromkeys(*part)
+                found[zone] = _Zone(fence.holder_in(held.values), freeze)
     return found, unread
-
-
-def _read_by_halves(
-    session: Session, server: Server, zones: Sequence[str]
-) -> Iterator[dict[str, _Zone] | tuple[Sequence[str], DnsError]]:
-    """By halves where one of the zones is in the way of the others."""
-    try:
-        holders = fence.controller_records(session, server, zones)
-        texts = texts_at(session, server, {freeze_name(zone): zone for zone in zones})
-    except DnsError as error:
-        if len(zones) == 1 or isinstance(error, Unreachable):
-            yield zones, error
-            return
-    else:
-        yield {zone: _Zone(holders[zone], texts[freeze_name(zone)]) for zone in zones}
-        return
-    half = len(zones) // 2
-    for part in (zones[:half], zones[half:]):
-        yield from _read_by_halves(session, server, part)
 
 
 def _freeze_to_believe(
@@ -293,7 +278,7 @@ def _believe_freeze(world: World, standing: Mapping[str, _Zone]) -> None:
         world.store.put_freeze(Freeze(since, one.until, one.reason, one.author))
         world.say(
             f"The zones say that changes are frozen{because(one)}, which the database did not "
-            "know: it does now, and nothing is applied. `flex thaw` ends it."
+            "know: it does now. `flex thaw` ends it."
         )
 
 
@@ -387,7 +372,7 @@ def _records(
     every: bool,
 ) -> Iterator[tuple[_At, list[_Record]]]:
     """What stands at the names of decisions, and what should, for each primary. Of sites only those
-    that need a look, unless `every` one is wanted.
+    that need a look, unless `every` one is wanted. Another controller's freeze is its own.
     """
     us = wiring.controller(settings, store)
     changing = _names_on_their_way(store)
@@ -397,32 +382,28 @@ def _records(
     )[0]
     for server, zones, session in who_holds_zones.sessions(settings):
         sites = {zone: of_zone[zone] for zone in zones if zone in standing}
-        found = [_of_freeze(zone, standing[zone].freeze, decided) for zone in sites]
-        try:
-            texts = texts_at(session, server, _markers(sites))
-        except DnsError as error:
-            for zone in sites:
-                why = f"{error.answer}; {error.advice}"
-                found.append(
-                    _record_to_leave(zone, "which of its sites are excluded", why)
-                )
-        else:
-            for zone, here in sites.items():
-                for site in here:
-                    one = _of_site(settings.owner, zone, site, decided, texts)
-                    is_new = not _text(EXCLUDED, one.texts.was.values)
-                    busy = changing.get(name_of(site), "")
-                    if is_new and busy and decided.excluded[site] and not one.why_not:
-                        one = replace(
-                            one, why_not=f"{busy}; once that is over, {_NEXT}"
-                        )
-                    found.append(one)
+        found = [
+            _of_freeze(zone, standing[zone].freeze, decided)
+            for zone in sites
+            if decided.freeze or fence.controller_of(standing[zone].holder) in ("", us)
+        ]
+        texts = texts_at(session, server, _markers(sites), "which sites are excluded")
+        for zone, here in sites.items():
+            for site in here:
+                one = _of_site(settings.owner, zone, site, decided, texts)
+                is_new = not _text(EXCLUDED, one.texts.was.values)
+                busy = changing.get(name_of(site), "")
+                if is_new and busy and decided.excluded[site] and not one.why_not:
+                    one = replace(one, why_not=f"{busy}; once that is over, {_NEXT}")
+                found.append(one)
         yield (
             (server, session),
             [
                 one
                 if one.why_not or one.is_said
-                else replace(one, why_not=_why_not_held(standing[one.zone].holder, us))
+                else replace(
+                    one, why_not=_why_not_held(standing[one.zone].holder, us, one.texts)
+                )
                 for one in found
             ],
         )
@@ -463,7 +444,11 @@ def _of_freeze(zone: str, was: Texts, decided: _Decisions) -> _Record:
 
 
 def _of_site(
-    owner: str, zone: str, site: str, decided: _Decisions, texts: Mapping[str, Texts]
+    owner: str,
+    zone: str,
+    site: str,
+    decided: _Decisions,
+    texts: Mapping[str, Texts | DnsError],
 ) -> _Record:
     said = decided.excluded[site]
     what = f"that {site} is {'' if said else 'no longer '}excluded"
@@ -471,6 +456,8 @@ def _of_site(
         return _record_to_leave(zone, what, f"it {why}")
     name = marker_name(name_of(site), zone)
     was = texts[name]
+    if isinstance(was, DnsError):
+        return _record_to_leave(zone, what, f"{was.answer}; {was.advice}")
     wanted = _texts_to_have(EXCLUDED, was.values, said, decided.now)
     if wanted != was.values:
         there = Contents(0, {(name, "TXT"): (was.ttl, tuple(was.values))}, {})
@@ -571,18 +558,21 @@ def _send(
     texts = [one.texts for one in records]
     error = replace_texts(session, server, records[0].zone, holder, texts)
     if error is None:
-        for one in records:
-            _note(world.store, one)
+        with world.store.together():
+            for one in records:
+                _note(world.store, one)
     return error
 
 
-def _why_not_held(holder: str, us: str) -> str:
-    by = fence.controller_of(holder)
-    if by == us:
+def _why_not_held(holder: str, us: str, texts: TextsToReplace) -> str:
+    if fence.controller_of(holder) == us:
         return ""
-    if not by:
-        return f"nobody holds the zone yet; the first plan that changes it takes it, then {_NEXT}"
-    return f"another controller holds the zone: {by}; `flex dns takeover --from '{by}'`"
+    if by := printable(fence.controller_of(holder)):
+        return f"another controller holds the zone: {by}; `flex dns takeover --from '{by}'`"
+    way = f"the first plan that changes it takes it, then {_NEXT}"
+    if texts.was.values > texts.wanted:
+        way += f"; where no plan can, take it out of the TXT of {texts.name} by hand"
+    return f"nobody holds the zone yet; {way}"
 
 
 def _note(store: Store, record: _Record) -> None:
