@@ -24,8 +24,8 @@ FROZEN = "flex frozen"
 IS_EXCLUDED = "is excluded, as its marker "
 # The reason where people have taken that back, or it has ended.
 STILL_MARKED = (
-    "is not excluded any more, but its marker still says so; the next `flex run` or "
-    "`flex apply` takes that out"
+    "is not excluded any more, but its marker still says so; `flex run` or `flex apply` takes "
+    "that out, or says why it cannot"
 )
 # Bytes of one string of a TXT record (RFC 1035).
 LONGEST = 255

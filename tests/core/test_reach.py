@@ -525,3 +525,28 @@ def test_a_site_whose_marker_excludes_it_is_left_alone_until_somebody_says_other
     assert not made.told_otherwise
     assert first in {move.site for move in made.plan.moves}
     cluster.carry_out(made)
+
+
+def test_where_markers_exclude_every_site_a_plan_says_so_and_the_ways_out(
+    cluster: Cluster,
+) -> None:
+    """No error: nobody would learn of the exclusions, so nobody could end them."""
+    cluster.night()
+    said = MarkedDecision(NOW, author="anna")
+    for site in cluster.sites:
+        texts = [marker_text("me"), decision_text(EXCLUDED, said)]
+        cluster.target.edit(ZONE, marker_name(f"{site}.", ZONE), "TXT", 60, texts)
+    made = cluster.propose()
+    assert made.excluded == dict.fromkeys(cluster.sites, said)
+    assert not made.plan.moves
+    assert not any(zone.changes for zone in made.plan.zone_plans)
+    assert f"flex sites unpin {cluster.sites[0]}" in " ".join(made.plan.notes)
+    # So it is with a database that knows of no plan.
+    cluster.store = MemoryStore()
+    assert cluster.propose().excluded == made.excluded
+    later = dict.fromkeys(cluster.sites, NOW + timedelta(seconds=1))
+    cluster.facts = replace(cluster.facts, words=LastWords(later))
+    made = cluster.propose()
+    assert made.told_otherwise == {*cluster.sites}
+    assert not made.plan.moves
+    assert STILL_MARKED in " ".join(made.plan.notes)
