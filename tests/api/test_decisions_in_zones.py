@@ -18,13 +18,14 @@ from flex.errors import DnsError, OnTheWay
 from flex.model.limits_and_approvals import FREEZE
 from flex.model.wish import Pin
 from flex.store import MemoryStore
-from flex.zones.decisions_in_markers import freeze_name
+from flex.zones.decisions_in_markers import STILL_MARKED, freeze_name
 from flex.zones.marker import marker_name
 from flex_api import wiring
 from flex_api.facts.last_words_on_sites import last_entries
-from flex_api.night import decisions_in_zones
+from flex_api.night import decisions_in_zones, leases
 from flex_api.settings import file as config
 from flex_dns.private.private_named import PrivateNamed
+from flex_dns.update import fence
 from flex_dns.wire.key import Key, make_key
 from tests.api.conftest import new
 from tests.api.test_applying import half_applied
@@ -394,6 +395,182 @@ def test_a_failover_leaves_no_site_that_people_took_in_again(
     assert done.code == 0, done.err
     assert address not in installation.addresses(site)
     assert len(texts(installation, marker(installation, site))) == 1
+
+
+def fence_record(installation: Installation, holder: str) -> tuple[str, ...]:
+    name = fence.fence_name(installation.zone)
+    return name, "60", "TXT", f'"{fence.fence_text(holder)}"'
+
+
+@pytest.mark.slow
+def test_what_is_in_a_zone_of_another_controller_is_his(
+    installation: Installation,
+) -> None:
+    """Its marks are respected, and neither kept nor changed, until the zone is ours."""
+    installation.first_night()
+    site = site_of(installation)
+    (owner,) = texts(installation, marker(installation, site))
+    said = '"flex excluded since=2026-01-01 by=anna"'
+    update(
+        installation,
+        fence_record(installation, "other one 1"),
+        (marker(installation, site), "300", "TXT", f'"{owner}"', said),
+        (freeze_name(installation.zone), "60", "TXT", '"flex frozen since=2026-01-01"'),
+    )
+    other = str(installation.hosting.sites[2]) if installation.hosting else ""
+    assert installation.flex("sites", "exclude", other).code == 0
+    refused = installation.run()
+    assert refused.code == 30
+    told = refused.out + refused.err
+    assert f"Not in DNS: that {other} is excluded" in told
+    assert "another controller holds the zone: other one 1" in told
+    # The freeze there is the other one's own.
+    assert "frozen" not in told + doctor(installation)
+    assert "flex dns takeover --from 'other one 1'" in doctor(installation)
+    assert list(excluded(installation)) == [other]
+    assert len(texts(installation, marker(installation, site))) == 2
+    assert len(texts(installation, marker(installation, other))) == 1
+    # Who took its site in again is told the same, as long as the marker says otherwise.
+    assert installation.flex("sites", "exclude", site).code == 0
+    assert installation.flex("sites", "unpin", site).code == 0
+    (note,) = [one for one in plan(installation)["notes"] if STILL_MARKED in one]
+    assert site in note
+    assert not take_out(installation, site)
+    assert len(texts(installation, marker(installation, site))) == 2
+
+    taken = installation.flex("dns", "takeover", "--from", "other one 1")
+    assert taken.code == 0, taken.err
+    wish_a_move(installation)
+    # The first plan finds the mark again, and the next run takes it out.
+    assert installation.night().code == 23
+    assert len(texts(installation, marker(installation, other))) == 2
+    assert installation.night().code == 23
+    assert texts(installation, marker(installation, site)) == [owner]
+
+
+def take_out(installation: Installation, site: str) -> bool:
+    """What a failover asks for."""
+    world = wiring.world(config.load(installation.settings), lambda: datetime.now(UTC))
+    with closing(world), leases.lease(world, "failover"):
+        return decisions_in_zones.take_out(world, [site])
+
+
+@pytest.mark.slow
+def test_where_a_record_cannot_be_taken_out_the_site_stays_and_flex_says_so(
+    tmp_path: Path, key: Key, open_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader = make_key("reader")
+    with PrivateNamed(
+        open_folder / "data", ["keeping.example."], key, readers=[reader]
+    ) as server:
+        made = new(tmp_path, server, key, "keeping.example.", capsys)
+        made.traffic()
+        assert made.night().code == 0
+        site = site_of(made)
+        assert made.flex("sites", "exclude", site).code == 0
+        assert made.night().code == 0
+        before = texts(made, marker(made, site))
+        assert len(before) == 2
+        assert made.flex("sites", "unpin", site).code == 0
+
+        (made.folder / "flex.key").write_text(reader.clause(), encoding="utf-8")
+        refused = made.run()
+        assert refused.code == 0, refused.err
+        told = refused.out + refused.err
+        assert f"Not in DNS: that {site} is no longer excluded" in told
+        assert "REFUSED" in told
+        assert [one for one in plan(made)["notes"] if STILL_MARKED in one]
+        assert not take_out(made, site)
+        assert texts(made, marker(made, site)) == before
+
+        (made.folder / "flex.key").write_text(key.clause(), encoding="utf-8")
+        assert take_out(made, site)
+        assert texts(made, marker(made, site)) == before[1:]
+
+
+@pytest.mark.slow
+def test_no_plan_is_accepted_in_a_freeze_that_the_zone_alone_knows(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    update(
+        installation,
+        (freeze_name(installation.zone), "60", "TXT", '"flex frozen since=2026-01-01"'),
+    )
+    wish_a_move(installation)
+    made = plan(installation)["id"]
+    refused = installation.flex("apply", made, "--by-hand")
+    assert refused.code == 23, refused.err
+    assert "flex thaw" in refused.err
+    installation.flex("thaw")
+    # It is not in DNS, which is what accepting a plan asks for.
+    not_there = installation.flex("apply", made, "--by-hand")
+    assert not_there.code == 30
+    assert "flex export nsupdate" in not_there.err
+    assert texts(installation, freeze_name(installation.zone)) == []
+
+
+@pytest.mark.slow
+def test_a_night_asks_two_questions_a_zone_and_one_for_each_excluded_site(
+    tmp_path: Path, key: Key, open_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each zone that somebody adds, and each site that is excluded, costs no more."""
+    zones = [f"z{number}.example." for number in range(40)]
+    with PrivateNamed(
+        open_folder / "data", zones, key, options="notify no;\nquerylog yes;"
+    ) as server:
+        made = new(tmp_path, server, key, zones[0], capsys)
+        (made.folder / "sources").write_text("", encoding="utf-8")
+        made.write_settings()
+        text = made.settings.read_text(encoding="utf-8")
+        listed = ", ".join(f'"{zone}"' for zone in zones)
+        made.settings.write_text(
+            text.replace(f'zones = ["{zones[0]}"]', f"zones = [{listed}]"),
+            encoding="utf-8",
+        )
+        world = wiring.world(config.load(made.settings), lambda: datetime.now(UTC))
+        with closing(world), leases.lease(world, "run"):
+
+            def questions() -> int:
+                before = server.log().count(" IN TXT ")
+                assert decisions_in_zones.settle(world) == {}
+                return server.log().count(" IN TXT ") - before
+
+            assert questions() == 2 * len(zones)
+            for zone in zones[:10]:
+                for name in ("a", "b"):
+                    world.store.put_pin(Pin(f"{name}.{zone[:-1]}", excluded=True))
+            assert questions() == 2 * len(zones) + 20
+
+
+@pytest.mark.slow
+def test_a_night_with_a_primary_away_changes_nothing_and_another_plan_goes_on(
+    installation: Installation, free_port: int
+) -> None:
+    installation.first_night()
+    site = site_of(installation)
+    there = wish_a_move(installation, site)
+    installation.flex("freeze")
+    frozen = installation.night()
+    assert frozen.code == 23
+    text = installation.settings.read_text(encoding="utf-8")
+    installation.settings.write_text(
+        f'{text}\n[[dns.primary]]\nserver = "127.0.0.1"\nport = {free_port}\n'
+        'key_file = "flex.key"\nzones = ["away.example."]\n',
+        encoding="utf-8",
+    )
+    # A freeze that ends meanwhile ends where somebody answers.
+    installation.flex("thaw")
+    before = installation.addresses(site)
+    away = installation.night()
+    assert away.code == 30
+    assert "the connection was refused" in away.err
+    assert installation.addresses(site) == before
+    assert texts(installation, freeze_name(installation.zone)) == []
+    made = frozen.json["plan"]["id"]
+    done = installation.flex("apply", made, "--as-of", installation.as_of())
+    assert done.code == 0, done.err
+    assert installation.addresses(site) == [f"192.0.2.{there.removeprefix('n')}"]
 
 
 @pytest.mark.slow

@@ -112,13 +112,15 @@ def _go_on(
 def accept(
     world: World, plan_id: str, *, force: Sequence[str] = (), checksum: str = ""
 ) -> Plan:
-    """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name
-    server is asked.
+    """Put a plan in force that somebody put into DNS by other means. Nothing of it is sent; every
+    name server is asked.
     """
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
+    unread = decisions_in_zones.settle(world, force)
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
+    decisions_in_zones.refuse_unread(plan, unread)
     done = carry_out_plan.accept(
         plan,
         world.store.placement_of(plan.id),
