@@ -361,7 +361,7 @@ def _decisions(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     name = "decisions in DNS"
     try:
         with open_store(settings.database.url) as store:
-            left, every = decisions_in_zones.unsaid(settings, store, now)
+            left, every = decisions_in_zones.unsaid_decisions(settings, store, now)
     except FlexError:
         return
     if left:

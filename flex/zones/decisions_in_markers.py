@@ -110,7 +110,7 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else " " for one in text)
 
 
-def because(found: MarkedDecision) -> str:
+def who_when_why(found: MarkedDecision) -> str:
     """Who decided it, when and why, in brackets for a sentence; empty where nobody says so."""
     who = f"by {found.author}" if found.author else ""
     when = f"{found.since:%Y-%m-%d %H:%M} UTC" if found.since > _LONG_AGO else ""
@@ -121,7 +121,7 @@ def because(found: MarkedDecision) -> str:
 def why_excluded(site: str, marker: str, found: MarkedDecision) -> str:
     """The reason for which a site's name is not ours to change."""
     return (
-        f"{IS_EXCLUDED}{marker} says{because(found)}; `flex sites unpin {site}` takes it in "
+        f"{IS_EXCLUDED}{marker} says{who_when_why(found)}; `flex sites unpin {site}` takes it in "
         "again, after a `flex run` if it knows of no pin"
     )
 

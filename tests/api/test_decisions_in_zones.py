@@ -567,6 +567,7 @@ def test_a_night_with_a_primary_away_changes_nothing_and_another_plan_goes_on(
     assert "the connection was refused" in away.err
     assert installation.addresses(site) == before
     assert texts(installation, freeze_name(installation.zone)) == []
+    assert not take_out(installation, "www.away.example")
     made = frozen.json["plan"]["id"]
     done = installation.flex("apply", made, "--as-of", installation.as_of())
     assert done.code == 0, done.err

@@ -33,11 +33,11 @@ from flex.zones.decisions_in_markers import (
     FROZEN,
     LastWords,
     MarkedDecision,
-    because,
     decision_in,
     decision_text,
     freeze_name,
     printable,
+    who_when_why,
 )
 from flex.zones.marker import marker_name
 from flex.zones.records_of_partition import name_of, split
@@ -187,17 +187,20 @@ def take_out(world: World, sites: Collection[str]) -> bool:
         return False
     settings, store = world.settings, world.store
     excluded = dict.fromkeys(sites)
-    zones = split(list(excluded), settings.dns.every_zone)[0]
-    standing, _ = _freezes(settings, [zone for zone, here in zones.items() if here])
+    of_zone = split(list(excluded), settings.dns.every_zone)[0]
+    standing, _ = _freezes(settings, [zone for zone in of_zone if of_zone[zone]])
+    asked = sum(len(of_zone[zone]) for zone in standing)
     decided = replace(_decisions(store, world.time_of_day()), excluded=excluded)
     found = (
         (at, [one for one in records if one.kind == EXCLUDED])
         for at, records in _records(settings, store, decided, standing, every=False)
     )
-    return len(_write(world, standing, found)) < len(excluded)
+    return len(_write(world, standing, found)) < asked
 
 
-def unsaid(settings: Settings, store: Store, now: datetime) -> tuple[list[Unsaid], int]:
+def unsaid_decisions(
+    settings: Settings, store: Store, now: datetime
+) -> tuple[list[Unsaid], int]:
     """What the zones do not say of the decisions of people, and how many decisions they should
     say. Raises a DnsError where one of them cannot be read.
     """
@@ -216,7 +219,7 @@ def unsaid(settings: Settings, store: Store, now: datetime) -> tuple[list[Unsaid
     if unread:
         raise next(iter(unread.values()))
     if one := _freeze_to_believe(store, us, standing, now):
-        what = f"that changes are frozen{because(one)}"
+        what = f"that changes are frozen{who_when_why(one)}"
         said = "the zones alone say so, and the next `flex run` or `flex apply` believes them"
         left.append(Unsaid("the zones", what, said))
         decided = replace(decided, freeze=one)
@@ -277,7 +280,7 @@ def _believe_freeze(world: World, standing: Mapping[str, _Zone]) -> None:
         since = min(one.since, now)
         world.store.put_freeze(Freeze(since, one.until, one.reason, one.author))
         world.say(
-            f"The zones say that changes are frozen{because(one)}, which the database did not "
+            f"The zones say that changes are frozen{who_when_why(one)}, which the database did not "
             "know: it does now. `flex thaw` ends it."
         )
 
@@ -321,8 +324,9 @@ def believe_exclusions(world: World, made: Proposal, zones: Collection[str]) -> 
         )
         store.put_pin(beside(store.pin(site), wish))
         world.say(
-            f"The marker of {site} says that it is excluded{because(said)}, which the database "
-            f"did not know: it does now. `flex sites unpin {site}` takes the site in again."
+            f"The marker of {site} says that it is excluded{who_when_why(said)}, which the "
+            f"database did not know: it does now. `flex sites unpin {site}` takes the site in "
+            "again."
         )
         store.note(EXCLUSION_IN_ZONE, site, None, decision_text(EXCLUDED, said))
     for site in sorted(made.told_otherwise & ours - known):
@@ -383,14 +387,14 @@ def _records(
     for server, zones, session in who_holds_zones.sessions(settings):
         sites = {zone: of_zone[zone] for zone in zones if zone in standing}
         found = [
-            _of_freeze(zone, standing[zone].freeze, decided)
+            _freeze_record(zone, standing[zone].freeze, decided)
             for zone in sites
             if decided.freeze or fence.controller_of(standing[zone].holder) in ("", us)
         ]
         texts = texts_at(session, server, _markers(sites), "which sites are excluded")
         for zone, here in sites.items():
             for site in here:
-                one = _of_site(settings.owner, zone, site, decided, texts)
+                one = _site_record(settings.owner, zone, site, decided, texts)
                 is_new = not _text(EXCLUDED, one.texts.was.values)
                 busy = changing.get(name_of(site), "")
                 if is_new and busy and decided.excluded[site] and not one.why_not:
@@ -433,7 +437,7 @@ def _names_on_their_way(store: Store) -> dict[str, str]:
     return found
 
 
-def _of_freeze(zone: str, was: Texts, decided: _Decisions) -> _Record:
+def _freeze_record(zone: str, was: Texts, decided: _Decisions) -> _Record:
     if not _text(FROZEN, was.values):
         # A wildcard may answer for a name that is not there.
         was = Texts()
@@ -443,7 +447,7 @@ def _of_freeze(zone: str, was: Texts, decided: _Decisions) -> _Record:
     return _Record(zone, texts, what, FROZEN, (FREEZE_IN_ZONE, zone))
 
 
-def _of_site(
+def _site_record(
     owner: str,
     zone: str,
     site: str,
@@ -453,11 +457,11 @@ def _of_site(
     said = decided.excluded[site]
     what = f"that {site} is {'' if said else 'no longer '}excluded"
     if why := unfit(zone, name_of(site)):
-        return _record_to_leave(zone, what, f"it {why}")
+        return _unwritten_record(zone, what, f"it {why}")
     name = marker_name(name_of(site), zone)
     was = texts[name]
     if isinstance(was, DnsError):
-        return _record_to_leave(zone, what, f"{was.answer}; {was.advice}")
+        return _unwritten_record(zone, what, f"{was.answer}; {was.advice}")
     wanted = _texts_to_have(EXCLUDED, was.values, said, decided.now)
     if wanted != was.values:
         there = Contents(0, {(name, "TXT"): (was.ttl, tuple(was.values))}, {})
@@ -473,7 +477,7 @@ def _of_site(
     )
 
 
-def _record_to_leave(zone: str, what: str, why_not: str) -> _Record:
+def _unwritten_record(zone: str, what: str, why_not: str) -> _Record:
     texts = TextsToReplace("", Texts(), frozenset())
     return _Record(zone, texts, what, EXCLUDED, (EXCLUSION_IN_ZONE, ""), why_not)
 
