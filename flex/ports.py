@@ -481,6 +481,14 @@ class Audit(Protocol):
         """
         ...
 
+    def last_of_each(
+        self, *actions: str, saying: Collection[str] = ()
+    ) -> Mapping[str, Entry]:
+        """The last entry with one of these actions about each subject; only of those with one of
+        these texts before or after the change, where any is given.
+        """
+        ...
+
     def stamp(self) -> int | None:
         """A number that differs after every change, whoever made it. None where the store cannot
         tell without being read.

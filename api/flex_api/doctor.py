@@ -33,6 +33,7 @@ from flex_api import other_names_in_settings, which_names_are_sites, wiring
 from flex_api.doctor_routing import routing_checks
 from flex_api.facts import leaning_on_sites, logs_good_enough, other_names
 from flex_api.in_words import amounts
+from flex_api.night import decisions_in_zones
 from flex_api.schemas.verbs_output import CheckRow
 from flex_api.settings.file import Settings
 from flex_api.settings.name_servers_and_zones import Primary
@@ -347,9 +348,33 @@ def _dns(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     for primary in settings.dns.primaries:
         yield from _primary(settings, primary)
     yield from _other_zones(settings)
+    yield from _decisions(settings, now)
     if settings.dns.every_zone:
         yield from _other_names(settings, now)
         yield from _dependents(settings, now)
+
+
+def _decisions(settings: Settings, now: datetime) -> Iterator[CheckRow]:
+    """Whether the zones say what people decided. What else is wrong with database or name server
+    has a line of its own.
+    """
+    name = "decisions in DNS"
+    try:
+        with open_store(settings.database.url) as store:
+            left, every = decisions_in_zones.unsaid_decisions(settings, store, now)
+    except FlexError:
+        return
+    if left:
+        told = first_few(list(map(str, left)), between="; ")
+        yield _warn(
+            name,
+            f"the database and the zones do not say the same: {told}",
+            "what the database alone says is lost with it, but for a copy of it or a file of "
+            "`flex wishes export`",
+        )
+    elif every:
+        decided = amounts.count(every, "decision")
+        yield _ok(name, f"the zones say what people decided: {decided}")
 
 
 def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:

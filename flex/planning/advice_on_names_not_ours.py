@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from flex.model.dns_edits_by_others import REASON
 from flex.planning.which_sites_dns_lets_flex_move import DOORS_ALONE
+from flex.zones.decisions_in_markers import IS_EXCLUDED, STILL_MARKED
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import ANSWERED
 from flex.zones.zone_changes import NO_MARKER
@@ -26,6 +27,10 @@ def way_on(name: str, zone: str, why: str, owner: str) -> str:
     site = name.rstrip(".")
     if why.startswith(ANSWERED):
         return f"{MAKE_BELOW_WILDCARDS}; `flex sites exclude {site}` leaves it for good"
+    if why == STILL_MARKED:
+        return "`flex run`, then `flex plan`"
+    if why.startswith(IS_EXCLUDED):
+        return f"`flex sites unpin {site}`, then `flex plan`"
     if why == NO_MARKER:
         marker = f'{marker_name(name, zone)} TXT "{marker_text(owner)}"'
         undo = f"write the marker {marker} again where it is FLEX's"

@@ -26,6 +26,7 @@ from flex.placing.problem import Budget, Terms
 from flex.planning.rules_of_movement import Guard
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import PLACEMENT, texts
+from flex.zones.decisions_in_markers import LastWords
 from flex.zones.names_not_following_sites import OtherName
 
 
@@ -44,7 +45,8 @@ class Facts:
     is not ready, with the reason; those without a reason stay with them. `waiting` (PLACEMENT) says
     where they are on nodes that take no sites. `along` are the other names that the plan in force
     gave the addresses of their sites, each with its site. `content` are sites of dead nodes that no
-    node without their content may get.
+    node without their content may get. `words` are what people said last, for markers that say
+    otherwise.
     """
 
     period: Period
@@ -68,6 +70,7 @@ class Facts:
     unready: Mapping[str, str] = field(default_factory=dict)
     waiting: pd.DataFrame = field(default_factory=PLACEMENT.empty)
     content: ContentOfDeadNodes = NO_CONTENT
+    words: LastWords = field(default_factory=LastWords)
 
     @property
     def sites(self) -> list[str]:

@@ -34,7 +34,8 @@ from flex.zones.records_of_partition import name_of, split
 
 def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
     """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is
-    nothing to plan.
+    nothing to plan. Where people keep FLEX away from some of them by their markers, a plan says so,
+    and moves nothing.
     """
     sites = facts.sites
     known = set(sites)
@@ -55,8 +56,10 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         follow=rules.follow,
         along=facts.along,
         below_wildcards=rules.below_wildcards,
+        words=facts.words,
     )
-    if sites and len(found.beyond) == len(sites):
+    by_markers = found.excluded.keys() | found.told_otherwise
+    if sites and len(found.beyond) == len(sites) and not by_markers:
         first = next(remarks_on_sites.of_reach(found, facts.profiles))
         raise BadInput(
             f"a plan for {len(sites)} sites",

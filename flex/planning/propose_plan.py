@@ -55,18 +55,23 @@ from flex.zones import (
     records_of_partition,
     zone_changes,
 )
+from flex.zones.decisions_in_markers import MarkedDecision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
     """`left` are names that lead to a dead node and are not ours to change, with the reason.
-    `proof` shows how many moves are needed, where the checker accepted it.
+    `proof` shows how many moves are needed, where the checker accepted it. `excluded` are sites
+    left alone for their markers, and `told_otherwise` those with such a marker that people took in
+    again, or whose exclusion has ended.
     """
 
     plan: Plan
     placement: pd.DataFrame
     left: Mapping[str, str] = field(default_factory=dict)
     proof: Json | None = None
+    excluded: Mapping[str, MarkedDecision] = field(default_factory=dict)
+    told_otherwise: frozenset[str] = frozenset()
 
 
 def propose(
@@ -278,7 +283,12 @@ def draft(
             NotReady(site, why) for site, why in sorted(facts.unready.items()) if why
         ),
     )
-    return Proposal(plan, partition)
+    return Proposal(
+        plan,
+        partition,
+        excluded=apart.found.excluded,
+        told_otherwise=apart.found.told_otherwise,
+    )
 
 
 def _plans(

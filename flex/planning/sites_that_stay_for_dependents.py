@@ -157,15 +157,15 @@ def _site_of(found: Reach, sites: Iterable[str]) -> dict[str, str]:
 
 def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
     """With the sites at a dead node that are in no partition, as they stayed there for what leans
-    on them while others left it. That is as dead as they are.
+    on them while others left it: that is as dead as they are. So it is with sites that people took
+    in again since the last plan.
     """
-    placed = set(facts.placement["site"])
+    left_out = set(facts.placement["site"]) | found.excluded.keys()
     missing = [
         site
         for site in facts.sites
-        if site not in placed
-        and (one := found.leaning.get(records_of_partition.name_of(site)))
-        and one.count(*HOLDING)
+        if site not in left_out
+        and (site in facts.words.of_sites or _is_leant_on(found, site))
     ]
     if not missing:
         return facts
@@ -178,6 +178,11 @@ def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
         facts,
         placement=PLACEMENT.make(pd.concat([facts.placement, rows], ignore_index=True)),
     )
+
+
+def _is_leant_on(found: Reach, site: str) -> bool:
+    one = found.leaning.get(records_of_partition.name_of(site))
+    return one is not None and bool(one.count(*HOLDING))
 
 
 def _names_at(found: Reach, nodes: Iterable[Node]) -> set[str]:

@@ -26,6 +26,13 @@ from flex.zones import (
     records_of_partition,
     zone_changes,
 )
+from flex.zones.decisions_in_markers import (
+    STILL_MARKED,
+    LastWords,
+    MarkedDecision,
+    why_excluded,
+)
+from flex.zones.marker import marker_name
 from flex.zones.names_going_along import Pairs
 from flex.zones.names_not_following_sites import Followed, OtherName
 from flex.zones.records_of_partition import ZoneState
@@ -53,7 +60,9 @@ class Reach:
     `leaning` is what depends on the names of sites, and on others that go along, by name.
     `unlooked` are the zones that could not be transferred: of those nobody knows all that leans on
     a name. `unasked` are those of them with too many names for asking each of them what it says
-    itself, and `asked` the names that were asked after all.
+    itself, and `asked` the names that were asked after all. `excluded` are the sites that FLEX
+    leaves alone as their markers say so. `told_otherwise` are those that people took in again, or
+    whose exclusion has ended: they are left alone, too, until their markers do not say so any more.
     """
 
     states: Mapping[str, ZoneState]
@@ -67,6 +76,8 @@ class Reach:
     unlooked: tuple[str, ...] = ()
     unasked: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
+    excluded: Mapping[str, MarkedDecision] = field(default_factory=dict)
+    told_otherwise: frozenset[str] = frozenset()
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -87,11 +98,14 @@ def look(
     follow: bool = False,
     along: Pairs = (),
     below_wildcards: bool = False,
+    words: LastWords | None = None,
 ) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no
     marker. With `dependents`, what leans on the names of sites is looked for. With `follow`, other
     names of sites are ours, too; `along` are those that were so far. Names for which a wildcard
-    answers are ours to make with `below_wildcards` alone.
+    answers are ours to make with `below_wildcards` alone. A site whose marker says that FLEX leaves
+    it alone is left alone, also where later `words` say otherwise: the name server refuses whoever
+    changes it before its marker is as it should be.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)
@@ -113,11 +127,17 @@ def look(
         )
         for zone in zones
     }
+    marked = _exclusions_in_markers(states, of_zone)
+    words = words or LastWords()
+    excluded = {one: said for one, said in marked.items() if words.believe(one, said)}
+    told_otherwise = frozenset(marked) - excluded.keys()
+    led -= excluded.keys()
     foreign = {
         zone: _foreign(
             states[zone], of_zone[zone], nodes, adopt=adopt, make=below_wildcards
         )
         | _by_doors_alone(publishing, of_zone[zone])
+        | _by_their_markers(excluded, told_otherwise, zone, of_zone[zone])
         for zone in zones
     }
     found = _reach(states, foreign, sites, nodes, led)
@@ -127,6 +147,7 @@ def look(
     going: tuple[OtherName, ...] = ()
     if follow:
         in_dns = publishing.by_dns(sites) - found.out.keys() - set(outside)
+        in_dns -= marked.keys()
         going = names_going_along.names_going_along(
             [one for one in others if one.site in in_dns],
             states,
@@ -157,7 +178,36 @@ def look(
             for zone, state in states.items()
             if pointed and of_zone[zone] and not state.transferred
         ),
+        excluded=excluded,
+        told_otherwise=told_otherwise,
     )
+
+
+def _exclusions_in_markers(
+    states: Mapping[str, ZoneState], of_zone: Mapping[str, Sequence[str]]
+) -> dict[str, MarkedDecision]:
+    return {
+        site: states[zone].excluded[name]
+        for zone, sites in of_zone.items()
+        for site in sites
+        if (name := records_of_partition.name_of(site)) in states[zone].excluded
+    }
+
+
+def _by_their_markers(
+    excluded: Mapping[str, MarkedDecision],
+    told_otherwise: Set[str],
+    zone: str,
+    sites: Sequence[str],
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for site in sites:
+        name = records_of_partition.name_of(site)
+        if site in excluded:
+            found[name] = why_excluded(site, marker_name(name, zone), excluded[site])
+        elif site in told_otherwise:
+            found[name] = STILL_MARKED
+    return found
 
 
 def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
@@ -252,6 +302,8 @@ def without(
         unlooked=found.unlooked,
         unasked=found.unasked,
         asked=found.asked,
+        excluded=found.excluded,
+        told_otherwise=found.told_otherwise,
     )
 
 

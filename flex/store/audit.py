@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -92,6 +92,25 @@ class SqlAudit(StorePart):
                 for one in wanted or [select(func.max(audit.c.number))]
             ]
         return max(number or 0 for number in found)
+
+    def last_of_each(
+        self, *actions: str, saying: Collection[str] = ()
+    ) -> Mapping[str, Entry]:
+        last = (
+            select(func.max(audit.c.number))
+            .where(audit.c.action.in_(actions))
+            .group_by(audit.c.subject)
+        )
+        if saying:
+            columns = (audit.c.before, audit.c.after)
+            texts = (
+                one.contains(text, autoescape=True)
+                for text in saying
+                for one in columns
+            )
+            last = last.where(or_(*texts))
+        found = self._find(select(audit).where(audit.c.number.in_(last)))
+        return {one.subject: one for one in found}
 
     def stamp(self) -> int | None:
         return self._database.stamp()

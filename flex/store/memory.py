@@ -572,6 +572,20 @@ class MemoryStore(
         )
         return next(found, 0)
 
+    def last_of_each(
+        self, *actions: str, saying: Collection[str] = ()
+    ) -> Mapping[str, Entry]:
+        return {
+            one.subject: one
+            for one in self._entries.values()
+            if one.action in actions
+            and any(
+                text in said
+                for text in saying or [""]
+                for said in (one.before, one.after)
+            )
+        }
+
     def stamp(self) -> int | None:
         return None
 

@@ -39,6 +39,24 @@ def in_force(
     return tuple(found[site] for site in sorted(found))
 
 
+def beside(standing: Pin | None, wanted: Pin) -> Pin:
+    """A wish with an end takes no place of one without: it is a campaign on top of that, called
+    after its end.
+    """
+    if (
+        wanted.until is None
+        or wanted.campaign
+        or standing is None
+        or standing.until is not None
+    ):
+        return wanted
+    return replace(wanted, campaign=until_text(wanted.until))
+
+
+def until_text(until: datetime) -> str:
+    return f"until-{until:%Y-%m-%dT%H%MZ}"
+
+
 def _begins(pin: Pin, now: datetime, lasting: timedelta) -> bool:
     return pin.since is not None and now < pin.since <= now + lasting
 

@@ -68,6 +68,9 @@ def names_going_along(
         zone = zone_of(name, states.keys())
         if zone is None or name in states[zone].blocked:
             continue
+        if name in states[zone].excluded:
+            # The name server refuses whoever changes it.
+            continue
         if name in states[zone].below_wildcards and not below_wildcards:
             continue
         is_marked = name in states[zone].owned

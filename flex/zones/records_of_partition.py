@@ -16,6 +16,7 @@ import pandas as pd
 from flex.model.nodes import Node
 from flex.model.zone_plan import AddressType
 from flex.table_schemas import PLACEMENT, RECORDS, texts, values_of
+from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.what_leans_on_names import PointingRecord
 
@@ -70,7 +71,8 @@ class ZoneState:
     marker). `answers` are what the zone says of names that nobody places. `pointing` are records
     that may lean on names of sites; None where nobody looked for them, or could. `transferred` says
     that the whole zone was looked through for them. `below_wildcards` are names without any record,
-    for which a wildcard answers: its addresses are not among the `records`.
+    for which a wildcard answers: its addresses are not among the `records`. `excluded` are names
+    whose markers say that FLEX leaves them alone.
     """
 
     zone: str
@@ -82,6 +84,7 @@ class ZoneState:
     pointing: tuple[PointingRecord, ...] | None = None
     transferred: bool = True
     below_wildcards: Mapping[str, BelowWildcard] = field(default_factory=dict)
+    excluded: Mapping[str, MarkedDecision] = field(default_factory=dict)
 
 
 def name_of(site: str) -> str:

@@ -361,14 +361,17 @@ def longest_ttl(made: ZonePlan) -> int:
 
 def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     """The changes that take a half-applied plan back, where the zone says what the plan wanted.
-    What others wrote stays.
+    What others wrote stays, and so do names whose markers say that FLEX leaves them alone.
 
     `ttl` is the TTL that records have while the plan is on its way.
     """
     have = by_name(state.records)
     of_names: dict[str, list[Change]] = {}
     for change in made.changes:
-        others = of_names.setdefault(site_name(made.zone, change.name), [])
+        name = site_name(made.zone, change.name)
+        if name in state.excluded:
+            continue
+        others = of_names.setdefault(name, [])
         if change.type in ADDRESSES:
             others.append(change)
     back = {

@@ -279,10 +279,10 @@ TABLE: dict[str, tuple[Given, int, str]] = {
         30,
         "REFUSED: the key reader may not change this",
     ),
-    "NOTAUTH": (
+    "zone that is not served": (
         lambda on: plain(on, port=on.other.port, zone="no.example."),
         30,
-        "NOTAUTH",
+        "REFUSED: it does not serve this zone",
     ),
     "NOTZONE": (outside, 30, "NOTZONE: a name lies outside the zone"),
     "SERVFAIL, for its journal cannot be written": (
@@ -295,7 +295,7 @@ TABLE: dict[str, tuple[Given, int, str]] = {
     "port of another server": (
         lambda on: fake(on, lambda _: WEB),
         30,
-        "is not the name server we know",
+        "the answer is to another question",
     ),
     "101 addresses": (
         many,

@@ -23,6 +23,7 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import MemoryStore, holder
 from flex.store.holder_process_has_ended import PATIENCE
 from flex.table_schemas import PLACEMENT
+from flex.zones.decisions_in_markers import EXCLUDED
 from flex.zones.marker import marker_name, marker_text
 from flex_api import wiring
 from flex_api.night import (
@@ -282,6 +283,16 @@ def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force
     finish_plans_of_killed_runs.finish(here.world)
     assert (here.plan.state, here.homes) == ("failed", [("198.51.100.1",), (NEW,)])
     assert here.store.in_force() == here.plan.id
+
+
+def test_what_a_marker_excludes_in_between_stays_and_the_rest_is_taken_back() -> None:
+    here = Cluster()
+    here.begin(None, AWAY)
+    marker = marker_name(f"{SITES[0]}.", ZONE)
+    texts = [marker_text("me"), f"{EXCLUDED} since=2026-03-02"]
+    here.server.edit(ZONE, marker, "TXT", 1, texts)
+    assert take_back_half_applied_plan.take_back(here.world) == (here.plan.id,)
+    assert (here.plan.state, here.homes) == ("failed", [(OLD, NEW), (OLD,)])
 
 
 def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -> None:

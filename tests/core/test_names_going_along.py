@@ -28,10 +28,12 @@ from flex.ports import Solver
 from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
+from flex.table_schemas import PLACEMENT, PROFILES, RECORDS, SPREADS
+from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_name, marker_text
+from flex.zones.names_going_along import names_going_along
 from flex.zones.names_not_following_sites import OtherName
-from flex.zones.records_of_partition import name_of, zone_of
+from flex.zones.records_of_partition import ZoneState, name_of, zone_of
 from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
 from tests.thorough import times
@@ -425,3 +427,15 @@ def test_mail_on_a_name_that_does_not_go_along_keeps_no_site() -> None:
     here.target.edit(ZONE, f"{A}.", "MX", 60, [f"10 {MAIL}."])
     night(here, 1)
     assert addresses(here, A) != before
+
+
+def test_an_other_name_whose_marker_excludes_it_stays_behind() -> None:
+    other = OtherName("a.hosting.example", "www.hosting.example")
+    name = name_of(other.name)
+    marked = ZoneState(ZONE, 1, RECORDS.empty(), frozenset([name]), {})
+    excluded = replace(marked, excluded={name: MarkedDecision(NOW)})
+    going = [
+        names_going_along([other], {ZONE: state}, NODES, set(), adopt=False)
+        for state in (marked, excluded)
+    ]
+    assert going == [(other,), ()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,14 @@ from flex.planning.what_if import Supposition
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, SPREADS
+from flex.zones.decisions_in_markers import (
+    EXCLUDED,
+    STILL_MARKED,
+    LastWords,
+    MarkedDecision,
+    decision_text,
+)
+from flex.zones.marker import marker_name, marker_text
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE
@@ -482,3 +491,62 @@ def test_every_forecast_of_a_plan_replays_the_same_accesses(
         (policy, 3) for policy in ("before", "after", "from scratch", "round robin")
     }
     assert "10% of the accesses" in said(made, "predicted without")
+
+
+def test_a_site_whose_marker_excludes_it_is_left_alone_until_somebody_says_otherwise(
+    cluster: Cluster,
+) -> None:
+    cluster.night()
+    first = cluster.sites[0]
+    marker = marker_name(f"{first}.", ZONE)
+    said = MarkedDecision(NOW, author="anna", reason="moves")
+    texts = [marker_text("me"), decision_text(EXCLUDED, said)]
+    cluster.target.edit(ZONE, marker, "TXT", 60, texts)
+    (here,) = cluster.is_on(first)
+    there = next(node.name for node in cluster.facts.nodes if node.name != here)
+    cluster.facts = replace(cluster.facts, pins=(Pin(first, (there,)),))
+    made = cluster.propose()
+    assert made.excluded == {first: said}
+    assert f"{first} (is excluded, as its marker {marker} says (by anna" in " ".join(
+        made.plan.notes
+    )
+    assert first not in {move.site for move in made.plan.moves}
+    later = LastWords({first: NOW + timedelta(seconds=1)})
+    cluster.facts = replace(cluster.facts, words=later)
+    made = cluster.propose()
+    assert not made.excluded
+    assert made.told_otherwise == {first}
+    # Its record goes first: until then nobody may change the site, and all others go on.
+    assert first not in {move.site for move in made.plan.moves}
+    assert STILL_MARKED in " ".join(made.plan.notes)
+    cluster.carry_out(made)
+    cluster.target.edit(ZONE, marker, "TXT", 60, [marker_text("me")])
+    made = cluster.propose()
+    assert not made.told_otherwise
+    assert first in {move.site for move in made.plan.moves}
+    cluster.carry_out(made)
+
+
+def test_where_markers_exclude_every_site_a_plan_says_so_and_the_ways_out(
+    cluster: Cluster,
+) -> None:
+    """No error: nobody would learn of the exclusions, so nobody could end them."""
+    cluster.night()
+    said = MarkedDecision(NOW, author="anna")
+    for site in cluster.sites:
+        texts = [marker_text("me"), decision_text(EXCLUDED, said)]
+        cluster.target.edit(ZONE, marker_name(f"{site}.", ZONE), "TXT", 60, texts)
+    made = cluster.propose()
+    assert made.excluded == dict.fromkeys(cluster.sites, said)
+    assert not made.plan.moves
+    assert not any(zone.changes for zone in made.plan.zone_plans)
+    assert f"flex sites unpin {cluster.sites[0]}" in " ".join(made.plan.notes)
+    # So it is with a database that knows of no plan.
+    cluster.store = MemoryStore()
+    assert cluster.propose().excluded == made.excluded
+    later = dict.fromkeys(cluster.sites, NOW + timedelta(seconds=1))
+    cluster.facts = replace(cluster.facts, words=LastWords(later))
+    made = cluster.propose()
+    assert made.told_otherwise == {*cluster.sites}
+    assert not made.plan.moves
+    assert STILL_MARKED in " ".join(made.plan.notes)

@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,7 +66,10 @@ def refusal(target: Rfc2136Publisher, zone: str, name: str = "") -> DnsError:
 
 @contextmanager
 def answering(reply: Callable[[bytes], bytes]) -> Iterator[int]:
-    """A TCP port where something answers every message, or closes on an empty reply."""
+    """A TCP port where something answers the first message of each connection, or closes on an
+    empty reply. It reads whatever else comes: what is unread when a connection is closed would take
+    the answer back.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=_answer, args=(listening, reply))
         thread.start()
@@ -84,7 +87,13 @@ def _answer(listening: socket.socket, reply: Callable[[bytes], bytes]) -> None:
         except OSError:
             return
         with client:
-            client.sendall(reply(client.recv(65535)))
+            size = client.recv(2, socket.MSG_WAITALL)
+            message = client.recv(int.from_bytes(size), socket.MSG_WAITALL)
+            client.sendall(reply(size + message))
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_WR)
+                while client.recv(65535):
+                    pass
 
 
 def framed(wire: bytes) -> bytes:

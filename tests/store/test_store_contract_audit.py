@@ -156,8 +156,9 @@ READ = {
     "plan", "plans", "headlines", "headline", "journal", "runs", "runs_about", "run_of",
     "sites_of_nodes",
     "entries", "found_entries",
-    "last_number", "audit_head", "installation", "holds", "tokens", "token", "token_of", "jobs",
-    "job", "places_where_readings_ended", "known_segments", "in_the_name_of", "together",
+    "last_number", "last_of_each", "audit_head", "installation", "holds", "tokens", "token",
+    "token_of", "jobs", "job", "places_where_readings_ended", "known_segments", "in_the_name_of",
+    "together",
     "holding", "large_map", "large_map_digest", "door_order", "moved_map", "door_reports",
     "strays", "doors_read", "site_moves", "stage_runs", "watched_moves", "answers_of",
     "count_site_moves",
@@ -405,3 +406,23 @@ def test_an_answer_is_kept_once_for_each_key(store: Store) -> None:
     assert store.answer(asked) is None
     store.drop_answers(NOW + DAY)
     assert store.answer(asked) is None
+
+
+def test_the_last_word_about_each_subject_is_found(store: Store) -> None:
+    store.put_pin(Pin("a.example", ("n1",)))
+    store.put_pin(Pin("a.example", ("n2",), until=NOW, campaign="100%_sale"))
+    store.put_pin(Pin("b.example", ("n1",)))
+    store.drop_pin("b.example")
+    store.note("try", "a.example", None, 1)
+    assert {
+        subject: (entry.action, entry.number)
+        for subject, entry in store.last_of_each("pin.put", "pin.drop").items()
+    } == {"a.example": ("pin.put", 2), "b.example": ("pin.drop", 4)}
+    permanent = store.last_of_each("pin.put", "pin.drop", saying=['"campaign":""'])
+    assert {one: entry.number for one, entry in permanent.items()} == {
+        "a.example": 1,
+        "b.example": 4,
+    }
+    assert list(store.last_of_each("pin.put", saying=["100%_sale"])) == ["a.example"]
+    assert store.last_of_each("pin.put", saying=["1000_sale"]) == {}
+    assert store.last_of_each("freeze") == {}

@@ -14,6 +14,7 @@ from flex.model.plan import Plan
 from flex.planning import carry_out_plan
 from flex_api.night import (
     bring_what_sites_need,
+    decisions_in_zones,
     finish_plans_of_killed_runs,
     freeze_and_change_windows,
     go_on_with_moves,
@@ -35,16 +36,21 @@ def apply(
     force: Sequence[str] = (),
     checksum: str = "",
     enters: Callable[[str], None] = carry_out_plan.unheard,
+    unread: decisions_in_zones.Unread | None = None,
 ) -> Plan:
     """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held
     when a rule forbids it and was not forced by name, or when another plan is half applied.
+    `unread` are the zones that this run could not read, where it has looked already.
     """
+    if unread is None:
+        unread = decisions_in_zones.settle(world, force)
     if plan_id in {begun.id for begun in world.store.plans(state="applying")}:
         return _go_on(world, plan_id, force, checksum, enters)
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
+    decisions_in_zones.refuse_unread(plan, unread)
     if make_before_break_plans.warms_first(world, plan):
         enters("warm")
         world.say(f"Warming up: {warm_nodes_that_sites_come_to.ahead(world, plan)}.")
@@ -106,13 +112,15 @@ def _go_on(
 def accept(
     world: World, plan_id: str, *, force: Sequence[str] = (), checksum: str = ""
 ) -> Plan:
-    """Put a plan in force that somebody put into DNS by other means. Nothing is sent; every name
-    server is asked.
+    """Put a plan in force that somebody put into DNS by other means. Nothing of it is sent; every
+    name server is asked.
     """
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
+    unread = decisions_in_zones.settle(world, force)
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
+    decisions_in_zones.refuse_unread(plan, unread)
     done = carry_out_plan.accept(
         plan,
         world.store.placement_of(plan.id),

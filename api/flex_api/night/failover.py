@@ -21,9 +21,12 @@ from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.table_schemas import texts
 from flex.zones import records_of_partition, zone_changes
 from flex.zones.names_going_along import pairs_of
+from flex.zones.records_of_partition import name_of
 from flex_api.facts import other_names
+from flex_api.facts.last_words_on_sites import last_words
 from flex_api.night import (
     change_nodes,
+    decisions_in_zones,
     find_content_of_dead_nodes,
     finish_plans_of_killed_runs,
     record_failover_attempts,
@@ -157,6 +160,9 @@ def _taken_down(
     known = Taken(staying=staying(world, node))
     try:
         made = _plan_failover(world, node)
+        marked = {site for site in made.told_otherwise if name_of(site) in made.left}
+        if marked and decisions_in_zones.take_out(world, marked):
+            made = _plan_failover(world, node)
         known = replace(known, left=_names_left(world, made, node))
         if not made.plan.moves:
             if unverified:
@@ -234,6 +240,7 @@ def facts(world: World) -> Facts:
         partition,
         others=others,
         content=find_content_of_dead_nodes.of_partition(world, world.nodes),
+        words=last_words(world.store, world.time_of_day()),
     )
     made = world.store.plan(base)
     every = replace(every, said=made.said, along=pairs_of(made.zone_plans))

@@ -22,6 +22,7 @@ from flex.planning import carry_out_plan
 from flex.zones import zone_changes
 from flex.zones.records_of_partition import addresses_of
 from flex_api.night import (
+    decisions_in_zones,
     freeze_and_change_windows,
     give_up_half_applied_plan,
     make_before_break_plans,
@@ -60,10 +61,12 @@ def finish_where_allowed(
     world: World,
     force: Collection[str] = (),
     enters: Callable[[str], None] = carry_out_plan.unheard,
-) -> None:
+) -> decisions_in_zones.Unread:
     """The same, but nothing is finished while changes are frozen or outside the windows. The rules
-    in `force` are gone over.
+    in `force` are gone over. First of all the zones and the database tell each other what people
+    decided; the zones are returned of which nobody knows whether they are frozen.
     """
+    unread = decisions_in_zones.settle(world, force)
     stopped = [
         stop
         for stop in freeze_and_change_windows.of_now(world)
@@ -71,12 +74,13 @@ def finish_where_allowed(
     ]
     if not stopped:
         finish(world, enters)
-        return
+        return unread
     for plan in world.store.plans(state="applying"):
         world.say(
             f"Plan {plan.id} is half applied, and was not finished: "
             f"{'; '.join(stop.sentence for stop in stopped)}."
         )
+    return unread
 
 
 def _finish(world: World, plan: Plan, enters: Callable[[str], None]) -> None:

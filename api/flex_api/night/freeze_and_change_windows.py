@@ -36,10 +36,17 @@ def freeze(world: World, wanted: Freeze, *, dry_run: bool = False) -> None:
 
 
 def thaw(world: World, *, dry_run: bool = False) -> Freeze | None:
-    """The freeze that ended so; None where none was in force."""
-    found = freeze_in_force(world)
-    if found and not dry_run:
-        world.store.put_freeze(None)
+    """The freeze that ended so; None where none was in force. That is noted, too: the zones may
+    tell of a freeze that the database does not know.
+    """
+    with world.store.together():
+        found = freeze_in_force(world)
+        if dry_run:
+            return found
+        if world.store.freeze():
+            world.store.put_freeze(None)
+        else:
+            world.store.note("freeze", "", None, None)
     return found
 
 

@@ -14,6 +14,7 @@ from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.table_schemas import texts
 from flex.zones.names_going_along import pairs_of
 from flex_api.facts import other_names
+from flex_api.facts.last_words_on_sites import last_words
 from flex_api.night import find_content_of_dead_nodes
 from flex_api.night.put_visitors_at_doors_into_facts import with_visitors
 from flex_api.wiring import World
@@ -62,6 +63,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
         said=_said_in_force(world, base),
         along=pairs_of(world.store.plan(base).zone_plans) if base else (),
         content=find_content_of_dead_nodes.of_partition(world, world.nodes),
+        words=last_words(world.store, world.time_of_day()),
     )
     return with_visitors(world, every, ask=replayed)
 

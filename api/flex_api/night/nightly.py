@@ -46,6 +46,7 @@ from flex_api.moving import keep_sites_not_ready
 from flex_api.night import (
     bring_what_sites_need,
     dead_nodes_first,
+    decisions_in_zones,
     finish_plans_of_killed_runs,
     gather_facts,
     go_on_with_moves,
@@ -134,7 +135,7 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
         step("tidy", lambda: tidy(world, period), str)
         if is_owed:
             dead_nodes_first.cleared(world, step, force, is_last=True)
-        step(
+        unread = step(
             "finish",
             lambda: finish_plans_of_killed_runs.finish_where_allowed(world, force),
             lambda _: _said_of_begun(world),
@@ -152,6 +153,8 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
         _tell_of_edits(world, made.plan)
         plan = made.plan
         code, waiting = _passes(world, step, plan)
+        if not waiting:
+            decisions_in_zones.refuse_unread(plan, unread)
         if not waiting and bring_what_sites_need.brings(world, plan):
             plan, code, waiting = _with_all_it_needs(world, step, plan, force)
             held.concerns(plan)
@@ -159,6 +162,8 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             world.say(waiting)
             held.waits(code, waiting)
         else:
+            # It may be another plan by now.
+            decisions_in_zones.refuse_unread(plan, unread)
             plan, code, waiting = _carry_out(world, step, plan)
             held.concerns(plan)
             if waiting:
@@ -446,11 +451,13 @@ def keep(world: World, made: Proposal, author: str) -> Proposal:
             wishers=whose_wishes_caused_plan.wishers(world, made),
         ),
     )
+    zones = decisions_in_zones.zones_to_believe(world, made)
     with world.store.together():
         world.store.propose(signed.plan, signed.placement)
         if signed.proof is not None:
             world.store.keep_proof(signed.plan.id, signed.proof)
         _replace_equals(world, signed.plan)
+        decisions_in_zones.believe_exclusions(world, made, zones)
     return signed
 
 

@@ -17,6 +17,7 @@ from flex.errors import Refused, Unknown
 from flex_api import wiring
 from flex_api.night import still_holding_lease
 from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput, HoldRow
+from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.update import fence
 from flex_dns.wire.name_server_and_key import Server
@@ -42,7 +43,7 @@ def holds(world: World) -> list[Hold]:
     us = wiring.controller(world.settings, world.store)
     return [
         Hold(zone, by, by == us)
-        for server, zones, session in _sessions(world)
+        for server, zones, session in sessions(world.settings)
         for zone, by in fence.holders(session, server, zones).items()
     ]
 
@@ -51,7 +52,7 @@ def take_over(world: World, was: str, reason: str = "") -> list[Hold]:
     """All zones that `was` holds become ours. Raises Unknown where it holds none."""
     us = wiring.controller(world.settings, world.store)
     taken: list[Hold] = []
-    for server, zones, session in _sessions(world) if was and was != us else ():
+    for server, zones, session in sessions(world.settings) if was and was != us else ():
         for zone, by in fence.holders(session, server, zones).items():
             if by == was:
                 told = {"controller": us, "reason": reason}
@@ -104,9 +105,12 @@ def _unfinished_takeover(world: World, zone: str, us: str, was: str) -> dict[str
     return told if told["controller"] == us else {}
 
 
-def _sessions(world: World) -> Iterator[tuple[Server, Sequence[str], Session]]:
-    for primary in world.settings.dns.primaries:
-        server = wiring.server(world.settings, primary)
+def sessions(
+    settings: Settings,
+) -> Iterator[tuple[Server, Sequence[str], Session]]:
+    """A connection to each primary, with its zones."""
+    for primary in settings.dns.primaries:
+        server = wiring.server(settings, primary)
         with Session(server) as session:
             yield server, primary.zones, session
 

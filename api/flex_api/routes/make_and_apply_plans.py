@@ -22,6 +22,7 @@ from flex_api.night import (
     preview_rollback,
     rules_that_stop_plans,
 )
+from flex_api.night.decisions_in_zones import Unread
 from flex_api.night.leases import lease
 from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
 from flex_api.night.record_stages import Steps
@@ -135,27 +136,36 @@ def apply(
             # the middle.
             follow.past_return()
             step = Steps(world, held.run)
+            unread: Unread | None = None
             if world.store.plan(chosen.id).state != "applying" and not given.by_hand:
-                step.through(
+                unread = step.through(
                     lambda: finish_plans_of_killed_runs.finish_where_allowed(
                         world, given.force, step.enter
                     ),
                     lambda _: "done",
                 )
             step.through(
-                partial(_carry_out, world, chosen, given, step), lambda done: done.state
+                partial(_carry_out, world, chosen, given, step, unread),
+                lambda done: done.state,
             )
         return f"/api/v1/plans/{chosen.id}"
 
     return start_job(desk, "apply", work)
 
 
-def _carry_out(world: World, plan: Plan, given: ApplyGiven, step: Steps) -> Plan:
+def _carry_out(
+    world: World, plan: Plan, given: ApplyGiven, step: Steps, unread: Unread | None
+) -> Plan:
     force, digest = given.force, plan.digest
     if given.by_hand:
         return apply_or_accept_plan.accept(world, plan.id, force=force, checksum=digest)
     return apply_or_accept_plan.apply(
-        world, plan.id, force=force, checksum=digest, enters=step.enter
+        world,
+        plan.id,
+        force=force,
+        checksum=digest,
+        enters=step.enter,
+        unread=unread,
     )
 
 

@@ -6,8 +6,6 @@ pin that is in the store is met by the plans as far as possible (flex/wishes/sus
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
 from math import inf
 
 from flex.errors import BadInput
@@ -15,7 +13,7 @@ from flex.model.wish import ASKS, Pin, option
 from flex.planning.facts_and_rules import Facts
 from flex.ports import Store
 from flex.site_names_in_words import first_few
-from flex.wishes import suspended_wishes
+from flex.wishes import suspended_wishes, wishes_in_force_now
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.in_words import amounts
 from flex_api.night import gather_facts
@@ -38,22 +36,8 @@ def pin(world: World, wanted: Pin, *, dry_run: bool = False) -> None:
 
 
 def beside(store: Store, wanted: Pin) -> Pin:
-    """A wish with an end takes no place of one without: it is a campaign on top of that, called
-    after its end.
-    """
-    standing = store.pin(wanted.site)
-    if (
-        wanted.until is None
-        or wanted.campaign
-        or standing is None
-        or standing.until is not None
-    ):
-        return wanted
-    return replace(wanted, campaign=until_text(wanted.until))
-
-
-def until_text(until: datetime) -> str:
-    return f"until-{until:%Y-%m-%dT%H%MZ}"
+    """Beside the permanent wish for the site, where there is one."""
+    return wishes_in_force_now.beside(store.pin(wanted.site), wanted)
 
 
 def unpin(world: World, site: str, campaign: str = "", *, dry_run: bool = False) -> Pin:
@@ -85,7 +69,8 @@ def _not_pinned(world: World, site: str, campaign: str, pins: list[Pin]) -> BadI
         kept="nothing was changed",
         advice="name one with --campaign"
         if pins
-        else "`flex sites list` shows every pin",
+        else "`flex sites list` shows every pin; if the marker of the site says that it is "
+        "excluded, `flex run` makes a pin of that",
     )
 
 

@@ -27,6 +27,7 @@ import pandas as pd
 from flex.errors import DnsError
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, RecordType, Rrset
+from flex.zones.decisions_in_markers import EXCLUDED, decision_in
 from flex.zones.records_of_partition import Sets, by_name
 from flex_dns.wire.explain_dns_errors import translate_errors
 from flex_dns.wire.key import Key
@@ -169,10 +170,12 @@ def differences(
 
 
 def _same_marker(kind: RecordType, have: Set | None, want: Set | None) -> bool:
-    """A marker that was made under another TTL says the same."""
-    return (
-        kind == "TXT" and have is not None and want is not None and have[1] == want[1]
-    )
+    """A marker that was made under another TTL says the same, and so does one of a site that FLEX
+    leaves alone.
+    """
+    if kind != "TXT" or have is None or want is None:
+        return False
+    return [text for text in have[1] if not decision_in(EXCLUDED, text)] == [*want[1]]
 
 
 def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:

@@ -15,19 +15,18 @@ else, so the record is then another one than was read.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import dns.message
 import dns.rcode
-import dns.rdatatype
 import dns.update
-from dns.rdtypes.ANY.TXT import TXT
 
 from flex.errors import Refused
 from flex.zones.marker import LABEL
 from flex_dns.wire.explain_dns_errors import UNCHANGED, not_granted, said_no
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
+from flex_dns.wire.texts_of_records import record_of, texts_in
 
 # What the text of the record begins with.
 PREFIX = "flex controller="
@@ -57,6 +56,15 @@ def fence_name(zone: str) -> str:
 def fence_text(holder: str) -> str:
     """The text of the record for a controller, or for a controller and its epoch."""
     return f"{PREFIX}{holder}"
+
+
+def holder_in(texts: Iterable[str]) -> str:
+    """The holder of a zone, by the texts of its record; empty where it is free. A text of another
+    form is no controller's: a wildcard's stands for all names that are not there.
+    """
+    found = (text for text in sorted(texts) if text.startswith(PREFIX))
+    text = next(found, PREFIX).removeprefix(PREFIX)
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def controller_of(holder: str) -> str:
@@ -190,8 +198,8 @@ def _replaced(
     """Whether the record said `was` until now; it says `holder` then."""
     asked = f"taking {zone} over from {controller_of(was)}"
     update = dns.update.UpdateMessage(zone)
-    update.present(fence_name(zone), "TXT", f'"{fence_text(was)}"')
-    update.replace(fence_name(zone), TTL, "TXT", f'"{fence_text(holder)}"')
+    update.present(fence_name(zone), record_of(fence_text(was)))
+    update.replace(fence_name(zone), TTL, record_of(fence_text(holder)))
     rcode = session.ask(update, asked).rcode()
     if rcode == dns.rcode.REFUSED:
         raise not_granted(server, zone, asked)
@@ -201,22 +209,9 @@ def _replaced(
 
 
 def _controller_text(server: Server, zone: str, answer: dns.message.Message) -> str:
-    """A text of another form is no controller's: a wildcard's stands for all names that are not
-    there.
-    """
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         raise said_no(answer.rcode(), server, f"controller of {zone}")
-    texts = [
-        b"".join(rdata.strings).decode(errors="replace")
-        for rrset in answer.answer
-        if rrset.rdtype == dns.rdatatype.TXT
-        and rrset.name.to_text().lower() == fence_name(zone)
-        for rdata in rrset
-        if isinstance(rdata, TXT)
-    ]
-    return next(
-        (text.removeprefix(PREFIX) for text in texts if text.startswith(PREFIX)), ""
-    )
+    return holder_in(texts_in(answer, fence_name(zone)).values)
 
 
 def held_error(server: Server, zone: str, by: str) -> Refused:
@@ -246,7 +241,7 @@ def _take(session: Session, server: Server, zone: str, controller: str) -> None:
     asked = f"taking {zone} for {controller}"
     update = dns.update.UpdateMessage(zone)
     update.absent(fence_name(zone), "TXT")
-    update.add(fence_name(zone), TTL, "TXT", f'"{fence_text(controller)}"')
+    update.add(fence_name(zone), TTL, record_of(fence_text(controller)))
     rcode = session.ask(update, asked).rcode()
     if rcode == dns.rcode.REFUSED:
         raise not_granted(server, zone, asked)

@@ -12,6 +12,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from flex.zones.decisions_in_markers import (
+    EXCLUDED,
+    MarkedDecision,
+    decision_in,
+    printable,
+)
 from flex.zones.marker import LABEL, marker_name, marker_owner
 from flex.zones.records_of_partition import BelowWildcard
 from flex.zones.what_leans_on_names import PointingRecord
@@ -117,15 +123,29 @@ def _above(name: str) -> Iterator[str]:
 
 
 def why_not_ours(zone: str, name: str, owner: str, contents: Contents) -> str:
-    """By what its marker says that the name is not ours; "" where it says so, or there is none."""
+    """By what its marker says that the name is not ours; "" where it says so, or there is none.
+    That the name is left alone, `exclusion_in` says.
+    """
     marker = marker_name(name, zone)
     if marker in contents.closed:
         return f"cannot have a marker, as {marker} {contents.closed[marker]}"
     _, texts = contents.sets.get((marker, "TXT"), (0, ()))
     for text in texts:
         other = marker_owner(text)
+        if other is None and decision_in(EXCLUDED, text):
+            continue
         if other is None:
             return f"holds a TXT record that is no marker at {marker}"
         if other != owner:
-            return f'carries the marker of another owner "{other}"'
+            return f'carries the marker of another owner "{printable(other)}"'
     return ""
+
+
+def texts_of_marker(zone: str, name: str, contents: Contents) -> tuple[str, ...]:
+    return contents.sets.get((marker_name(name, zone), "TXT"), (0, ()))[1]
+
+
+def exclusion_in(texts: Iterable[str]) -> MarkedDecision | None:
+    """Somebody's last word that FLEX leaves the name alone, among the texts of its marker."""
+    found = (decision_in(EXCLUDED, text) for text in texts)
+    return max(filter(None, found), key=lambda said: said.since, default=None)

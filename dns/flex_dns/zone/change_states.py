@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.planning.reason_to_stay_for_dependents import why_it_stays
+from flex.zones.decisions_in_markers import why_excluded
 from flex.zones.marker import marker_name, site_name
 from flex.zones.records_of_partition import BelowWildcard, Sets, ZoneState, by_name
 from flex.zones.what_leans_on_names import HOLDING, Pointed, PointingRecord, leaning
@@ -20,6 +21,8 @@ from flex_dns.wire.zone_names_and_owners import (
     Contents,
     Question,
     canonical,
+    exclusion_in,
+    texts_of_marker,
     why_not_ours,
 )
 
@@ -264,6 +267,9 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     for change in (change for change in zone_plan.changes if change.type != "TXT"):
         said = have.get((change.name, change.type))
         reason = state.blocked.get(change.name, "")
+        if not reason and (decision := state.excluded.get(change.name)):
+            marker = marker_name(change.name, zone_plan.zone)
+            reason = why_excluded(change.name.rstrip("."), marker, decision)
         below = state.below_wildcards.get(change.name)
         if below and change.name not in zone_plan.below_wildcards:
             reason = below.why
@@ -316,6 +322,8 @@ def _claim(
     name = site_name(zone, change.name)
     if not lies_in(zone, name):
         return ""
+    if decision := exclusion_in(texts_of_marker(zone, name, contents)):
+        return why_excluded(name.rstrip("."), marker_name(name, zone), decision)
     if name not in marking and (marker_name(name, zone), "TXT") not in contents.sets:
         return why_not_ours(zone, name, owner, contents) or NO_MARKER
     return why_not_ours(zone, name, owner, contents)

@@ -10,9 +10,16 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from flex.table_schemas import RECORDS
-from flex.zones.marker import marker_name
+from flex.zones.decisions_in_markers import MarkedDecision
+from flex.zones.marker import marker_owner
 from flex.zones.records_of_partition import NameAnswer, ZoneState
-from flex_dns.wire.zone_names_and_owners import Contents, unfit, why_not_ours
+from flex_dns.wire.zone_names_and_owners import (
+    Contents,
+    exclusion_in,
+    texts_of_marker,
+    unfit,
+    why_not_ours,
+)
 
 ADDRESSES = ("A", "AAAA")
 
@@ -27,6 +34,7 @@ def state(
     """A name is ours when its marker says so and nothing else stands beside it."""
     owned: set[str] = set()
     blocked: dict[str, str] = {}
+    left_alone: dict[str, MarkedDecision] = {}
     rows: list[tuple[str, str, int, str]] = []
     for name in names:
         reason = unfit(zone, name)
@@ -35,8 +43,11 @@ def state(
             reason = reason or why_not_ours(zone, name, owner, contents)
         if reason:
             blocked[name] = reason
-        elif (marker_name(name, zone), "TXT") in contents.sets:
-            owned.add(name)
+        elif texts := texts_of_marker(zone, name, contents):
+            if decision := exclusion_in(texts):
+                left_alone[name] = decision
+            if not decision or any(marker_owner(text) == owner for text in texts):
+                owned.add(name)
         for kind in ADDRESSES:
             ttl, values = contents.sets.get((name, kind), (0, ()))
             rows += [(name, kind, ttl, value) for value in values]
@@ -51,4 +62,5 @@ def state(
         contents.pointing,
         contents.whole,
         contents.below_wildcards,
+        left_alone,
     )

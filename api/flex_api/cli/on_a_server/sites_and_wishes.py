@@ -8,6 +8,7 @@ from typing import Any
 
 from flex.errors import Unknown
 from flex.model.wish import Pin
+from flex.wishes.wishes_in_force_now import until_text
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
 from flex_api.schemas.sites_and_wishes import (
@@ -17,7 +18,6 @@ from flex_api.schemas.sites_and_wishes import (
     SiteRow,
     SitesOutput,
 )
-from flex_api.wishes.make_and_drop_wishes import until_text
 
 
 @dataclass(frozen=True, slots=True)
