@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from flex.model.zone_plan import Change, Rrset, ZonePlan
+from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records_of_partition import by_name
 from flex.zones.zone_changes import lines
@@ -86,7 +87,8 @@ def _zone_lines(zone: ZoneToExport) -> Iterator[str]:
 
 
 def _what_to_look_for(zone: ZoneToExport) -> Iterator[str]:
-    """What the names that become ours had when the plan was made. These tools cannot require it, so
+    """What the names that become ours had when the plan was made, and the hints that change with
+    names. These tools cannot require the one, and FLEX does not have all of the other sets: so
     people look.
     """
     for change in zone.zone_plan.changes:
@@ -99,6 +101,12 @@ def _what_to_look_for(zone: ZoneToExport) -> Iterator[str]:
                 f"{name} becomes ours: write this only while it has "
                 f"{' and '.join(held) or 'no address'}"
             )
+        if change.type in HINTED and change.after:
+            for value in change.after.values:
+                yield (
+                    f"{change.name} has hints, which change with its addresses: "
+                    f"{change.after.ttl} {change.type} {value}"
+                )
 
 
 def nsupdate(zones: Sequence[ZoneToExport]) -> str:

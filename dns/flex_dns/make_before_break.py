@@ -33,6 +33,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
 from flex.table_schemas import RECORDS
 from flex.zones import waves, zone_changes
+from flex.zones.address_hints import HINTED, hinted_addresses
 from flex.zones.marker import site_name
 from flex.zones.records_of_partition import ZoneState, by_name
 from flex.zones.what_leans_on_names import Pointed
@@ -299,6 +300,12 @@ class GentlePublisher:
         }
         changed = {(name, str(kind)) for name, kind in sets}
         rows = list[tuple[str, str, int, str]]()
+        rows += [
+            (one.name, one.type, one.after.ttl, address)
+            for one in made.changes
+            if one.type in HINTED and one.after
+            for address in hinted_addresses(one.after.values)
+        ]
         rows += [
             (*key, one.ttl, value)
             for key, one in sets.items()

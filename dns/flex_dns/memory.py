@@ -10,16 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from struct import pack
 
-import dns.rdata
-import dns.rdataclass
 import pandas as pd
 from dns.rdatatype import RdataType
 
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import ZonePlan
+from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name
 from flex.zones.records_of_partition import (
     BelowWildcard,
@@ -30,6 +30,7 @@ from flex.zones.records_of_partition import (
 from flex.zones.what_leans_on_names import Pointed, PointingRecord
 from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
+from flex_dns.wire.service_records import data_of_text, text_of_data
 from flex_dns.wire.sets_from_transferred_records import (
     CAA,
     HTTPS,
@@ -90,8 +91,8 @@ def _rule(value: str) -> tuple[int, bytes, str]:
 
 def _with_hints(kind: int) -> Callable[[str], tuple[int, bytes, str]]:
     def parts(value: str) -> tuple[int, bytes, str]:
-        rdata = dns.rdata.from_text(dns.rdataclass.IN, RdataType(kind), value)
-        return kind, rdata.to_wire() or b"", value.split()[1].lower()
+        data = data_of_text(RdataType(kind).name, value)
+        return kind, data, value.split()[1].lower()
 
     return parts
 
@@ -130,7 +131,9 @@ class MemoryPublisher:
         asked = [name.lower() for name in names]
         with self._lock:
             contents = replace(
-                self._contents(zone, AskedNames(zone, asked)),
+                self._contents(
+                    zone, [*AskedNames(zone, asked), *product(asked, HINTED)]
+                ),
                 pointing=None if pointed is None else self._pointing(zone, pointed),
             )
             return state(
@@ -295,10 +298,16 @@ class MemoryPublisher:
             self._zone(zone, "update").pop((name, kind), None)
         else:
             ttl, values = value
+            spelled = _spelled if kind in HINTED else canonical
             self._zone(zone, "update")[name, kind] = (
                 ttl,
-                tuple(sorted({canonical(kind, one) for one in values})),
+                tuple(sorted({spelled(kind, one) for one in values})),
             )
+
+
+def _spelled(kind: str, value: str) -> str:
+    """As a transfer brings it."""
+    return text_of_data(RdataType.from_text(kind), data_of_text(kind, value))
 
 
 def _owner(name: str, zone: str, sets: Mapping[Question, Set]) -> str:

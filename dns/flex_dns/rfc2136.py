@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -19,6 +19,7 @@ from flex.errors import Refused
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, ZonePlan
+from flex.zones.address_hints import HINTED
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
 from flex_dns.checks import servers_to_check, settling
@@ -101,6 +102,7 @@ class Rfc2136Publisher:
             found = self._looked_at(zone_plans)
             done = {zone: len(one.done) for zone, one in found.items()}
             _refuse_outdated(zone_plans, found)
+            self._refuse_denied_hints(found)
             rows = _rows(zone_plans, found, self._claim)
         claim = Claim(self.owner, self.controller, self._hold(zone_plans, rows))
         if journal and rows and not begun:
@@ -136,11 +138,25 @@ class Rfc2136Publisher:
         """
         found = self._looked_at(zone_plans)
         _refuse_outdated(zone_plans, found)
-        tries = {
-            (zone, change.type): change.name
+        self._refuse_denied(
+            (zone, change) for zone, one in found.items() for change in one.pending
+        )
+
+    def _refuse_denied_hints(self, found: Mapping[str, Standing]) -> None:
+        """Keys of before hints could follow may not change them. That is known before the first of
+        several messages.
+        """
+        hints = [
+            (zone, change)
             for zone, one in found.items()
             for change in one.pending
-        }
+            if change.type in HINTED
+        ]
+        if hints:
+            self._refuse_denied(hints)
+
+    def _refuse_denied(self, changes: Iterable[tuple[str, Change]]) -> None:
+        tries = {(zone, change.type): change.name for zone, change in changes}
         with self._session() as session:
             excessive_key_rights.refuse_denied(
                 session, [(zone, name, kind) for (zone, kind), name in tries.items()]

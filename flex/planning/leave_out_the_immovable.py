@@ -55,6 +55,7 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         follow=rules.follow,
         along=facts.along,
         below_wildcards=rules.below_wildcards,
+        address_hints_follow=rules.address_hints_follow,
     )
     if sites and len(found.beyond) == len(sites):
         first = next(remarks_on_sites.of_reach(found, facts.profiles))

@@ -26,6 +26,11 @@ LET_IT_MOVE = (
     'dns.dependents = "warn", for all or in [[dns.site]]'
 )
 TAKE_HINTS_OUT = "take ipv4hint and ipv6hint out of the record"
+# Who reads it may have set it already, and see here why it did not help.
+LET_HINTS_FOLLOW = (
+    'have FLEX change them with the address by dns.address_hints = "follow", which it does at '
+    "the site's own name, where they are just its addresses and its zone can be transferred"
+)
 
 
 def ways_on(reasons: Iterable[str]) -> str:
@@ -33,7 +38,7 @@ def ways_on(reasons: Iterable[str]) -> str:
     every = set(reasons)
     carried = any(not why.startswith(LEAVES) for why in every)
     hints = any(LEAVES in why for why in every)
-    ways = [GIVE_A_NAME] * carried + [TAKE_HINTS_OUT] * hints
+    ways = [GIVE_A_NAME] * carried + [TAKE_HINTS_OUT, LET_HINTS_FOLLOW] * hints
     return "; ".join([*ways, f"or {LET_IT_MOVE}"])
 
 
@@ -58,10 +63,10 @@ def stays_here(why: str, site: str) -> str:
         )
     if why.startswith(LEAVES):
         return (
-            f"stays where it is, as a move {why}; {TAKE_HINTS_OUT}, or let it move without "
-            f'them by [[dns.site]] name = "{site}", dependents = "warn"'
+            f"stays where it is, as a move {why}; {TAKE_HINTS_OUT}; or {LET_HINTS_FOLLOW}; or let "
+            f'it move without them by [[dns.site]] name = "{site}", dependents = "warn"'
         )
-    also = f"{TAKE_HINTS_OUT}, and " if LEAVES in why else ""
+    also = f"{TAKE_HINTS_OUT}, or {LET_HINTS_FOLLOW}; and " if LEAVES in why else ""
     return f"stays where it is, as a move {why}; {also}{way_on(site)}"
 
 

@@ -16,10 +16,12 @@ import pandas as pd
 
 from flex.model.nodes import Node
 from flex.model.published_by_doors_or_dns import Publishing
+from flex.model.zone_plan import HintedType
 from flex.planning.reason_to_stay_for_dependents import is_reason
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
 from flex.zones import (
+    address_hints,
     names_going_along,
     names_led_by_wildcards,
     names_not_following_sites,
@@ -53,7 +55,8 @@ class Reach:
     `leaning` is what depends on the names of sites, and on others that go along, by name.
     `unlooked` are the zones that could not be transferred: of those nobody knows all that leans on
     a name. `unasked` are those of them with too many names for asking each of them what it says
-    itself, and `asked` the names that were asked after all.
+    itself, and `asked` the names that were asked after all. `hints` are the HTTPS and SVCB sets
+    whose address hints change with the addresses of their names: those lean on nothing.
     """
 
     states: Mapping[str, ZoneState]
@@ -67,6 +70,7 @@ class Reach:
     unlooked: tuple[str, ...] = ()
     unasked: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
+    hints: frozenset[tuple[str, HintedType]] = frozenset()
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -87,11 +91,13 @@ def look(
     follow: bool = False,
     along: Pairs = (),
     below_wildcards: bool = False,
+    address_hints_follow: bool = False,
 ) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no
     marker. With `dependents`, what leans on the names of sites is looked for. With `follow`, other
     names of sites are ours, too; `along` are those that were so far. Names for which a wildcard
-    answers are ours to make with `below_wildcards` alone.
+    answers are ours to make with `below_wildcards` alone. With `address_hints_follow`, hints that
+    are just the addresses of their names change with these.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)
@@ -143,12 +149,20 @@ def look(
     )
     for stray in followed.strays:
         foreign[stray.zone][records_of_partition.name_of(stray.name)] = stray.why
+    hints = frozenset(
+        one
+        for state in (states.values() if address_hints_follow else ())
+        for one in address_hints.sets_that_follow(
+            state, (address for node in nodes for address in node.addresses)
+        )
+    )
     return replace(
         found,
         out={**found.out, **out},
         others=replace(followed, along=going),
         doors_alone={**found.doors_alone, **alone},
-        leaning=_leaning(states, of_zone, going, publisher) if pointed else {},
+        leaning=_leaning(states, of_zone, going, hints, publisher) if pointed else {},
+        hints=hints,
         unasked=frozenset(
             zone for zone, state in states.items() if pointed and state.pointing is None
         ),
@@ -202,12 +216,20 @@ def _leaning(
     states: Mapping[str, ZoneState],
     of_zone: Mapping[str, Sequence[str]],
     going: Iterable[OtherName],
+    hints: Set[tuple[str, str]],
     publisher: Publisher,
 ) -> Mapping[str, Leaning]:
-    """All zones count together: mail of one may lean on a name of another."""
+    """All zones count together: mail of one may lean on a name of another. These `hints` go along
+    with their names.
+    """
     others = (records_of_partition.name_of(one.name) for one in going)
     names = frozenset((*_names(of_zone), *others))
-    records = [one for state in states.values() for one in state.pointing or ()]
+    records = [
+        one
+        for state in states.values()
+        for one in state.pointing or ()
+        if (one.owner, one.type) not in hints
+    ]
     along = names_led_by_wildcards.led_by_wildcards(
         records,
         names,
@@ -252,6 +274,7 @@ def without(
         unlooked=found.unlooked,
         unasked=found.unasked,
         asked=found.asked,
+        hints=found.hints,
     )
 
 

@@ -80,8 +80,9 @@ def names_with_more(
     for made in zone_plans:
         types = types_of_names(states[made.zone])
         for one in made.changes:
-            if one.type != "TXT" and one.type not in types.get(one.name, {one.type}):
-                found.setdefault(one.type, []).append(one.name)
+            kind = _ADDRESS.get(one.type)
+            if kind and kind not in types.get(one.name, {kind}):
+                found.setdefault(kind, []).append(one.name)
     return found
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.model.zone_plan import AddressType
+from flex.model.zone_plan import AddressType, HintedType
 from flex.table_schemas import PLACEMENT, RECORDS, texts, values_of
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.what_leans_on_names import PointingRecord
@@ -70,7 +70,8 @@ class ZoneState:
     marker). `answers` are what the zone says of names that nobody places. `pointing` are records
     that may lean on names of sites; None where nobody looked for them, or could. `transferred` says
     that the whole zone was looked through for them. `below_wildcards` are names without any record,
-    for which a wildcard answers: its addresses are not among the `records`.
+    for which a wildcard answers: its addresses are not among the `records`. `hints` are the HTTPS
+    and SVCB sets of the names, where the whole zone could be read.
     """
 
     zone: str
@@ -82,6 +83,9 @@ class ZoneState:
     pointing: tuple[PointingRecord, ...] | None = None
     transferred: bool = True
     below_wildcards: Mapping[str, BelowWildcard] = field(default_factory=dict)
+    hints: Mapping[tuple[str, HintedType], tuple[int, tuple[str, ...]]] = field(
+        default_factory=dict
+    )
 
 
 def name_of(site: str) -> str:
@@ -139,6 +143,18 @@ def with_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.Dat
     return RECORDS.make(
         pd.concat([table, markers.astype(table.dtypes)], ignore_index=True)
     )
+
+
+def with_hints(
+    table: pd.DataFrame, hints: Sequence[tuple[str, HintedType]]
+) -> pd.DataFrame:
+    """RECORDS and, for each of these HTTPS and SVCB sets, the addresses that it may have as
+    hints.
+    """
+    sets = pd.DataFrame(hints, columns=["name", "hinted"]).astype("str")
+    rows = table.merge(sets, on="name")
+    rows = rows.assign(type=rows["hinted"]).drop(columns="hinted")
+    return RECORDS.make(pd.concat([table, rows], ignore_index=True))
 
 
 def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -224,4 +240,11 @@ def by_name(found: pd.DataFrame) -> Sets:
     for name, kind, ttl, value in zip(*columns, strict=True):
         others = sets.get((name, kind))
         sets[name, kind] = (ttl, (*others[1], value) if others else (value,))
+    return sets
+
+
+def sets_of(state: ZoneState) -> Sets:
+    """All sets that are there at the names and that a plan may change, markers apart."""
+    sets = dict(by_name(state.records))
+    sets.update(state.hints.items())
     return sets

@@ -93,6 +93,8 @@ impl<'py> Shelf<'py> {
             A => intern!(py, "A"),
             TXT => intern!(py, "TXT"),
             AAAA => intern!(py, "AAAA"),
+            SVCB => intern!(py, "SVCB"),
+            HTTPS => intern!(py, "HTTPS"),
             _ => return Ok(()),
         };
         let Some(name) = self.names.get_item(PyString::new(py, name))? else { return Ok(()) };

@@ -80,6 +80,10 @@ def test_the_whole_message_is_read() -> None:
     assert harvest.contents().sets == {
         (NAMES[0], "A"): (60, ("192.0.2.1", "192.0.2.2")),
         (NAMES[0], "AAAA"): (60, ("2001:db8::1",)),
+        (NAMES[0], "HTTPS"): (
+            60,
+            ('1 . ipv4hint="192.0.2.1"', f'2 {NAMES[0]} alpn="h2"'),
+        ),
         (NAMES[2], "TXT"): (60, ('flex owner=a" "b',)),
     }
 

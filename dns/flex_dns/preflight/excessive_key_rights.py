@@ -25,6 +25,8 @@ from flex_dns.wire.session import Session
 NOBODYS = {
     "A": "255.255.255.255",
     "AAAA": "ff00::",
+    "HTTPS": "65535 flex-preflight.invalid.",
+    "SVCB": "65535 flex-preflight.invalid.",
     "CNAME": "flex-preflight.invalid.",
     "MX": "65535 flex-preflight.invalid.",
     "NS": "flex-preflight.invalid.",
@@ -51,7 +53,9 @@ def checks(
     """
     key = session.server.key.name
     within = [name for name in servers if name.endswith(f".{zone}")]
-    policy = update_policy(zone, key, within, own_name=own_name)
+    policy = update_policy(
+        zone, key, within, own_name=own_name, hints=session.server.hints
+    )
     tries = [
         *((zone, zone, kind) for kind in OF_ZONE),
         *(

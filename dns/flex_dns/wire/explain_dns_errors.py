@@ -192,7 +192,7 @@ def not_granted(
     these `names`.
     """
     key = server.key.name
-    policy = update_policy(zone, key, own_name=zone in names)
+    policy = update_policy(zone, key, own_name=zone in names, hints=server.hints)
     but = (
         ""
         if zone in names

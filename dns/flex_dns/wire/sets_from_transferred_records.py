@@ -14,6 +14,7 @@ from struct import Struct, unpack_from
 
 from flex import native_or_python
 from flex_dns.wire.read_names_in_messages import name_at
+from flex_dns.wire.service_records import text_of_data
 from flex_dns.wire.zone_names_and_owners import Question
 
 # Numbers of record types (RFC 1035, RFC 2782, RFC 3596, RFC 6672, RFC 8659, RFC 9460).
@@ -29,7 +30,7 @@ DNAME = 39
 SVCB = 64
 HTTPS = 65
 CAA = 257
-KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
+KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT", SVCB: "SVCB", HTTPS: "HTTPS"}
 # Types at which the loop stops: its caller looks at them (zone/filter_transfer_records.py).
 NOTED = frozenset((SOA, NS, DNAME))
 
@@ -155,6 +156,8 @@ def _text(kind: int, rdata: bytes) -> str:
         return socket.inet_ntop(socket.AF_INET, rdata)
     if kind == AAAA:
         return str(ipaddress.IPv6Address(rdata))
+    if kind in WITH_HINTS:
+        return text_of_data(kind, rdata)
     strings, at = [], 0
     while at < len(rdata):
         strings.append(rdata[at + 1 : at + 1 + rdata[at]].decode(errors="replace"))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from flex.table_schemas import RECORDS
+from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name
 from flex.zones.records_of_partition import NameAnswer, ZoneState
 from flex_dns.wire.zone_names_and_owners import Contents, unfit, why_not_ours
@@ -51,4 +52,10 @@ def state(
         contents.pointing,
         contents.whole,
         contents.below_wildcards,
+        {
+            (name, kind): contents.sets[name, kind]
+            for name in names
+            for kind in HINTED
+            if (name, kind) in contents.sets
+        },
     )

@@ -22,6 +22,7 @@ from dns.rdtypes.ANY.MX import MX
 from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 from dns.rdtypes.IN.HTTPS import HTTPS
+from dns.rdtypes.svcbbase import SVCBBase
 
 from flex.zones.what_leans_on_names import (
     MOST_ASKED,
@@ -33,6 +34,7 @@ from flex.zones.what_leans_on_names import (
 )
 from flex_dns.wire.explain_dns_errors import not_authoritative, said_no
 from flex_dns.wire.name_server_and_key import Server
+from flex_dns.wire.service_records import text_of_data
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical, owners
 from flex_dns.zone import names_below_wildcards, where_names_lead
@@ -216,4 +218,6 @@ def values(rrset: dns.rrset.RRset) -> tuple[str, ...]:
 def _value(rdata: dns.rdata.Rdata) -> str:
     if isinstance(rdata, TXT):
         return '" "'.join(string.decode(errors="replace") for string in rdata.strings)
+    if isinstance(rdata, SVCBBase):
+        return text_of_data(rdata.rdtype, rdata.to_wire() or b"")
     return canonical(dns.rdatatype.to_text(rdata.rdtype), rdata.to_text())

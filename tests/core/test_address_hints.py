@@ -1,0 +1,417 @@
+"""Hints in HTTPS and SVCB records that change with the addresses of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flex.errors import Stale
+from flex.model.dependents_of_moves import Dependents
+from flex.model.plan import Plan
+from flex.model.wish import Pin
+from flex.model.zone_plan import AddressType, Change, HintedType, ZonePlan
+from flex.planning import propose_plan, verify_dns
+from flex.planning.reason_to_stay_for_dependents import LET_HINTS_FOLLOW
+from flex.planning.remarks_on_sites import LEANING
+from flex.planning.sites_that_stay_for_dependents import LEFT_BEHIND
+from flex.store import MemoryStore
+from flex.table_schemas import RECORDS
+from flex.zones import zone_changes
+from flex.zones.address_hints import hints_of, sets_that_follow, with_hints
+from flex.zones.records_of_partition import ZoneState, by_name, sets_of
+from flex_dns.make_before_break import GentlePublisher
+from flex_dns.memory import MemoryPublisher
+from flex_solver import SOLVERS
+from tests.core.cluster import NOW, ZONE, Cluster
+
+NAME = f"a.{ZONE}"
+SITE = NAME.rstrip(".")
+FOUR = [f"192.0.2.{n}" for n in range(1, 4)]
+SIX = [f"2001:db8::{n}" for n in range(1, 4)]
+BOTH = [*FOUR, *SIX]
+FULL = (
+    '1 . alpn="h2" ipv4hint="192.0.2.1" ech="AAQAAQAA" ipv6hint="2001:db8::1" '
+    'key700=" ipv4hint=\\"x\\""'
+)
+TTL, LOW = 300, 30
+
+
+# ---- the text of one record ----------------------------------------------------------------
+
+
+def test_only_hints_change_and_those_of_a_family_without_addresses_go() -> None:
+    assert hints_of(FULL) == {"A": ("192.0.2.1",), "AAAA": ("2001:db8::1",)}
+    both = with_hints(FULL, {"A": ["192.0.2.3", "192.0.2.2"], "AAAA": ["2001:DB8::2"]})
+    assert both == (
+        '1 . alpn="h2" ipv4hint="192.0.2.2,192.0.2.3" ech="AAQAAQAA" ipv6hint="2001:db8::2" '
+        'key700=" ipv4hint=\\"x\\""'
+    )
+    four = with_hints(FULL, {"A": ["192.0.2.2"]})
+    assert (
+        four
+        == '1 . alpn="h2" ipv4hint="192.0.2.2" ech="AAQAAQAA" key700=" ipv4hint=\\"x\\""'
+    )
+    assert with_hints('1 . alpn="h2"', {"A": FOUR}) == '1 . alpn="h2"'
+    assert with_hints(f"0 {NAME}", {"A": FOUR}) == f"0 {NAME}"
+
+
+def state(records: Mapping[AddressType, list[str]], hints: list[str]) -> ZoneState:
+    rows = [
+        (NAME, kind, 60, value) for kind, values in records.items() for value in values
+    ]
+    table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    found: dict[tuple[str, HintedType], tuple[int, tuple[str, ...]]] = (
+        {(NAME, "HTTPS"): (TTL, tuple(sorted(hints)))} if hints else {}
+    )
+    return ZoneState(ZONE, 1, table, frozenset([NAME]), {}, hints=found)
+
+
+@pytest.mark.parametrize(
+    ("hints", "follow"),
+    [
+        ([FULL], True),
+        ([f'1 {NAME.upper()} ipv4hint="192.0.2.1"'], True),
+        ([f"0 other.{ZONE}", '1 . ipv6hint="2001:db8:0::1"'], True),
+        ([FULL, "2 cdn.example.org."], True),
+        # Nothing to change.
+        (['1 . alpn="h2"'], False),
+        ([f"0 {NAME}"], False),
+        # Not just its addresses.
+        (['1 . ipv4hint="192.0.2.2"'], False),
+        (['1 . ipv4hint="192.0.2.1,192.0.2.2"'], False),
+        ([FULL, '2 . ipv4hint="203.0.113.9"'], False),
+        # Of another name.
+        ([f'1 other.{ZONE} ipv4hint="192.0.2.1"'], False),
+        ([FULL, '2 cdn.example.org. ipv4hint="192.0.2.1"'], False),
+        # It would say that what is not there must be understood.
+        (['1 . mandatory="ipv4hint" ipv4hint="192.0.2.1"'], False),
+        # Nobody can tell what it leads to.
+        ([FULL, r"\# 5 0001000005"], False),
+    ],
+)
+def test_a_set_follows_where_all_its_hints_are_just_the_addresses_of_its_name(
+    hints: list[str], follow: bool
+) -> None:
+    found = state({"A": ["192.0.2.1"], "AAAA": ["2001:db8::1"]}, hints)
+    assert sets_that_follow(found, BOTH) == ({(NAME, "HTTPS")} if follow else set())
+    # Where the name leads elsewhere, too, FLEX would not move it.
+    assert not sets_that_follow(found, ["192.0.2.9"])
+
+
+# ---- all steps of a plan, from wherever it is left -----------------------------------------
+
+addresses = st.tuples(
+    st.sets(st.sampled_from(FOUR)), st.sets(st.sampled_from(SIX))
+).filter(any)
+forms = st.lists(
+    st.tuples(st.booleans(), st.booleans(), st.sampled_from(["", ' alpn="h2"'])),
+    min_size=1,
+    max_size=3,
+)
+
+
+def told(four: set[str], six: set[str]) -> dict[AddressType, list[str]]:
+    said: dict[AddressType, list[str]] = {"A": sorted(four), "AAAA": sorted(six)}
+    return {kind: values for kind, values in said.items() if values}
+
+
+def changed(found: ZoneState, changes: tuple[Change, ...]) -> ZoneState:
+    """What the zone says once they are made."""
+    sets = dict(sets_of(found))
+    for one in changes:
+        held = one.before and (one.before.ttl, one.before.values)
+        assert sets.pop((one.name, one.type), None) == held
+        if one.after:
+            sets[one.name, one.type] = one.after.ttl, one.after.values
+    records: dict[AddressType, list[str]] = {"A": [], "AAAA": []}
+    for kind in records:
+        records[kind] = list(sets.get((NAME, kind), (0, ()))[1])
+    rows = [
+        (NAME, kind, sets[NAME, kind][0], value)
+        for kind, values in records.items()
+        for value in values
+    ]
+    table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    return replace(found, records=table, hints={(NAME, "HTTPS"): sets[NAME, "HTTPS"]})
+
+
+def leads_as_the_name_does(found: ZoneState) -> bool:
+    have = by_name(found.records)
+    return all(
+        set(said) == set(have[NAME, kind][1])
+        for record in found.hints[NAME, "HTTPS"][1]
+        for kind, said in hints_of(record).items()
+    )
+
+
+@given(addresses, addresses, forms, st.sampled_from([0, LOW]))
+def test_in_every_step_and_back_hints_are_the_addresses_that_their_name_has(
+    before: tuple[set[str], set[str]],
+    after: tuple[set[str], set[str]],
+    forms: list[tuple[bool, bool, str]],
+    ttl: int,
+) -> None:
+    had, gets = told(*before), told(*after)
+    keys: dict[AddressType, str] = {"A": "ipv4hint", "AAAA": "ipv6hint"}
+    hints = {
+        f"{place} .{more}"
+        + "".join(
+            f' {keys[kind]}="{",".join(had[kind])}"'
+            for kind, wanted in (("A", four), ("AAAA", six))
+            if wanted and kind in had
+        )
+        for place, (four, six, more) in enumerate(forms, 1)
+    }
+    start = state(had, sorted(hints))
+    rows = [(NAME, kind, 60, value) for kind, some in gets.items() for value in some]
+    wanted = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
+    made = zone_changes.diff(
+        ZONE,
+        wanted,
+        start,
+        owner="me",
+        ttl=60,
+        left_alone={},
+        hints=sets_that_follow(start, BOTH),
+    )
+    follows = any("hint" in one for one in hints)
+    assert made.hints == (((NAME, "HTTPS"),) if follows else ())
+    end = changed(start, made.changes)
+    ready = zone_changes.from_lowered(made, ttl)
+    states, now = [start], start
+    for step in (
+        zone_changes.lower_ttls(made, ttl),
+        zone_changes.add_new_addresses(ready, ttl),
+        zone_changes.take_old_addresses(ready, ttl),
+    ):
+        now = changed(now, step.changes)
+        states.append(now)
+    assert sets_of(now) == sets_of(end)
+    for at in (*states, end):
+        assert leads_as_the_name_does(at)
+        left = zone_changes.what_is_left(made, at, ttl)
+        assert sets_of(changed(at, left.changes)) == sets_of(end)
+        back = zone_changes.undoing(made, at, ttl)
+        assert sets_of(changed(at, back.changes)) == sets_of(start)
+
+
+# ---- nights over a cluster -----------------------------------------------------------------
+
+
+@pytest.fixture
+def dual(cluster: Cluster) -> Cluster:
+    """Both families at each of two nodes; after a night the site is at the first."""
+    nodes = tuple(
+        replace(one, addresses=(*one.addresses, f"2001:db8::{one.name[1:]}"))
+        for one in cluster.facts.nodes
+    )
+    cluster.facts = replace(cluster.facts, nodes=nodes)
+    cluster.rules = replace(cluster.rules, address_hints_follow=True)
+    cluster.night()
+    assert isinstance(cluster.target, MemoryPublisher)
+    return cluster
+
+
+def write(dual: Cluster, *values: str, kind: str = "HTTPS", name: str = NAME) -> None:
+    assert isinstance(dual.target, MemoryPublisher)
+    dual.target.edit(ZONE, name, kind, TTL, values)
+
+
+def wants_to_move(dual: Cluster) -> None:
+    dual.facts = replace(dual.facts, pins=(Pin(SITE, nodes=("n2",)),))
+    dual.solver = SOLVERS["local"]
+
+
+def is_on(dual: Cluster) -> list[str]:
+    _, placement = dual.store.placement()
+    return list(placement["node"][placement["site"] == SITE])
+
+
+def hints(dual: Cluster, kind: HintedType = "HTTPS") -> tuple[int, tuple[str, ...]]:
+    return dual.target.read(ZONE, [NAME]).hints[NAME, kind]
+
+
+def moved_text(number: int) -> str:
+    return FULL.replace("192.0.2.1", f"192.0.2.{number}").replace(
+        "2001:db8::1", f"2001:db8::{number}"
+    )
+
+
+@pytest.mark.parametrize("what", ["refuse", "warn", "ignore"])
+@pytest.mark.parametrize("kind", ["HTTPS", "SVCB"])
+def test_hints_change_with_the_address_of_their_site(
+    dual: Cluster, what: str, kind: HintedType
+) -> None:
+    write(dual, FULL, kind=kind)
+    wants_to_move(dual)
+    dual.rules = replace(dual.rules, dependents=Dependents(what))  # type: ignore[arg-type]
+    plan = dual.night()
+    assert is_on(dual) == ["n2"]
+    assert hints(dual, kind) == (TTL, (moved_text(2),))
+    (made,) = plan.zone_plans
+    assert made.hints == ((NAME, kind),)
+    assert {one.type for one in made.changes} == {"A", "AAAA", kind}
+    assert not [note for note in plan.notes if LEFT_BEHIND in note or LEANING in note]
+    # The site has its hints for good: the next plan has nothing to do.
+    assert dual.propose().plan.zone_plans[0].changes == ()
+
+
+def test_until_somebody_asks_for_it_no_hint_changes(dual: Cluster) -> None:
+    dual.rules = replace(dual.rules, address_hints_follow=False)
+    write(dual, FULL)
+    wants_to_move(dual)
+    plan = dual.night()
+    assert is_on(dual) == ["n1"]
+    assert hints(dual) == (TTL, (FULL,))
+    assert LET_HINTS_FOLLOW in next(one for one in plan.notes if LEANING in one)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (NAME, '1 . ipv4hint="203.0.113.9"'),
+        (NAME, '1 . ipv4hint="192.0.2.1,192.0.2.2"'),
+        (NAME, '1 . mandatory="ipv4hint" ipv4hint="192.0.2.1"'),
+        (f"front.{ZONE}", f'1 {NAME} ipv4hint="192.0.2.1"'),
+    ],
+)
+def test_what_is_not_just_the_site_s_addresses_keeps_it_where_it_is(
+    dual: Cluster, name: str, value: str
+) -> None:
+    write(dual, value, name=name)
+    wants_to_move(dual)
+    dual.night()
+    assert is_on(dual) == ["n1"]
+
+
+def test_mail_keeps_a_site_whose_hints_could_follow(dual: Cluster) -> None:
+    write(dual, FULL)
+    write(dual, f"10 {NAME}", kind="MX")
+    wants_to_move(dual)
+    dual.night()
+    assert is_on(dual) == ["n1"]
+    assert hints(dual) == (TTL, (FULL,))
+
+
+@pytest.mark.parametrize("gentle", [False, True])
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        FULL.replace("h2", "h3"),
+        '1 . ipv4hint="203.0.113.9"',
+        FULL.replace("192.0.2.1", "192.0.2.2"),
+    ],
+)
+def test_what_somebody_else_wrote_since_a_plan_was_made_is_not_overwritten(
+    dual: Cluster, theirs: str, gentle: bool
+) -> None:
+    write(dual, FULL)
+    wants_to_move(dual)
+    made = dual.propose()
+    write(dual, theirs)
+    if gentle:
+        dual.target = GentlePublisher(dual.target, lambda _: None)
+    with pytest.raises(Stale, match="HTTPS"):
+        dual.carry_out(made)
+    assert hints(dual) == (TTL, (theirs,))
+    assert dual.addresses()["a"] == ["192.0.2.1", "2001:db8::1"]
+
+
+def test_hints_that_came_after_a_plan_was_made_refuse_it(dual: Cluster) -> None:
+    wants_to_move(dual)
+    made = dual.propose()
+    write(dual, FULL)
+    with pytest.raises(Stale, match="would leave behind"):
+        dual.carry_out(made)
+    assert hints(dual) == (TTL, (FULL,))
+
+
+def test_while_both_nodes_have_a_site_hints_name_both(dual: Cluster) -> None:
+    write(dual, FULL)
+    wants_to_move(dual)
+    seen: list[tuple[int, tuple[str, ...]]] = []
+    memory = dual.target
+    dual.target = GentlePublisher(memory, lambda _: seen.append(hints(dual)), ttl=LOW)
+    dual.night()
+    both = FULL.replace("192.0.2.1", "192.0.2.1,192.0.2.2").replace(
+        "2001:db8::1", "2001:db8::1,2001:db8::2"
+    )
+    assert seen == [(LOW, (FULL,)), (LOW, (both,))]
+    assert hints(dual) == (TTL, (moved_text(2),))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "left"),
+    [
+        (None, moved_text(2)),
+        # Of what somebody wrote beside it, only the dead node's goes.
+        (
+            ["192.0.2.1", "192.0.2.2"],
+            FULL.replace("192.0.2.1", "192.0.2.2").replace("8::1", "8::2"),
+        ),
+    ],
+)
+def test_hints_leave_a_dead_node_with_the_address(
+    dual: Cluster, theirs: list[str] | None, left: str
+) -> None:
+    text = FULL.replace("192.0.2.1", ",".join(theirs)) if theirs else FULL
+    write(dual, text)
+    if theirs:
+        write(dual, *theirs, kind="A")
+    base, placement = dual.store.placement()
+    facts = replace(
+        dual.facts,
+        base=base,
+        placement=placement,
+        nodes=tuple(
+            replace(one, state="down") if one.name == "n1" else one
+            for one in dual.facts.nodes
+        ),
+        said=dual.store.plan(base).said,
+    )
+    made = propose_plan.fail_over(
+        facts, dual.rules, "n1", publisher=dual.target, now=NOW
+    )
+    dual.store.propose(made.plan, made.placement)
+    dual.carry_out(made)
+    assert hints(dual) == (TTL, (left,))
+    assert "192.0.2.1" not in dual.addresses()["a"]
+
+
+def verdict_of(dual: Cluster, plan: Plan) -> set[tuple[str, str]]:
+    (one,) = verify_dns.check(
+        plan, dual.store.placement()[1], dual.facts.nodes, 60, dual.target
+    )
+    return {(each.name, each.type) for each in one.wrong}
+
+
+def test_a_name_server_that_has_the_old_hints_differs(dual: Cluster) -> None:
+    write(dual, FULL)
+    wants_to_move(dual)
+    plan = dual.night()
+    assert verdict_of(dual, plan) == set()
+    # What else stands in the record is not FLEX's, nor is the record.
+    for text in (moved_text(2).replace("h2", "h3"), '1 . alpn="h2"', ""):
+        write(dual, *filter(None, [text]))
+        assert verdict_of(dual, plan) == set()
+    write(dual, FULL)
+    assert verdict_of(dual, plan) == {(NAME, "HTTPS")}
+
+
+def test_a_plan_is_stored_with_its_hints_and_one_of_before_has_none(
+    dual: Cluster,
+) -> None:
+    write(dual, FULL)
+    wants_to_move(dual)
+    plan = dual.propose().plan
+    assert isinstance(dual.store, MemoryStore)
+    assert dual.store.plan(plan.id).zone_plans == plan.zone_plans
+    assert ZonePlan(ZONE, ()).hints == ()
+    assert '+ a.hosting.example. 300 HTTPS 1 . alpn="h2"' in zone_changes.text(
+        plan.zone_plans[0]
+    )
