@@ -21,6 +21,7 @@ from flex.planning import remarks_on_sites, sites_that_stay_for_dependents
 from flex.planning.names_left_behind import MOST
 from flex.planning.reason_to_stay_for_dependents import (
     GIVE_A_NAME,
+    LET_HINTS_FOLLOW,
     TAKE_HINTS_OUT,
     ways_on,
 )
@@ -412,7 +413,10 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if hints:
         named = [one.in_words for _, one in hints]
         said = f"{sites_that_stay_for_dependents.LEFT_BEHIND}: {first_few(named)}"
-        yield _warn(name, said, TAKE_HINTS_OUT)
+        yield _warn(name, said, f"{TAKE_HINTS_OUT}; or {LET_HINTS_FOLLOW}")
+    if found.hints:
+        sets = amounts.count(len(found.hints), "record set")
+        yield _ok(name, f"address hints of {sets} change with the addresses of names")
     if unsure := leaning_on_sites.mail_without_mx(found, sites, dependents):
         said = (
             "mail may come to sites without any MX, by their address, and go with them when "
@@ -423,7 +427,8 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not reasons and not along and not hints and not unsure:
         yield _ok(
             name,
-            "no mail, service or name server is at a site's name, and no address hints",
+            "no mail, service or name server is at a site's name, and no address hints would "
+            "be left behind",
         )
 
 

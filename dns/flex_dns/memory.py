@@ -298,14 +298,14 @@ class MemoryPublisher:
             self._zone(zone, "update").pop((name, kind), None)
         else:
             ttl, values = value
-            spelled = _spelled if kind in HINTED else canonical
+            spelled = _text_as_transferred if kind in HINTED else canonical
             self._zone(zone, "update")[name, kind] = (
                 ttl,
                 tuple(sorted({spelled(kind, one) for one in values})),
             )
 
 
-def _spelled(kind: str, value: str) -> str:
+def _text_as_transferred(kind: str, value: str) -> str:
     """As a transfer brings it."""
     return text_of_data(RdataType.from_text(kind), data_of_text(kind, value))
 

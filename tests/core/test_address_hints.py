@@ -23,6 +23,7 @@ from flex.store import MemoryStore
 from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
 from flex.zones.address_hints import hints_of, sets_that_follow, with_hints
+from flex.zones.names_not_following_sites import OtherName
 from flex.zones.records_of_partition import ZoneState, by_name, sets_of
 from flex_dns.make_before_break import GentlePublisher
 from flex_dns.memory import MemoryPublisher
@@ -296,6 +297,26 @@ def test_mail_keeps_a_site_whose_hints_could_follow(dual: Cluster) -> None:
     dual.night()
     assert is_on(dual) == ["n1"]
     assert hints(dual) == (TTL, (FULL,))
+
+
+@pytest.mark.parametrize("theirs", [False, True])
+def test_hints_of_another_name_go_along_with_it_or_it_stays_alone(
+    dual: Cluster, theirs: bool
+) -> None:
+    www = f"www.{NAME}"
+    dual.facts = replace(dual.facts, others=(OtherName(SITE, www.rstrip(".")),))
+    dual.rules = replace(dual.rules, follow=True)
+    dual.night()
+    before = '1 . ipv4hint="203.0.113.9"' if theirs else FULL
+    write(dual, before, name=www)
+    wants_to_move(dual)
+    dual.night()
+    assert is_on(dual) == ["n2"]
+    number = 1 if theirs else 2
+    state = dual.target.read(ZONE, [www])
+    assert set(state.records["value"]) == {f"192.0.2.{number}", f"2001:db8::{number}"}
+    after = before if theirs else moved_text(2)
+    assert state.hints[www, "HTTPS"] == (TTL, (after,))
 
 
 @pytest.mark.parametrize("gentle", [False, True])

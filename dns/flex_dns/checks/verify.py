@@ -183,7 +183,7 @@ def differences(
 
 
 def _as_compared(kind: RecordType, have: Set | None) -> Set | None:
-    """Of sets that may have hints, only these: all else is not FLEX's."""
+    """What counts of a set: where it may have hints, only these, as all else is not FLEX's."""
     if kind not in HINTED or have is None:
         return have
     return have[0], tuple(sorted(hinted_addresses(have[1])))
