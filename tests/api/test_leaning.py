@@ -175,7 +175,7 @@ def hints(installation: Installation, site: str) -> str:
         for rrset in installation.ask(f"{site}.", "HTTPS").answer
         for record in rrset
     )
-    return record.to_text()
+    return str(record.to_text())
 
 
 @pytest.mark.slow
