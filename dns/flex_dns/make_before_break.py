@@ -29,7 +29,7 @@ import pandas as pd
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
 from flex.model.dns_update_journal import Journal, JournalRow, RowState
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.ports import Publisher
 from flex.table_schemas import RECORDS
 from flex.zones import waves, zone_changes
@@ -115,6 +115,9 @@ class GentlePublisher:
     ) -> tuple[NameServerVerdict, ...]:
         return self.publisher.verify(zone, wanted, patience=patience)
 
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self.publisher.refuse_hints(zone, sets)
+
     def refuse_late(self, *zones: str) -> None:
         self.publisher.refuse_late(*zones)
 
@@ -128,6 +131,7 @@ class GentlePublisher:
         left = self._what_is_left(zone_plans, lost) if begun else zone_plans
         if not begun:
             self._refuse_outdated(zone_plans)
+            self._refuse_denied_hints(zone_plans)
         steps, made = self._steps(zone_plans, left, lost), list[_Step]()
         standing = _standing(steps[0].zone_plans) if begun and steps else []
         again = _wait_after(zone_plans) if standing else 0.0
@@ -152,6 +156,12 @@ class GentlePublisher:
             if made.changes:
                 state = self.publisher.read(made.zone, zone_changes.changed_names(made))
                 refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
+
+    def _refuse_denied_hints(self, zone_plans: Sequence[ZonePlan]) -> None:
+        """What no step may change is refused before the first one."""
+        for made in zone_plans:
+            if sets := zone_changes.changed_hints(made):
+                self.publisher.refuse_hints(made.zone, sets)
 
     def _steps(
         self, zone_plans: Sequence[ZonePlan], left: Sequence[ZonePlan], lost: Lost

@@ -8,7 +8,7 @@ keep anything after the process ends.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from struct import pack
@@ -18,7 +18,7 @@ from dns.rdatatype import RdataType
 
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name
 from flex.zones.records_of_partition import (
@@ -166,6 +166,9 @@ class MemoryPublisher:
                 done += len(one.pending)
             for zone_plan, conflicts in wrong:
                 raise overtaken_changes(zone_plan, done, conflicts)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        """FLEX may change all that is here."""
 
     def refuse_late(self, *zones: str) -> None:
         """Nothing is ever on its way here."""

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
-from flex.errors import Refused
+from flex.errors import DnsError, Refused
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import Change, ZonePlan
+from flex.model.zone_plan import Change, HintedSet, RecordType, ZonePlan
 from flex.zones.address_hints import HINTED
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
@@ -139,24 +139,34 @@ class Rfc2136Publisher:
         found = self._looked_at(zone_plans)
         _refuse_outdated(zone_plans, found)
         self._refuse_denied(
-            (zone, change) for zone, one in found.items() for change in one.pending
+            (zone, change.name, change.type)
+            for zone, one in found.items()
+            for change in one.pending
         )
 
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self._refuse_denied((zone, *one) for one in sets)
+
     def _refuse_denied_hints(self, found: Mapping[str, Standing]) -> None:
-        """Keys of before hints could follow may not change them. That is known before the first of
-        several messages.
+        """A key made before this setting existed may not change hints; find that out before
+        anything is sent. Other troubles of this check hinder no plan: the updates find them.
         """
         hints = [
-            (zone, change)
+            (zone, change.name, change.type)
             for zone, one in found.items()
             for change in one.pending
             if change.type in HINTED
         ]
         if hints:
-            self._refuse_denied(hints)
+            try:
+                self._refuse_denied(hints)
+            except DnsError as error:
+                if isinstance(error, Refused):
+                    raise
 
-    def _refuse_denied(self, changes: Iterable[tuple[str, Change]]) -> None:
-        tries = {(zone, change.type): change.name for zone, change in changes}
+    def _refuse_denied(self, sets: Iterable[tuple[str, str, RecordType]]) -> None:
+        """Asks once in each zone for each type."""
+        tries = {(zone, kind): name for zone, name, kind in sets}
         with self._session() as session:
             excessive_key_rights.refuse_denied(
                 session, [(zone, name, kind) for (zone, kind), name in tries.items()]

@@ -11,6 +11,8 @@ Families = Literal["keep", "all"]
 # Records that may repeat the addresses of a name as hints (RFC 9460).
 HintedType = Literal["HTTPS", "SVCB"]
 RecordType = Literal[AddressType, HintedType, "TXT"]
+# One such set: its name and its type.
+HintedSet = tuple[str, HintedType]
 
 
 @dataclass(frozen=True, slots=True)

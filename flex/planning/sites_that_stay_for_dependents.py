@@ -42,6 +42,8 @@ ROUNDS = 3
 # What a note begins with on what is carried to other nodes.
 MOVED_ALONG = "moves along with sites"
 LEFT_BEHIND = "still lead to old nodes once sites have moved"
+HINTS_DENIED = "address hints do not follow, as FLEX may not change HTTPS and SVCB records"
+GRANT_HINTS = "`flex config named` prints the right to do so, and `flex doctor` tries it"
 SENDERS = "who may send mail changes with the addresses of sites that move"
 WITHOUT_MX = (
     "mail may move along with sites that have no MX: their SPF lets hosts send mail, and "
@@ -247,6 +249,8 @@ def notes_on_moves(
 ) -> Iterator[str]:
     """What moves along with the names whose addresses a plan changes, and what changes by it."""
     yield from _note_on_hidden(zone_plans, found)
+    for zone, why in sorted(found.denied_hints.items()):
+        yield f"{HINTS_DENIED} in {zone}: {why}; {GRANT_HINTS}"
     moving = _names_that_move(zone_plans) if found.leaning or found.unlooked else ()
     yield from _not_known(found, moving, dependents)
     if not found.leaning:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from flex.errors import DnsError
 from flex.model.nodes import Node
 from flex.model.published_by_doors_or_dns import Publishing
-from flex.model.zone_plan import HintedType
+from flex.model.zone_plan import HintedSet
 from flex.planning.reason_to_stay_for_dependents import is_reason
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
@@ -56,7 +57,8 @@ class Reach:
     `unlooked` are the zones that could not be transferred: of those nobody knows all that leans on
     a name. `unasked` are those of them with too many names for asking each of them what it says
     itself, and `asked` the names that were asked after all. `hints` are the HTTPS and SVCB sets
-    whose address hints change with the addresses of their names: those lean on nothing.
+    whose address hints change with the addresses of their names: these do not count as leaning on
+    a name. `denied_hints` are the zones in which FLEX may not change such sets, with the reason.
     """
 
     states: Mapping[str, ZoneState]
@@ -70,7 +72,8 @@ class Reach:
     unlooked: tuple[str, ...] = ()
     unasked: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
-    hints: frozenset[tuple[str, HintedType]] = frozenset()
+    hints: frozenset[HintedSet] = frozenset()
+    denied_hints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -149,12 +152,10 @@ def look(
     )
     for stray in followed.strays:
         foreign[stray.zone][records_of_partition.name_of(stray.name)] = stray.why
-    hints = frozenset(
-        one
-        for state in (states.values() if address_hints_follow else ())
-        for one in address_hints.sets_that_follow(
-            state, (address for node in nodes for address in node.addresses)
-        )
+    hints, denied = (
+        _hints_that_follow(states, foreign, nodes, publisher)
+        if address_hints_follow
+        else (frozenset(), {})
     )
     return replace(
         found,
@@ -163,6 +164,7 @@ def look(
         doors_alone={**found.doors_alone, **alone},
         leaning=_leaning(states, of_zone, going, hints, publisher) if pointed else {},
         hints=hints,
+        denied_hints=denied,
         unasked=frozenset(
             zone for zone, state in states.items() if pointed and state.pointing is None
         ),
@@ -197,6 +199,35 @@ def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
     return replace(
         found, leaning={**found.leaning, **leant_on}, asked=found.asked | asked
     )
+
+
+def _hints_that_follow(
+    states: Mapping[str, ZoneState],
+    foreign: Mapping[str, Mapping[str, str]],
+    nodes: Sequence[Node],
+    publisher: Publisher,
+) -> tuple[frozenset[HintedSet], dict[str, str]]:
+    """Those of names that are ours, and the zones in which the name server does not let FLEX change
+    them, with the reason.
+    """
+    hints, denied = set[HintedSet](), dict[str, str]()
+    for zone, state in states.items():
+        follow = {
+            one
+            for one in address_hints.sets_that_follow(
+                state, (address for node in nodes for address in node.addresses)
+            )
+            if one[0] not in foreign[zone]
+        }
+        try:
+            if follow:
+                publisher.refuse_hints(zone, sorted(follow))
+        except DnsError as error:
+            # Off a dead node addresses move all the same.
+            denied[zone] = error.answer
+        else:
+            hints |= follow
+    return frozenset(hints), denied
 
 
 def _names_to_look_for(
@@ -275,6 +306,7 @@ def without(
         unasked=found.unasked,
         asked=found.asked,
         hints=found.hints,
+        denied_hints=found.denied_hints,
     )
 
 

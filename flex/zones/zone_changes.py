@@ -19,7 +19,7 @@ from flex.model.plan import Move, Plan
 from flex.model.zone_plan import (
     AddressType,
     Change,
-    HintedType,
+    HintedSet,
     RecordType,
     Rrset,
     ZonePlan,
@@ -82,7 +82,7 @@ def diff(
     owner: str,
     ttl: int,
     left_alone: Mapping[str, str],
-    hints: Set[tuple[str, HintedType]] = frozenset(),
+    hints: Set[HintedSet] = frozenset(),
 ) -> ZonePlan:
     """The changes that make the zone say what is wanted, in canonical order; names left alone have
     a reason. The `hints` in these sets are the addresses of their names, now and then.
@@ -108,7 +108,7 @@ def diff(
 
 
 def _of_name(
-    name: str, want: Sets, have: Sets, hints: Set[tuple[str, HintedType]]
+    name: str, want: Sets, have: Sets, hints: Set[HintedSet]
 ) -> Iterator[Change]:
     for kind in ADDRESSES:
         before, after = have.get((name, kind)), want.get((name, kind))
@@ -272,6 +272,16 @@ def _only_without(change: Change, gone: Set[str]) -> Change | None:
 def changed_names(made: ZonePlan) -> list[str]:
     """The names whose addresses or markers the plan changes."""
     return sorted({site_name(made.zone, change.name) for change in made.changes})
+
+
+def changed_hints(made: ZonePlan) -> list[HintedSet]:
+    """The HTTPS and SVCB sets that the plan changes."""
+    return [
+        (change.name, hinted)
+        for change in made.changes
+        for hinted in HINTED
+        if change.type == hinted
+    ]
 
 
 def lower_ttls(made: ZonePlan, ttl: int) -> ZonePlan:

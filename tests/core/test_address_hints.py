@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -10,15 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.errors import Stale
+from flex.errors import DnsError, Refused, Stale, Unreachable
 from flex.model.dependents_of_moves import Dependents
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.model.zone_plan import AddressType, Change, HintedType, ZonePlan
+from flex.model.zone_plan import (
+    AddressType,
+    Change,
+    HintedSet,
+    HintedType,
+    ZonePlan,
+)
 from flex.planning import propose_plan, verify_dns
 from flex.planning.reason_to_stay_for_dependents import LET_HINTS_FOLLOW
 from flex.planning.remarks_on_sites import LEANING
-from flex.planning.sites_that_stay_for_dependents import LEFT_BEHIND
+from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED, LEFT_BEHIND
 from flex.store import MemoryStore
 from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
@@ -384,6 +390,12 @@ def test_hints_leave_a_dead_node_with_the_address(
     write(dual, text)
     if theirs:
         write(dual, *theirs, kind="A")
+    fail_over(dual)
+    assert hints(dual) == (TTL, (left,))
+    assert "192.0.2.1" not in dual.addresses()["a"]
+
+
+def fail_over(dual: Cluster) -> Plan:
     base, placement = dual.store.placement()
     facts = replace(
         dual.facts,
@@ -399,9 +411,73 @@ def test_hints_leave_a_dead_node_with_the_address(
         facts, dual.rules, "n1", publisher=dual.target, now=NOW
     )
     dual.store.propose(made.plan, made.placement)
-    dual.carry_out(made)
-    assert hints(dual) == (TTL, (left,))
-    assert "192.0.2.1" not in dual.addresses()["a"]
+    return dual.carry_out(made)
+
+
+class Ungranted(MemoryPublisher):
+    """Its key has no right to change hints, or nobody can tell."""
+
+    error: DnsError
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        assert (zone, list(sets)) == (ZONE, [(NAME, "HTTPS")])
+        raise self.error
+
+
+@pytest.fixture(
+    params=[
+        Refused("asking", "the key may not", kept="nothing", advice="grant it"),
+        Unreachable("asking", "SERVFAIL", kept="nothing", advice="look"),
+    ]
+)
+def ungranted(dual: Cluster, request: pytest.FixtureRequest) -> Cluster:
+    dual.target = Ungranted([ZONE], "me")
+    dual.target.error = request.param
+    dual.store = MemoryStore()
+    dual.night()
+    write(dual, FULL)
+    return dual
+
+
+def test_hints_that_the_key_may_not_change_keep_their_site_and_no_other(
+    ungranted: Cluster,
+) -> None:
+    wants_to_move(ungranted)
+    other = Pin(f"c.{ZONE}".rstrip("."), nodes=("n2",))
+    ungranted.facts = replace(ungranted.facts, pins=(*ungranted.facts.pins, other))
+    plan = ungranted.night()
+    assert is_on(ungranted) == ["n1"]
+    assert set(ungranted.addresses()["c"]) == {"192.0.2.2", "2001:db8::2"}
+    assert hints(ungranted) == (TTL, (FULL,))
+    assert any(HINTS_DENIED in note for note in plan.notes)
+
+
+def test_off_a_dead_node_addresses_move_though_the_key_may_not_change_hints(
+    ungranted: Cluster,
+) -> None:
+    plan = fail_over(ungranted)
+    assert "192.0.2.1" not in ungranted.addresses()["a"]
+    assert hints(ungranted) == (TTL, (FULL,))
+    assert any(HINTS_DENIED in note for note in plan.notes)
+    assert any(LEFT_BEHIND in note for note in plan.notes)
+
+
+def test_gentle_moves_look_for_the_right_in_all_zones_before_the_first_step(
+    dual: Cluster,
+) -> None:
+    write(dual, FULL)
+    wants_to_move(dual)
+    made = dual.propose()
+    denies = Ungranted([ZONE], "me")
+    denies.error = Refused("asking", "may not", kept="nothing", advice="grant it")
+    # It says what the other says, and its key was changed after the plan was made.
+    for (name, kind), (ttl, values) in sets_of(dual.target.read(ZONE, [NAME])).items():
+        denies.edit(ZONE, name, kind, ttl, values)
+    denies.edit(ZONE, f"a._flex.{ZONE}", "TXT", 60, ["flex owner=me"])
+    before = denies.serial(ZONE)
+    with pytest.raises(Refused, match="may not"):
+        GentlePublisher(denies, lambda _: None, ttl=LOW).apply(*made.plan.zone_plans)
+    assert denies.serial(ZONE) == before
 
 
 def verdict_of(dual: Cluster, plan: Plan) -> set[tuple[str, str]]:

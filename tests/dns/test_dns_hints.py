@@ -28,6 +28,7 @@ from flex.model.wish import Pin
 from flex.model.zone_plan import AddressType, Change, Rrset
 from flex.planning import plan_of_given_partition, verify_dns
 from flex.planning.facts_and_rules import Facts
+from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
@@ -343,8 +344,11 @@ def test_what_is_edited_after_our_last_look_is_found_by_the_server_itself(
 def test_a_key_that_may_not_change_hints_is_refused_before_anything_is_changed(
     bind: Server, key: Key, folder: Path
 ) -> None:
-    """As are all keys of before: what grants it to them is said."""
+    """As are all keys of before: what grants it to them is said. A plan finds out as it is made,
+    and its site stays.
+    """
     found = cluster(bind)
+    made = found.propose()
     other = folder / "other"
     policy = update_policy(ZONE, key.name)
     # The zone as the first night left it, and a policy as printed before.
@@ -355,11 +359,14 @@ def test_a_key_that_may_not_change_hints_is_refused_before_anything_is_changed(
     ) as running:
         server = replace(running.server, hints=True)
         found.target = Rfc2136Publisher(server, "me")
-        made, before = found.propose(), serial(found)
+        before = serial(found)
         with pytest.raises(Refused) as refused:
             found.carry_out(made)
         assert says(found) == at(1, BEFORE)
         assert serial(found) == before
+        late = found.propose().plan
+        assert late.zone_plans[0].changes == ()
+        assert any(HINTS_DENIED in note for note in late.notes)
         checks = {one.name: one for one in preflight(server, ZONE)}
     assert refused.value.kept == "nothing was changed"
     granted = f"grant {key.name} zonesub A AAAA HTTPS SVCB;"
