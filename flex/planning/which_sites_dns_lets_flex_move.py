@@ -22,6 +22,7 @@ from flex.planning.reason_to_stay_for_dependents import is_reason
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
 from flex.zones import (
+    address_families,
     address_hints,
     names_going_along,
     names_led_by_wildcards,
@@ -59,6 +60,7 @@ class Reach:
     itself, and `asked` the names that were asked after all. `hints` are the HTTPS and SVCB sets
     whose address hints change with the addresses of their names: these do not count as leaning on
     a name. `denied_hints` are the zones in which FLEX may not change such sets, with the reason.
+    `held_hints` are the reasons of sets that do not follow, where somebody wants hints to.
     """
 
     states: Mapping[str, ZoneState]
@@ -74,6 +76,7 @@ class Reach:
     asked: frozenset[str] = frozenset()
     hints: frozenset[HintedSet] = frozenset()
     denied_hints: Mapping[str, str] = field(default_factory=dict)
+    held_hints: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -152,10 +155,10 @@ def look(
     )
     for stray in followed.strays:
         foreign[stray.zone][records_of_partition.name_of(stray.name)] = stray.why
-    hints, denied = (
+    hints, denied, held = (
         _hints_that_follow(states, foreign, nodes, publisher)
         if address_hints_follow
-        else (frozenset(), {})
+        else (frozenset(), {}, {})
     )
     return replace(
         found,
@@ -165,6 +168,7 @@ def look(
         leaning=_leaning(states, of_zone, going, hints, publisher) if pointed else {},
         hints=hints,
         denied_hints=denied,
+        held_hints=held,
         unasked=frozenset(
             zone for zone, state in states.items() if pointed and state.pointing is None
         ),
@@ -206,18 +210,17 @@ def _hints_that_follow(
     foreign: Mapping[str, Mapping[str, str]],
     nodes: Sequence[Node],
     publisher: Publisher,
-) -> tuple[frozenset[HintedSet], dict[str, str]]:
-    """Those of names that are ours, and the zones in which the name server does not let FLEX change
-    them, with the reason.
+) -> tuple[frozenset[HintedSet], dict[str, str], dict[tuple[str, str], str]]:
+    """Those of names that are ours; the zones in which the name server does not let FLEX change
+    them, with the reason; and the reason of each set that does not follow.
     """
     hints, denied = set[HintedSet](), dict[str, str]()
+    held: dict[tuple[str, str], str] = {}
+    families = address_families.families_of_every(nodes)
     for zone, state in states.items():
+        whys = address_hints.reasons_to_hold(state, families)
         follow = {
-            one
-            for one in address_hints.sets_that_follow(
-                state, (address for node in nodes for address in node.addresses)
-            )
-            if one[0] not in foreign[zone]
+            one for one, why in whys.items() if not why and one[0] not in foreign[zone]
         }
         try:
             if follow:
@@ -225,9 +228,23 @@ def _hints_that_follow(
         except DnsError as error:
             # Off a dead node addresses move all the same.
             denied[zone] = error.answer
+            whys |= dict.fromkeys(follow, f"FLEX may not change them in {zone}")
         else:
             hints |= follow
-    return frozenset(hints), denied
+        other = (
+            "they are at another name than the site's own"
+            if state.transferred
+            else f"{zone} cannot be transferred"
+        )
+        held |= {
+            (one.owner, one.type): other
+            for one in state.pointing or ()
+            if one.type in address_hints.HINTED
+        }
+        for one, why in whys.items():
+            if why:
+                held[one] = why
+    return frozenset(hints), denied, held
 
 
 def _names_to_look_for(
@@ -307,6 +324,7 @@ def without(
         asked=found.asked,
         hints=found.hints,
         denied_hints=found.denied_hints,
+        held_hints=found.held_hints,
     )
 
 

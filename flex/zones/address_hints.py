@@ -5,16 +5,18 @@ records with other hints: all else in them stays as it is. Does not read a zone,
 whether anybody wants hints to change.
 
 Hints change with a name where they are just its addresses, of each family that a record has hints
-of: before and after. What leads elsewhere is somebody's who wrote it.
+of: before and after. What leads elsewhere is somebody's who wrote it. Nor do sets change that
+resolvers keep for longer than the addresses, as moves would wait for them; or that would lose a
+family at some node, as nobody could give that back.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
-from flex.model.zone_plan import AddressType, HintedType, Rrset
+from flex.model.zone_plan import AddressType, HintedSet, HintedType, Rrset
 from flex.zones.records_of_partition import ZoneState, by_name
 
 HINTED: tuple[HintedType, ...] = ("HTTPS", "SVCB")
@@ -91,50 +93,63 @@ def both_hints(before: Rrset, after: Rrset) -> Rrset:
 
 
 def sets_that_follow(
-    state: ZoneState, ours: Iterable[str]
-) -> frozenset[tuple[str, HintedType]]:
-    """The sets whose every hint is an address of the name that has them, and one of `ours`. The
-    name has no other address of that family.
+    state: ZoneState, families: Collection[AddressType]
+) -> frozenset[HintedSet]:
+    """The sets whose every hint is an address of the name that has them. The name has no other
+    address of that family, and every node has addresses of these `families`.
     """
-    if not state.hints:
-        return frozenset()
-    have, known = by_name(state.records), frozenset(map(canonical_address, ours))
-
-    def addresses(name: str, kind: AddressType) -> frozenset[str]:
-        _, values = have.get((name, kind), (0, ()))
-        every = frozenset(map(canonical_address, values))
-        return every if every <= known else frozenset()
-
-    return frozenset(
-        (name, hinted)
-        for (name, hinted), (_, records) in state.hints.items()
-        if _follows(name, records, {kind: addresses(name, kind) for kind in KEYS})
-    )
+    found = reasons_to_hold(state, families)
+    return frozenset(one for one, why in found.items() if not why)
 
 
-def _follows(name: str, records: Sequence[str], addresses: Addresses) -> bool:
-    hinting = False
-    for record in records:
-        found = _RECORD.fullmatch(record)
-        if not found:
-            # Nobody can tell what it leads to.
-            return False
-        if not (hints := hints_of(record)):
-            continue
-        hinting = True
-        needed = {
-            key
-            for one in _parameters(found)
-            if one["key"] == MANDATORY
-            for key in (one["value"] or "").split(",")
+def reasons_to_hold(
+    state: ZoneState, families: Collection[AddressType]
+) -> dict[HintedSet, str]:
+    """By each set that has hints, or that nobody can read, why these do not change with the
+    addresses of their name; empty where they do.
+    """
+    have = by_name(state.records) if state.hints else {}
+    found: dict[HintedSet, str] = {}
+    for (name, hinted), (ttl, records) in state.hints.items():
+        sets = {kind: have.get((name, kind), (0, ())) for kind in KEYS}
+        addresses = {
+            kind: frozenset(map(canonical_address, values))
+            for kind, (_, values) in sets.items()
         }
-        if (
-            found["target"].lower() not in (".", name)
-            or not needed.isdisjoint(KEYS.values())
-            or any(set(said) != set(addresses[kind]) for kind, said in hints.items())
-        ):
-            return False
-    return hinting
+        longest = min((ttl for ttl, values in sets.values() if values), default=ttl)
+        hints = [hints_of(one) for one in records]
+        if any(hints) or not all(map(_RECORD.fullmatch, records)):
+            whys = (_why_it_stays(name, one, addresses) for one in records)
+            lacking = {kind for one in hints for kind in one} - set(families)
+            why = next(filter(None, whys), "")
+            if not why and lacking:
+                keys = " and ".join(KEYS[kind] for kind in sorted(lacking))
+                why = f"not every node has an address for {keys}"
+            if not why and ttl > longest:
+                why = f"their TTL of {ttl} is longer than the {longest} of the address"
+            found[name, hinted] = why
+    return found
+
+
+def _why_it_stays(name: str, record: str, addresses: Addresses) -> str:
+    found = _RECORD.fullmatch(record)
+    if not found:
+        return "a record beside them cannot be read"
+    if not (hints := hints_of(record)):
+        return ""
+    needed = {
+        key
+        for one in _parameters(found)
+        if one["key"] == MANDATORY
+        for key in (one["value"] or "").split(",")
+    }
+    if found["target"].lower() not in (".", name):
+        return f"they are for another name, {found['target']}"
+    if not needed.isdisjoint(KEYS.values()):
+        return f"{MANDATORY} names a hint"
+    if any(set(said) != set(addresses[kind]) for kind, said in hints.items()):
+        return "they are not exactly the addresses of the name"
+    return ""
 
 
 def _parameters(record: re.Match[str]) -> Iterable[re.Match[str]]:

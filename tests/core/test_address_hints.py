@@ -28,7 +28,12 @@ from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED, LEFT_BEHI
 from flex.store import MemoryStore
 from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
-from flex.zones.address_hints import hints_of, sets_that_follow, with_hints
+from flex.zones.address_hints import (
+    hints_of,
+    reasons_to_hold,
+    sets_that_follow,
+    with_hints,
+)
 from flex.zones.names_not_following_sites import OtherName
 from flex.zones.records_of_partition import ZoneState, by_name, sets_of
 from flex_dns.make_before_break import GentlePublisher
@@ -40,12 +45,12 @@ NAME = f"a.{ZONE}"
 SITE = NAME.rstrip(".")
 FOUR = [f"192.0.2.{n}" for n in range(1, 4)]
 SIX = [f"2001:db8::{n}" for n in range(1, 4)]
-BOTH = [*FOUR, *SIX]
 FULL = (
     '1 . alpn="h2" ipv4hint="192.0.2.1" ech="AAQAAQAA" ipv6hint="2001:db8::1" '
     'key700=" ipv4hint=\\"x\\""'
 )
-TTL, LOW = 300, 30
+# At most that of the addresses: with a longer one, no set follows.
+TTL, LOW = 60, 30
 
 
 # ---- the text of one record ----------------------------------------------------------------
@@ -105,9 +110,21 @@ def test_a_set_follows_where_all_its_hints_are_just_the_addresses_of_its_name(
     hints: list[str], follow: bool
 ) -> None:
     found = state({"A": ["192.0.2.1"], "AAAA": ["2001:db8::1"]}, hints)
-    assert sets_that_follow(found, BOTH) == ({(NAME, "HTTPS")} if follow else set())
-    # Where the name leads elsewhere, too, FLEX would not move it.
-    assert not sets_that_follow(found, ["192.0.2.9"])
+    follows = sets_that_follow(found, ["A", "AAAA"])
+    assert follows == ({(NAME, "HTTPS")} if follow else set())
+
+
+def test_a_set_stays_that_resolvers_keep_longer_or_that_a_node_cannot_have() -> None:
+    found = state({"A": ["192.0.2.1"], "AAAA": ["2001:db8::1"]}, [FULL])
+    key: HintedSet = (NAME, "HTTPS")
+    assert reasons_to_hold(found, ["A", "AAAA"]) == {key: ""}
+    assert "ipv6hint" in reasons_to_hold(found, ["A"])[key]
+    longer = replace(found, hints={key: (86_400, (FULL,))})
+    assert "TTL of 86400" in reasons_to_hold(longer, ["A", "AAAA"])[key]
+    other = replace(found, hints={key: (TTL, ('1 b.example. ipv4hint="192.0.2.1"',))})
+    assert "another name, b.example." in reasons_to_hold(other, ["A"])[key]
+    plain = replace(found, hints={key: (86_400, ('1 . alpn="h2"',))})
+    assert reasons_to_hold(plain, ["A", "AAAA"]) == {}
 
 
 # ---- all steps of a plan, from wherever it is left -----------------------------------------
@@ -184,7 +201,7 @@ def test_in_every_step_and_back_hints_are_the_addresses_that_their_name_has(
         owner="me",
         ttl=60,
         left_alone={},
-        hints=sets_that_follow(start, BOTH),
+        hints=sets_that_follow(start, ["A", "AAAA"]),
     )
     follows = any("hint" in one for one in hints)
     assert made.hints == (((NAME, "HTTPS"),) if follows else ())
@@ -279,21 +296,55 @@ def test_until_somebody_asks_for_it_no_hint_changes(dual: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "value", "why"),
     [
-        (NAME, '1 . ipv4hint="203.0.113.9"'),
-        (NAME, '1 . ipv4hint="192.0.2.1,192.0.2.2"'),
-        (NAME, '1 . mandatory="ipv4hint" ipv4hint="192.0.2.1"'),
-        (f"front.{ZONE}", f'1 {NAME} ipv4hint="192.0.2.1"'),
+        (NAME, '1 . ipv4hint="203.0.113.9"', "not exactly the addresses"),
+        (NAME, '1 . ipv4hint="192.0.2.1,192.0.2.2"', "not exactly the addresses"),
+        (NAME, '1 . mandatory="ipv4hint" ipv4hint="192.0.2.1"', "mandatory"),
+        (f"front.{ZONE}", f'1 {NAME} ipv4hint="192.0.2.1"', "at another name"),
     ],
 )
 def test_what_is_not_just_the_site_s_addresses_keeps_it_where_it_is(
-    dual: Cluster, name: str, value: str
+    dual: Cluster, name: str, value: str, why: str
 ) -> None:
     write(dual, value, name=name)
     wants_to_move(dual)
+    plan = dual.night()
+    assert is_on(dual) == ["n1"]
+    # Who has set it already is told what failed, and not to set it.
+    (note,) = (one for one in plan.notes if LEANING in one)
+    assert why in note
+    assert LET_HINTS_FOLLOW not in note
+
+
+def test_hints_that_resolvers_keep_for_longer_hold_their_site(dual: Cluster) -> None:
+    assert isinstance(dual.target, MemoryPublisher)
+    dual.target.edit(ZONE, NAME, "HTTPS", 86_400, (FULL,))
+    wants_to_move(dual)
+    plan = dual.night()
+    assert is_on(dual) == ["n1"]
+    assert any("TTL of 86400" in one for one in plan.notes if LEANING in one)
+
+
+def test_hints_that_would_lose_a_family_hold_their_site(dual: Cluster) -> None:
+    write(dual, FULL)
+    wants_to_move(dual)
+    first, second = dual.facts.nodes
+    only = replace(second, addresses=second.addresses[:1])
+    dual.facts = replace(dual.facts, nodes=(first, only))
     dual.night()
     assert is_on(dual) == ["n1"]
+    assert hints(dual) == (TTL, (FULL,))
+
+
+def test_hints_follow_a_node_that_gets_other_addresses(dual: Cluster) -> None:
+    write(dual, FULL)
+    first, *rest = dual.facts.nodes
+    moved = replace(first, addresses=("192.0.2.3", "2001:db8::3"))
+    dual.facts = replace(dual.facts, nodes=(moved, *rest))
+    dual.night()
+    assert dual.addresses()["a"] == ["192.0.2.3", "2001:db8::3"]
+    assert hints(dual) == (TTL, (moved_text(3),))
 
 
 def test_mail_keeps_a_site_whose_hints_could_follow(dual: Cluster) -> None:
@@ -509,6 +560,6 @@ def test_a_plan_is_stored_with_its_hints_and_one_of_before_has_none(
     assert isinstance(dual.store, MemoryStore)
     assert dual.store.plan(plan.id).zone_plans == plan.zone_plans
     assert ZonePlan(ZONE, ()).hints == ()
-    assert '+ a.hosting.example. 300 HTTPS 1 . alpn="h2"' in zone_changes.text(
+    assert '+ a.hosting.example. 60 HTTPS 1 . alpn="h2"' in zone_changes.text(
         plan.zone_plans[0]
     )
