@@ -61,19 +61,24 @@ def hinted_addresses(records: Iterable[str]) -> frozenset[str]:
 
 def with_hints(record: str, addresses: Addresses) -> str:
     """The record with these addresses as its hints, of the families of which it has any. A family
-    without an address has no hint either.
+    without an address has no hint either. What says the same in another order stays as it is.
     """
-    found = _RECORD.fullmatch(record)
-    if not found or not hints_of(record):
+    found, have = _RECORD.fullmatch(record), hints_of(record)
+    if not found or not have:
         return record
     kinds = {key: kind for kind, key in KEYS.items()}
     said = f"{found['priority']} {found['target']}"
     for one in _parameters(found):
         kind = kinds.get(one["key"])
-        if kind is None:
+        hints = (
+            {canonical_address(each) for each in addresses.get(kind, ())}
+            if kind
+            else set()
+        )
+        if kind is None or hints == set(have[kind]):
             said += one[0]
-        elif hints := addresses.get(kind):
-            said += f' {one["key"]}="{",".join(sorted(map(canonical_address, hints)))}"'
+        elif hints:
+            said += f' {one["key"]}="{",".join(sorted(hints))}"'
     return said
 
 

@@ -509,14 +509,14 @@ def count_rewritten_names(
     moving: Collection[str],
     with_more: Mapping[AddressType, Iterable[str]],
 ) -> int:
-    """How many names had addresses and get others, or another TTL, though they are not among those
-    that move. Names `with_more` get their first address of a family.
+    """How many names had addresses and get others, other hints or another TTL, though they are not
+    among those that move. Names `with_more` get their first address of a family.
     """
     changed = (
         change
         for zone_plan in zone_plans
         for change in zone_plan.changes
-        if change.before and change.type in ADDRESSES
+        if change.before and change.type in LEADING
     )
     more = chain.from_iterable(with_more.values())
     return len({*(change.name for change in changed), *more} - set(moving))

@@ -19,6 +19,7 @@ from flex.model.zone_plan import (
     Change,
     HintedSet,
     HintedType,
+    Rrset,
     ZonePlan,
 )
 from flex.planning import propose_plan, verify_dns
@@ -68,6 +69,10 @@ def test_only_hints_change_and_those_of_a_family_without_addresses_go() -> None:
         four
         == '1 . alpn="h2" ipv4hint="192.0.2.2" ech="AAQAAQAA" key700=" ipv4hint=\\"x\\""'
     )
+    # What says the same already stays as somebody wrote it.
+    turned = '1 . ipv4hint="192.0.2.2,192.0.2.1" ipv6hint="2001:db8::1"'
+    for order in (FOUR[:2], FOUR[1::-1]):
+        assert with_hints(turned, {"A": order, "AAAA": SIX[:1]}) == turned
     assert with_hints('1 . alpn="h2"', {"A": FOUR}) == '1 . alpn="h2"'
     assert with_hints(f"0 {NAME}", {"A": FOUR}) == f"0 {NAME}"
 
@@ -222,6 +227,15 @@ def test_in_every_step_and_back_hints_are_the_addresses_that_their_name_has(
         assert sets_of(changed(at, left.changes)) == sets_of(end)
         back = zone_changes.undoing(made, at, ttl)
         assert sets_of(changed(at, back.changes)) == sets_of(start)
+
+
+def test_a_name_of_which_only_hints_change_is_among_those_rewritten() -> None:
+    change = Change(
+        Rrset(NAME, "HTTPS", TTL, (FULL,)), Rrset(NAME, "HTTPS", TTL, (moved_text(2),))
+    )
+    plan = ZonePlan(ZONE, (change,))
+    assert zone_changes.count_rewritten_names([plan], [], {}) == 1
+    assert zone_changes.count_rewritten_names([plan], [NAME], {}) == 0
 
 
 # ---- nights over a cluster -----------------------------------------------------------------
