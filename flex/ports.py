@@ -59,11 +59,13 @@ class Publisher(Protocol):
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
         """All records of these names, or an error: a failed read never looks like an empty zone.
 
         `also` are names that FLEX does not place on nodes. Records that may lean on what is
-        `pointed` are told, too, where the whole zone can be read.
+        `pointed` are told, too, where the whole zone can be read; and HTTPS and SVCB sets where
+        they are to change with addresses. Those of `hints` are told in any case.
         """
         ...
 

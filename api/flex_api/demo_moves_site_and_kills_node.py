@@ -248,8 +248,9 @@ class LooksFirst:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self._publisher.read(zone, names, also, pointed=pointed)
+        return self._publisher.read(zone, names, also, pointed=pointed, hints=hints)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         self._look()

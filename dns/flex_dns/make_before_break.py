@@ -107,8 +107,9 @@ class GentlePublisher:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self.publisher.read(zone, names, also, pointed=pointed)
+        return self.publisher.read(zone, names, also, pointed=pointed, hints=hints)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
@@ -150,11 +151,18 @@ class GentlePublisher:
         if lost:
             raise _left_to_others(zone_plans, lost)
 
+    def _read(self, made: ZonePlan) -> ZoneState:
+        return self.publisher.read(
+            made.zone,
+            zone_changes.changed_names(made),
+            hints=zone_changes.changed_hints(made),
+        )
+
     def _refuse_outdated(self, zone_plans: Sequence[ZonePlan]) -> None:
         """The last wave, too, is looked at before the first."""
         for made in zone_plans:
             if made.changes:
-                state = self.publisher.read(made.zone, zone_changes.changed_names(made))
+                state = self._read(made)
                 refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
 
     def _refuse_denied_hints(self, zone_plans: Sequence[ZonePlan]) -> None:
@@ -241,10 +249,7 @@ class GentlePublisher:
             self.publisher.apply(*step.zone_plans, journal=journal and _Anew(journal))
 
     def _overtaken_names(self, zone_plans: Iterable[ZonePlan]) -> Lost:
-        states = (
-            (made, self.publisher.read(made.zone, zone_changes.changed_names(made)))
-            for made in zone_plans
-        )
+        states = ((made, self._read(made)) for made in zone_plans)
         return {
             one.name: str(one)
             for made, state in states
@@ -279,7 +284,7 @@ class GentlePublisher:
     ) -> list[ZonePlan]:
         found: list[ZonePlan] = []
         for made in zone_plans:
-            state = self.publisher.read(made.zone, zone_changes.changed_names(made))
+            state = self._read(made)
             found.append(zone_changes.what_is_left(made, state, self.ttl))
             lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
         return found

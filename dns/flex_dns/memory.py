@@ -127,6 +127,7 @@ class MemoryPublisher:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),  # noqa: ARG002  all are told
     ) -> ZoneState:
         asked = [name.lower() for name in names]
         with self._lock:
@@ -142,6 +143,7 @@ class MemoryPublisher:
                 self._owner,
                 contents,
                 {name: self._answer(name) for name in also},
+                hints=True,
             )
 
     # As above, the journal is not used.

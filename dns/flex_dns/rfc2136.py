@@ -77,17 +77,25 @@ class Rfc2136Publisher:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
         """Complete, or a DnsError: a failed read never looks like an empty zone."""
         asked = [name.lower() for name in names]
         with self._session() as session:
             found = reading.read(
-                session, self.server, zone, AskedNames(zone, asked), also, pointed
+                session,
+                self.server,
+                zone,
+                AskedNames(zone, asked),
+                also,
+                pointed,
+                hints=list(hints),
             )
             answers = (
                 where_names_lead.answers(session, zone, also, found) if also else {}
             )
-        return state(zone, asked, self.owner, found, answers)
+        kept = self.server.hints or bool(hints)
+        return state(zone, asked, self.owner, found, answers, hints=kept)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """Make every change of the plans true, or say exactly what is not.

@@ -40,8 +40,11 @@ class SeveralPublishers:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self._publisher(zone).read(zone, names, also, pointed=pointed)
+        return self._publisher(zone).read(
+            zone, names, also, pointed=pointed, hints=hints
+        )
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0

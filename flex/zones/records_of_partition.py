@@ -245,6 +245,9 @@ def by_name(found: pd.DataFrame) -> Sets:
 
 def sets_of(state: ZoneState) -> Sets:
     """All sets that are there at the names and that a plan may change, markers apart."""
-    sets = dict(by_name(state.records))
-    sets.update(state.hints.items())
-    return sets
+    sets = by_name(state.records)
+    if not state.hints:
+        return sets
+    every = dict(sets)
+    every.update(state.hints.items())
+    return every

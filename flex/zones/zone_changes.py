@@ -475,6 +475,20 @@ def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     )
 
 
+def hints_of_others(made: ZonePlan, back: ZonePlan, state: ZoneState) -> list[str]:
+    """The HTTPS and SVCB sets of a plan that somebody else wrote meanwhile, and which its way back
+    leaves as they are.
+    """
+    have, put_back = sets_of(state), {(one.name, one.type) for one in back.changes}
+    return sorted(
+        f"{one.type} of {one.name.rstrip('.')}"
+        for one in made.changes
+        if one.type in HINTED
+        and (one.name, one.type) not in put_back
+        and not _says(have.get((one.name, one.type)), one.before)
+    )
+
+
 def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bool:
     return found == (wanted and (wanted.ttl, tuple(sorted(wanted.values))))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -37,6 +37,7 @@ from flex.zones.address_hints import (
 )
 from flex.zones.names_not_following_sites import OtherName
 from flex.zones.records_of_partition import ZoneState, by_name, sets_of
+from flex.zones.what_leans_on_names import Pointed
 from flex_dns.make_before_break import GentlePublisher
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
@@ -525,6 +526,66 @@ def test_off_a_dead_node_addresses_move_though_the_key_may_not_change_hints(
     assert hints(ungranted) == (TTL, (FULL,))
     assert any(HINTS_DENIED in note for note in plan.notes)
     assert any(LEFT_BEHIND in note for note in plan.notes)
+
+
+class Untransferred(MemoryPublisher):
+    """Its zone cannot be transferred any more: of hints it tells those that are asked for."""
+
+    def read(
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
+    ) -> ZoneState:
+        found = super().read(zone, names, also, pointed=pointed, hints=hints)
+        told = {one: said for one, said in found.hints.items() if one in hints}
+        return replace(found, transferred=False, hints=told)
+
+
+def as_untransferred(dual: Cluster) -> Untransferred:
+    found = Untransferred([ZONE], "me")
+    for (name, kind), (ttl, values) in sets_of(dual.target.read(ZONE, [NAME])).items():
+        found.edit(ZONE, name, kind, ttl, values)
+    found.edit(ZONE, f"a._flex.{ZONE}", "TXT", 60, ["flex owner=me"])
+    return found
+
+
+def test_a_plan_goes_on_and_is_taken_back_though_its_zone_is_transferred_no_more(
+    dual: Cluster,
+) -> None:
+    write(dual, FULL)
+    wants_to_move(dual)
+    (made,) = dual.propose().plan.zone_plans
+    dual.target = as_untransferred(dual)
+    GentlePublisher(dual.target, lambda _: None, ttl=LOW).apply(made)
+    key: HintedSet = (NAME, "HTTPS")
+
+    def told() -> ZoneState:
+        return dual.target.read(ZONE, [NAME], hints=[key])
+
+    assert told().hints[key] == (TTL, (moved_text(2),))
+    back = zone_changes.undoing(made, told())
+    assert zone_changes.hints_of_others(made, back, told()) == []
+    dual.target.apply(back)
+    assert told().hints[key] == (TTL, (FULL,))
+
+
+def test_hints_that_somebody_edited_are_named_where_a_plan_is_taken_back(
+    dual: Cluster,
+) -> None:
+    write(dual, FULL)
+    wants_to_move(dual)
+    made = dual.propose()
+    dual.carry_out(made)
+    (plan,) = made.plan.zone_plans
+    write(dual, moved_text(2).replace("h2", "h3"))
+    state = dual.target.read(ZONE, [NAME])
+    back = zone_changes.undoing(plan, state)
+    assert {one.type for one in back.changes} == {"A", "AAAA"}
+    assert zone_changes.hints_of_others(plan, back, state) == [f"HTTPS of {SITE}"]
 
 
 def test_gentle_moves_look_for_the_right_in_all_zones_before_the_first_step(

@@ -336,8 +336,9 @@ class Failing:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self.inner.read(zone, names, also, pointed=pointed)
+        return self.inner.read(zone, names, also, pointed=pointed, hints=hints)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans[: self.takes], journal=journal)

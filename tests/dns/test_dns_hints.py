@@ -376,6 +376,27 @@ def test_a_key_that_may_not_change_hints_is_refused_before_anything_is_changed(
     assert checks["addresses"].state == "ok"
 
 
+@pytest.mark.real
+@pytest.mark.parametrize("transfers", [True, False])
+def test_hints_are_read_where_they_follow_or_where_a_plan_changes_them(
+    key: Key, folder: Path, transfers: bool
+) -> None:
+    """By a transfer, or by questions where the key has no right to one any more; else not at
+    all.
+    """
+    lines = {ZONE: LINES}
+    with PrivateNamed(folder, [ZONE], key, records=lines, transfers=transfers) as named:
+        stays = Rfc2136Publisher(named.server, "me")
+        assert stays.read(ZONE, [NAME]).hints == {}
+        found = stays.read(ZONE, [NAME], hints=[(NAME, "HTTPS")])
+        assert found.transferred == transfers
+        expected = {(NAME, "HTTPS"): (TTL, (BEFORE, PLAIN))}
+        assert found.hints == expected
+        follows = Rfc2136Publisher(replace(named.server, hints=True), "me")
+        hints = follows.read(ZONE, [NAME]).hints
+        assert hints == (expected if transfers else {})
+
+
 def test_who_may_change_hints_passes_every_check(server: Server) -> None:
     found = {one.name: one.state for one in preflight(server, ZONE)}
     assert found["address hints"] == "ok"

@@ -93,11 +93,19 @@ def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:
 
 
 def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
-    state = world.publisher.read(made.zone, names := zone_changes.changed_names(made))
+    state = world.publisher.read(
+        made.zone,
+        names := zone_changes.changed_names(made),
+        hints=zone_changes.changed_hints(made),
+    )
     back = zone_changes.undoing(made, state, ttl)
     put_back = {site_name(made.zone, change.name) for change in back.changes}
-    others = sorted(set(names) - put_back - _as_before(made, state))
-    named = ", ".join(name.rstrip(".") for name in others[:NAMES_LISTED])
+    others = [
+        name.rstrip(".")
+        for name in sorted(set(names) - put_back - _as_before(made, state))
+    ]
+    others += zone_changes.hints_of_others(made, back, state)
+    named = ", ".join(others[:NAMES_LISTED])
     left = f"; of others by now, and left alone: {named}" if others else ""
     world.say(
         f"{made.zone} {amounts.count(len(back.changes), 'record set')} put back{left}."

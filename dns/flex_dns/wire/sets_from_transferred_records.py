@@ -30,7 +30,9 @@ DNAME = 39
 SVCB = 64
 HTTPS = 65
 CAA = 257
-KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT", SVCB: "SVCB", HTTPS: "HTTPS"}
+KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
+# The same, where somebody asks for records with hints, too.
+KINDS_WITH_HINTS = {**KINDS, SVCB: "SVCB", HTTPS: "HTTPS"}
 # Types at which the loop stops: its caller looks at them (zone/filter_transfer_records.py).
 NOTED = frozenset((SOA, NS, DNAME))
 
@@ -57,14 +59,18 @@ _FIXED = Struct("!HHIH").unpack_from
 
 
 class Shelf:
-    """The `sets` of the wanted `names`. Each name and each value is kept once, however many records
-    have it. `aliases` are the targets of those that are aliases. `pointing` are records of any name
-    that point to one, and `every_alias` the targets of all aliases: None where nobody wants them.
+    """The `sets` of the wanted `names`; of HTTPS and SVCB with `hints` alone. Each name and each
+    value is kept once, however many records have it. `aliases` are the targets of those that are
+    aliases. `pointing` are records of any name that point to one, and `every_alias` the targets of
+    all aliases: None where nobody wants them.
     """
 
-    def __init__(self, names: Iterable[str], *, pointing: bool = False) -> None:
+    def __init__(
+        self, names: Iterable[str], *, pointing: bool = False, hints: bool = False
+    ) -> None:
         every = list(names)
         self.names = dict(zip(every, every, strict=True))
+        self.hints = hints
         self.sets: dict[Question, Set] = {}
         # By type, TTL and data, and two of them as one: a cluster has few.
         self.values: dict[bytes, Set] = {}
@@ -108,6 +114,7 @@ def reference_shelve(
     that is none.
     """
     names, pointing, whole = shelf.names, shelf.pointing, len(wire)
+    kinds = KINDS_WITH_HINTS if shelf.hints else KINDS
     while left:
         name, start = name_at(wire, at, known)
         kind, _, _, size = _FIXED(wire, start)
@@ -115,8 +122,8 @@ def reference_shelve(
             break
         if (end := start + 10 + size) > whole:
             raise IndexError
-        if kind in KINDS and name in names:
-            shelf.keep((names[name], KINDS[kind]), wire[start:end])
+        if kind in kinds and name in names:
+            shelf.keep((names[name], kinds[kind]), wire[start:end])
         elif kind == CNAME and (name in names or shelf.every_alias is not None):
             shelf.note_alias(name, name_at(wire, start + 10, known)[0])
         if pointing is not None:

@@ -24,6 +24,8 @@ def state(
     owner: str,
     contents: Contents,
     answers: Mapping[str, NameAnswer] | None = None,
+    *,
+    hints: bool = False,
 ) -> ZoneState:
     """A name is ours when its marker says so and nothing else stands beside it."""
     owned: set[str] = set()
@@ -54,7 +56,7 @@ def state(
         contents.below_wildcards,
         {
             (name, kind): contents.sets[name, kind]
-            for name in names
+            for name in (names if hints else ())
             for kind in HINTED
             if (name, kind) in contents.sets
         },
