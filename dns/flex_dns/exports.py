@@ -87,8 +87,7 @@ def _zone_lines(zone: ZoneToExport) -> Iterator[str]:
 
 
 def _what_to_look_for(zone: ZoneToExport) -> Iterator[str]:
-    """What the names that become ours had when the plan was made, and the hints that change with
-    names. These tools cannot require the one, and FLEX does not have all of the other sets: so
+    """What the names that become ours had when the plan was made. These tools cannot require it, so
     people look.
     """
     for change in zone.zone_plan.changes:
@@ -101,6 +100,11 @@ def _what_to_look_for(zone: ZoneToExport) -> Iterator[str]:
                 f"{name} becomes ours: write this only while it has "
                 f"{' and '.join(held) or 'no address'}"
             )
+
+
+def _hints_to_change(zone: ZoneToExport) -> Iterator[str]:
+    """In records that are not FLEX's to write out."""
+    for change in zone.zone_plan.changes:
         if change.type in HINTED and change.after:
             for value in change.after.values:
                 yield (
@@ -242,6 +246,7 @@ def _octodns(zone: ZoneToExport) -> Iterator[str]:
     yield "---"
     yield f"# {zone.zone_plan.zone}"
     yield from (f"# {line}" for line in _what_to_look_for(zone))
+    yield from (f"# {line}" for line in _hints_to_change(zone))
     of_name: dict[str, list[Rrset]] = {}
     for rrset in zone.sets:
         of_name.setdefault(_below(zone, rrset, ""), []).append(rrset)
@@ -276,6 +281,7 @@ def _dnscontrol(zone: ZoneToExport) -> Iterator[str]:
         for value in rrset.values
     ]
     yield from (f"// {line}" for line in _what_to_look_for(zone))
+    yield from (f"// {line}" for line in _hints_to_change(zone))
     yield f"D_EXTEND({json.dumps(zone.zone_plan.zone.rstrip('.'))},"
     yield ",\n".join(records)
     yield ");"

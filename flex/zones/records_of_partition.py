@@ -148,12 +148,12 @@ def with_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.Dat
 def with_hints(
     table: pd.DataFrame, hints: Sequence[tuple[str, HintedType]]
 ) -> pd.DataFrame:
-    """RECORDS and, for each of these HTTPS and SVCB sets, the addresses that it may have as
-    hints.
+    """RECORDS and, for each of these HTTPS and SVCB sets, the addresses that it may have as hints.
+    Its TTL is its owner's, which 0 stands for.
     """
     sets = pd.DataFrame(hints, columns=["name", "hinted"]).astype("str")
     rows = table.merge(sets, on="name")
-    rows = rows.assign(type=rows["hinted"]).drop(columns="hinted")
+    rows = rows.assign(type=rows["hinted"], ttl=0).drop(columns="hinted")
     return RECORDS.make(pd.concat([table, rows], ignore_index=True))
 
 

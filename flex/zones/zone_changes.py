@@ -508,6 +508,20 @@ def lines(change: Change) -> Iterator[str]:
             yield f"{sign} {rrset.name} {rrset.ttl} {rrset.type} {values}"
 
 
+def lines_of_difference(change: Change) -> Iterator[str]:
+    """What a name server says, and what it should say. Of HTTPS and SVCB sets the hints alone are
+    compared, and their TTL only while a plan is on its way.
+    """
+    if not any(one and one.type in HINTED for one in (change.before, change.after)):
+        yield from lines(change)
+        return
+    for sign, rrset in (("-", change.before), ("+", change.after)):
+        if rrset:
+            ttl = f"{rrset.ttl} " if rrset.ttl else ""
+            said = " ".join(rrset.values)
+            yield f"{sign} {rrset.name} {ttl}hints of {rrset.type} {said}"
+
+
 def digest(zone_plans: Iterable[ZonePlan], partition: pd.DataFrame) -> str:
     """Equal for equal changes and partitions, in whatever way they were found."""
     hashed = hashlib.sha256()

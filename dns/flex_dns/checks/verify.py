@@ -13,7 +13,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import dns.exception
@@ -56,7 +56,8 @@ Set = tuple[int, tuple[str, ...]]
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedAnswers:
     """What every server of a zone should say, made once for all of them: names, markers, and the
-    sets of both. In HTTPS and SVCB sets, `hints`, the addresses count that they may have.
+    sets of both. In HTTPS and SVCB sets, `hints`, the addresses count that they may have, and the
+    TTL that they have at most; 0 for any.
     """
 
     names: Sequence[str]
@@ -101,25 +102,38 @@ def verdict(
     Many names are compared with a transfer of the zone, where the server gives one to the key.
     """
     many = len(wanted.names) >= MANY
-    names = [*wanted.names, *wanted.markers]
+    names = [*wanted.names, *wanted.markers, *(name for name, _ in wanted.hints)]
+    hints = bool(wanted.hints)
     found = (
-        _contents_by_transfer(address, zone, names, timeout, key)
+        _contents_by_transfer(address, zone, names, timeout, key, hints=hints)
         if key and many
         else None
     )
     if found is None:
         return _verdict_by_questions(address, zone, wanted, timeout)
-    # Nearly always all is as it should be, and that is quickly told.
-    wrong = (
-        ()
-        if found.sets == wanted.sets
-        else differences(wanted, lambda name, kind: found.sets.get((name, kind)))
+    # Nearly always all is as it should be, and that is quickly told; but for hints, which are few.
+    same = _but_hints(found.sets, wanted) == _but_hints(wanted.sets, wanted)
+    wrong = differences(
+        replace(wanted, names=(), markers=()) if same else wanted,
+        lambda name, kind: found.sets.get((name, kind)),
     )
     return NameServerVerdict(address_text(address), wanted.size, found.serial, wrong)
 
 
+def _but_hints(sets: Sets, wanted: ExpectedAnswers) -> Sets:
+    if not wanted.hints:
+        return sets
+    return {one: held for one, held in sets.items() if one[1] not in HINTED}
+
+
 def _contents_by_transfer(
-    address: Address, zone: str, names: Sequence[str], timeout: float, key: Key
+    address: Address,
+    zone: str,
+    names: Sequence[str],
+    timeout: float,
+    key: Key,
+    *,
+    hints: bool,
 ) -> Contents | None:
     """None where the server gives this key no transfers, or does not know it: then anybody's
     questions do.
@@ -127,7 +141,7 @@ def _contents_by_transfer(
     server = Server(*address, key, timeout)
     try:
         with Session(server) as session:
-            return transfer(session, server, zone, names)
+            return transfer(session, server, zone, names, hints=hints)
     except DnsError:
         return None
 
@@ -190,12 +204,13 @@ def _as_compared(kind: RecordType, have: Set | None) -> Set | None:
 
 
 def _only_such_hints(kind: RecordType, have: Set | None, want: Set | None) -> bool:
-    """Whoever follows the hints gets nowhere but to the name's addresses."""
-    return (
-        kind in HINTED
-        and want is not None
-        and set(have[1] if have else ()) <= set(want[1])
-    )
+    """Whoever follows the hints gets nowhere but to the name's addresses, and keeps them no longer
+    than wanted.
+    """
+    if kind not in HINTED or want is None or have is None:
+        return kind in HINTED and have is None
+    ttl, hints = want
+    return set(have[1]) <= set(hints) and (not ttl or have[0] <= ttl)
 
 
 def _same_marker(kind: RecordType, have: Set | None, want: Set | None) -> bool:
