@@ -103,7 +103,7 @@ def look(
     marker. With `dependents`, what leans on the names of sites is looked for. With `follow`, other
     names of sites are ours, too; `along` are those that were so far. Names for which a wildcard
     answers are ours to make with `below_wildcards` alone. With `address_hints_follow`, hints that
-    are just the addresses of their names change with these.
+    are exactly the addresses of their names change with these.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.errors import DnsError, Refused, Stale, Unreachable
+from flex.errors import DnsError, Outdated, Refused, Stale, Unreachable
 from flex.model.dependents_of_moves import Dependents
 from flex.model.plan import Plan
 from flex.model.wish import Pin
@@ -39,6 +39,7 @@ from flex.zones.marker import marker_name, marker_text
 from flex.zones.names_not_following_sites import OtherName
 from flex.zones.records_of_partition import ZoneState, by_name, sets_of
 from flex.zones.what_leans_on_names import Pointed
+from flex_api.night import may_plan_be_applied
 from flex_dns.make_before_break import GentlePublisher
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
@@ -626,6 +627,20 @@ def test_a_name_server_that_has_the_old_hints_differs(dual: Cluster) -> None:
         assert verdict_of(dual, plan) == set()
     write(dual, FULL)
     assert verdict_of(dual, plan) == {(NAME, "HTTPS")}
+
+
+def test_a_plan_that_changes_hints_is_outdated_once_they_are_to_stay(
+    dual: Cluster,
+) -> None:
+    write(dual, FULL)
+    before = dual.propose().plan
+    wants_to_move(dual)
+    plan = dual.propose().plan
+    may_plan_be_applied.refuse_hints_that_stay(plan, follow=True)
+    with pytest.raises(Outdated, match='of 1 record set, and dns'):
+        may_plan_be_applied.refuse_hints_that_stay(plan, follow=False)
+    # What changes no hint is not concerned.
+    may_plan_be_applied.refuse_hints_that_stay(before, follow=False)
 
 
 def test_a_plan_is_stored_with_its_hints_and_one_of_before_has_none(
