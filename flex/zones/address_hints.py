@@ -4,10 +4,10 @@ Takes records as zone files have them, and the addresses of names. Returns the h
 records with other hints: all else in them stays as it is. Does not read a zone, and does not decide
 whether anybody wants hints to change.
 
-Hints change with a name where they are exactly its addresses, of each family that a record hints
-at: before and after. What leads elsewhere is somebody's who wrote it. Nor do sets change that
-resolvers keep for longer than the addresses, as moves would wait for them; or that would lose a
-family at some node, as nobody could give that back.
+Hints change with a name where they are exactly its addresses, family by family, before and after.
+What leads elsewhere is somebody's who wrote it. Nor do sets change that resolvers keep for longer
+than the addresses, as moves would wait for them; or that would lose a family at some node, as
+nobody could give that back.
 """
 
 from __future__ import annotations
