@@ -22,7 +22,11 @@ from flex.model.zone_plan import (
     Rrset,
     ZonePlan,
 )
-from flex.planning import propose_plan, verify_dns
+from flex.planning import (
+    propose_plan,
+    verify_dns,
+    which_sites_dns_lets_flex_move,
+)
 from flex.planning.reason_to_stay_for_dependents import LET_HINTS_FOLLOW
 from flex.planning.remarks_on_sites import LEANING
 from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED, LEFT_BEHIND
@@ -488,8 +492,9 @@ class Ungranted(MemoryPublisher):
     error: DnsError
 
     def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
-        assert (zone, list(sets)) == (ZONE, [(NAME, "HTTPS")])
-        raise self.error
+        if zone == ZONE:
+            assert list(sets) == [(NAME, "HTTPS")]
+            raise self.error
 
 
 @pytest.fixture(
@@ -528,6 +533,36 @@ def test_off_a_dead_node_addresses_move_though_the_key_may_not_change_hints(
     assert hints(ungranted) == (TTL, (FULL,))
     assert any(HINTS_DENIED in note for note in plan.notes)
     assert any(LEFT_BEHIND in note for note in plan.notes)
+
+
+def test_a_right_that_one_zone_denies_keeps_back_no_hints_of_another(
+    dual: Cluster,
+) -> None:
+    """Nor do hints count of a name that is not FLEX's."""
+    away, site, foreign = "away.example.", "x.away.example", "y.away.example"
+    target = Ungranted([ZONE, away], "me")
+    target.error = Refused("asking", "may not", kept="nothing", advice="grant it")
+    for name in (NAME, f"{site}.", f"{foreign}."):
+        zone = ZONE if name == NAME else away
+        target.edit(zone, name, "A", TTL, ["192.0.2.1"])
+        target.edit(zone, name, "HTTPS", TTL, ['1 . ipv4hint="192.0.2.1"'])
+        if name != f"{foreign}.":
+            marker = marker_name(name, zone)
+            target.edit(zone, marker, "TXT", TTL, [marker_text("me")])
+    found = which_sites_dns_lets_flex_move.look(
+        target,
+        [SITE, site, foreign],
+        dual.facts.nodes,
+        [ZONE, away],
+        adopt=False,
+        dependents=True,
+        address_hints_follow=True,
+    )
+    assert found.hints == {(f"{site}.", "HTTPS")}
+    assert found.denied_hints == {ZONE: "may not"}
+    assert found.held_hints[NAME, "HTTPS"] == f"FLEX may not change them in {ZONE}"
+    assert NAME in found.leaning
+    assert f"{site}." not in found.leaning
 
 
 class Untransferred(MemoryPublisher):
@@ -637,7 +672,7 @@ def test_a_plan_that_changes_hints_is_outdated_once_they_are_to_stay(
     wants_to_move(dual)
     plan = dual.propose().plan
     may_plan_be_applied.refuse_hints_that_stay(plan, follow=True)
-    with pytest.raises(Outdated, match='of 1 record set, and dns'):
+    with pytest.raises(Outdated, match="of 1 record set, and dns"):
         may_plan_be_applied.refuse_hints_that_stay(plan, follow=False)
     # What changes no hint is not concerned.
     may_plan_be_applied.refuse_hints_that_stay(before, follow=False)
