@@ -40,7 +40,7 @@
     │   └── Foreign      a record belongs to somebody else
     ├── PartlyApplied    some of a plan is in DNS, some is not    exit 31
     │   └── OnTheWay     what stopped it passes: it can go on
-    └── Unverified       applied, but the servers disagree        exit 32
+    └── Unverified       applied, but servers or doors disagree   exit 32
 
 Bad lines in a log are values, not errors; a bug is an exception that nobody catches.
 """

@@ -8,7 +8,7 @@ and does not change them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -23,6 +23,8 @@ from flex.placing.problem import Floats, Ints, Problem
 
 # So many wishes that are in a site's way are named.
 MOST = 5
+# Stands between causes of which each alone is enough.
+AND = ", and "
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def reasons(
         )
         if not text and source is not None:
             text = _gain_in_balance(problem, away, source, target) + _loss_without_it(
-                chosen.with_row(site, target, source)
+                chosen.left_there(site, source, target)
             )
         found.append(MoveReason(site, source, target, text))
     taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
@@ -246,39 +248,45 @@ def _wish_behind(
         return "no node serves it yet" + _many(problem, because, site)
     if source is None:
         return "one more replica" + _many(problem, because, site)
-    return _why_it_must_leave(problem, because, site, source) or _company(
-        problem, site, source
+    return AND.join(
+        [
+            *_why_it_must_leave(problem, because, site, source),
+            *_company(problem, site, source),
+        ]
     )
 
 
-def _why_it_must_leave(problem: Problem, because: Because, site: int, node: int) -> str:
-    """The node's state, or the wish, that lets the site not stay on the node."""
+def _why_it_must_leave(
+    problem: Problem, because: Because, site: int, node: int
+) -> Iterator[str]:
+    """The node's state, and the wish, that let the site not stay on the node."""
     name = problem.nodes[node]
     if not problem.open[node]:
-        return (
-            f"{name} is "
-            f"{'in the settings no more' if node in problem.gone else because.why_closed(name)}"
-        )
+        is_gone = node in problem.gone
+        closed = "in the settings no more" if is_gone else because.why_closed(name)
+        yield f"{name} is {closed}"
     if node in problem.barred.get(site, frozenset()):
-        return f"it is not to be on {name}{because.when(problem.sites[site])}"
-    return ""
+        yield f"it is not to be on {name}{because.when(problem.sites[site])}"
 
 
-def _company(problem: Problem, site: int, source: int) -> str:
-    """Who is on the node it leaves that should not be, or is not that should."""
+def _company(problem: Problem, site: int, source: int) -> Iterator[str]:
+    """Who is on the node it leaves that should not be, and is not that should."""
     there = (
         set(problem.old[problem.old[:, 1] == source, 0].tolist())
         if problem.apart or problem.together
         else set()
     )
-    for rival in sorted(problem.rivals.get(site, frozenset()) & there):
-        return (
-            f"it is kept apart from {problem.sites[rival]} on {problem.nodes[source]}"
-        )
+    if rivals := sorted(problem.rivals.get(site, frozenset()) & there):
+        yield f"it is kept apart from {_names(problem, rivals)} on {problem.nodes[source]}"
     for group in problem.together:
         if site in group and (missing := sorted(group - there)):
-            return f"it is kept together with {problem.sites[missing[0]]}"
-    return ""
+            yield f"it is kept together with {_names(problem, missing)}"
+
+
+def _names(problem: Problem, sites: Sequence[int]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(sites) - MOST} more" if len(sites) > MOST else ""
+    return ", ".join(problem.sites[site] for site in sites[:MOST]) + more
 
 
 def _gain_in_balance(problem: Problem, away: Floats, source: int, target: int) -> str:
@@ -289,10 +297,12 @@ def _gain_in_balance(problem: Problem, away: Floats, source: int, target: int) -
     )
 
 
-def _loss_without_it(other: Other) -> str:
-    """What the move is good for, now that all others are made: how far off a node would be without
-    it.
+def _loss_without_it(other: Other | None) -> str:
+    """What the move is good for, now that all others are made: how far off a node would be that is
+    nearer with it.
     """
+    if other is None:
+        return ""
     return (
         f"; left there, {other.node} would be {100 * abs(other.off):.0f} % "
         f"{'over' if other.off > 0 else 'under'}"
@@ -303,8 +313,7 @@ def _why_given_up(problem: Problem, because: Because, site: int, node: int) -> s
     """Why it leaves the node, where it had to; and why it takes no other one for it."""
     count = int(problem.replicas[site])
     enough = "one node is enough" if count == 1 else f"{count} nodes are enough"
-    must = _why_it_must_leave(problem, because, site, node)
-    return f"{must}, and {enough}" if must else enough
+    return AND.join([*_why_it_must_leave(problem, because, site, node), enough])
 
 
 def _many(problem: Problem, because: Because, site: int) -> str:

@@ -56,18 +56,43 @@ class Chosen:
         """What the site's row on `source` would do on `target`, with those of all that are tied to
         the site.
         """
-        problem, tied = self._problem, self._companions(site)
+        away = self._away_with(site, source, target)
+        return self._farthest(site, source, target, away, np.abs(away))
+
+    def left_there(self, site: int, source: int, target: int) -> Other | None:
+        """What a row that is on `target` would do on `source`, of what is farther off then than as
+        it was chosen; None where nothing is.
+        """
+        away = self._away_with(site, target, source)
+        chosen = self._away([target, source], self._total[[target, source]])
+        worse = np.abs(away) > np.abs(chosen) + score.ROUNDING
+        if not worse.any():
+            return None
+        return self._farthest(
+            site, target, source, away, np.where(worse, np.abs(away), 0.0)
+        )
+
+    def _away_with(self, site: int, source: int, target: int) -> Floats:
+        load = self._problem.load[self._companions(site)].sum(axis=0)
         both = [source, target]
-        load = problem.load[tied].sum(axis=0)
-        total = self._total[both] + np.stack([-load, load])
-        # A node that takes no sites has no share that anything could be over or under.
-        counts = problem.open[both][:, None] & self._carries
-        share = np.where(problem.open[both], problem.share[both], 100.0)[:, None]
-        away = np.where(counts, total / share - 1.0, 0.0)
+        return self._away(both, self._total[both] + np.stack([-load, load]))
+
+    def _away(self, nodes: list[int], total: Floats) -> Floats:
+        """A node that takes no sites has no share that anything could be over or under."""
+        is_open = self._problem.open[nodes][:, None]
+        share = np.where(is_open, self._problem.share[nodes][:, None], 100.0)
+        away: Floats = np.where(is_open & self._carries, total / share - 1.0, 0.0)
+        return away
+
+    def _farthest(
+        self, site: int, source: int, target: int, away: Floats, far: Floats
+    ) -> Other:
+        problem, both = self._problem, [source, target]
         # Where one node is over and one under by as much, the one over is named.
-        farthest = np.round(np.abs(away), 9) + (away > 0) * score.ROUNDING / 10
-        at, dimension = divmod(int(farthest.argmax()), away.shape[1])
+        order = np.round(far, 9) + (away > 0) * score.ROUNDING / 10
+        at, dimension = divmod(int(order.argmax()), away.shape[1])
         off = float(away[at, dimension])
+        tied = self._companions(site)
         return Other(
             source=problem.nodes[source],
             target=problem.nodes[target],

@@ -404,8 +404,15 @@ def test_by_sockets_alone_a_node_is_busy_while_a_process_of_before_may_be_there(
         visitor = made.send("n1")
         under_way = made.asked(visitor)
         said = hold_at_doors.hold(world, coming, {SITE}, 0)
-        assert said.others == {SITE: "n0 owned it last, and has not heard of it"}
+        assert said.others == {
+            SITE: "n0 owned it last, and has not heard: it goes by order 1"
+        }
+        order = world.store.door_order()
+        assert order
+        unheard = hold_at_doors.why_unheard(world, coming, "n0", order.number)
+        assert unheard == "it goes by order 1"
         made.carry()
+        assert not hold_at_doors.why_unheard(world, coming, "n0", order.number)
         if hard_stop_after == "5m":
             said = hold_at_doors.hold(world, coming, {SITE}, 0)
             assert "one of before may still answer" in said.others[SITE]

@@ -7,16 +7,18 @@ Folders stand for the nodes' disks; who answers a request writes there.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from flex.errors import Held
+from flex.errors import Held, Unverified
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Plan
@@ -36,10 +38,12 @@ from flex_api.night import (
     route_and_publish_plan,
     store_order_for_doors,
 )
+from flex_api.night.hold_at_doors import SitesHeld
 from flex_api.wiring import World
 from tests.api.nights import profiles
 from tests.migrated import new_database
 from tests.routing.conftest import Members
+from tests.routing.following import end
 from tests.routing.test_hold_and_switch import Moving
 from tests.routing.test_one_writer import is_asked_to_come_again
 
@@ -188,6 +192,16 @@ def moved(*sites: str) -> dict[str, str]:
     return HOME | dict.fromkeys(sites, "n1")
 
 
+def wait_less(world: World, seconds: float) -> None:
+    """Have requests, and checks of name servers and doors, wait for so long at most."""
+    time, settings = timedelta(seconds=seconds), world.settings
+    less = {
+        "routing": settings.routing.model_copy(update={"hold_time": time}),
+        "dns": settings.dns.model_copy(update={"settle": time}),
+    }
+    object.__setattr__(world, "settings", settings.model_copy(update=less))
+
+
 @pytest.mark.slow
 def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_meanwhile(
     cluster: Cluster,
@@ -289,6 +303,50 @@ def test_a_site_that_is_not_quiet_in_time_stays_and_nobody_gets_an_error(
     go_on_with_moves.after(world, ended)
     assert cluster.agrees(world) == moved(FORUM)
     assert "was not quiet within" in cluster.move_of(world, SHOP).reason
+
+
+def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No request waits for a node that does not hear.
+    monkeypatch.setattr(hold_at_doors, "hold", lambda *_: pytest.fail("it was held"))
+    world = cluster.world()
+    wanted = cluster.plan(world, SHOP, PLAIN)
+    wait_less(world, 1)
+    end(cluster.followers["n1"], signal.SIGKILL)
+    with pytest.raises(Unverified, match="n1: it goes by order 1 since"):
+        route_and_publish_plan.carry_out(world, wanted)
+    stayed = cluster.move_of(world, SHOP)
+    assert stayed.state == "taking back"
+    assert stayed.reason.startswith("its new node n1 has not heard: it goes by order 1")
+    assert cluster.in_force(world) == moved(PLAIN)
+    assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
+    cluster.start_follower("n1")
+    go_on_with_moves.go_on(world)
+    assert cluster.agrees(world) == moved(PLAIN)
+
+
+@pytest.mark.slow
+def test_a_site_whose_new_node_ends_before_it_hears_of_the_hold_goes_on_where_it_was(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = hold_at_doors.hold
+
+    def end_and_hold(*given: Any) -> SitesHeld:
+        end(cluster.followers["n1"], signal.SIGKILL)
+        return hold(*given)
+
+    monkeypatch.setattr(hold_at_doors, "hold", end_and_hold)
+    world = cluster.world()
+    wanted = cluster.plan(world, SHOP, PLAIN)
+    wait_less(world, 5)
+    with pytest.raises(Unverified):
+        route_and_publish_plan.carry_out(world, wanted)
+    reason = cluster.move_of(world, SHOP).reason
+    assert reason.startswith("its new node n1 has not heard: it goes by order 2")
+    assert ("hold", "undone") in cluster.stages(world, SHOP)
+    assert cluster.in_force(world) == moved(PLAIN)
+    assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
 
 
 class Killed(BaseException):

@@ -7,7 +7,8 @@ another run after this one was killed: what is so already is not ordered again.
 
 A site is held once the node that owned it last goes by the hold and is answering nothing for it any
 more. That one node is enough: whoever has not heard sends requests there, where they wait. And only
-that node can know what it is still answering.
+that node can know what it is still answering. Whether the new owner has heard is asked by itself:
+until it has, nobody would answer.
 
 Copies nothing, and does not decide what becomes of a site. Requests wait for as long as
 routing.hold_time; whoever holds ends it, or the next one that finds it in the order.
@@ -28,6 +29,7 @@ from flex.routing import (
     host_to_node_maps,
     read_under_way,
 )
+from flex.routing.apply_owners_map_to_haproxy import MapsInForce
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
 from flex.store.holder_process_has_ended import is_gone
@@ -251,13 +253,73 @@ def _busy_now(
     return found
 
 
+def why_unheard(world: World, plan: Plan, node: str, since: int) -> str:
+    """Why it is not known that the node goes by the plan's order `since` or a later one; empty
+    where it does. Waits for nobody.
+    """
+    last = _last(world, plan)
+    if last is None:
+        return ENDED
+    report = _report_of(world, node)
+    if report or not world.settings.routing.sockets:
+        return _unheard_by_report(world, last, node, report, since)
+    try:
+        maps = _maps_of(world, _socket_of(world, node))
+    except Away as error:
+        return error.answer
+    return _unheard_by_maps(world, last, maps, since)
+
+
+def unheard_at(node: str, why: str) -> str:
+    """Why a site stays whose new node does not go by the order: nobody would answer for it."""
+    return f"its new node {node} has not heard: {why}"
+
+
+def _report_of(world: World, node: str) -> DoorReport | None:
+    return next((one for one in world.store.door_reports() if one.node == node), None)
+
+
+def _socket_of(world: World, node: str) -> Socket:
+    return Socket(world.settings.routing.sockets.replace("{node}", node), _PATIENCE)
+
+
+def _maps_of(world: World, stats: Socket) -> MapsInForce:
+    folder = Path(world.settings.routing.directory)
+    return apply_owners_map_to_haproxy.maps_in_force(stats, folder)
+
+
+def _unheard_by_report(
+    world: World, last: DoorOrder, node: str, report: DoorReport | None, since: int
+) -> str:
+    if report and _holds(report.number, report.moved, last, since):
+        return ""
+    states = which_order_doors_go_by.states_against(
+        world.settings, world.store, last.number
+    )
+    unheard = {state.node: state.unheard for state in states}
+    return unheard.get(node, "it does not serve") or "it goes by another order"
+
+
+def _unheard_by_maps(
+    world: World, last: DoorOrder, maps: MapsInForce, since: int
+) -> str:
+    """Names that are held are in the small map."""
+    if not _holds(maps.order, maps.moved, last, since):
+        by = f"order {maps.order}" if maps.order else "no order"
+        return f"it goes by {by}"
+    if maps.order < last.number:
+        return ""
+    entries = {MOVED: host_to_node_maps.entries(world.store.moved_map())}
+    return maps.lacks(maps.large, entries)
+
+
 def _busy_at(
     world: World, last: DoorOrder, node: str, names: Collection[str], since: int
 ) -> Iterator[tuple[str, str]]:
     """By name what the node is answering, or why that is not known."""
-    said = {report.node: report for report in world.store.door_reports()}
-    if node in said or not world.settings.routing.sockets:
-        yield from _busy_by_report(world, last, node, said.get(node), names, since)
+    report = _report_of(world, node)
+    if report or not world.settings.routing.sockets:
+        yield from _busy_by_report(world, last, node, report, names, since)
     else:
         yield from _busy_by_socket(world, last, node, names, since)
 
@@ -270,14 +332,9 @@ def _busy_by_report(
     names: Collection[str],
     since: int,
 ) -> Iterator[tuple[str, str]]:
-    if report is None or not _holds(report.number, report.moved, last, since):
-        states = which_order_doors_go_by.states_against(
-            world.settings, world.store, last.number
-        )
-        unheard = {state.node: state.unheard for state in states}
-        why = unheard.get(node, "it does not serve") or "it goes by another order"
-        yield from _each(names, f"{node} owned it last, and has not heard: {why}")
-    elif report.busy_names == NOT_SAID:
+    if why := _unheard_by_report(world, last, node, report, since):
+        yield from _each(names, _owner_unheard(node, why))
+    elif report is None or report.busy_names == NOT_SAID:
         yield from _each(names, f"{node} did not say what it is still answering")
     else:
         busy = dict(report.busy)
@@ -295,24 +352,19 @@ def _busy_by_socket(
     """By its own words alone nobody knows whether a process of before a reload is still there: for
     as long as one may be, the node counts as busy.
     """
-    routing = world.settings.routing
-    stats = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
+    stats = _socket_of(world, node)
     try:
-        maps = apply_owners_map_to_haproxy.maps_in_force(stats, Path(routing.directory))
+        maps = _maps_of(world, stats)
         served = read_under_way.served_for(stats)
         busy = read_under_way.requests_of_process(stats, names)
     except Away as error:
         yield from _each(names, f"{node} owned it last: {error.answer}")
         return
-    # Names that are held are in the small map.
-    entries = {MOVED: host_to_node_maps.entries(world.store.moved_map())}
-    if not _holds(maps.order, maps.moved, last, since):
-        yield from _each(names, f"{node} owned it last, and has not heard of it")
-    elif maps.order == last.number and (why := maps.lacks(maps.large, entries)):
-        yield from _each(names, f"{node} owned it last: {why}")
+    if why := _unheard_by_maps(world, last, maps, since):
+        yield from _each(names, _owner_unheard(node, why))
     elif busy is None:
         yield from _each(names, f"{node} does not count what it is still answering")
-    elif served <= routing.hard_stop_after.total_seconds():
+    elif served <= world.settings.routing.hard_stop_after.total_seconds():
         why = (
             f"HAProxy began or reloaded {served} s ago; one of before may still answer"
         )
@@ -320,6 +372,10 @@ def _busy_by_socket(
     else:
         for name, count in sorted(busy.items()):
             yield name, _under_way(node, count)
+
+
+def _owner_unheard(node: str, why: str) -> str:
+    return f"{node} owned it last, and has not heard: {why}"
 
 
 def _holds(number: int, moved: str, last: DoorOrder, since: int) -> bool:

@@ -94,8 +94,9 @@ def _until_switched(
 
 
 def _quiet(one: OnItsWay, plan: Plan) -> Generator[Pause, Ran, tuple[str, int]]:
-    """Why it is not known that nobody answers for the site, empty once it is; and since which order
-    it is held. Nobody waits longer for that than a request waits at the doors.
+    """Why it is not known that nobody answers for the site and that its new node has heard of the
+    hold, empty once both are; and since which order it is held. Nobody waits longer for that than a
+    request waits at the doors.
     """
     world, site = one.world, one.move.site
     longest = world.settings.routing.hold_time.total_seconds()
@@ -110,6 +111,13 @@ def _quiet(one: OnItsWay, plan: Plan) -> Generator[Pause, Ran, tuple[str, int]]:
             return f"its old node was not quiet within {longest:g} s: {why}", since
         yield Pause(_LOOK)
         said = hold_at_doors.still_held(world, plan, {site}, since)
+    new = one.move.target
+    while why := hold_at_doors.why_unheard(world, plan, new, since):
+        if why == hold_at_doors.ENDED:
+            return why, since
+        if time.monotonic() > until:
+            return hold_at_doors.unheard_at(new, why), since
+        yield Pause(_LOOK)
     return "", since
 
 

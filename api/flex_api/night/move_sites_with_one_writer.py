@@ -12,17 +12,18 @@ node is there, and any other is at its old one, or waits.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from flex.errors import Held, NoneMoved
 from flex.model.plan import Plan
-from flex.model.site_moves import SiteMove
+from flex.model.site_moves import NOT_NOW, SiteMove
 from flex.placing import failover
 from flex.planning import new_nodes_by_site, refuse_ended_or_outdated
 from flex_api.in_words import amounts
 from flex_api.moving.commands_of_site import hooks_now
-from flex_api.moving.stages_of_one_site import OnItsWay
+from flex_api.moving.stages_of_one_site import OnItsWay, failure
 from flex_api.night import (
     go_on_with_moves,
     hold_at_doors,
@@ -37,6 +38,8 @@ from flex_api.night.writers_at_doors import Elsewhere
 from flex_api.wiring import World
 
 NOT_BROUGHT = "what it needs was not brought to its new node"
+# Between two looks whether new nodes have heard, in seconds.
+_LOOK = 0.05
 
 
 def to_be_led_on(world: World, plan: Plan) -> Mapping[str, Elsewhere]:
@@ -61,9 +64,11 @@ def move(world: World, plan: Plan) -> Plan:
     plan, _ = refuse_ended_or_outdated.begin(plan, world.store)
     _order_doors(world, plan)
     wanted, staying = _to_run(world, plan, coming)
-    sites = amounts.count(len(wanted), "site")
-    world.say(f"Moving {sites} with one writer: requests wait meanwhile.")
-    go_on_with_moves.run(world, wanted, partial(hold_copy_and_switch, plan=plan))
+    wanted = _whose_new_nodes_hear(world, plan, wanted)
+    if wanted:
+        sites = amounts.count(len(wanted), "site")
+        world.say(f"Moving {sites} with one writer: requests wait meanwhile.")
+        go_on_with_moves.run(world, wanted, partial(hold_copy_and_switch, plan=plan))
     staying |= {
         move.site: move.reason
         for move in world.store.site_moves(plan=plan.id, only_open=True)
@@ -113,6 +118,36 @@ def _to_run(
             moves.append(move)
     world.store.put_site_moves(moves)
     return go_on_with_moves.with_commands(world, moves, hooks), staying
+
+
+def _whose_new_nodes_hear(
+    world: World, plan: Plan, wanted: list[OnItsWay]
+) -> list[OnItsWay]:
+    """Those whose new nodes go by the plan's order within the time that requests may wait. The
+    others stay: nobody would answer for them at a node that hears of no order. No request waits for
+    that.
+    """
+    nodes, last = {one.move.target for one in wanted}, world.store.door_order()
+    until = time.monotonic() + world.settings.routing.hold_time.total_seconds()
+    while deaf := _unheard(world, plan, nodes, last.number if last else 0):
+        if time.monotonic() > until:
+            break
+        time.sleep(_LOOK)
+    for one in wanted:
+        if why := deaf.get(one.move.target):
+            reason = hold_at_doors.unheard_at(one.move.target, why)
+            one.store(failure(one, reason, NOT_NOW))
+    return [one for one in wanted if one.move.target not in deaf]
+
+
+def _unheard(
+    world: World, plan: Plan, nodes: Iterable[str], number: int
+) -> dict[str, str]:
+    said = {
+        node: hold_at_doors.why_unheard(world, plan, node, number)
+        for node in sorted(nodes)
+    }
+    return {node: why for node, why in said.items() if why}
 
 
 def _without(world: World, plan: Plan, staying: Mapping[str, str]) -> Plan:
