@@ -284,6 +284,12 @@ def changed_hints(made: ZonePlan) -> list[HintedSet]:
     ]
 
 
+def without_hints(made: ZonePlan) -> ZonePlan:
+    """The plan with all HTTPS and SVCB sets left as they are."""
+    changes = tuple(one for one in made.changes if one.type not in HINTED)
+    return replace(made, changes=changes)
+
+
 def lower_ttls(made: ZonePlan, ttl: int) -> ZonePlan:
     """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at
     most.
