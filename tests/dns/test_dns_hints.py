@@ -371,7 +371,15 @@ def test_a_key_that_may_not_change_hints_is_refused_before_anything_is_changed(
         assert late.zone_plans[0].changes == ()
         assert any(HINTS_DENIED in note for note in late.notes)
         checks = {one.name: one for one in preflight(server, ZONE)}
+        # Though hints are to stay by now: it is this plan that needs the right.
+        with pytest.raises(Refused) as stays:
+            Rfc2136Publisher(running.server, "me").apply(*made.plan.zone_plans)
+    assert stays.value.advice == refused.value.advice
     assert refused.value.kept == "nothing was changed"
+    right = f"the right to change HTTPS of {NAME}, to change its address hints"
+    assert right in refused.value.asked
+    assert f"may not change HTTPS in {ZONE}" in refused.value.answer
+    assert "which leaves sites with address hints" in refused.value.advice
     granted = f"grant {key.name} zonesub A AAAA HTTPS SVCB;"
     assert granted in refused.value.advice
     assert checks["address hints"].state == "fail"
