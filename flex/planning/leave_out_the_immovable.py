@@ -14,6 +14,7 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.model.plan import Plan
 from flex.planning import (
+    names_edited_by_others,
     remarks_on_sites,
     sites_that_stay_for_dependents,
     traffic_by_other_names,
@@ -32,9 +33,11 @@ from flex.zones.names_not_following_sites import NameLeftBehind, strays_of
 from flex.zones.records_of_partition import name_of, split
 
 
-def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
-    """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is
-    nothing to plan.
+def look_at_zones(
+    facts: Facts, rules: Rules, publisher: Publisher, gone: Set[str] = frozenset()
+) -> Reach:
+    """What DNS says of the sites, and of the addresses of a dead node that are `gone`. Raises
+    BadInput where none of the sites is ours to move: there is nothing to plan.
     """
     sites = facts.sites
     known = set(sites)
@@ -56,6 +59,7 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         along=facts.along,
         below_wildcards=rules.below_wildcards,
         address_hints_follow=rules.address_hints_follow,
+        gone=gone,
     )
     if sites and len(found.beyond) == len(sites):
         first = next(remarks_on_sites.of_reach(found, facts.profiles))
@@ -76,7 +80,8 @@ def look_around_dead_node(
     """What DNS says where a node died, and the facts with all that the node has to lose."""
     found = look_at_zones(facts, rules, publisher)
     facts = sites_that_stay_for_dependents.put_back(found, facts, dead)
-    return _what_is_there(look_at_zones(facts, rules, publisher)), facts
+    gone = names_edited_by_others.addresses_of(facts, dead)
+    return _what_is_there(look_at_zones(facts, rules, publisher, gone)), facts
 
 
 def _what_is_there(found: Reach) -> Reach:

@@ -60,7 +60,8 @@ class Reach:
     itself, and `asked` the names that were asked after all. `hints` are the HTTPS and SVCB sets
     whose address hints change with the addresses of their names: these do not count as leaning on
     a name. `denied_hints` are the zones in which FLEX may not change such sets, with the reason.
-    `held_hints` are the reasons of sets that do not follow, where somebody wants hints to.
+    `held_hints` are the reasons of sets that do not follow, where somebody wants hints to. Where a
+    node died, `dead_hints` are those of them that hint at it, with its addresses.
     """
 
     states: Mapping[str, ZoneState]
@@ -77,6 +78,7 @@ class Reach:
     hints: frozenset[HintedSet] = frozenset()
     denied_hints: Mapping[str, str] = field(default_factory=dict)
     held_hints: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    dead_hints: Mapping[HintedSet, frozenset[str]] = field(default_factory=dict)
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -98,12 +100,14 @@ def look(
     along: Pairs = (),
     below_wildcards: bool = False,
     address_hints_follow: bool = False,
+    gone: Set[str] = frozenset(),
 ) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no
     marker. With `dependents`, what leans on the names of sites is looked for. With `follow`, other
     names of sites are ours, too; `along` are those that were so far. Names for which a wildcard
     answers are ours to make with `below_wildcards` alone. With `address_hints_follow`, hints that
-    are exactly the addresses of their names change with these.
+    are exactly the addresses of their names change with these, and all lose the addresses of a dead
+    node, which are `gone`.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)
@@ -155,20 +159,24 @@ def look(
     )
     for stray in followed.strays:
         foreign[stray.zone][records_of_partition.name_of(stray.name)] = stray.why
-    hints, denied, held = (
-        _hints_that_follow(states, foreign, nodes, publisher)
+    hints = (
+        _hints_that_follow(states, foreign, nodes, publisher, gone)
         if address_hints_follow
-        else (frozenset(), {}, {})
+        else _Hints()
     )
+    changing = hints.follow | hints.dead.keys()
     return replace(
         found,
         out={**found.out, **out},
         others=replace(followed, along=going),
         doors_alone={**found.doors_alone, **alone},
-        leaning=_leaning(states, of_zone, going, hints, publisher) if pointed else {},
-        hints=hints,
-        denied_hints=denied,
-        held_hints=held,
+        leaning=_leaning(states, of_zone, going, changing, publisher)
+        if pointed
+        else {},
+        hints=frozenset(hints.follow),
+        dead_hints=hints.dead,
+        denied_hints=hints.denied,
+        held_hints=hints.held,
         unasked=frozenset(
             zone for zone, state in states.items() if pointed and state.pointing is None
         ),
@@ -205,46 +213,65 @@ def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Hints:
+    """The sets of names that are ours whose hints `follow`; those that hint at a `dead` node; the
+    zones in which the name server does not let FLEX change them, with the reason; and the reason of
+    each set that does not follow.
+    """
+
+    follow: set[HintedSet] = field(default_factory=set)
+    dead: dict[HintedSet, frozenset[str]] = field(default_factory=dict)
+    denied: dict[str, str] = field(default_factory=dict)
+    held: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
 def _hints_that_follow(
     states: Mapping[str, ZoneState],
     foreign: Mapping[str, Mapping[str, str]],
     nodes: Sequence[Node],
     publisher: Publisher,
-) -> tuple[frozenset[HintedSet], dict[str, str], dict[tuple[str, str], str]]:
-    """Those of names that are ours; the zones in which the name server does not let FLEX change
-    them, with the reason; and the reason of each set that does not follow.
-    """
-    hints, denied = set[HintedSet](), dict[str, str]()
-    held: dict[tuple[str, str], str] = {}
+    gone: Set[str],
+) -> _Hints:
+    found = _Hints()
     families = address_families.families_of_every(nodes)
     for zone, state in states.items():
         whys = address_hints.reasons_to_hold(state, families)
         follow = {
             one for one, why in whys.items() if not why and one[0] not in foreign[zone]
         }
+        theirs = [
+            one for one, why in whys.items() if not why and one[0] in foreign[zone]
+        ]
+        whys |= dict.fromkeys(theirs, "FLEX does not change this name")
+        dead = {
+            one: addresses
+            for one, addresses in address_hints.sets_with(state, gone).items()
+            if one not in follow and one[0] not in foreign[zone]
+        }
+        changing = {*follow, *dead}
         try:
-            if follow:
-                publisher.refuse_hints(zone, sorted(follow))
+            if changing:
+                publisher.refuse_hints(zone, sorted(changing))
         except DnsError as error:
             # Off a dead node addresses move all the same.
-            denied[zone] = error.answer
-            whys |= dict.fromkeys(follow, f"FLEX may not change them in {zone}")
+            found.denied[zone] = error.answer
+            whys |= dict.fromkeys(changing, f"FLEX may not change them in {zone}")
         else:
-            hints |= follow
+            found.follow.update(follow)
+            found.dead.update(dead)
         other = (
             "they are at another name than the site's own"
             if state.transferred
             else f"{zone} cannot be transferred"
         )
-        held |= {
-            (one.owner, one.type): other
+        found.held.update(
+            ((one.owner, one.type), other)
             for one in state.pointing or ()
             if one.type in address_hints.HINTED
-        }
-        for one, why in whys.items():
-            if why:
-                held[one] = why
-    return frozenset(hints), denied, held
+        )
+        found.held.update((one, why) for one, why in whys.items() if why)
+    return found
 
 
 def _names_to_look_for(
@@ -325,6 +352,7 @@ def without(
         hints=found.hints,
         denied_hints=found.denied_hints,
         held_hints=found.held_hints,
+        dead_hints=found.dead_hints,
     )
 
 

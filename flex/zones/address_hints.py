@@ -7,14 +7,14 @@ whether anybody wants hints to change.
 Hints change with a name where they are exactly its addresses, family by family, before and after.
 What leads elsewhere is somebody's who wrote it. Nor do sets change that resolvers keep for longer
 than the addresses, as moves would wait for them; or that would lose a family at some node, as
-nobody could give that back.
+nobody could give that back. Off a dead node neither counts, and of other hints its addresses go.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 
 from flex.model.zone_plan import AddressType, HintedSet, HintedType, Rrset
 from flex.zones.records_of_partition import ZoneState, by_name
@@ -88,6 +88,47 @@ def set_with_hints(before: Rrset, addresses: Addresses) -> Rrset:
     return Rrset(before.name, before.type, before.ttl, tuple(sorted(records)))
 
 
+def set_off_dead_node(
+    before: Rrset, had: Addresses, gets: Addresses, gone: Set[str]
+) -> Rrset:
+    """The set once its name gets other addresses than it `had`. Hints of a family that were exactly
+    these follow; of all others the addresses of a dead node go that are `gone`.
+    """
+    dead = frozenset(map(canonical_address, gone))
+    records = {
+        with_hints(record, _left_of(before.name, record, had, gets, dead))
+        for record in before.values
+    }
+    return Rrset(before.name, before.type, before.ttl, tuple(sorted(records)))
+
+
+def _left_of(
+    name: str, record: str, had: Addresses, gets: Addresses, gone: Set[str]
+) -> Addresses:
+    left: dict[AddressType, Collection[str]] = {}
+    for kind, hints in hints_of(record).items():
+        exact = _is_for(name, record) and set(hints) == set(
+            map(canonical_address, had[kind])
+        )
+        left[kind] = gets[kind] if exact else set(hints) - gone
+    return left
+
+
+def sets_with(
+    state: ZoneState, addresses: Iterable[str]
+) -> dict[HintedSet, frozenset[str]]:
+    """The sets that hint at some of these addresses, each with those; but for sets in which
+    `mandatory` names a hint, as a record without that hint would be none.
+    """
+    wanted = frozenset(map(canonical_address, addresses))
+    return {
+        one: told
+        for one, (_, records) in state.hints.items()
+        if (told := hinted_addresses(records) & wanted)
+        and not any(map(_needs_hints, records))
+    }
+
+
 def both_hints(before: Rrset, after: Rrset) -> Rrset:
     """The set while the old and the new addresses are published."""
     every: dict[AddressType, set[str]] = {"A": set(), "AAAA": set()}
@@ -142,19 +183,28 @@ def _why_it_stays(name: str, record: str, addresses: Addresses) -> str:
         return "a record beside them cannot be read"
     if not (hints := hints_of(record)):
         return ""
-    needed = {
-        key
-        for one in _parameters(found)
-        if one["key"] == MANDATORY
-        for key in (one["value"] or "").split(",")
-    }
-    if found["target"].lower() not in (".", name):
+    if not _is_for(name, record):
         return f"they are for another name, {found['target']}"
-    if not needed.isdisjoint(KEYS.values()):
+    if _needs_hints(record):
         return f"{MANDATORY} names a hint"
     if any(set(said) != set(addresses[kind]) for kind, said in hints.items()):
         return "they are not exactly the addresses of the name"
     return ""
+
+
+def _is_for(name: str, record: str) -> bool:
+    found = _RECORD.fullmatch(record)
+    return found is not None and found["target"].lower() in (".", name)
+
+
+def _needs_hints(record: str) -> bool:
+    found = _RECORD.fullmatch(record)
+    return found is not None and any(
+        key in KEYS.values()
+        for one in _parameters(found)
+        if one["key"] == MANDATORY
+        for key in (one["value"] or "").split(",")
+    )
 
 
 def _parameters(record: re.Match[str]) -> Iterable[re.Match[str]]:

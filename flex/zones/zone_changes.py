@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -29,6 +30,7 @@ from flex.zones.address_hints import (
     HINTED,
     both_hints,
     hinted_addresses,
+    set_off_dead_node,
     set_with_hints,
 )
 from flex.zones.marker import marker_name, marker_text, site_name
@@ -37,6 +39,8 @@ from flex.zones.records_of_partition import Sets, ZoneState, by_name, sets_of
 ADDRESSES: tuple[AddressType, ...] = ("A", "AAAA")
 # What leads visitors: addresses, and the records that may repeat them.
 LEADING: tuple[RecordType, ...] = (*ADDRESSES, *HINTED)
+# No sets that hint at a dead node.
+NO_HINTS: Mapping[HintedSet, Set[str]] = MappingProxyType({})
 # The rule about names that somebody else changed.
 DRIFT = "safety.max_drifted_names"
 # Why a name is not ours that FLEX did not make, or whose marker somebody removed.
@@ -83,15 +87,18 @@ def diff(
     ttl: int,
     left_alone: Mapping[str, str],
     hints: Set[HintedSet] = frozenset(),
+    dead_hints: Mapping[HintedSet, Set[str]] = NO_HINTS,
 ) -> ZonePlan:
     """The changes that make the zone say what is wanted, in canonical order; names left alone have
-    a reason. The `hints` in these sets are the addresses of their names, now and then.
+    a reason. The `hints` in these sets are the addresses of their names, now and then. Sets with
+    `dead_hints` name addresses of a dead node, which go.
     """
     want, have = by_name(wanted), sets_of(state)
     names = {name for name, _ in want} - set(left_alone)
     changes: list[Change] = []
     for name in sorted(names):
         changes.extend(_of_name(name, want, have, hints))
+        changes.extend(_of_dead_hints(name, want, have, dead_hints))
         if name not in state.owned:
             changes.append(_marker(name, zone, owner, ttl, have))
     reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
@@ -118,8 +125,23 @@ def _of_name(
         if (name, hinted) in hints:
             yield from _of_hints(
                 _rrset(name, hinted, have.get((name, hinted))),
-                {kind: want.get((name, kind), (0, ()))[1] for kind in ADDRESSES},
+                _addresses(name, want),
             )
+
+
+def _of_dead_hints(
+    name: str, want: Sets, have: Sets, dead_hints: Mapping[HintedSet, Set[str]]
+) -> Iterator[Change]:
+    for hinted in HINTED if dead_hints else ():
+        before = _rrset(name, hinted, have.get((name, hinted)))
+        if before and (gone := dead_hints.get((name, hinted))):
+            had, gets = _addresses(name, have), _addresses(name, want)
+            if (after := set_off_dead_node(before, had, gets, gone)) != before:
+                yield Change(before, after)
+
+
+def _addresses(name: str, sets: Sets) -> dict[AddressType, tuple[str, ...]]:
+    return {kind: sets.get((name, kind), (0, ()))[1] for kind in ADDRESSES}
 
 
 def _of_hints(
@@ -205,12 +227,12 @@ def without_overwriting(
         for one in made.changes
         if one.type not in LEADING or one.name not in of_names
     ]
-    kept += [
-        hint
-        for one in made.changes
-        if one.type in HINTED and one.name in of_names
-        for hint in _of_hints(one.before, _left_at(one.name, less[one.name], have))
-    ]
+    for one in made.changes:
+        if one.type in HINTED and one.name in of_names and one.before:
+            had = _addresses(one.name, have)
+            left = _left_at(one.name, less[one.name], have)
+            after = set_off_dead_node(one.before, had, left, gone)
+            kept += [replace(one, after=after)] if after != one.before else []
     others = sorted(name for name, changes in less.items() if changes != of_names[name])
     return replace(
         made,
@@ -244,7 +266,7 @@ def _left_at(
     """The addresses that the name has once these changes are made."""
     after = {one.type: one.after.values if one.after else () for one in changes}
     return {
-        kind: after.get(kind, have.get((name, kind), (0, ()))[1]) for kind in ADDRESSES
+        kind: after.get(kind, values) for kind, values in _addresses(name, have).items()
     }
 
 

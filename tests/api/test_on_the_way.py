@@ -87,6 +87,7 @@ class Server(MemoryPublisher):
         return replace(found, hints=told)
 
     def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        super().refuse_hints(zone, sets)
         if self.denies_hints:
             raise NEVER
 

@@ -36,6 +36,7 @@ from flex.zones import zone_changes
 from flex.zones.address_hints import (
     hints_of,
     reasons_to_hold,
+    set_off_dead_node,
     sets_that_follow,
     with_hints,
 )
@@ -234,6 +235,26 @@ def test_in_every_step_and_back_hints_are_the_addresses_that_their_name_has(
         assert sets_of(changed(at, left.changes)) == sets_of(end)
         back = zone_changes.undoing(made, at, ttl)
         assert sets_of(changed(at, back.changes)) == sets_of(start)
+
+
+@given(st.sets(st.sampled_from(FOUR), min_size=1), addresses, addresses, st.booleans())
+def test_no_hint_is_left_at_a_dead_node_and_none_is_new_that_its_name_does_not_get(
+    hinted: set[str],
+    had: tuple[set[str], set[str]],
+    gets: tuple[set[str], set[str]],
+    for_other: bool,
+) -> None:
+    gone, target = {FOUR[0]}, "b.example." if for_other else "."
+    gets[0].difference_update(gone)
+    record = f'1 {target} alpn="h2" ipv4hint="{",".join(sorted(hinted))}" key700="x"'
+    before = Rrset(NAME, "HTTPS", TTL, (record,))
+    old, new = ({"A": sorted(one[0]), "AAAA": sorted(one[1])} for one in (had, gets))
+    after = set_off_dead_node(before, old, new, gone)  # type: ignore[arg-type]
+    (left,) = (set(hints_of(one).get("A", ())) for one in after.values)
+    follows = hinted == had[0] and not for_other
+    assert left == (gets[0] if follows else hinted - gone)
+    rest = with_hints(record, {})
+    assert [with_hints(one, {}) for one in after.values] == [rest]
 
 
 def test_a_name_of_which_only_hints_change_is_among_those_rewritten() -> None:
@@ -467,6 +488,63 @@ def test_hints_leave_a_dead_node_with_the_address(
     assert "192.0.2.1" not in dual.addresses()["a"]
 
 
+@pytest.mark.parametrize(
+    ("text", "ttl", "left"),
+    [
+        # Its new node has no IPv6.
+        (FULL, TTL, FULL.replace("2.1", "2.2").replace(' ipv6hint="2001:db8::1"', "")),
+        # No move would wait for it by now.
+        ('1 . ipv4hint="192.0.2.1"', 86_400, '1 . ipv4hint="192.0.2.2"'),
+        # What somebody wrote beside the dead node stays.
+        ('1 . ipv4hint="192.0.2.1,203.0.113.9"', TTL, '1 . ipv4hint="203.0.113.9"'),
+        ('1 . ipv6hint="2001:db8:0::1,2001:db8::9"', TTL, '1 . ipv6hint="2001:db8::9"'),
+        (
+            '1 cdn.example. alpn="h2" ipv4hint="192.0.2.1"',
+            TTL,
+            '1 cdn.example. alpn="h2"',
+        ),
+    ],
+)
+@pytest.mark.parametrize("what", ["refuse", "warn", "ignore"])
+def test_hints_leave_a_dead_node_though_they_could_follow_no_move(
+    dual: Cluster, text: str, ttl: int, left: str, what: str
+) -> None:
+    assert isinstance(dual.target, MemoryPublisher)
+    dual.rules = replace(dual.rules, dependents=Dependents(what))  # type: ignore[arg-type]
+    first, second = dual.facts.nodes
+    only = replace(second, addresses=second.addresses[:1])
+    dual.facts = replace(dual.facts, nodes=(first, only))
+    dual.target.edit(ZONE, NAME, "HTTPS", ttl, (text,))
+    # Of sites that are well: what somebody wrote beside it stays, and what was left behind goes.
+    live, behind = [
+        f"{name}.{ZONE}"
+        for name, said in sorted(dual.addresses().items())
+        if "192.0.2.1" not in said
+    ]
+    away = '1 . ipv4hint="192.0.2.2,203.0.113.9"'
+    write(dual, away, name=live)
+    write(dual, '1 . ipv4hint="192.0.2.1"', name=behind)
+    plan = fail_over(dual)
+    assert dual.addresses()["a"] == ["192.0.2.2"]
+    assert hints(dual) == (ttl, (left,))
+    assert dual.target.read(ZONE, [live]).hints[live, "HTTPS"][1] == (away,)
+    assert dual.target.read(ZONE, [behind]).hints[behind, "HTTPS"][1] == ("1 .",)
+    (left_behind,) = [note for note in plan.notes if LEFT_BEHIND in note] or [""]
+    for name in (NAME, behind):
+        assert name.rstrip(".") not in left_behind
+
+
+def test_hints_that_must_be_there_stay_at_a_dead_node_and_that_is_said(
+    dual: Cluster,
+) -> None:
+    text = '1 . mandatory="ipv4hint" ipv4hint="192.0.2.1"'
+    write(dual, text)
+    plan = fail_over(dual)
+    assert "192.0.2.1" not in dual.addresses()["a"]
+    assert hints(dual) == (TTL, (text,))
+    assert any(LEFT_BEHIND in note and "mandatory" in note for note in plan.notes)
+
+
 def fail_over(dual: Cluster) -> Plan:
     base, placement = dual.store.placement()
     facts = replace(
@@ -525,12 +603,15 @@ def test_hints_that_the_key_may_not_change_keep_their_site_and_no_other(
     assert any(HINTS_DENIED in note for note in plan.notes)
 
 
+@pytest.mark.parametrize("ttl", [TTL, 86_400])
 def test_off_a_dead_node_addresses_move_though_the_key_may_not_change_hints(
-    ungranted: Cluster,
+    ungranted: Cluster, ttl: int
 ) -> None:
+    assert isinstance(ungranted.target, MemoryPublisher)
+    ungranted.target.edit(ZONE, NAME, "HTTPS", ttl, (FULL,))
     plan = fail_over(ungranted)
     assert "192.0.2.1" not in ungranted.addresses()["a"]
-    assert hints(ungranted) == (TTL, (FULL,))
+    assert hints(ungranted) == (ttl, (FULL,))
     assert any(HINTS_DENIED in note for note in plan.notes)
     assert any(LEFT_BEHIND in note for note in plan.notes)
 
@@ -561,6 +642,8 @@ def test_a_right_that_one_zone_denies_keeps_back_no_hints_of_another(
     assert found.hints == {(f"{site}.", "HTTPS")}
     assert found.denied_hints == {ZONE: "may not"}
     assert found.held_hints[NAME, "HTTPS"] == f"FLEX may not change them in {ZONE}"
+    why = "FLEX does not change this name"
+    assert found.held_hints[f"{foreign}.", "HTTPS"] == why
     assert NAME in found.leaning
     assert f"{site}." not in found.leaning
 

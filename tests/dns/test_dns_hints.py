@@ -26,7 +26,7 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.wish import Pin
 from flex.model.zone_plan import AddressType, Change, Rrset
-from flex.planning import plan_of_given_partition, verify_dns
+from flex.planning import plan_of_given_partition, propose_plan, verify_dns
 from flex.planning.facts_and_rules import Facts
 from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED
 from flex.prediction.replay_accesses_through_caches import Sample
@@ -313,6 +313,35 @@ def test_hints_change_in_one_message_with_the_address_and_come_back_with_it(
     go_back(found, first)
     assert says(found) == at(1, BEFORE)
     assert serial(found) == before + 2
+
+
+def test_off_a_dead_node_hints_go_with_the_address_though_they_could_follow_no_move(
+    server: Server,
+) -> None:
+    found = cluster(server)
+    first, second = found.facts.nodes
+    base, placement = found.store.placement()
+    facts = replace(
+        found.facts,
+        nodes=(
+            replace(first, state="down"),
+            replace(second, addresses=second.addresses[:1]),
+        ),
+        pins=(),
+        base=base,
+        placement=placement,
+        said=found.store.plan(base).said,
+    )
+    made = propose_plan.fail_over(
+        facts, found.rules, "n1", publisher=found.target, now=NOW.replace(hour=5)
+    )
+    before = serial(found)
+    found.target.apply(*made.plan.zone_plans)
+    state = found.target.read(ZONE, [NAME])
+    left = AFTER.replace(' ipv6hint="2001:db8::2"', "")
+    assert by_name(state.records) == {(NAME, "A"): (60, ("192.0.2.2",))}
+    assert state.hints[NAME, "HTTPS"] == (TTL, (left, PLAIN))
+    assert serial(found) == before + 1
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,9 @@ def refuse_denied(session: Session, tries: Sequence[Try]) -> None:
     ):
         if not may:
             hints = ", to change its address hints" if kind in HINTED else ""
-            right = f"the right to change {kind} of {name}{hints}, before anything is sent"
+            right = (
+                f"the right to change {kind} of {name}{hints}, before anything is sent"
+            )
             raise not_granted(session.server, zone, right, [name], [kind])
 
 
