@@ -246,7 +246,7 @@ def _hints_that_follow(
         whys |= dict.fromkeys(theirs, "FLEX does not change this name")
         dead = {
             one: addresses
-            for one, addresses in address_hints.sets_with(state, gone).items()
+            for one, addresses in address_hints.sets_hinting_at(state, gone).items()
             if one not in follow and one[0] not in foreign[zone]
         }
         changing = {*follow, *dead}

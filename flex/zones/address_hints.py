@@ -88,7 +88,7 @@ def set_with_hints(before: Rrset, addresses: Addresses) -> Rrset:
     return Rrset(before.name, before.type, before.ttl, tuple(sorted(records)))
 
 
-def set_off_dead_node(
+def lead_off_dead_node(
     before: Rrset, had: Addresses, gets: Addresses, gone: Set[str]
 ) -> Rrset:
     """The set once its name gets other addresses than it `had`. Hints of a family that were exactly
@@ -114,7 +114,7 @@ def _left_of(
     return left
 
 
-def sets_with(
+def sets_hinting_at(
     state: ZoneState, addresses: Iterable[str]
 ) -> dict[HintedSet, frozenset[str]]:
     """The sets that hint at some of these addresses, each with those; but for sets in which
@@ -138,21 +138,11 @@ def both_hints(before: Rrset, after: Rrset) -> Rrset:
     return set_with_hints(before, every)
 
 
-def sets_that_follow(
-    state: ZoneState, families: Collection[AddressType]
-) -> frozenset[HintedSet]:
-    """The sets whose every hint is an address of the name that has them. The name has no other
-    address of that family, and every node has addresses of these `families`.
-    """
-    found = reasons_to_hold(state, families)
-    return frozenset(one for one, why in found.items() if not why)
-
-
 def reasons_to_hold(
     state: ZoneState, families: Collection[AddressType]
 ) -> dict[HintedSet, str]:
     """By each set that has hints, or that nobody can read, why these do not change with the
-    addresses of their name; empty where they do.
+    addresses of their name; empty where they do. Every node has addresses of these `families`.
     """
     have = by_name(state.records) if state.hints else {}
     found: dict[HintedSet, str] = {}

@@ -30,7 +30,7 @@ from flex.zones.address_hints import (
     HINTED,
     both_hints,
     hinted_addresses,
-    set_off_dead_node,
+    lead_off_dead_node,
     set_with_hints,
 )
 from flex.zones.marker import marker_name, marker_text, site_name
@@ -136,7 +136,7 @@ def _of_dead_hints(
         before = _rrset(name, hinted, have.get((name, hinted)))
         if before and (gone := dead_hints.get((name, hinted))):
             had, gets = _addresses(name, have), _addresses(name, want)
-            if (after := set_off_dead_node(before, had, gets, gone)) != before:
+            if (after := lead_off_dead_node(before, had, gets, gone)) != before:
                 yield Change(before, after)
 
 
@@ -231,7 +231,7 @@ def without_overwriting(
         if one.type in HINTED and one.name in of_names and one.before:
             had = _addresses(one.name, have)
             left = _left_at(one.name, less[one.name], have)
-            after = set_off_dead_node(one.before, had, left, gone)
+            after = lead_off_dead_node(one.before, had, left, gone)
             kept += [replace(one, after=after)] if after != one.before else []
     others = sorted(name for name, changes in less.items() if changes != of_names[name])
     return replace(

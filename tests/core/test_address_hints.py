@@ -35,9 +35,8 @@ from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
 from flex.zones.address_hints import (
     hints_of,
+    lead_off_dead_node,
     reasons_to_hold,
-    set_off_dead_node,
-    sets_that_follow,
     with_hints,
 )
 from flex.zones.marker import marker_name, marker_text
@@ -85,6 +84,11 @@ def test_only_hints_change_and_those_of_a_family_without_addresses_go() -> None:
     assert with_hints(f"0 {NAME}", {"A": FOUR}) == f"0 {NAME}"
 
 
+def sets_that_follow(found: ZoneState) -> set[HintedSet]:
+    whys = reasons_to_hold(found, ["A", "AAAA"])
+    return {one for one, why in whys.items() if not why}
+
+
 def state(records: Mapping[AddressType, list[str]], hints: list[str]) -> ZoneState:
     rows = [
         (NAME, kind, 60, value) for kind, values in records.items() for value in values
@@ -123,7 +127,7 @@ def test_a_set_follows_where_all_its_hints_are_just_the_addresses_of_its_name(
     hints: list[str], follow: bool
 ) -> None:
     found = state({"A": ["192.0.2.1"], "AAAA": ["2001:db8::1"]}, hints)
-    follows = sets_that_follow(found, ["A", "AAAA"])
+    follows = sets_that_follow(found)
     assert follows == ({(NAME, "HTTPS")} if follow else set())
 
 
@@ -214,7 +218,7 @@ def test_in_every_step_and_back_hints_are_the_addresses_that_their_name_has(
         owner="me",
         ttl=60,
         left_alone={},
-        hints=sets_that_follow(start, ["A", "AAAA"]),
+        hints=sets_that_follow(start),
     )
     follows = any("hint" in one for one in hints)
     assert made.hints == (((NAME, "HTTPS"),) if follows else ())
@@ -249,7 +253,7 @@ def test_no_hint_is_left_at_a_dead_node_and_none_is_new_that_its_name_does_not_g
     record = f'1 {target} alpn="h2" ipv4hint="{",".join(sorted(hinted))}" key700="x"'
     before = Rrset(NAME, "HTTPS", TTL, (record,))
     old, new = ({"A": sorted(one[0]), "AAAA": sorted(one[1])} for one in (had, gets))
-    after = set_off_dead_node(before, old, new, gone)  # type: ignore[arg-type]
+    after = lead_off_dead_node(before, old, new, gone)  # type: ignore[arg-type]
     (left,) = (set(hints_of(one).get("A", ())) for one in after.values)
     follows = hinted == had[0] and not for_other
     assert left == (gets[0] if follows else hinted - gone)
