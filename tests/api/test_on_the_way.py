@@ -81,7 +81,7 @@ class Server(MemoryPublisher):
         pointed: Pointed | None = None,
         hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        """Of hints, those that are asked for alone: none is to follow by now."""
+        """Tell only the hints that are asked for: none is to follow by now."""
         found = super().read(zone, names, also, pointed=pointed, hints=hints)
         told = {one: said for one, said in found.hints.items() if one in hints}
         return replace(found, hints=told)
