@@ -30,7 +30,7 @@ from flex.model.site_moves import SiteMoves
 from flex.model.strays import Strays
 from flex.model.when_to_retry_failover_or_delivery import Attempts
 from flex.model.wish import Pin
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
 from flex.placing.proof_statement import Json
 from flex.zones.last_dns_check import Check
@@ -59,11 +59,13 @@ class Publisher(Protocol):
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
         """All records of these names, or an error: a failed read never looks like an empty zone.
 
         `also` are names that FLEX does not place on nodes. Records that may lean on what is
-        `pointed` are told, too, where the whole zone can be read.
+        `pointed` are told, too, where the whole zone can be read; and HTTPS and SVCB sets where
+        they are to change with addresses. Those of `hints` are told in any case.
         """
         ...
 
@@ -74,6 +76,12 @@ class Publisher(Protocol):
         another run can go on where a killed one stopped, by the journal where it has rows. Raises
         Stale (nothing was applied) or PartlyApplied when a record is neither `before` nor `after`.
         Never overwrites what others wrote.
+        """
+        ...
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        """Raises a DnsError where FLEX may not change these HTTPS and SVCB sets, or where nobody
+        can tell. Changes nothing.
         """
         ...
 

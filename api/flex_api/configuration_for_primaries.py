@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -104,7 +104,10 @@ def _of_primary(
         )
         if primary.transfer_key_file
         else None,
-        zones=tuple(_zones(settings.dns.every_zone, zones, told, sites)),
+        zones=tuple(
+            replace(one, hints=settings.dns.address_hints == "follow")
+            for one in _zones(settings.dns.every_zone, zones, told, sites)
+        ),
         address=_seen_by_others(primary.server),
         followers=tuple(
             one for one in wiring.servers(primary) if one != server.address

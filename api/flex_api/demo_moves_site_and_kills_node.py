@@ -7,7 +7,7 @@ What is shown is what was heard, also where that is not as it should be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -18,7 +18,7 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.ports import Publisher
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import texts
@@ -248,12 +248,16 @@ class LooksFirst:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self._publisher.read(zone, names, also, pointed=pointed)
+        return self._publisher.read(zone, names, also, pointed=pointed, hints=hints)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         self._look()
         self._publisher.apply(*zone_plans, journal=journal)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self._publisher.refuse_hints(zone, sets)
 
     def refuse_late(self, *zones: str) -> None:
         self._publisher.refuse_late(*zones)

@@ -21,7 +21,10 @@ from flex.planning import remarks_on_sites, sites_that_stay_for_dependents
 from flex.planning.names_left_behind import MOST
 from flex.planning.reason_to_stay_for_dependents import (
     GIVE_A_NAME,
+    LET_HINTS_FOLLOW,
+    NOT_FOLLOWING,
     TAKE_HINTS_OUT,
+    hints_in_words,
     ways_on,
 )
 from flex.site_names_in_words import first_few
@@ -435,9 +438,13 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         said = f"{sites_that_stay_for_dependents.MOVED_ALONG}: {first_few(named)}"
         yield _warn(name, said, GIVE_A_NAME)
     if hints:
-        named = [one.in_words for _, one in hints]
+        named = [hints_in_words(one, found.held_hints) for _, one in hints]
         said = f"{sites_that_stay_for_dependents.LEFT_BEHIND}: {first_few(named)}"
-        yield _warn(name, said, TAKE_HINTS_OUT)
+        follow = f"; or {LET_HINTS_FOLLOW}" if NOT_FOLLOWING not in said else ""
+        yield _warn(name, said, f"{TAKE_HINTS_OUT}{follow}")
+    if moving := [one for one in found.hints if one[0] not in reasons]:
+        sets = amounts.count(len(moving), "record set")
+        yield _ok(name, f"address hints of {sets} change with the addresses of names")
     if unsure := leaning_on_sites.mail_without_mx(found, sites, dependents):
         said = (
             "mail may come to sites without any MX, by their address, and go with them when "
@@ -448,7 +455,8 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not reasons and not along and not hints and not unsure:
         yield _ok(
             name,
-            "no mail, service or name server is at a site's name, and no address hints",
+            "no mail, service or name server is at a site's name, and no address hints would "
+            "be left behind",
         )
 
 

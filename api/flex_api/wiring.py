@@ -186,6 +186,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         families=settings.dns.families_of_sites(),
         follow=settings.dns.other_names == "follow",
         below_wildcards=settings.dns.below_wildcards == "make",
+        address_hints_follow=settings.dns.address_hints == "follow",
     )
 
 
@@ -267,7 +268,12 @@ def server(settings: Settings, primary: Primary) -> Server:
     reader = primary.transfer_key_file and key.read_keys(primary.transfer_key_file)[0]
     found = [
         name_server_and_key.Server(
-            primary.server, primary.port, one, timeout, reader or None
+            primary.server,
+            primary.port,
+            one,
+            timeout,
+            reader or None,
+            hints=settings.dns.address_hints == "follow",
         )
         for one in keys(primary)
     ]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from flex.model.zone_plan import Change, Rrset, ZonePlan
+from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex.zones.records_of_partition import by_name
 from flex.zones.zone_changes import lines
@@ -99,6 +100,17 @@ def _what_to_look_for(zone: ZoneToExport) -> Iterator[str]:
                 f"{name} becomes ours: write this only while it has "
                 f"{' and '.join(held) or 'no address'}"
             )
+
+
+def _hints_to_change(zone: ZoneToExport) -> Iterator[str]:
+    """In records that are not FLEX's to write out."""
+    for change in zone.zone_plan.changes:
+        if change.type in HINTED and change.after:
+            for value in change.after.values:
+                yield (
+                    f"{change.name} has hints, which change with its addresses: "
+                    f"{change.after.ttl} {change.type} {value}"
+                )
 
 
 def nsupdate(zones: Sequence[ZoneToExport]) -> str:
@@ -234,6 +246,7 @@ def _octodns(zone: ZoneToExport) -> Iterator[str]:
     yield "---"
     yield f"# {zone.zone_plan.zone}"
     yield from (f"# {line}" for line in _what_to_look_for(zone))
+    yield from (f"# {line}" for line in _hints_to_change(zone))
     of_name: dict[str, list[Rrset]] = {}
     for rrset in zone.sets:
         of_name.setdefault(_below(zone, rrset, ""), []).append(rrset)
@@ -268,6 +281,7 @@ def _dnscontrol(zone: ZoneToExport) -> Iterator[str]:
         for value in rrset.values
     ]
     yield from (f"// {line}" for line in _what_to_look_for(zone))
+    yield from (f"// {line}" for line in _hints_to_change(zone))
     yield f"D_EXTEND({json.dumps(zone.zone_plan.zone.rstrip('.'))},"
     yield ",\n".join(records)
     yield ");"

@@ -29,10 +29,11 @@ import pandas as pd
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
 from flex.model.dns_update_journal import Journal, JournalRow, RowState
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.ports import Publisher
 from flex.table_schemas import RECORDS
 from flex.zones import waves, zone_changes
+from flex.zones.address_hints import HINTED, hinted_addresses
 from flex.zones.marker import site_name
 from flex.zones.records_of_partition import ZoneState, by_name
 from flex.zones.what_leans_on_names import Pointed
@@ -106,13 +107,17 @@ class GentlePublisher:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self.publisher.read(zone, names, also, pointed=pointed)
+        return self.publisher.read(zone, names, also, pointed=pointed, hints=hints)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
     ) -> tuple[NameServerVerdict, ...]:
         return self.publisher.verify(zone, wanted, patience=patience)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self.publisher.refuse_hints(zone, sets)
 
     def refuse_late(self, *zones: str) -> None:
         self.publisher.refuse_late(*zones)
@@ -127,6 +132,7 @@ class GentlePublisher:
         left = self._what_is_left(zone_plans, lost) if begun else zone_plans
         if not begun:
             self._refuse_outdated(zone_plans)
+            self._refuse_denied_hints(zone_plans)
         steps, made = self._steps(zone_plans, left, lost), list[_Step]()
         standing = _standing(steps[0].zone_plans) if begun and steps else []
         again = _wait_after(zone_plans) if standing else 0.0
@@ -145,12 +151,25 @@ class GentlePublisher:
         if lost:
             raise _left_to_others(zone_plans, lost)
 
+    def _read(self, made: ZonePlan) -> ZoneState:
+        return self.publisher.read(
+            made.zone,
+            zone_changes.changed_names(made),
+            hints=zone_changes.changed_hints(made),
+        )
+
     def _refuse_outdated(self, zone_plans: Sequence[ZonePlan]) -> None:
         """The last wave, too, is looked at before the first."""
         for made in zone_plans:
             if made.changes:
-                state = self.publisher.read(made.zone, zone_changes.changed_names(made))
+                state = self._read(made)
                 refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
+
+    def _refuse_denied_hints(self, zone_plans: Sequence[ZonePlan]) -> None:
+        """What no step may change is refused before the first one."""
+        for made in zone_plans:
+            if sets := zone_changes.changed_hints(made):
+                self.publisher.refuse_hints(made.zone, sets)
 
     def _steps(
         self, zone_plans: Sequence[ZonePlan], left: Sequence[ZonePlan], lost: Lost
@@ -230,10 +249,7 @@ class GentlePublisher:
             self.publisher.apply(*step.zone_plans, journal=journal and _Anew(journal))
 
     def _overtaken_names(self, zone_plans: Iterable[ZonePlan]) -> Lost:
-        states = (
-            (made, self.publisher.read(made.zone, zone_changes.changed_names(made)))
-            for made in zone_plans
-        )
+        states = ((made, self._read(made)) for made in zone_plans)
         return {
             one.name: str(one)
             for made, state in states
@@ -268,7 +284,7 @@ class GentlePublisher:
     ) -> list[ZonePlan]:
         found: list[ZonePlan] = []
         for made in zone_plans:
-            state = self.publisher.read(made.zone, zone_changes.changed_names(made))
+            state = self._read(made)
             found.append(zone_changes.what_is_left(made, state, self.ttl))
             lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
         return found
@@ -299,6 +315,12 @@ class GentlePublisher:
         }
         changed = {(name, str(kind)) for name, kind in sets}
         rows = list[tuple[str, str, int, str]]()
+        rows += [
+            (one.name, one.type, one.after.ttl, address)
+            for one in made.changes
+            if one.type in HINTED and one.after
+            for address in hinted_addresses(one.after.values)
+        ]
         rows += [
             (*key, one.ttl, value)
             for key, one in sets.items()

@@ -8,18 +8,18 @@ keep anything after the process ends.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from struct import pack
 
-import dns.rdata
-import dns.rdataclass
 import pandas as pd
 from dns.rdatatype import RdataType
 
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
+from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name
 from flex.zones.records_of_partition import (
     BelowWildcard,
@@ -30,6 +30,7 @@ from flex.zones.records_of_partition import (
 from flex.zones.what_leans_on_names import Pointed, PointingRecord
 from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
+from flex_dns.wire.service_records import data_of_text, text_of_data
 from flex_dns.wire.sets_from_transferred_records import (
     CAA,
     HTTPS,
@@ -90,8 +91,8 @@ def _rule(value: str) -> tuple[int, bytes, str]:
 
 def _with_hints(kind: int) -> Callable[[str], tuple[int, bytes, str]]:
     def parts(value: str) -> tuple[int, bytes, str]:
-        rdata = dns.rdata.from_text(dns.rdataclass.IN, RdataType(kind), value)
-        return kind, rdata.to_wire() or b"", value.split()[1].lower()
+        data = data_of_text(RdataType(kind).name, value)
+        return kind, data, value.split()[1].lower()
 
     return parts
 
@@ -126,11 +127,14 @@ class MemoryPublisher:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),  # noqa: ARG002  all are told
     ) -> ZoneState:
         asked = [name.lower() for name in names]
         with self._lock:
             contents = replace(
-                self._contents(zone, AskedNames(zone, asked)),
+                self._contents(
+                    zone, [*AskedNames(zone, asked), *product(asked, HINTED)]
+                ),
                 pointing=None if pointed is None else self._pointing(zone, pointed),
             )
             return state(
@@ -139,6 +143,7 @@ class MemoryPublisher:
                 self._owner,
                 contents,
                 {name: self._answer(name) for name in also},
+                hints=True,
             )
 
     # As above, the journal is not used.
@@ -163,6 +168,9 @@ class MemoryPublisher:
                 done += len(one.pending)
             for zone_plan, conflicts in wrong:
                 raise overtaken_changes(zone_plan, done, conflicts)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        """FLEX may change all that is here."""
 
     def refuse_late(self, *zones: str) -> None:
         """Nothing is ever on its way here."""
@@ -295,10 +303,16 @@ class MemoryPublisher:
             self._zone(zone, "update").pop((name, kind), None)
         else:
             ttl, values = value
+            spelled = _text_as_transferred if kind in HINTED else canonical
             self._zone(zone, "update")[name, kind] = (
                 ttl,
-                tuple(sorted({canonical(kind, one) for one in values})),
+                tuple(sorted({spelled(kind, one) for one in values})),
             )
+
+
+def _text_as_transferred(kind: str, value: str) -> str:
+    """As a transfer brings it."""
+    return text_of_data(RdataType.from_text(kind), data_of_text(kind, value))
 
 
 def _owner(name: str, zone: str, sets: Mapping[Question, Set]) -> str:

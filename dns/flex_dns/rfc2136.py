@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
-from flex.errors import Refused
+from flex.errors import DnsError, Refused
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import Change, ZonePlan
+from flex.model.zone_plan import Change, HintedSet, RecordType, ZonePlan
+from flex.zones.address_hints import HINTED
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
 from flex_dns.checks import servers_to_check, settling
@@ -76,17 +77,25 @@ class Rfc2136Publisher:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
         """Complete, or a DnsError: a failed read never looks like an empty zone."""
         asked = [name.lower() for name in names]
         with self._session() as session:
             found = reading.read(
-                session, self.server, zone, AskedNames(zone, asked), also, pointed
+                session,
+                self.server,
+                zone,
+                AskedNames(zone, asked),
+                also,
+                pointed,
+                hints=list(hints),
             )
             answers = (
                 where_names_lead.answers(session, zone, also, found) if also else {}
             )
-        return state(zone, asked, self.owner, found, answers)
+        kept = self.server.hints or bool(hints)
+        return state(zone, asked, self.owner, found, answers, hints=kept)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """Make every change of the plans true, or say exactly what is not.
@@ -101,6 +110,7 @@ class Rfc2136Publisher:
             found = self._looked_at(zone_plans)
             done = {zone: len(one.done) for zone, one in found.items()}
             _refuse_outdated(zone_plans, found)
+            self._refuse_denied_hints(found)
             rows = _rows(zone_plans, found, self._claim)
         claim = Claim(self.owner, self.controller, self._hold(zone_plans, rows))
         if journal and rows and not begun:
@@ -136,11 +146,35 @@ class Rfc2136Publisher:
         """
         found = self._looked_at(zone_plans)
         _refuse_outdated(zone_plans, found)
-        tries = {
-            (zone, change.type): change.name
+        self._refuse_denied(
+            (zone, change.name, change.type)
             for zone, one in found.items()
             for change in one.pending
-        }
+        )
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self._refuse_denied((zone, *one) for one in sets)
+
+    def _refuse_denied_hints(self, found: Mapping[str, Standing]) -> None:
+        """A key made before this setting existed may not change hints; find that out before
+        anything is sent. Other troubles of this check hinder no plan: the updates find them.
+        """
+        hints = [
+            (zone, change.name, change.type)
+            for zone, one in found.items()
+            for change in one.pending
+            if change.type in HINTED
+        ]
+        if hints:
+            try:
+                self._refuse_denied(hints)
+            except DnsError as error:
+                if isinstance(error, Refused):
+                    raise
+
+    def _refuse_denied(self, sets: Iterable[tuple[str, str, RecordType]]) -> None:
+        """Asks once in each zone for each type."""
+        tries = {(zone, kind): name for zone, name, kind in sets}
         with self._session() as session:
             excessive_key_rights.refuse_denied(
                 session, [(zone, name, kind) for (zone, kind), name in tries.items()]

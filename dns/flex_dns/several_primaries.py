@@ -7,7 +7,7 @@ send anything itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -15,7 +15,7 @@ import pandas as pd
 from flex.errors import DnsError, PartlyApplied
 from flex.model.dns_update_journal import Journal, JournalRow, RowState
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -40,8 +40,11 @@ class SeveralPublishers:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self._publisher(zone).read(zone, names, also, pointed=pointed)
+        return self._publisher(zone).read(
+            zone, names, also, pointed=pointed, hints=hints
+        )
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
@@ -50,6 +53,9 @@ class SeveralPublishers:
 
     def catch_up(self, zone: str, patience: float) -> None:
         self._publisher(zone).catch_up(zone, patience)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self._publisher(zone).refuse_hints(zone, sets)
 
     def refuse_late(self, *zones: str) -> None:
         for zone in zones:

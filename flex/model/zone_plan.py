@@ -8,13 +8,17 @@ from typing import Literal
 AddressType = Literal["A", "AAAA"]
 # Whether a name that has IPv4 alone, or IPv6, keeps it so, or gets every address of its node.
 Families = Literal["keep", "all"]
-RecordType = Literal[AddressType, "TXT"]
+# Records that may repeat the addresses of a name as hints (RFC 9460).
+HintedType = Literal["HTTPS", "SVCB"]
+RecordType = Literal[AddressType, HintedType, "TXT"]
+# One such set: its name and its type.
+HintedSet = tuple[str, HintedType]
 
 
 @dataclass(frozen=True, slots=True)
 class Rrset:
     """Values are sorted and unique, so that equal sets compare equal. Names are absolute and lower
-    case.
+    case. Values of HTTPS and SVCB are as zone files have them.
     """
 
     name: str
@@ -94,7 +98,9 @@ class ZonePlan:
     `nothing_leans` are names that move as no mail or other service leans on them: where one does by
     the time the plan is applied, they are left as they are.
     `go_along` are other names that get the addresses of their sites: each with its site, both host
-    names. `below_wildcards` are names that are made though a wildcard answers for them.
+    names. `below_wildcards` are names that are made though a wildcard answers for them. `hints` are
+    the HTTPS and SVCB sets whose address hints are those of their name, before the plan and after
+    it, each as a name and a type; those that others wrote otherwise are not among them.
     """
 
     zone: str
@@ -107,6 +113,7 @@ class ZonePlan:
     nothing_leans: tuple[str, ...] = ()
     go_along: tuple[tuple[str, str], ...] = ()
     below_wildcards: tuple[str, ...] = ()
+    hints: tuple[tuple[str, HintedType], ...] = ()
 
     @property
     def site_of_name(self) -> dict[str, str]:

@@ -101,7 +101,8 @@ class Rules:
     worst node by less than `margin` is not worth its cold caches. Names to `take_back` get again
     what FLEX said there, whoever changed it. With `follow`, other names of sites get the addresses
     of these. With `below_wildcards`, names for which a wildcard answers get records of their own.
-    `families` says whether a site that has IPv4 alone, or IPv6, keeps it so.
+    `families` says whether a site that has IPv4 alone, or IPv6, keeps it so. With
+    `address_hints_follow`, hints in HTTPS and SVCB records change with the addresses of their name.
     """
 
     tolerance: float
@@ -121,3 +122,4 @@ class Rules:
     families: SaidOfSites[Families] = field(default_factory=lambda: SaidOfSites("keep"))
     follow: bool = False
     below_wildcards: bool = False
+    address_hints_follow: bool = False

@@ -14,6 +14,7 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.model.plan import Plan
 from flex.planning import (
+    names_edited_by_others,
     remarks_on_sites,
     sites_that_stay_for_dependents,
     traffic_by_other_names,
@@ -32,10 +33,12 @@ from flex.zones.names_not_following_sites import NameLeftBehind, strays_of
 from flex.zones.records_of_partition import name_of, split
 
 
-def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
-    """What DNS says of the sites. Raises BadInput where none of them is ours to move: there is
-    nothing to plan. Where people keep FLEX away from some of them by their markers, a plan says so,
-    and moves nothing.
+def look_at_zones(
+    facts: Facts, rules: Rules, publisher: Publisher, gone: Set[str] = frozenset()
+) -> Reach:
+    """What DNS says of the sites, and of the addresses of a dead node that are `gone`. Raises
+    BadInput where none of the sites is ours to move: there is nothing to plan. Where people keep
+    FLEX away from some of them by their markers, a plan says so, and moves nothing.
     """
     sites = facts.sites
     known = set(sites)
@@ -57,6 +60,8 @@ def look_at_zones(facts: Facts, rules: Rules, publisher: Publisher) -> Reach:
         along=facts.along,
         below_wildcards=rules.below_wildcards,
         words=facts.words,
+        address_hints_follow=rules.address_hints_follow,
+        gone=gone,
     )
     by_markers = found.excluded.keys() | found.told_otherwise
     if sites and len(found.beyond) == len(sites) and not by_markers:
@@ -78,7 +83,8 @@ def look_around_dead_node(
     """What DNS says where a node died, and the facts with all that the node has to lose."""
     found = look_at_zones(facts, rules, publisher)
     facts = sites_that_stay_for_dependents.put_back(found, facts, dead)
-    return _what_is_there(look_at_zones(facts, rules, publisher)), facts
+    gone = names_edited_by_others.addresses_of(facts, dead)
+    return _what_is_there(look_at_zones(facts, rules, publisher, gone)), facts
 
 
 def _what_is_there(found: Reach) -> Reach:

@@ -314,6 +314,8 @@ def _plans(
             owner=rules.owner,
             ttl=rules.ttl,
             left_alone=found.foreign[zone],
+            hints=found.hints,
+            dead_hints=found.dead_hints,
         )
         below = zone_changes.made_below_wildcards(one, found.states[zone])
         behind = found.others.staying_behind_in(zone)

@@ -6,9 +6,10 @@ sites_that_stay_for_dependents.py does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
-from flex.zones.what_leans_on_names import CARRIED, HINTS, Leaning
+from flex.zones.what_leans_on_names import CARRIED, HINTS, Dependent, Leaning
 
 # What the reason begins with by which such a site stays.
 STAYS = "would take along "
@@ -26,6 +27,16 @@ LET_IT_MOVE = (
     'dns.dependents = "warn", for all or in [[dns.site]]'
 )
 TAKE_HINTS_OUT = "take ipv4hint and ipv6hint out of the record"
+LET_HINTS_FOLLOW = (
+    'have FLEX change them with the address by dns.address_hints = "follow", which it does at '
+    "the site's own name, where they are exactly its addresses and its zone can be transferred"
+)
+# Why they do not follow, where that is set already.
+NOT_FOLLOWING = ", which do not follow as "
+
+# Why hints do not follow, by owner and type of the set.
+Held = Mapping[tuple[str, str], str]
+NONE_HELD: Held = MappingProxyType({})
 
 
 def ways_on(reasons: Iterable[str]) -> str:
@@ -34,10 +45,18 @@ def ways_on(reasons: Iterable[str]) -> str:
     carried = any(not why.startswith(LEAVES) for why in every)
     hints = any(LEAVES in why for why in every)
     ways = [GIVE_A_NAME] * carried + [TAKE_HINTS_OUT] * hints
+    if any(LEAVES in why and NOT_FOLLOWING not in why for why in every):
+        ways.append(LET_HINTS_FOLLOW)
     return "; ".join([*ways, f"or {LET_IT_MOVE}"])
 
 
-def why_it_stays(one: Leaning) -> str:
+def hints_in_words(one: Dependent, held: Held) -> str:
+    """The hints that a move leaves behind, and why they do not follow where that is asked for."""
+    why = held.get((one.record.owner, one.kind))
+    return f"{one.in_words}{NOT_FOLLOWING}{why}" if why else one.in_words
+
+
+def why_it_stays(one: Leaning, held: Held = NONE_HELD) -> str:
     carried = one.taken_along
     what, first, kinds = (
         (STAYS, carried[0], CARRIED) if carried else (LEAVES, one.left_behind[0], HINTS)
@@ -45,8 +64,8 @@ def why_it_stays(one: Leaning) -> str:
     more = one.count(*kinds) - 1
     others = f" and {more:,} more" if more else ""
     hints = one.left_behind if carried else ()
-    besides = f"; and {LEAVES}{hints[0].in_words}" if hints else ""
-    return f"{what}{first.in_words}{others}{besides}"
+    besides = f"; and {LEAVES}{hints_in_words(hints[0], held)}" if hints else ""
+    return f"{what}{hints_in_words(first, held)}{others}{besides}"
 
 
 def stays_here(why: str, site: str) -> str:
@@ -56,12 +75,13 @@ def stays_here(why: str, site: str) -> str:
             f"stays where it is, as a move {why}; let FLEX's key transfer it (`flex "
             "config named`)"
         )
+    follow = "" if NOT_FOLLOWING in why else f"or {LET_HINTS_FOLLOW}; "
     if why.startswith(LEAVES):
         return (
-            f"stays where it is, as a move {why}; {TAKE_HINTS_OUT}, or let it move without "
-            f'them by [[dns.site]] name = "{site}", dependents = "warn"'
+            f"stays where it is, as a move {why}; {TAKE_HINTS_OUT}; {follow}or let "
+            f'it move without them by [[dns.site]] name = "{site}", dependents = "warn"'
         )
-    also = f"{TAKE_HINTS_OUT}, and " if LEAVES in why else ""
+    also = f"{TAKE_HINTS_OUT}; {follow}and " if LEAVES in why else ""
     return f"stays where it is, as a move {why}; {also}{way_on(site)}"
 
 

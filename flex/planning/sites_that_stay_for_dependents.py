@@ -25,6 +25,8 @@ from flex.planning.facts_and_rules import Facts
 from flex.planning.names_edited_by_others import WithoutEdited
 from flex.planning.reason_to_stay_for_dependents import (
     NOBODY_KNOWS,
+    Held,
+    hints_in_words,
     is_reason,
     why_it_stays,
 )
@@ -42,6 +44,12 @@ ROUNDS = 3
 # What a note begins with on what is carried to other nodes.
 MOVED_ALONG = "moves along with sites"
 LEFT_BEHIND = "still lead to old nodes once sites have moved"
+HINTS_DENIED = (
+    "address hints do not follow, as FLEX may not change HTTPS and SVCB records"
+)
+GRANT_HINTS = (
+    "`flex config named` prints the right to do so, and `flex doctor` tries it"
+)
 SENDERS = "who may send mail changes with the addresses of sites that move"
 WITHOUT_MX = (
     "mail may move along with sites that have no MX: their SPF lets hosts send mail, and "
@@ -138,7 +146,7 @@ def reasons_to_stay(
     site_of = _site_of(found, sites)
     foreign = {name for of_zone in found.foreign.values() for name in of_zone}
     return {
-        name: why_it_stays(one)
+        name: why_it_stays(one, found.held_hints)
         for name, one in found.leaning.items()
         if name in kept
         and name not in foreign
@@ -252,6 +260,8 @@ def notes_on_moves(
 ) -> Iterator[str]:
     """What moves along with the names whose addresses a plan changes, and what changes by it."""
     yield from _note_on_hidden(zone_plans, found)
+    for zone, why in sorted(found.denied_hints.items()):
+        yield f"{HINTS_DENIED} in {zone}: {why}; {GRANT_HINTS}"
     moving = _names_that_move(zone_plans) if found.leaning or found.unlooked else ()
     yield from _not_known(found, moving, dependents)
     if not found.leaning:
@@ -261,7 +271,7 @@ def notes_on_moves(
         for name, site in _site_of(found, facts.sites).items()
         if name in moving and name in found.leaning and dependents.of(site) != "ignore"
     }
-    yield from _moving_along(of_name)
+    yield from _moving_along(of_name, found.held_hints)
     if senders := _names_in_words(of_name, "SPF"):
         yield f"{SENDERS}: {first_few(senders)}"
     if unsure := _names_in_words(of_name, "A"):
@@ -299,7 +309,7 @@ def _not_known(
         )
 
 
-def _moving_along(of_name: Mapping[str, Leaning]) -> Iterator[str]:
+def _moving_along(of_name: Mapping[str, Leaning], held: Held) -> Iterator[str]:
     carried = [
         f"{one.in_words} with {name}"
         for name, leaning in of_name.items()
@@ -307,7 +317,11 @@ def _moving_along(of_name: Mapping[str, Leaning]) -> Iterator[str]:
     ]
     if carried:
         yield f"{MOVED_ALONG}: {first_few(carried)}"
-    hints = [one.in_words for each in of_name.values() for one in each.left_behind]
+    hints = [
+        hints_in_words(one, held)
+        for each in of_name.values()
+        for one in each.left_behind
+    ]
     if hints:
         yield f"{LEFT_BEHIND}: {first_few(hints)}"
     aliases = sum(one.count("CNAME") for one in of_name.values())

@@ -33,13 +33,17 @@ def check(
     patience: float = 0.0,
     owner: str = "",
 ) -> tuple[NameServerVerdict, ...]:
-    """What every name server says of the partition, zone by zone; and of the markers of an `owner`,
-    where one is named.
+    """What every name server says of the partition, zone by zone; of the hints that follow it; and
+    of the markers of an `owner`, where one is named.
 
     What a site on a node that is in the settings no more should have for addresses is not known,
     and not asked for.
     """
     said = wanted_records(plan, partition, nodes, ttl)
+    for one in plan.zone_plans:
+        if one.hints:
+            rows = said[one.zone]
+            said[one.zone] = records_of_partition.with_hints(rows, one.hints)
     if owner:
         said = {
             zone: records_of_partition.with_markers(rows, zone, owner, ttl)

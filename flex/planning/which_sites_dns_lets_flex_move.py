@@ -14,12 +14,16 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from flex.errors import DnsError
 from flex.model.nodes import Node
 from flex.model.published_by_doors_or_dns import Publishing
+from flex.model.zone_plan import HintedSet
 from flex.planning.reason_to_stay_for_dependents import is_reason
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
 from flex.zones import (
+    address_families,
+    address_hints,
     names_going_along,
     names_led_by_wildcards,
     names_not_following_sites,
@@ -63,6 +67,11 @@ class Reach:
     itself, and `asked` the names that were asked after all. `excluded` are the sites that FLEX
     leaves alone as their markers say so. `told_otherwise` are those that people took in again, or
     whose exclusion has ended: they are left alone, too, until their markers do not say so any more.
+    `hints` are the HTTPS and SVCB sets whose address hints change with the addresses of their
+    names: these do not count as leaning on a name. `denied_hints` are the zones in which FLEX may
+    not change such sets, with the reason. `held_hints` are the reasons of sets that do not follow,
+    where somebody wants hints to. Where a node died, `dead_hints` are those of them that hint at
+    it, with its addresses.
     """
 
     states: Mapping[str, ZoneState]
@@ -78,6 +87,10 @@ class Reach:
     asked: frozenset[str] = frozenset()
     excluded: Mapping[str, MarkedDecision] = field(default_factory=dict)
     told_otherwise: frozenset[str] = frozenset()
+    hints: frozenset[HintedSet] = frozenset()
+    denied_hints: Mapping[str, str] = field(default_factory=dict)
+    held_hints: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    dead_hints: Mapping[HintedSet, frozenset[str]] = field(default_factory=dict)
 
     @property
     def beyond(self) -> frozenset[str]:
@@ -99,13 +112,17 @@ def look(
     along: Pairs = (),
     below_wildcards: bool = False,
     words: LastWords | None = None,
+    address_hints_follow: bool = False,
+    gone: Set[str] = frozenset(),
 ) -> Reach:
     """With `adopt`, names whose every address is a node's are ours to change though they carry no
     marker. With `dependents`, what leans on the names of sites is looked for. With `follow`, other
     names of sites are ours, too; `along` are those that were so far. Names for which a wildcard
-    answers are ours to make with `below_wildcards` alone. A site whose marker says that FLEX leaves
-    it alone is left alone, also where later `words` say otherwise: the name server refuses whoever
-    changes it before its marker is as it should be.
+    answers are ours to make with `below_wildcards` alone. With `address_hints_follow`, hints that
+    are exactly the addresses of their names change with these, and all lose the addresses of a dead
+    node, which are `gone`. A site whose marker says that FLEX leaves it alone is left alone, also
+    where later `words` say otherwise: the name server refuses whoever changes it before its marker
+    is as it should be.
     """
     publishing = publishing or Publishing()
     led = publishing.by_doors(sites)
@@ -164,12 +181,24 @@ def look(
     )
     for stray in followed.strays:
         foreign[stray.zone][records_of_partition.name_of(stray.name)] = stray.why
+    hints = (
+        _hints_that_follow(states, foreign, nodes, publisher, gone)
+        if address_hints_follow
+        else _Hints()
+    )
+    changing = hints.follow | hints.dead.keys()
     return replace(
         found,
         out={**found.out, **out},
         others=replace(followed, along=going),
         doors_alone={**found.doors_alone, **alone},
-        leaning=_leaning(states, of_zone, going, publisher) if pointed else {},
+        leaning=_leaning(states, of_zone, going, changing, publisher)
+        if pointed
+        else {},
+        hints=frozenset(hints.follow),
+        dead_hints=hints.dead,
+        denied_hints=hints.denied,
+        held_hints=hints.held,
         unasked=frozenset(
             zone for zone, state in states.items() if pointed and state.pointing is None
         ),
@@ -235,6 +264,67 @@ def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Hints:
+    """The sets of names that are ours whose hints `follow`; those that hint at a `dead` node; the
+    zones in which the name server does not let FLEX change them, with the reason; and the reason of
+    each set that does not follow.
+    """
+
+    follow: set[HintedSet] = field(default_factory=set)
+    dead: dict[HintedSet, frozenset[str]] = field(default_factory=dict)
+    denied: dict[str, str] = field(default_factory=dict)
+    held: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+def _hints_that_follow(
+    states: Mapping[str, ZoneState],
+    foreign: Mapping[str, Mapping[str, str]],
+    nodes: Sequence[Node],
+    publisher: Publisher,
+    gone: Set[str],
+) -> _Hints:
+    found = _Hints()
+    families = address_families.families_of_every(nodes)
+    for zone, state in states.items():
+        whys = address_hints.reasons_to_hold(state, families)
+        follow = {
+            one for one, why in whys.items() if not why and one[0] not in foreign[zone]
+        }
+        theirs = [
+            one for one, why in whys.items() if not why and one[0] in foreign[zone]
+        ]
+        whys |= dict.fromkeys(theirs, "FLEX does not change this name")
+        dead = {
+            one: addresses
+            for one, addresses in address_hints.sets_hinting_at(state, gone).items()
+            if one not in follow and one[0] not in foreign[zone]
+        }
+        changing = {*follow, *dead}
+        try:
+            if changing:
+                publisher.refuse_hints(zone, sorted(changing))
+        except DnsError as error:
+            # Off a dead node addresses move all the same.
+            found.denied[zone] = error.answer
+            whys |= dict.fromkeys(changing, f"FLEX may not change them in {zone}")
+        else:
+            found.follow.update(follow)
+            found.dead.update(dead)
+        other = (
+            "they are at another name than the site's own"
+            if state.transferred
+            else f"{zone} cannot be transferred"
+        )
+        found.held.update(
+            ((one.owner, one.type), other)
+            for one in state.pointing or ()
+            if one.type in address_hints.HINTED
+        )
+        found.held.update((one, why) for one, why in whys.items() if why)
+    return found
+
+
 def _names_to_look_for(
     of_zone: Mapping[str, Sequence[str]], also: Mapping[str, Sequence[str]]
 ) -> Pointed:
@@ -252,12 +342,20 @@ def _leaning(
     states: Mapping[str, ZoneState],
     of_zone: Mapping[str, Sequence[str]],
     going: Iterable[OtherName],
+    hints: Set[tuple[str, str]],
     publisher: Publisher,
 ) -> Mapping[str, Leaning]:
-    """All zones count together: mail of one may lean on a name of another."""
+    """All zones count together: mail of one may lean on a name of another. These `hints` go along
+    with their names.
+    """
     others = (records_of_partition.name_of(one.name) for one in going)
     names = frozenset((*_names(of_zone), *others))
-    records = [one for state in states.values() for one in state.pointing or ()]
+    records = [
+        one
+        for state in states.values()
+        for one in state.pointing or ()
+        if (one.owner, one.type) not in hints
+    ]
     along = names_led_by_wildcards.led_by_wildcards(
         records,
         names,
@@ -304,6 +402,10 @@ def without(
         asked=found.asked,
         excluded=found.excluded,
         told_otherwise=found.told_otherwise,
+        hints=found.hints,
+        denied_hints=found.denied_hints,
+        held_hints=found.held_hints,
+        dead_hints=found.dead_hints,
     )
 
 

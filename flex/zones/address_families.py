@@ -28,6 +28,14 @@ def families_of(nodes: Iterable[Node]) -> frozenset[AddressType]:
     return frozenset(record_type(one) for node in nodes for one in node.addresses)
 
 
+def families_of_every(nodes: Iterable[Node]) -> frozenset[AddressType]:
+    """Those of which each node has an address, of the nodes that are not down and have any."""
+    each = [
+        families_of([node]) for node in nodes if node.addresses and node.state != "down"
+    ]
+    return frozenset.intersection(*each) if each else frozenset()
+
+
 def one_family(
     state: ZoneState,
     names: Set[str],
@@ -80,8 +88,9 @@ def names_with_more(
     for made in zone_plans:
         types = types_of_names(states[made.zone])
         for one in made.changes:
-            if one.type != "TXT" and one.type not in types.get(one.name, {one.type}):
-                found.setdefault(one.type, []).append(one.name)
+            kind = _ADDRESS.get(one.type)
+            if kind and kind not in types.get(one.name, {kind}):
+                found.setdefault(kind, []).append(one.name)
     return found
 
 

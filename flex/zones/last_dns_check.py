@@ -58,7 +58,11 @@ def check(
 
 
 def _answer_of(verdict: NameServerVerdict) -> Answered:
-    lines = [line for change in verdict.wrong for line in zone_changes.lines(change)]
+    lines = [
+        line
+        for change in verdict.wrong
+        for line in zone_changes.lines_of_difference(change)
+    ]
     return Answered(
         verdict.server,
         verdict.checked,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.model.zone_plan import AddressType
+from flex.model.zone_plan import AddressType, HintedType
 from flex.table_schemas import PLACEMENT, RECORDS, texts, values_of
 from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_name, marker_text
@@ -72,7 +72,8 @@ class ZoneState:
     that may lean on names of sites; None where nobody looked for them, or could. `transferred` says
     that the whole zone was looked through for them. `below_wildcards` are names without any record,
     for which a wildcard answers: its addresses are not among the `records`. `excluded` are names
-    whose markers say that FLEX leaves them alone.
+    whose markers say that FLEX leaves them alone. `hints` are the HTTPS and SVCB sets of the names,
+    where the whole zone could be read.
     """
 
     zone: str
@@ -85,6 +86,9 @@ class ZoneState:
     transferred: bool = True
     below_wildcards: Mapping[str, BelowWildcard] = field(default_factory=dict)
     excluded: Mapping[str, MarkedDecision] = field(default_factory=dict)
+    hints: Mapping[tuple[str, HintedType], tuple[int, tuple[str, ...]]] = field(
+        default_factory=dict
+    )
 
 
 def name_of(site: str) -> str:
@@ -142,6 +146,18 @@ def with_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.Dat
     return RECORDS.make(
         pd.concat([table, markers.astype(table.dtypes)], ignore_index=True)
     )
+
+
+def with_hints(
+    table: pd.DataFrame, hints: Sequence[tuple[str, HintedType]]
+) -> pd.DataFrame:
+    """RECORDS and, for each of these HTTPS and SVCB sets, the addresses that it may have as hints.
+    Its TTL is its owner's, which 0 stands for.
+    """
+    sets = pd.DataFrame(hints, columns=["name", "hinted"]).astype("str")
+    rows = table.merge(sets, on="name")
+    rows = rows.assign(type=rows["hinted"], ttl=0).drop(columns="hinted")
+    return RECORDS.make(pd.concat([table, rows], ignore_index=True))
 
 
 def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -228,3 +244,13 @@ def by_name(found: pd.DataFrame) -> Sets:
         others = sets.get((name, kind))
         sets[name, kind] = (ttl, (*others[1], value) if others else (value,))
     return sets
+
+
+def sets_of(state: ZoneState) -> Sets:
+    """All sets that are there at the names and that a plan may change, markers apart."""
+    sets = by_name(state.records)
+    if not state.hints:
+        return sets
+    every = dict(sets)
+    every.update(state.hints.items())
+    return every

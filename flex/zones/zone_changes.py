@@ -11,17 +11,36 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
+from types import MappingProxyType
 
 import pandas as pd
 
 from flex.model.limits_and_approvals import Breach, Limits
 from flex.model.plan import Move, Plan
-from flex.model.zone_plan import AddressType, Change, RecordType, Rrset, ZonePlan
+from flex.model.zone_plan import (
+    AddressType,
+    Change,
+    HintedSet,
+    RecordType,
+    Rrset,
+    ZonePlan,
+)
 from flex.table_schemas import texts
+from flex.zones.address_hints import (
+    HINTED,
+    both_hints,
+    hinted_addresses,
+    lead_off_dead_node,
+    set_with_hints,
+)
 from flex.zones.marker import marker_name, marker_text, site_name
-from flex.zones.records_of_partition import Sets, ZoneState, by_name
+from flex.zones.records_of_partition import Sets, ZoneState, by_name, sets_of
 
-ADDRESSES: tuple[RecordType, ...] = ("A", "AAAA")
+ADDRESSES: tuple[AddressType, ...] = ("A", "AAAA")
+# What leads visitors: addresses, and the records that may repeat them.
+LEADING: tuple[RecordType, ...] = (*ADDRESSES, *HINTED)
+# No sets that hint at a dead node.
+NO_HINTS: Mapping[HintedSet, Set[str]] = MappingProxyType({})
 # The rule about names that somebody else changed.
 DRIFT = "safety.max_drifted_names"
 # Why a name is not ours that FLEX did not make, or whose marker somebody removed.
@@ -67,27 +86,69 @@ def diff(
     owner: str,
     ttl: int,
     left_alone: Mapping[str, str],
+    hints: Set[HintedSet] = frozenset(),
+    dead_hints: Mapping[HintedSet, Set[str]] = NO_HINTS,
 ) -> ZonePlan:
     """The changes that make the zone say what is wanted, in canonical order; names left alone have
-    a reason.
+    a reason. The `hints` in these sets are the addresses of their names, now and then. Sets with
+    `dead_hints` name addresses of a dead node, which go.
     """
-    want, have = by_name(wanted), by_name(state.records)
+    want, have = by_name(wanted), sets_of(state)
+    names = {name for name, _ in want} - set(left_alone)
     changes: list[Change] = []
-    for name in sorted({name for name, _ in want} - set(left_alone)):
-        changes.extend(_of_name(name, want, have))
+    for name in sorted(names):
+        changes.extend(_of_name(name, want, have, hints))
+        changes.extend(_of_dead_hints(name, want, have, dead_hints))
         if name not in state.owned:
             changes.append(_marker(name, zone, owner, ttl, have))
     reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
     return ZonePlan(
-        zone, tuple(changes), reasons, owned=len(state.owned), serial=state.serial
+        zone,
+        tuple(changes),
+        reasons,
+        owned=len(state.owned),
+        serial=state.serial,
+        hints=tuple(
+            sorted(one for one in state.hints.keys() & hints if one[0] in names)
+        ),
     )
 
 
-def _of_name(name: str, want: Sets, have: Sets) -> Iterator[Change]:
+def _of_name(
+    name: str, want: Sets, have: Sets, hints: Set[HintedSet]
+) -> Iterator[Change]:
     for kind in ADDRESSES:
         before, after = have.get((name, kind)), want.get((name, kind))
         if before != after:
             yield Change(_rrset(name, kind, before), _rrset(name, kind, after))
+    for hinted in HINTED if hints else ():
+        if (name, hinted) in hints:
+            yield from _of_hints(
+                _rrset(name, hinted, have.get((name, hinted))),
+                _addresses(name, want),
+            )
+
+
+def _of_dead_hints(
+    name: str, want: Sets, have: Sets, dead_hints: Mapping[HintedSet, Set[str]]
+) -> Iterator[Change]:
+    for hinted in HINTED if dead_hints else ():
+        before = _rrset(name, hinted, have.get((name, hinted)))
+        if before and (gone := dead_hints.get((name, hinted))):
+            had, gets = _addresses(name, have), _addresses(name, want)
+            if (after := lead_off_dead_node(before, had, gets, gone)) != before:
+                yield Change(before, after)
+
+
+def _addresses(name: str, sets: Sets) -> dict[AddressType, tuple[str, ...]]:
+    return {kind: sets.get((name, kind), (0, ()))[1] for kind in ADDRESSES}
+
+
+def _of_hints(
+    before: Rrset | None, addresses: Mapping[AddressType, Sequence[str]]
+) -> Iterator[Change]:
+    if before and (after := set_with_hints(before, addresses)) != before:
+        yield Change(before, after)
 
 
 def _rrset(
@@ -121,8 +182,17 @@ def losses_first(made: ZonePlan) -> ZonePlan:
 
 
 def _gains(change: Change) -> bool:
-    before = change.before.values if change.before else ()
-    return not change.after or not set(change.after.values) <= set(before)
+    return not change.after or not _leads_to(change.after) <= _leads_to(change.before)
+
+
+def _leads_to(rrset: Rrset | None) -> frozenset[str]:
+    if rrset is None:
+        return frozenset()
+    return (
+        hinted_addresses(rrset.values)
+        if rrset.type in HINTED
+        else frozenset(rrset.values)
+    )
 
 
 def without_overwriting(
@@ -155,8 +225,14 @@ def without_overwriting(
     kept = [
         one
         for one in made.changes
-        if one.type not in ADDRESSES or one.name not in of_names
+        if one.type not in LEADING or one.name not in of_names
     ]
+    for one in made.changes:
+        if one.type in HINTED and one.name in of_names and one.before:
+            had = _addresses(one.name, have)
+            left = _left_at(one.name, less[one.name], have)
+            after = lead_off_dead_node(one.before, had, left, gone)
+            kept += [replace(one, after=after)] if after != one.before else []
     others = sorted(name for name, changes in less.items() if changes != of_names[name])
     return replace(
         made,
@@ -184,6 +260,16 @@ def _changes_without_overwriting(
     return found if any(says.values()) else list(map(_with_ttl_kept, changes))
 
 
+def _left_at(
+    name: str, changes: Iterable[Change], have: Sets
+) -> dict[AddressType, tuple[str, ...]]:
+    """The addresses that the name has once these changes are made."""
+    after = {one.type: one.after.values if one.after else () for one in changes}
+    return {
+        kind: after.get(kind, values) for kind, values in _addresses(name, have).items()
+    }
+
+
 def _with_ttl_kept(change: Change) -> Change:
     if not (change.before and change.after):
         return change
@@ -208,6 +294,22 @@ def _only_without(change: Change, gone: Set[str]) -> Change | None:
 def changed_names(made: ZonePlan) -> list[str]:
     """The names whose addresses or markers the plan changes."""
     return sorted({site_name(made.zone, change.name) for change in made.changes})
+
+
+def changed_hints(made: ZonePlan) -> list[HintedSet]:
+    """The HTTPS and SVCB sets that the plan changes."""
+    return [
+        (change.name, hinted)
+        for change in made.changes
+        for hinted in HINTED
+        if change.type == hinted
+    ]
+
+
+def without_hints(made: ZonePlan) -> ZonePlan:
+    """The plan with all HTTPS and SVCB sets left as they are."""
+    changes = tuple(one for one in made.changes if one.type not in HINTED)
+    return replace(made, changes=changes)
 
 
 def lower_ttls(made: ZonePlan, ttl: int) -> ZonePlan:
@@ -277,13 +379,13 @@ def what_is_left(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     Where the zone says anything else, others wrote it. Then the change stays in the plan, and the
     name server refuses it.
     """
-    have = by_name(state.records)
+    have = sets_of(state)
     found = [
         one
         for one in (
             _what_is_left_of(one, have, ttl)
             for one in made.changes
-            if one.type in ADDRESSES
+            if one.type in LEADING
         )
         if one
     ]
@@ -315,7 +417,7 @@ def _low(change: Change, ttl: int) -> Rrset | None:
         not before
         or not ttl
         or before.ttl <= ttl
-        or before.type not in ADDRESSES
+        or before.type not in LEADING
         or not _adds(change)
     ):
         return before
@@ -328,22 +430,25 @@ def _adds(change: Change) -> bool:
 
 def _union(change: Change, ttl: int) -> Rrset | None:
     """Old and new addresses, with the new TTL or a shorter one."""
-    if not change.before or not change.after or change.type not in ADDRESSES:
-        return change.after
-    values = tuple(sorted({*change.before.values, *change.after.values}))
-    return replace(
-        change.after, values=values, ttl=min(change.after.ttl, ttl or change.after.ttl)
+    before, after = change.before, change.after
+    if not before or not after or change.type not in LEADING:
+        return after
+    values = (
+        both_hints(before, after).values
+        if change.type in HINTED
+        else tuple(sorted({*before.values, *after.values}))
     )
+    return replace(after, values=values, ttl=min(after.ttl, ttl or after.ttl))
 
 
 def on_its_way(made: ZonePlan, state: ZoneState, ttl: int = 0) -> bool:
     """Whether a name is in between: it has neither what it had before the plan nor what it is to
     have, and nobody else changed it.
     """
-    have, between, others = by_name(state.records), set[str](), set[str]()
+    have, between, others = sets_of(state), set[str](), set[str]()
     for one in made.changes:
         said = have.get((one.name, one.type))
-        if one.type in ADDRESSES and not (
+        if one.type in LEADING and not (
             _says(said, one.before) or _says(said, one.after)
         ):
             (
@@ -365,14 +470,14 @@ def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
 
     `ttl` is the TTL that records have while the plan is on its way.
     """
-    have = by_name(state.records)
+    have = sets_of(state)
     of_names: dict[str, list[Change]] = {}
     for change in made.changes:
         name = site_name(made.zone, change.name)
         if name in state.excluded:
             continue
         others = of_names.setdefault(name, [])
-        if change.type in ADDRESSES:
+        if change.type in LEADING:
             others.append(change)
     back = {
         name: [
@@ -401,6 +506,20 @@ def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     )
 
 
+def hints_of_others(made: ZonePlan, back: ZonePlan, state: ZoneState) -> list[str]:
+    """The HTTPS and SVCB sets of a plan that somebody else wrote meanwhile, and which its way back
+    leaves as they are.
+    """
+    have, put_back = sets_of(state), {(one.name, one.type) for one in back.changes}
+    return sorted(
+        f"{one.type} of {one.name.rstrip('.')}"
+        for one in made.changes
+        if one.type in HINTED
+        and (one.name, one.type) not in put_back
+        and not _says(have.get((one.name, one.type)), one.before)
+    )
+
+
 def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bool:
     return found == (wanted and (wanted.ttl, tuple(sorted(wanted.values))))
 
@@ -415,7 +534,23 @@ def text(zone_plan: ZonePlan) -> str:
 def lines(change: Change) -> Iterator[str]:
     for sign, rrset in (("-", change.before), ("+", change.after)):
         if rrset:
-            yield f"{sign} {rrset.name} {rrset.ttl} {rrset.type} {' '.join(rrset.values)}"
+            between = " | " if rrset.type in HINTED else " "
+            values = between.join(rrset.values)
+            yield f"{sign} {rrset.name} {rrset.ttl} {rrset.type} {values}"
+
+
+def lines_of_difference(change: Change) -> Iterator[str]:
+    """What a name server says, and what it should say. Of HTTPS and SVCB sets the hints alone are
+    compared, and their TTL only while a plan is on its way.
+    """
+    if not any(one and one.type in HINTED for one in (change.before, change.after)):
+        yield from lines(change)
+        return
+    for sign, rrset in (("-", change.before), ("+", change.after)):
+        if rrset:
+            ttl = f"{rrset.ttl} " if rrset.ttl else ""
+            said = " ".join(rrset.values)
+            yield f"{sign} {rrset.name} {ttl}hints of {rrset.type} {said}"
 
 
 def digest(zone_plans: Iterable[ZonePlan], partition: pd.DataFrame) -> str:
@@ -433,14 +568,14 @@ def count_rewritten_names(
     moving: Collection[str],
     with_more: Mapping[AddressType, Iterable[str]],
 ) -> int:
-    """How many names had addresses and get others, or another TTL, though they are not among those
-    that move. Names `with_more` get their first address of a family.
+    """How many names had addresses and get others, other hints or another TTL, though they are not
+    among those that move. Names `with_more` get their first address of a family.
     """
     changed = (
         change
         for zone_plan in zone_plans
         for change in zone_plan.changes
-        if change.before and change.type in ADDRESSES
+        if change.before and change.type in LEADING
     )
     more = chain.from_iterable(with_more.values())
     return len({*(change.name for change in changed), *more} - set(moving))

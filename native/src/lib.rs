@@ -51,7 +51,7 @@ mod flex_native {
 
     /// Equal to that of flex/native_or_python.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 23;
+    const INTERFACE: u32 = 25;
 
     /// The members of registers of FLEX that the loops know. Whatever others there are, the references do.
     #[pymodule_init]

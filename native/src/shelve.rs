@@ -65,6 +65,8 @@ struct Shelf<'py> {
     values: Bound<'py, PyDict>,
     unions: Bound<'py, PyDict>,
     aliases: Bound<'py, PyDict>,
+    /// Whether anybody wants HTTPS and SVCB.
+    hints: bool,
     /// Those of all names, where anybody wants them.
     every_alias: Option<Bound<'py, PyDict>>,
     /// Nobody wants records that point to names where there is none.
@@ -82,6 +84,7 @@ impl<'py> Shelf<'py> {
             values: dict(intern!(py, "values"))?,
             unions: dict(intern!(py, "unions"))?,
             aliases: dict(intern!(py, "aliases"))?,
+            hints: shelf.getattr(intern!(py, "hints"))?.extract()?,
             every_alias: shelf.getattr(intern!(py, "every_alias"))?.extract()?,
             pointing: shelf.getattr(intern!(py, "pointing"))?.extract()?,
         })
@@ -93,6 +96,8 @@ impl<'py> Shelf<'py> {
             A => intern!(py, "A"),
             TXT => intern!(py, "TXT"),
             AAAA => intern!(py, "AAAA"),
+            SVCB if self.hints => intern!(py, "SVCB"),
+            HTTPS if self.hints => intern!(py, "HTTPS"),
             _ => return Ok(()),
         };
         let Some(name) = self.names.get_item(PyString::new(py, name))? else { return Ok(()) };

@@ -167,3 +167,56 @@ def test_off_a_dead_node_it_moves_and_its_mail_with_it(
     (newest, *_) = installation.flex("-o", "json", "plan", "list").json["items"]
     notes = installation.flex("-o", "json", "plan", "show", newest["id"]).json["notes"]
     assert any(f"mail for {site}" in note for note in notes)
+
+
+def hints(installation: Installation, site: str) -> str:
+    (record,) = (
+        record
+        for rrset in installation.ask(f"{site}.", "HTTPS").answer
+        for record in rrset
+    )
+    return str(record.to_text())
+
+
+@pytest.mark.slow
+def test_hints_follow_where_that_is_asked_for_and_come_back_and_leave_a_dead_node(
+    installation: Installation, site: str
+) -> None:
+    write(installation, site, "MX")
+    (old,) = installation.addresses(site)
+    first = f'1 . alpn="h2" ipv4hint="{old}"'
+    write(installation, site, "HTTPS", first)
+    plan(installation)
+    assert installation.addresses(site) == [old]
+    (row,) = doctor(installation)
+    assert 'dns.address_hints = "follow"' in row["advice"]
+    text = installation.settings.read_text(encoding="utf-8")
+    text = text.replace("[dns]\n", '[dns]\naddress_hints = "follow"\n')
+    installation.settings.write_text(text, encoding="utf-8")
+    first_row, second_row = doctor(installation)
+    assert first_row["detail"].startswith("address hints of 1 record set change")
+    assert (first_row["state"], second_row["state"]) == ("ok", "ok")
+    moved = installation.flex(
+        "-o", "json", "move", site, "--to", other_than(installation, site)
+    )
+    assert moved.code == 0, moved.err
+    (new,) = installation.addresses(site)
+    assert (new == old, hints(installation, site)) == (False, first.replace(old, new))
+    checked = installation.flex("verify")
+    assert checked.code == 0, checked.err
+    shown = installation.flex("plan", "show").out
+    assert f"HTTPS {first}" in shown
+    assert installation.flex("sites", "unpin", site).code == 0
+    back = installation.flex("rollback")
+    assert back.code == 0, back.err
+    assert (installation.addresses(site), hints(installation, site)) == ([old], first)
+    (here,) = placed(installation)[site]
+    down = installation.flex("nodes", "down", here)
+    assert down.code == 0, down.err
+    (alive,) = installation.addresses(site)
+    assert hints(installation, site) == first.replace(old, alive) != first
+
+
+def other_than(installation: Installation, site: str) -> str:
+    (here,) = placed(installation)[site]
+    return "n2" if here == "n1" else "n1"

@@ -4,8 +4,8 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -19,12 +19,15 @@ from flex.model.nightly_run import NightlyRun
 from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.model.zone_plan import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, HintedSet, Rrset, ZonePlan
 from flex.store import MemoryStore, holder
 from flex.store.holder_process_has_ended import PATIENCE
 from flex.table_schemas import PLACEMENT
+from flex.zones import zone_changes
 from flex.zones.decisions_in_markers import EXCLUDED
 from flex.zones.marker import marker_name, marker_text
+from flex.zones.records_of_partition import ZoneState
+from flex.zones.what_leans_on_names import Pointed
 from flex_api import wiring
 from flex_api.night import (
     finish_plans_of_killed_runs,
@@ -58,14 +61,36 @@ class Server(MemoryPublisher):
         super().__init__([ZONE], "me")
         self.to_updates: list[Exception | None] = []
         self.is_late = False
+        self.denies_hints = False
         self.asked: Callable[[], object] = lambda: None
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         if trouble := self.to_updates.pop(0) if self.to_updates else None:
             raise trouble
+        if self.denies_hints and any(map(zone_changes.changed_hints, plans)):
+            raise NEVER
         super().apply(*plans, journal=journal)
         if journal:
             journal.intend([JournalRow(0, ZONE, (), "done")])
+
+    def read(
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
+    ) -> ZoneState:
+        """Tell only the hints that are asked for: none is to follow by now."""
+        found = super().read(zone, names, also, pointed=pointed, hints=hints)
+        told = {one: said for one, said in found.hints.items() if one in hints}
+        return replace(found, hints=told)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        super().refuse_hints(zone, sets)
+        if self.denies_hints:
+            raise NEVER
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
@@ -84,6 +109,7 @@ class Cluster:
 
     ttl: int = 0
     said: list[str] = field(default_factory=list)
+    hints: bool = False
     server: Server = field(default_factory=Server)
     store: MemoryStore = field(default_factory=MemoryStore)
     more: dict[str, object] = field(default_factory=dict)
@@ -97,12 +123,13 @@ class Cluster:
             for site in SITES
         ]
         given = [at(site, OLD, ttl=self.ttl) for site in SITES]
+        given += [hinted(site, OLD) for site in SITES if self.hints]
         MemoryPublisher.apply(
             self.server,
             ZonePlan(ZONE, tuple(Change(None, one) for one in (*given, *marks))),
         )
         self.store.propose(
-            plan(self.ttl),
+            plan(self.ttl, hints=self.hints),
             PLACEMENT.from_columns({"site": list(SITES), "node": ["n2"] * len(SITES)}),
         )
 
@@ -148,6 +175,13 @@ class Cluster:
         ]
 
     @property
+    def told(self) -> list[str]:
+        """The hints of the sites."""
+        asked: list[HintedSet] = [(f"{site}.", "HTTPS") for site in SITES]
+        said = self.server.read(ZONE, [f"{site}." for site in SITES], hints=asked).hints
+        return [said[one][1][0].split('"')[1] for one in asked]
+
+    @property
     def ttls(self) -> set[int]:
         return set(
             self.server.read(ZONE, [f"{site}." for site in SITES]).records["ttl"]
@@ -158,8 +192,14 @@ def at(site: str, *addresses: str, ttl: int = 1) -> Rrset:
     return Rrset(f"{site}.", "A", ttl, addresses)
 
 
-def plan(ttl: int = 0) -> Plan:
+def hinted(site: str, address: str) -> Rrset:
+    return Rrset(f"{site}.", "HTTPS", 0, (f'1 . ipv4hint="{address}"',))
+
+
+def plan(ttl: int = 0, *, hints: bool = False) -> Plan:
     changes = tuple(Change(at(site, OLD, ttl=ttl), at(site, NEW)) for site in SITES)
+    if hints:
+        changes += tuple(Change(hinted(one, OLD), hinted(one, NEW)) for one in SITES)
     return Plan(
         "20260302T021700-0123456789ab",
         NOW,
@@ -204,6 +244,45 @@ def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
         ALL_OLD,
         "",
     )
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_addresses_go_back_though_the_key_lost_the_right_to_change_hints(
+    may: bool,
+) -> None:
+    here = Cluster(hints=True)
+    here.begin(None, AWAY)
+    here.server.denies_hints = not may
+    take_back_half_applied_plan.take_back(here.world)
+    assert (here.plan.state, here.homes) == ("failed", ALL_OLD)
+    (said,) = (line for line in here.said if "put back" in line)
+    if may:
+        assert here.told == [OLD, OLD]
+        assert said == f"{ZONE} 2 record sets put back."
+    else:
+        # They name the new node, too, or alone: it is well.
+        assert here.told == [f"{OLD},{NEW}", OLD]
+        assert said.endswith("as the plan left them: HTTPS of b.example.org.")
+
+
+def test_a_plan_that_changes_hints_is_taken_back_though_none_is_to_follow_by_now() -> (
+    None
+):
+    here = Cluster(hints=True)
+    here.begin(None, AWAY)
+    assert here.told == [f"{OLD},{NEW}", OLD]
+    here.server.to_updates = [NEVER]
+    finish_plans_of_killed_runs.finish(here.world)
+    assert (here.plan.state, here.homes, here.told) == ("failed", ALL_OLD, [OLD] * 2)
+
+
+def test_an_address_that_somebody_edited_is_named_though_its_hints_go_back() -> None:
+    here = Cluster(hints=True)
+    here.begin(None, AWAY)
+    here.server.edit(ZONE, f"{SITES[0]}.", "A", 1, ["192.0.2.9"])
+    take_back_half_applied_plan.take_back(here.world)
+    (said,) = (line for line in here.said if "put back" in line)
+    assert said.endswith(f"of others by now, and left alone: {SITES[0]}.")
 
 
 def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_taken_back() -> (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -16,6 +16,7 @@ from flex.model.nodes import Node, NodeState
 from flex.model.plan import Plan
 from flex.model.published_by_doors_or_dns import Publishing
 from flex.model.wish import Pin
+from flex.model.zone_plan import HintedSet
 from flex.planning import plan_of_given_partition, propose_plan
 from flex.planning.leave_out_the_immovable import immovable_in
 from flex.planning.propose_plan import Proposal
@@ -767,8 +768,9 @@ class Untransferred(MemoryPublisher):
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        found = super().read(zone, names, also, pointed=pointed)
+        found = super().read(zone, names, also, pointed=pointed, hints=hints)
         own = [one for one in found.pointing or () if one.owner in names]
         few = pointed is not None and len(names) <= self.most
         return replace(found, transferred=False, pointing=tuple(own) if few else None)

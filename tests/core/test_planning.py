@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.planning import carry_out_plan, plan_of_given_partition
 from flex.ports import Publisher
 from flex.store import MemoryStore
@@ -336,13 +336,17 @@ class Failing:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self.inner.read(zone, names, also, pointed=pointed)
+        return self.inner.read(zone, names, also, pointed=pointed, hints=hints)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans[: self.takes], journal=journal)
         if self.takes < len(plans):
             raise self.error
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self.inner.refuse_hints(zone, sets)
 
     def refuse_late(self, *zones: str) -> None:
         self.inner.refuse_late(*zones)

@@ -73,15 +73,26 @@ places = st.integers(0, len(WHOLE) - 1)
 mutations = st.lists(st.tuples(places, st.integers(0, 255)), min_size=1, max_size=6)
 
 
-def test_the_whole_message_is_read() -> None:
-    harvest = Harvest(ZONE, NAMES)
+@pytest.mark.parametrize("hints", [False, True])
+def test_the_whole_message_is_read(hints: bool) -> None:
+    """Records with hints are passed over, unless somebody asks for them."""
+    harvest = Harvest(ZONE, NAMES, hints=hints)
     assert harvest.take(WHOLE) == len(WHOLE)
     assert harvest.serials == [7, 7]
     assert harvest.contents().sets == {
         (NAMES[0], "A"): (60, ("192.0.2.1", "192.0.2.2")),
         (NAMES[0], "AAAA"): (60, ("2001:db8::1",)),
         (NAMES[2], "TXT"): (60, ('flex owner=a" "b',)),
-    }
+    } | (
+        {
+            (NAMES[0], "HTTPS"): (
+                60,
+                ('1 . ipv4hint="192.0.2.1"', f'2 {NAMES[0]} alpn="h2"'),
+            )
+        }
+        if hints
+        else {}
+    )
 
 
 def mutated(changes: list[tuple[int, int]]) -> bytes:
@@ -203,7 +214,7 @@ def test_a_name_may_be_the_last_byte_of_a_message() -> None:
 
 def read(loop: str, wire: bytes) -> tuple[object, ...]:
     """What comes of a message, or what people are told of it."""
-    harvest = Harvest(ZONE, [*NAMES, *ODD], POINTED)
+    harvest = Harvest(ZONE, [*NAMES, *ODD], POINTED, hints=True)
     with patch.object(harvests, "shelve", LOOPS[loop]):
         try:
             end = harvest.take(wire)

@@ -31,11 +31,13 @@ FORMS: dict[RecordType, str] = {
     "A": "192.0.2.{}",
     "AAAA": "2001:db8::{}",
     "TXT": "flex owner={}",
+    "HTTPS": '1 . alpn="h2" ipv4hint="192.0.2.{}"',
+    "SVCB": '{} . ipv6hint="2001:db8::1"',
 }
 
 labels = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=63)
 hosts = st.lists(labels, max_size=3).map(lambda above: ".".join([*above, ZONE]))
-kinds: st.SearchStrategy[RecordType] = st.sampled_from(["A", "AAAA", "TXT"])
+kinds: st.SearchStrategy[RecordType] = st.sampled_from(list(FORMS))
 
 
 def rrset(name: str, kind: RecordType, count: int, ttl: int = 60) -> Rrset | None:

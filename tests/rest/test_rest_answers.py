@@ -4,7 +4,7 @@ recorded for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import pytest
 
 from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import Change, Rrset, ZonePlan
+from flex.model.zone_plan import Change, HintedSet, Rrset, ZonePlan
 from flex.ports import Publisher
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
@@ -38,11 +38,15 @@ class Silent:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self.inner.read(zone, names, also, pointed=pointed)
+        return self.inner.read(zone, names, also, pointed=pointed, hints=hints)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.inner.apply(*plans, journal=journal)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self.inner.refuse_hints(zone, sets)
 
     def refuse_late(self, *zones: str) -> None:
         self.inner.refuse_late(*zones)

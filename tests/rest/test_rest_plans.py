@@ -5,7 +5,7 @@ halves.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan, PlanState
-from flex.model.zone_plan import ZonePlan
+from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.ports import Publisher, Store
 from flex.store import holder
 from flex.zones.records_of_partition import ZoneState
@@ -43,13 +43,17 @@ class Slow:
         also: Sequence[str] = (),
         *,
         pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self.inner.read(zone, names, also, pointed=pointed)
+        return self.inner.read(zone, names, also, pointed=pointed, hints=hints)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.begun.set()
         assert self.go.wait(300), "nobody let it go on"
         self.inner.apply(*plans, journal=journal)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self.inner.refuse_hints(zone, sets)
 
     def refuse_late(self, *zones: str) -> None:
         self.inner.refuse_late(*zones)

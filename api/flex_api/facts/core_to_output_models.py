@@ -280,7 +280,11 @@ def _verdict_row(verdict: NameServerVerdict, late: Behind | None) -> VerdictRow:
         agrees=verdict.agrees,
         checked=verdict.checked,
         serial=verdict.serial,
-        wrong=[line for change in verdict.wrong for line in zone_changes.lines(change)],
+        wrong=[
+            line
+            for change in verdict.wrong
+            for line in zone_changes.lines_of_difference(change)
+        ],
         error=verdict.error,
         lag_seconds=verdict.lag,
         zone=verdict.zone,

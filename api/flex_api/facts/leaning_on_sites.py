@@ -32,6 +32,7 @@ def look_now(world: World, sites: Sequence[str]) -> tuple[Reach, dict[str, str]]
         publishing=rules.publishing,
         dependents=rules.dependents.are_looked_for,
         below_wildcards=rules.below_wildcards,
+        address_hints_follow=rules.address_hints_follow,
     )
     reasons = sites_that_stay_for_dependents.reasons_to_stay(
         found, sites, world.nodes, rules.dependents

@@ -133,7 +133,13 @@ def _is_on_its_way(world: World, plan: Plan) -> bool:
         return False
     return any(
         zone_changes.on_its_way(
-            one, world.publisher.read(one.zone, zone_changes.changed_names(one)), ttl
+            one,
+            world.publisher.read(
+                one.zone,
+                zone_changes.changed_names(one),
+                hints=zone_changes.changed_hints(one),
+            ),
+            ttl,
         )
         for one in plan.zone_plans
     )

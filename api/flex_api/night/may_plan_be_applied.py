@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from flex.errors import Held, held_or_frozen
+from flex.errors import Held, Outdated, held_or_frozen
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
+from flex.zones import zone_changes
+from flex_api.in_words import amounts
 from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
 from flex_api.wiring import World
 
@@ -43,6 +45,7 @@ def refuse_forbidden(
     plan = person_says_yes_or_no_to_plan.waiting(
         world, plan_id, "applying", checksum=checksum
     )
+    refuse_hints_that_stay(plan, follow=world.settings.dns.address_hints == "follow")
     if lacking := person_says_yes_or_no_to_plan.lacks(world, plan):
         raise _held_error(
             plan,
@@ -52,6 +55,19 @@ def refuse_forbidden(
         )
     _refuse_stopped(world, plan, force)
     return plan
+
+
+def refuse_hints_that_stay(plan: Plan, *, follow: bool) -> None:
+    """Raises Outdated where the plan changes hints that are not to `follow` by now."""
+    hints = sum(len(zone_changes.changed_hints(one)) for one in plan.zone_plans)
+    if hints and not follow:
+        raise Outdated(
+            f"applying {plan.id}",
+            f"it changes address hints of {amounts.count(hints, 'record set')}, and "
+            'dns.address_hints is "stay" by now',
+            kept="nothing was changed",
+            advice="make a new one with `flex plan`",
+        )
 
 
 def _refuse_stopped(world: World, plan: Plan, force: Collection[str] = ()) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from flex.errors import DnsError, OnTheWay, PartlyApplied
+from flex.errors import DnsError, OnTheWay, PartlyApplied, Refused
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
 from flex.zones import zone_changes
+from flex.zones.address_hints import HINTED
 from flex.zones.marker import site_name
 from flex.zones.records_of_partition import ZoneState, by_name
 from flex_api.in_words import amounts
@@ -93,15 +94,47 @@ def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:
 
 
 def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
-    state = world.publisher.read(made.zone, names := zone_changes.changed_names(made))
-    back = zone_changes.undoing(made, state, ttl)
-    put_back = {site_name(made.zone, change.name) for change in back.changes}
-    others = sorted(set(names) - put_back - _as_before(made, state))
-    named = ", ".join(name.rstrip(".") for name in others[:NAMES_LISTED])
+    state = world.publisher.read(
+        made.zone,
+        names := zone_changes.changed_names(made),
+        hints=zone_changes.changed_hints(made),
+    )
+    whole = zone_changes.undoing(made, state, ttl)
+    back = _without_denied_hints(world, whole)
+    put_back = {
+        site_name(made.zone, change.name)
+        for change in whole.changes
+        if change.type not in HINTED
+    }
+    others = [
+        name.rstrip(".")
+        for name in sorted(set(names) - put_back - _as_before(made, state))
+    ]
+    others += zone_changes.hints_of_others(made, whole, state)
+    named = ", ".join(others[:NAMES_LISTED])
     left = f"; of others by now, and left alone: {named}" if others else ""
+    if back != whole:
+        denied = [
+            f"{kind} of {name.rstrip('.')}"
+            for name, kind in zone_changes.changed_hints(whole)
+        ]
+        left += (
+            "; FLEX may not change address hints there any more, so that these stay as the "
+            f"plan left them: {', '.join(denied[:NAMES_LISTED])}"
+        )
     world.say(
         f"{made.zone} {amounts.count(len(back.changes), 'record set')} put back{left}."
     )
+    return back
+
+
+def _without_denied_hints(world: World, back: ZonePlan) -> ZonePlan:
+    """A key that has lost the right to change hints keeps no address from going back."""
+    try:
+        if sets := zone_changes.changed_hints(back):
+            world.publisher.refuse_hints(back.zone, sets)
+    except Refused:
+        return zone_changes.without_hints(back)
     return back
 
 

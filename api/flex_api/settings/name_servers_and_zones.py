@@ -111,6 +111,13 @@ class Dns(Primary):
         description="follow: other names of a site in your zones get its addresses, "
         "too; stay: FLEX changes the site's own name alone",
     )
+    address_hints: Literal["stay", "follow"] = Field(
+        "stay",
+        description="follow: ipv4hint and ipv6hint in HTTPS and SVCB records at a site's own "
+        "name change with its addresses, if they are exactly the addresses of the name, and "
+        "those that lead to a dead node go (FLEX's key then needs the right to change HTTPS "
+        "and SVCB, as `flex config named` prints it); stay: FLEX changes no such record",
+    )
     timeout: Span = Field(
         timedelta(seconds=5),
         ge=SECOND,

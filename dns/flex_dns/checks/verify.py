@@ -13,7 +13,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import dns.exception
@@ -26,19 +26,20 @@ import pandas as pd
 
 from flex.errors import DnsError
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import Change, RecordType, Rrset
+from flex.model.zone_plan import AddressType, Change, RecordType, Rrset
+from flex.zones.address_hints import HINTED, canonical_address, hinted_addresses
 from flex.zones.decisions_in_markers import EXCLUDED, decision_in
 from flex.zones.records_of_partition import Sets, by_name
 from flex_dns.wire.explain_dns_errors import translate_errors
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Address, Server, address_text
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical
+from flex_dns.wire.zone_names_and_owners import Contents, Question
 from flex_dns.zone import reading
 from flex_dns.zone.transfer import transfer
 
-# The record types that are checked.
-KINDS: tuple[RecordType, ...] = ("A", "AAAA")
+# The record types that are checked of each name.
+KINDS: tuple[AddressType, ...] = ("A", "AAAA")
 # Questions on their way to one server at a time. A guess: few enough to fit the socket buffers of
 # both sides.
 WINDOW = 32
@@ -56,30 +57,37 @@ Set = tuple[int, tuple[str, ...]]
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedAnswers:
     """What every server of a zone should say, made once for all of them: names, markers, and the
-    sets of both.
+    sets of both. In HTTPS and SVCB sets, `hints`, the addresses count that they may have, and the
+    TTL that they have at most; 0 for any.
     """
 
     names: Sequence[str]
     markers: Sequence[str]
     sets: Sets
+    hints: Sequence[tuple[str, RecordType]] = ()
 
     @classmethod
     def of(cls, records: pd.DataFrame) -> ExpectedAnswers:
         sets = dict(by_name(records))
         for (name, kind), (ttl, values) in sets.items():
-            if kind == "AAAA":
-                spelled = sorted(canonical(kind, value) for value in values)
+            if kind in ("AAAA", *HINTED):
+                spelled = sorted(map(canonical_address, values))
                 sets[name, kind] = ttl, tuple(spelled)
-        names = dict.fromkeys(name for name, kind in sets if kind != "TXT")
-        return cls(list(names), [name for name, kind in sets if kind == "TXT"], sets)
+        names = dict.fromkeys(name for name, kind in sets if kind in KINDS)
+        markers = [name for name, kind in sets if kind == "TXT"]
+        hints = [
+            (name, hinted) for name, kind in sets for hinted in HINTED if kind == hinted
+        ]
+        return cls(list(names), markers, sets, hints)
 
     @property
     def size(self) -> int:
-        return len(self.names) * len(KINDS) + len(self.markers)
+        return len(self.names) * len(KINDS) + len(self.markers) + len(self.hints)
 
     def questions(self) -> Iterator[tuple[str, RecordType]]:
         yield from product(self.names, KINDS)
         yield from ((marker, "TXT") for marker in self.markers)
+        yield from self.hints
 
 
 def verdict(
@@ -95,25 +103,38 @@ def verdict(
     Many names are compared with a transfer of the zone, where the server gives one to the key.
     """
     many = len(wanted.names) >= MANY
-    names = [*wanted.names, *wanted.markers]
+    names = [*wanted.names, *wanted.markers, *(name for name, _ in wanted.hints)]
+    hints = bool(wanted.hints)
     found = (
-        _contents_by_transfer(address, zone, names, timeout, key)
+        _contents_by_transfer(address, zone, names, timeout, key, hints=hints)
         if key and many
         else None
     )
     if found is None:
         return _verdict_by_questions(address, zone, wanted, timeout)
-    # Nearly always all is as it should be, and that is quickly told.
-    wrong = (
-        ()
-        if found.sets == wanted.sets
-        else differences(wanted, lambda name, kind: found.sets.get((name, kind)))
+    # Nearly always all is as it should be, and that is quickly told; but for hints, which are few.
+    same = _but_hints(found.sets, wanted) == _but_hints(wanted.sets, wanted)
+    wrong = differences(
+        replace(wanted, names=(), markers=()) if same else wanted,
+        lambda name, kind: found.sets.get((name, kind)),
     )
     return NameServerVerdict(address_text(address), wanted.size, found.serial, wrong)
 
 
+def _but_hints(sets: Sets, wanted: ExpectedAnswers) -> Sets:
+    if not wanted.hints:
+        return sets
+    return {one: held for one, held in sets.items() if one[1] not in HINTED}
+
+
 def _contents_by_transfer(
-    address: Address, zone: str, names: Sequence[str], timeout: float, key: Key
+    address: Address,
+    zone: str,
+    names: Sequence[str],
+    timeout: float,
+    key: Key,
+    *,
+    hints: bool,
 ) -> Contents | None:
     """None where the server gives this key no transfers, or does not know it: then anybody's
     questions do.
@@ -121,7 +142,7 @@ def _contents_by_transfer(
     server = Server(*address, key, timeout)
     try:
         with Session(server) as session:
-            return transfer(session, server, zone, names)
+            return transfer(session, server, zone, names, hints=hints)
     except DnsError:
         return None
 
@@ -159,14 +180,38 @@ def differences(
 ) -> tuple[Change, ...]:
     """From what to what each set that differs would have to change."""
     pairs = (
-        (name, kind, found(name, kind), wanted.sets.get((name, kind)))
+        (
+            name,
+            kind,
+            _as_compared(kind, found(name, kind)),
+            wanted.sets.get((name, kind)),
+        )
         for name, kind in wanted.questions()
     )
     return tuple(
         Change(_rrset(name, kind, have), _rrset(name, kind, want))
         for name, kind, have, want in pairs
-        if have != want and not _same_marker(kind, have, want)
+        if have != want
+        and not _same_marker(kind, have, want)
+        and not _only_such_hints(kind, have, want)
     )
+
+
+def _as_compared(kind: RecordType, have: Set | None) -> Set | None:
+    """What counts of a set: where it may have hints, only these, as all else is not FLEX's."""
+    if kind not in HINTED or have is None:
+        return have
+    return have[0], tuple(sorted(hinted_addresses(have[1])))
+
+
+def _only_such_hints(kind: RecordType, have: Set | None, want: Set | None) -> bool:
+    """Whoever follows the hints gets nowhere but to the name's addresses, and keeps them no longer
+    than wanted.
+    """
+    if kind not in HINTED or want is None or have is None:
+        return kind in HINTED and have is None
+    ttl, hints = want
+    return set(have[1]) <= set(hints) and (not ttl or have[0] <= ttl)
 
 
 def _same_marker(kind: RecordType, have: Set | None, want: Set | None) -> bool:

@@ -16,6 +16,7 @@ import dns.update
 
 from flex.errors import Refused
 from flex.site_names_in_words import first_few
+from flex.zones.address_hints import HINTED
 from flex_dns.preflight import PreflightResult
 from flex_dns.server_configuration.named_conf import PRINTED, update_policy
 from flex_dns.wire.explain_dns_errors import disowned, not_granted, said_no
@@ -25,6 +26,8 @@ from flex_dns.wire.session import Session
 NOBODYS = {
     "A": "255.255.255.255",
     "AAAA": "ff00::",
+    "HTTPS": "65535 flex-preflight.invalid.",
+    "SVCB": "65535 flex-preflight.invalid.",
     "CNAME": "flex-preflight.invalid.",
     "MX": "65535 flex-preflight.invalid.",
     "NS": "flex-preflight.invalid.",
@@ -51,7 +54,9 @@ def checks(
     """
     key = session.server.key.name
     within = [name for name in servers if name.endswith(f".{zone}")]
-    policy = update_policy(zone, key, within, own_name=own_name)
+    policy = update_policy(
+        zone, key, within, own_name=own_name, hints=session.server.hints
+    )
     tries = [
         *((zone, zone, kind) for kind in OF_ZONE),
         *(
@@ -135,11 +140,15 @@ def _own_name(
 def refuse_denied(session: Session, tries: Sequence[Try]) -> None:
     """Raises what the server says to a change of nothing: a key that may not, a frozen zone."""
     asked = "what is to be changed, before anything is sent"
-    for (zone, name, _), may in zip(
+    for (zone, name, kind), may in zip(
         tries, _which_are_granted(session, tries, asked), strict=True
     ):
         if not may:
-            raise not_granted(session.server, zone, asked, [name])
+            hints = ", to change its address hints" if kind in HINTED else ""
+            right = (
+                f"the right to change {kind} of {name}{hints}, before anything is sent"
+            )
+            raise not_granted(session.server, zone, right, [name], [kind])
 
 
 def _which_are_granted(

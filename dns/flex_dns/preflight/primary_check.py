@@ -20,6 +20,7 @@ import dns.update
 from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex.errors import DnsError, Refused
+from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name
 from flex_dns.checks import servers_to_check, verify
 from flex_dns.preflight import PreflightResult, excessive_key_rights
@@ -154,6 +155,11 @@ def _checks(
             "addresses",
             lambda: permission.may_change(session, server, zone, name, "A", "AAAA"),
         )
+        if server.hints:
+            yield _try(
+                "address hints",
+                lambda: permission.may_change(session, server, zone, name, *HINTED),
+            )
         yield _try(
             "markers",
             lambda: permission.may_change(

@@ -92,7 +92,7 @@ def _rules(setup: PrimarySetup, zone: ZoneRights) -> Iterator[str]:
     subtrees = [*zone.servers, *zone.below]
     yield (
         f"# {zone.zone} The first rule that fits all records of a message decides: "
-        "FLEX's markers, and A and AAAA of"
+        f"FLEX's markers, and {zone.types_in_words} of"
     )
     yield (
         "# every name but those of the first rule: each name server whose address "
@@ -119,8 +119,9 @@ def _rules(setup: PrimarySetup, zone: ZoneRights) -> Iterator[str]:
             "it is `sub`, which leaves it out."
         )
     match = "sub-or-equal" if zone.own_name else "sub"
+    types = ", ".join((*zone.types, "TXT"))
     yield from _rule(
-        setup, zone, "name", "update-type: [ A, AAAA, TXT ]", *_owners(match, zone.zone)
+        setup, zone, "name", f"update-type: [ {types} ]", *_owners(match, zone.zone)
     )
 
 

@@ -69,6 +69,7 @@ def update_policy(
     name_servers: Sequence[str] = (),
     *,
     own_name: bool = False,
+    hints: bool = False,
 ) -> str:
     """The rights FLEX needs in a zone and no others: the first rule that fits decides.
 
@@ -78,7 +79,8 @@ def update_policy(
     BIND drops what is over them and reports success.
     """
     return policy_of(
-        ZoneRights(zone, tuple(name_servers), own_name=own_name), [key_name]
+        ZoneRights(zone, tuple(name_servers), own_name=own_name, hints=hints),
+        [key_name],
     )
 
 
@@ -96,7 +98,7 @@ def _rules(setup: ZoneRights, key: str) -> Iterator[str]:
     for zone in setup.below:
         yield f"deny {key} subdomain {zone} ANY;"
     yield f"grant {key} subdomain {LABEL}.{setup.zone} TXT;"
-    yield f"grant {key} zonesub A AAAA;"
+    yield f"grant {key} zonesub {' '.join(setup.types)};"
 
 
 def bind_snippet(
@@ -184,9 +186,9 @@ zone "{zone.zone}" {{
   // FLEX reads the zone by transfer, with a key that may do nothing else; without it FLEX asks for
   // each of its names.
   allow-transfer {{ {may_read} }};   // beside those of your secondaries
-  // The key may change A and AAAA of every name in the zone but those that are denied, and FLEX's
-  // own markers. One deny line for every name server whose address is in this zone; `flex doctor`
-  // tries whether one is missing.
+  // The key may change {zone.types_in_words} of every name in the zone but those that are denied,
+  // and FLEX's own markers. One deny line for every name server whose address is in this zone;
+  // `flex doctor` tries whether one is missing.
   // {apex or f"Take the line of {zone.zone} itself out where a site is called so."}
 {_indent(policy_of(zone, setup.keys.names), "  ")}}};
 """

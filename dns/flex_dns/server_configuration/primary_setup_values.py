@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import get_args
+
+from flex.model.zone_plan import AddressType, HintedType
 
 # What the name servers of a zone are usually called. They stand in for those that nobody named.
 USUAL_NAMES = ("ns", "ns1", "ns2", "ns3", "ns4")
@@ -21,13 +24,25 @@ class ZoneRights:
 
     `name_servers` are those with a name in the zone; the usual names stand for them where none is
     known. `own_name` says that a site has the same name as the zone. `below` are zones of FLEX
-    inside this one: their names are changed there, not here.
+    inside this one: their names are changed there, not here. With `hints`, HTTPS and SVCB records
+    are changed with the addresses that they repeat.
     """
 
     zone: str
     name_servers: tuple[str, ...] = ()
     own_name: bool = False
     below: tuple[str, ...] = ()
+    hints: bool = False
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of records of sites that may be changed."""
+        return (*get_args(AddressType), *(get_args(HintedType) if self.hints else ()))
+
+    @property
+    def types_in_words(self) -> str:
+        *most, last = self.types
+        return f"{', '.join(most)} and {last}"
 
     @property
     def servers(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ import dns.rdatatype
 import dns.tsig
 
 from flex.errors import DnsError, Refused, Unreachable
+from flex.zones.address_hints import HINTED
 from flex_dns.server_configuration.named_conf import PRINTED, update_policy
 from flex_dns.wire.messages import Unfit
 from flex_dns.wire.name_server_and_key import Server
@@ -186,13 +187,25 @@ def said_no(rcode: dns.rcode.Rcode, server: Server | str, asked: str) -> DnsErro
 
 
 def not_granted(
-    server: Server, zone: str, asked: str, names: Collection[str] = ()
+    server: Server,
+    zone: str,
+    asked: str,
+    names: Collection[str] = (),
+    kinds: Collection[str] = (),
 ) -> DnsError:
     """An update was refused by the zone's policy: the advice is the policy that would allow it for
-    these `names`.
+    these `names`, and for these `kinds` of records.
     """
     key = server.key.name
-    policy = update_policy(zone, key, own_name=zone in names)
+    hints = not set(HINTED).isdisjoint(kinds)
+    policy = update_policy(
+        zone, key, own_name=zone in names, hints=server.hints or hints
+    )
+    without = (
+        "make a new plan, which leaves sites with address hints where they are; or "
+        if hints
+        else ""
+    )
     but = (
         ""
         if zone in names
@@ -206,10 +219,10 @@ def not_granted(
     )
     return Refused(
         f"asking {server}: {asked}",
-        f"REFUSED: the key {key} may not change this in {zone}, or a name breaks the "
-        "server's check-names",
+        f"REFUSED: the key {key} may not change {' and '.join(kinds) or 'this'} in {zone}, "
+        "or a name breaks the server's check-names",
         kept=UNCHANGED,
-        advice=f"put this into the zone's clause in named.conf{but}, then `rndc "
+        advice=f"{without}put this into the zone's clause in named.conf{but}, then `rndc "
         f"reconfig`{servers}; a frozen zone "
         f"needs `rndc thaw`, and a secondary takes no updates. {PRINTED}:\n{policy}",
     )

@@ -14,15 +14,24 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import dns.exception
 import dns.name
 
 from flex import native_or_python
 from flex.model.zone_plan import Change, RecordType, Rrset
+from flex.zones.address_hints import HINTED
 from flex.zones.marker import LABEL, marker_name
 from flex_dns.wire.read_names_in_messages import HEADER
+from flex_dns.wire.service_records import data_of_text
 
-# Numbers of record types (RFC 1035, RFC 3596).
-TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16}
+# Numbers of record types (RFC 1035, RFC 3596, RFC 9460).
+TYPES: Mapping[RecordType, int] = {
+    "A": 1,
+    "AAAA": 28,
+    "TXT": 16,
+    "SVCB": 64,
+    "HTTPS": 65,
+}
 # The same, of types that a message only asks about.
 NS = 2
 CNAME = 5
@@ -44,6 +53,8 @@ POINTER = 0xC000
 ZONE_CLASS = 4
 # Bytes of a record behind its owner: type, class, TTL, length of the data.
 RECORD = 10
+# Bytes of the length before a record's data.
+LENGTH = 2
 # Bytes of a label (RFC 1035).
 LONGEST_LABEL = 63
 # Characters of a name as text, with a dot behind each label: 255 bytes in a message (RFC 1035).
@@ -64,7 +75,7 @@ _NONE = {
     "NS": struct.pack("!HHIH", NS, NONE, 0, 0),
 }
 # Bytes of a value; 0 where they differ.
-_VALUE: Mapping[RecordType, int] = {"A": 4, "AAAA": 16, "TXT": 0}
+_VALUE: Mapping[RecordType, int] = {"A": 4, "AAAA": 16, "TXT": 0, "SVCB": 0, "HTTPS": 0}
 _NO_ALIAS = _NONE["CNAME"]
 
 
@@ -186,9 +197,12 @@ def part_size(zone: str, change: Change) -> int:
     owner = 2 if name == zone else len(name) - len(zone) + len(ZONE_AT)
     values = before.values + after.values if before and after else either.values
     records = len(values) + (1 if before or kind == "TXT" else 2)
-    data = _VALUE[kind] * len(values) or sum(
-        [len(value.encode()) + 1 for value in values]
-    )
+    if kind in HINTED:
+        data = sum([len(rdata_bytes(kind, value)) - LENGTH for value in values])
+    else:
+        data = _VALUE[kind] * len(values) or sum(
+            [len(value.encode()) + 1 for value in values]
+        )
     return records * (owner + RECORD) + data
 
 
@@ -254,6 +268,12 @@ def rdata_bytes(kind: RecordType, value: str) -> bytes:
         if len(text) > 255:
             raise Unfit(f"{value!r} is too long for one string")
         return struct.pack("!HB", len(text) + 1, len(text)) + text
+    if kind in HINTED:
+        try:
+            data = data_of_text(kind, value)
+        except dns.exception.DNSException:
+            raise Unfit(f"{value!r} is no record of type {kind}") from None
+        return struct.pack("!H", len(data)) + data
     family = socket.AF_INET if kind == "A" else socket.AF_INET6
     try:
         address = socket.inet_pton(family, value)

@@ -13,7 +13,8 @@ Address = tuple[str, int]
 class Server:
     """The primary of our zones. `timeout` is how many seconds one answer may take.
 
-    Zones are transferred with the `reader` where there is one: a key that changes nothing.
+    Zones are transferred with the `reader` where there is one: a key that changes nothing. With
+    `hints`, the key is to change HTTPS and SVCB records, too.
     """
 
     host: str
@@ -21,6 +22,7 @@ class Server:
     key: Key
     timeout: float = 5.0
     reader: Key | None = None
+    hints: bool = False
 
     @property
     def reading(self) -> Server:

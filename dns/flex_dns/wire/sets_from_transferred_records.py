@@ -14,6 +14,7 @@ from struct import Struct, unpack_from
 
 from flex import native_or_python
 from flex_dns.wire.read_names_in_messages import name_at
+from flex_dns.wire.service_records import text_of_data
 from flex_dns.wire.zone_names_and_owners import Question
 
 # Numbers of record types (RFC 1035, RFC 2782, RFC 3596, RFC 6672, RFC 8659, RFC 9460).
@@ -30,6 +31,8 @@ SVCB = 64
 HTTPS = 65
 CAA = 257
 KINDS = {A: "A", AAAA: "AAAA", TXT: "TXT"}
+# The same, where somebody asks for records with hints, too.
+KINDS_WITH_HINTS = {**KINDS, SVCB: "SVCB", HTTPS: "HTTPS"}
 # Types at which the loop stops: its caller looks at them (zone/filter_transfer_records.py).
 NOTED = frozenset((SOA, NS, DNAME))
 
@@ -56,14 +59,18 @@ _FIXED = Struct("!HHIH").unpack_from
 
 
 class Shelf:
-    """The `sets` of the wanted `names`. Each name and each value is kept once, however many records
-    have it. `aliases` are the targets of those that are aliases. `pointing` are records of any name
-    that point to one, and `every_alias` the targets of all aliases: None where nobody wants them.
+    """The `sets` of the wanted `names`; of HTTPS and SVCB with `hints` alone. Each name and each
+    value is kept once, however many records have it. `aliases` are the targets of those that are
+    aliases. `pointing` are records of any name that point to one, and `every_alias` the targets of
+    all aliases: None where nobody wants them.
     """
 
-    def __init__(self, names: Iterable[str], *, pointing: bool = False) -> None:
+    def __init__(
+        self, names: Iterable[str], *, pointing: bool = False, hints: bool = False
+    ) -> None:
         every = list(names)
         self.names = dict(zip(every, every, strict=True))
+        self.hints = hints
         self.sets: dict[Question, Set] = {}
         # By type, TTL and data, and two of them as one: a cluster has few.
         self.values: dict[bytes, Set] = {}
@@ -107,6 +114,7 @@ def reference_shelve(
     that is none.
     """
     names, pointing, whole = shelf.names, shelf.pointing, len(wire)
+    kinds = KINDS_WITH_HINTS if shelf.hints else KINDS
     while left:
         name, start = name_at(wire, at, known)
         kind, _, _, size = _FIXED(wire, start)
@@ -114,8 +122,8 @@ def reference_shelve(
             break
         if (end := start + 10 + size) > whole:
             raise IndexError
-        if kind in KINDS and name in names:
-            shelf.keep((names[name], KINDS[kind]), wire[start:end])
+        if kind in kinds and name in names:
+            shelf.keep((names[name], kinds[kind]), wire[start:end])
         elif kind == CNAME and (name in names or shelf.every_alias is not None):
             shelf.note_alias(name, name_at(wire, start + 10, known)[0])
         if pointing is not None:
@@ -155,6 +163,8 @@ def _text(kind: int, rdata: bytes) -> str:
         return socket.inet_ntop(socket.AF_INET, rdata)
     if kind == AAAA:
         return str(ipaddress.IPv6Address(rdata))
+    if kind in WITH_HINTS:
+        return text_of_data(kind, rdata)
     strings, at = [], 0
     while at < len(rdata):
         strings.append(rdata[at + 1 : at + 1 + rdata[at]].decode(errors="replace"))

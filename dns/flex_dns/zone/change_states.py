@@ -14,7 +14,7 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.planning.reason_to_stay_for_dependents import why_it_stays
 from flex.zones.decisions_in_markers import why_excluded
 from flex.zones.marker import marker_name, site_name
-from flex.zones.records_of_partition import BelowWildcard, Sets, ZoneState, by_name
+from flex.zones.records_of_partition import BelowWildcard, Sets, ZoneState, sets_of
 from flex.zones.what_leans_on_names import HOLDING, Pointed, PointingRecord, leaning
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.wire.zone_names_and_owners import (
@@ -167,9 +167,11 @@ def without_names_leant_on(
     zone_plan: ZonePlan, found: Standing, pointing: Iterable[PointingRecord]
 ) -> Standing:
     """Names that were to move alone, and on which mail or another service leans by now, are left as
-    they are.
+    they are. Hints that change with their names do not hinder them.
     """
-    leant_on = leaning(pointing, set(zone_plan.nothing_leans))
+    hints = set(zone_plan.hints)
+    others = [one for one in pointing if (one.owner, one.type) not in hints]
+    leant_on = leaning(others, set(zone_plan.nothing_leans))
     reasons = {
         name: why_it_stays(one) for name, one in leant_on.items() if one.count(*HOLDING)
     }
@@ -257,7 +259,7 @@ def refuse_outdated(zone_plan: ZonePlan, state: ZoneState) -> None:
 
 def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     """The changes that somebody else overtook."""
-    have = by_name(state.records)
+    have = sets_of(state)
     ours = state.owned | {
         site_name(zone_plan.zone, change.name)
         for change in zone_plan.changes

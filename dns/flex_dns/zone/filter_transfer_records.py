@@ -27,16 +27,21 @@ from flex_dns.zone.pointing_records import pointing_records
 
 class Harvest:
     """`serials` are those of the zone's SOA records: one at the beginning of a transfer, one at its
-    end.
+    end. HTTPS and SVCB sets are kept with `hints` alone.
     """
 
     def __init__(
-        self, zone: str, names: Iterable[str], pointed: Pointed | None = None
+        self,
+        zone: str,
+        names: Iterable[str],
+        pointed: Pointed | None = None,
+        *,
+        hints: bool = False,
     ) -> None:
         self.serials: list[int] = []
         self._zone = zone
         self._pointed = pointed
-        self._shelf = Shelf(names, pointing=pointed is not None)
+        self._shelf = Shelf(names, pointing=pointed is not None, hints=hints)
         self._cuts: set[str] = set()
         self._dnames: set[str] = set()
 

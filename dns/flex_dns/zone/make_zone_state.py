@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from flex.table_schemas import RECORDS
+from flex.zones.address_hints import HINTED
 from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_owner
 from flex.zones.records_of_partition import NameAnswer, ZoneState
@@ -30,6 +31,8 @@ def state(
     owner: str,
     contents: Contents,
     answers: Mapping[str, NameAnswer] | None = None,
+    *,
+    hints: bool = False,
 ) -> ZoneState:
     """A name is ours when its marker says so and nothing else stands beside it."""
     owned: set[str] = set()
@@ -63,4 +66,10 @@ def state(
         contents.whole,
         contents.below_wildcards,
         left_alone,
+        {
+            (name, kind): contents.sets[name, kind]
+            for name in (names if hints else ())
+            for kind in HINTED
+            if (name, kind) in contents.sets
+        },
     )

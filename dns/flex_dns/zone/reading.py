@@ -22,7 +22,9 @@ from dns.rdtypes.ANY.MX import MX
 from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 from dns.rdtypes.IN.HTTPS import HTTPS
+from dns.rdtypes.svcbbase import SVCBBase
 
+from flex.zones.address_hints import HINTED
 from flex.zones.what_leans_on_names import (
     MOST_ASKED,
     Pointed,
@@ -33,8 +35,15 @@ from flex.zones.what_leans_on_names import (
 )
 from flex_dns.wire.explain_dns_errors import not_authoritative, said_no
 from flex_dns.wire.name_server_and_key import Server
+from flex_dns.wire.service_records import text_of_data
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_names_and_owners import Contents, Question, canonical, owners
+from flex_dns.wire.zone_names_and_owners import (
+    AskedNames,
+    Contents,
+    Question,
+    canonical,
+    owners,
+)
 from flex_dns.zone import names_below_wildcards, where_names_lead
 from flex_dns.zone.pointing_records import has_hints
 from flex_dns.zone.transfer import transfer
@@ -51,24 +60,44 @@ def read(
     questions: Iterable[Question],
     also: Sequence[str] = (),
     pointed: Pointed | None = None,
+    *,
+    hints: Sequence[Question] = (),
 ) -> Contents:
     """The sets in question. Raises a DnsError when any of them could not be learnt for certain.
 
     A transfer has those of the names of `also` as well, and the records that point to what is
-    `pointed`. Without one, only the records of a few names themselves are asked for.
+    `pointed`. Without one, only the records of a few names themselves are asked for. HTTPS and SVCB
+    sets are read where they are in question or among the `hints`; and all of a transfer, where they
+    are to change with addresses.
     """
     with session.reading() as reader:
         names = [*owners(questions), *also, *wildcards(zone, also)]
-        found = transfer(reader, reader.server, zone, names, pointed)
+        found = transfer(
+            reader,
+            reader.server,
+            zone,
+            names,
+            pointed,
+            hints=server.hints or bool(hints) or _asks_for_hints(questions),
+        )
     if found:
         return names_below_wildcards.told_apart(session, zone, questions, found)
     asked = names_below_wildcards.told_apart(
-        session, zone, questions, by_queries(session, server, zone, list(questions))
+        session,
+        zone,
+        questions,
+        by_queries(session, server, zone, [*questions, *hints]),
     )
     names = list(dict.fromkeys(name for name, kind in questions if kind == "A"))
     if pointed is None or len(names) > MOST_ASKED:
         return asked
     return replace(asked, pointing=pointing_by_queries(session, server, zone, names))
+
+
+def _asks_for_hints(questions: Iterable[Question]) -> bool:
+    return not isinstance(questions, AskedNames) and any(
+        kind in HINTED for _, kind in questions
+    )
 
 
 def by_queries(
@@ -216,4 +245,6 @@ def values(rrset: dns.rrset.RRset) -> tuple[str, ...]:
 def _value(rdata: dns.rdata.Rdata) -> str:
     if isinstance(rdata, TXT):
         return '" "'.join(string.decode(errors="replace") for string in rdata.strings)
+    if isinstance(rdata, SVCBBase):
+        return text_of_data(rdata.rdtype, rdata.to_wire() or b"")
     return canonical(dns.rdatatype.to_text(rdata.rdtype), rdata.to_text())

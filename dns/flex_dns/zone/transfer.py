@@ -39,6 +39,8 @@ def transfer(
     zone: str,
     names: Iterable[str],
     pointed: Pointed | None = None,
+    *,
+    hints: bool = False,
 ) -> Contents | None:
     asked = f"transfer of {zone}"
     with translate_errors(server, asked):
@@ -49,7 +51,7 @@ def transfer(
             if refusal == dns.rcode.REFUSED:
                 return None
             raise said_no(refusal, server, asked)
-        harvest = Harvest(zone, names, pointed)
+        harvest = Harvest(zone, names, pointed, hints=hints)
         found = _gather(session, server, zone, harvest, wire, query.id, mac)
     if found.serials[0] != found.serials[1]:
         raise untrusted_error(
