@@ -165,15 +165,20 @@ def _site_of(found: Reach, sites: Iterable[str]) -> dict[str, str]:
 
 def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
     """With the sites at a dead node that are in no partition, as they stayed there for what leans
-    on them while others left it: that is as dead as they are. So it is with sites that people took
-    in again since the last plan.
+    on them while others left it: that is as dead as they are. So it is with sites whose address
+    hints follow by now, and with those that people took in again since the last plan.
     """
     left_out = set(facts.placement["site"]) | found.excluded.keys()
+    hinting = {name for name, _ in found.hints}
     missing = [
         site
         for site in facts.sites
         if site not in left_out
-        and (site in facts.words.of_sites or _is_leant_on(found, site))
+        and (
+            site in facts.words.of_sites
+            or records_of_partition.name_of(site) in hinting
+            or _is_leant_on(found, site)
+        )
     ]
     if not missing:
         return facts
