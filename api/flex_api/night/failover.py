@@ -139,7 +139,7 @@ def look(world: World, node: str) -> Taken | None:
         return None
     world = with_names_that_hold(world)
     made = _plan_failover(world, node)
-    if made.plan.moves:
+    if _has_work(made.plan):
         return None
     return Taken(left=_names_left(world, made, node), staying=staying(world, node))
 
@@ -164,7 +164,7 @@ def _taken_down(
         if marked and decisions_in_zones.take_out(world, marked):
             made = _plan_failover(world, node)
         known = replace(known, left=_names_left(world, made, node))
-        if not made.plan.moves:
+        if not _has_work(made.plan):
             if unverified:
                 # What was finished has taken it out already.
                 raise unverified
@@ -189,6 +189,11 @@ def _plan_failover(world: World, node: str) -> Proposal:
     return propose_plan.fail_over(
         facts(world), world.rules, node, publisher=world.publisher, now=world.clock()
     )
+
+
+def _has_work(plan: Plan) -> bool:
+    """Whether sites leave the node, or hints of sites elsewhere that lead there."""
+    return bool(plan.moves) or any(map(zone_changes.changed_hints, plan.zone_plans))
 
 
 def _names_left(world: World, made: Proposal, node: str) -> dict[str, str]:
