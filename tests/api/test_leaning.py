@@ -245,6 +245,29 @@ def test_off_a_dead_node_hints_of_sites_elsewhere_go_though_no_site_is_left_ther
     assert installation.addresses(name) == [address]
 
 
+@pytest.mark.slow
+def test_an_excluded_site_whose_hints_lead_to_a_dead_node_is_named_and_later_freed(
+    installation: Installation,
+) -> None:
+    """It goes on elsewhere. Its marker says that it is excluded."""
+    installation.first_night()
+    let_hints_follow(installation)
+    name = next(one for one, nodes in placed(installation).items() if nodes == ["n2"])
+    assert installation.flex("sites", "exclude", name).code == 0
+    assert installation.night().code == 0
+    (address,) = installation.addresses(name)
+    there = f'1 . ipv4hint="192.0.2.1,{address}"'
+    write(installation, name, "HTTPS", there)
+    down = installation.flex("-o", "json", "nodes", "down", "n1")
+    assert [row["name"] for row in down.json["left"]] == [f"{name}."]
+    assert (down.code, hints(installation, name)) == (33, there)
+    assert installation.flex("sites", "unpin", name).code == 0
+    again = installation.flex("-o", "json", "nodes", "down", "n1")
+    assert (again.code, again.json["left"]) == (0, []), again.err
+    assert hints(installation, name) == f'1 . ipv4hint="{address}"'
+    assert installation.addresses(name) == [address]
+
+
 def other_than(installation: Installation, site: str) -> str:
     (here,) = placed(installation)[site]
     return "n2" if here == "n1" else "n1"

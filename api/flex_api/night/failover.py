@@ -20,6 +20,7 @@ from flex.planning.propose_plan import Proposal
 from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.table_schemas import texts
 from flex.zones import records_of_partition, zone_changes
+from flex.zones.address_hints import names_hinting_at
 from flex.zones.names_going_along import pairs_of
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import other_names
@@ -254,20 +255,18 @@ def facts(world: World) -> Facts:
 
 
 def _excluded_names(world: World, node: str) -> dict[str, str]:
-    """Those of the excluded sites that DNS has on the node."""
+    """Those of the excluded sites that DNS has on the node, or whose hints lead there where hints
+    follow.
+    """
     gone = records_of_partition.addresses_of(world.nodes, node)
     of_zone, _ = records_of_partition.split(
         [pin.site for pin in world.pins if pin.excluded], world.settings.dns.every_zone
     )
-    found = {
-        name
-        for zone, sites in of_zone.items()
-        if sites
-        for name in zone_changes.names_with(
-            world.publisher.read(
-                zone, list(map(records_of_partition.name_of, sites))
-            ).records,
-            gone,
-        )
-    }
+    found = set[str]()
+    for zone, sites in of_zone.items():
+        if sites:
+            state = world.publisher.read(zone, list(map(name_of, sites)))
+            found |= zone_changes.names_with(state.records, gone)
+            if world.rules.address_hints_follow:
+                found |= names_hinting_at(state, gone)
     return dict.fromkeys(sorted(found), EXCLUDED)
