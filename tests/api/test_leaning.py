@@ -268,6 +268,29 @@ def test_an_excluded_site_whose_hints_lead_to_a_dead_node_is_named_and_later_fre
     assert installation.addresses(name) == [address]
 
 
+@pytest.mark.slow
+def test_the_doctor_says_nothing_of_what_leans_on_a_site_that_stays_as_it_is_excluded(
+    installation: Installation, site: str
+) -> None:
+    let_hints_follow(installation)
+    text = installation.settings.read_text(encoding="utf-8")
+    text = text.replace("[dns]\n", '[dns]\ndependents = "warn"\n')
+    installation.settings.write_text(text, encoding="utf-8")
+    (address,) = installation.addresses(site)
+    write(installation, site, "HTTPS", f'1 . ipv4hint="{address}"')
+    before = "".join(row["detail"] for row in doctor(installation))
+    assert "moves along with sites" in before
+    assert "address hints of 1 record set change" in before
+    assert installation.flex("sites", "exclude", site).code == 0
+    (row,) = doctor(installation)
+    assert row["detail"].startswith("no mail, service or name server")
+    # So it is while its marker alone says that it is excluded.
+    assert installation.night(2).code == 0
+    assert installation.flex("sites", "unpin", site).code == 0
+    (row,) = doctor(installation)
+    assert row["detail"].startswith("no mail, service or name server")
+
+
 def other_than(installation: Installation, site: str) -> str:
     (here,) = placed(installation)[site]
     return "n2" if here == "n1" else "n1"
