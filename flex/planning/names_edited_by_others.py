@@ -259,12 +259,13 @@ def _beside_a_dead_node(
     placed = {records_of_partition.name_of(site) for site in facts.placement["site"]}
     placed |= {records_of_partition.name_of(one.name) for one in found.others.along}
     foreign = {zone: dict(names) for zone, names in found.foreign.items()}
+    excluded = _names_excluded(found)
     for zone, of_zone in edits.items():
         there = (
             zone_changes.names_with(found.states[zone].records, frozenset(gone))
             & placed
         )
-        others = {edit.name for edit in of_zone} - there - _names_excluded(found)
+        others = {edit.name for edit in of_zone} - there - excluded
         foreign[zone] |= dict.fromkeys(
             others, f"somebody changed it, and it is not at {dead}"
         )

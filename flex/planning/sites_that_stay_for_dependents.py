@@ -187,13 +187,11 @@ def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
     there = which_sites_dns_lets_flex_move.start(
         found, missing, facts.nodes, adopt=False
     )
-    on_dead = {*texts(there["site"][there["node"] == dead])}
-    on_dead |= {
-        site
-        for site in missing
-        if records_of_partition.name_of(site) in hinting_there
+    back = {*texts(there["site"][there["node"] == dead])}
+    back |= {
+        site for site in missing if records_of_partition.name_of(site) in hinting_there
     }
-    rows = there[there["site"].isin(list(on_dead))]
+    rows = there[there["site"].isin(list(back))]
     return replace(
         facts,
         placement=PLACEMENT.make(pd.concat([facts.placement, rows], ignore_index=True)),

@@ -222,8 +222,11 @@ def test_a_text_is_taken_out_however_somebody_split_it_and_too_many_are_said(
             assert isinstance(found, Texts)
             return found
 
-        was = edit('"flex excluded " "since=2020-01-01"')
+        was = edit('"flex exclu" "ded since=2020-01-01"')
         assert was.values == {MINE, "flex excluded since=2020-01-01"}
+        # Whoever reads the zone for a plan finds the same.
+        (said,) = Rfc2136Publisher(server, OWNER).read(ZONE, [NAME]).excluded.values()
+        assert said == MarkedDecision(datetime(2020, 1, 1, tzinfo=UTC))
         wanted = TextsToReplace(MARKER, was, frozenset([MINE]))
         assert replace_texts(session, server, ZONE, US, [wanted]) is None
         assert edit().values == {MINE}

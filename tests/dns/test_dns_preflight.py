@@ -146,8 +146,9 @@ def test_a_secondary_that_is_there_and_one_that_is_not(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("hints", [False, True])
 def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
-    folder: Path, key: Key
+    folder: Path, key: Key, hints: bool
 ) -> None:
     """Nothing is changed by it: what is taken away is not there."""
     zone, lines = (
@@ -158,7 +159,8 @@ def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
     with PrivateNamed(
         folder / "wide", [zone], key, records={zone: lines}, clause=wide
     ) as own:
-        found = {check.name: check for check in preflight(own.server, zone)}
+        server = replace(own.server, hints=hints)
+        found = {check.name: check for check in preflight(server, zone)}
         target = Rfc2136Publisher(own.server, "flex")
         assert (target.read(zone, []).serial, found["own name"].state) == (1, "fail")
         limits = found["limits of the key"]
@@ -168,18 +170,20 @@ def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
             "CNAME of any name",
             f"A of dns.{zone}",
             f"AAAA of ns1.{zone}",
+            f"SVCB of dns.{zone}" if hints else "HTTPS of any name",
         ):
             assert said in limits.detail
     mended = f"type primary;\n{limits.advice.partition(chr(10))[2]}"
     with PrivateNamed(
         folder / "mended", [zone], key, records={zone: lines}, clause=mended
     ) as own:
-        states_of = states(preflight(own.server, zone))
+        server = replace(own.server, hints=hints)
+        states_of = states(preflight(server, zone))
         assert (states_of["limits of the key"], states_of["own name"]) == ("ok", "ok")
         called_so = {
             check.name: check
             for check in preflight(
-                own.server, zone, wanted=ExpectedOfPrimary(own_name=True)
+                server, zone, wanted=ExpectedOfPrimary(own_name=True)
             )
         }
         assert called_so["own name"].state == "fail"

@@ -208,7 +208,7 @@ def apply(
         bool,
         typer.Option(
             "--by-hand",
-            help="the plan is in DNS already: send nothing, and check every name server",
+            help="the plan is in DNS already: send none of it, and check every name server",
         ),
     ] = False,
     dry_run: Annotated[

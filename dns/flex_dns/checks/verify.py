@@ -28,13 +28,12 @@ from flex.errors import DnsError
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import AddressType, Change, RecordType, Rrset
 from flex.zones.address_hints import HINTED, canonical_address, hinted_addresses
-from flex.zones.decisions_in_markers import EXCLUDED, decision_in
 from flex.zones.records_of_partition import Sets, by_name
 from flex_dns.wire.explain_dns_errors import translate_errors
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Address, Server, address_text
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_names_and_owners import Contents, Question
+from flex_dns.wire.zone_names_and_owners import Contents, Question, exclusion_in
 from flex_dns.zone import reading
 from flex_dns.zone.transfer import transfer
 
@@ -220,7 +219,7 @@ def _same_marker(kind: RecordType, have: Set | None, want: Set | None) -> bool:
     """
     if kind != "TXT" or have is None or want is None:
         return False
-    return [text for text in have[1] if not decision_in(EXCLUDED, text)] == [*want[1]]
+    return [text for text in have[1] if not exclusion_in([text])] == [*want[1]]
 
 
 def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answers:

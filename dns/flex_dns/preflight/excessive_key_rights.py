@@ -40,9 +40,9 @@ LIMITS = "limits of the key"
 PUT_IN = f"put this into the zone's clause in named.conf ({PRINTED})"
 # Types that the key should not change at the zone's own name.
 OF_ZONE = ("NS", "MX", "TXT")
-# Types that the key should not change at any other name.
+# Types that the key should not change at any other name; nor HTTPS and SVCB where no hints follow.
 OF_NAMES = ("CNAME", "MX", "NS", "TXT")
-# Types that the key should not change at the name of a name server.
+# Types that the key should not change at the name of a name server; nor those where hints follow.
 OF_SERVERS = ("A", "AAAA")
 
 
@@ -57,13 +57,18 @@ def checks(
     policy = update_policy(
         zone, key, within, own_name=own_name, hints=session.server.hints
     )
+    of_names, of_servers = (
+        (OF_NAMES, (*OF_SERVERS, *HINTED))
+        if session.server.hints
+        else ((*OF_NAMES, *HINTED), OF_SERVERS)
+    )
     tries = [
         *((zone, zone, kind) for kind in OF_ZONE),
         *(
             (zone, f"flex-preflight-{secrets.token_hex(8)}.{zone}", kind)
-            for kind in OF_NAMES
+            for kind in of_names
         ),
-        *((zone, name, kind) for name in within for kind in OF_SERVERS),
+        *((zone, name, kind) for name in within for kind in of_servers),
     ]
     granted = [
         f"{kind} of {_name_for_people(name)}"

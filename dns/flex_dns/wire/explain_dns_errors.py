@@ -205,7 +205,9 @@ def not_granted(
         zone, key, own_name=zone in names, hints=server.hints or hints or hints_sent
     )
     if hints:
-        without = "make a new plan, which leaves sites with address hints where they are; or "
+        without = (
+            "make a new plan, which leaves sites with address hints where they are; or "
+        )
     elif hints_sent:
         without = "`flex apply --undo` takes back what of the plan is in DNS; or "
     else:

@@ -15,7 +15,7 @@ from struct import Struct, unpack_from
 from flex import native_or_python
 from flex_dns.wire.read_names_in_messages import name_at
 from flex_dns.wire.service_records import text_of_data
-from flex_dns.wire.zone_names_and_owners import Question
+from flex_dns.wire.zone_names_and_owners import SPLIT, Question
 
 # Numbers of record types (RFC 1035, RFC 2782, RFC 3596, RFC 6672, RFC 8659, RFC 9460).
 A = 1
@@ -169,4 +169,4 @@ def _text(kind: int, rdata: bytes) -> str:
     while at < len(rdata):
         strings.append(rdata[at + 1 : at + 1 + rdata[at]].decode(errors="replace"))
         at += 1 + rdata[at]
-    return '" "'.join(strings)
+    return SPLIT.join(strings)

@@ -27,6 +27,8 @@ from flex.zones.what_leans_on_names import PointingRecord
 HOST_NAME = re.compile(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+")
 # Characters of a name as text, with a dot behind each label (RFC 1035: 255 bytes in a message).
 LONGEST = 254
+# Between the strings of a text that somebody split, as zone files have it.
+SPLIT = '" "'
 
 Question = tuple[str, str]
 
@@ -132,7 +134,7 @@ def why_not_ours(zone: str, name: str, owner: str, contents: Contents) -> str:
     _, texts = contents.sets.get((marker, "TXT"), (0, ()))
     for text in texts:
         other = marker_owner(text)
-        if other is None and decision_in(EXCLUDED, text):
+        if other is None and exclusion_in([text]):
             continue
         if other is None:
             return f"holds a TXT record that is no marker at {marker}"
@@ -146,6 +148,8 @@ def texts_of_marker(zone: str, name: str, contents: Contents) -> tuple[str, ...]
 
 
 def exclusion_in(texts: Iterable[str]) -> MarkedDecision | None:
-    """Somebody's last word that FLEX leaves the name alone, among the texts of its marker."""
-    found = (decision_in(EXCLUDED, text) for text in texts)
+    """Somebody's last word that FLEX leaves the name alone, among the texts of its marker, however
+    they are split. A marker that somebody split is none: the name server compares it as it is.
+    """
+    found = (decision_in(EXCLUDED, text.replace(SPLIT, "")) for text in texts)
     return max(filter(None, found), key=lambda said: said.since, default=None)

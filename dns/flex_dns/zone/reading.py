@@ -38,6 +38,7 @@ from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.service_records import text_of_data
 from flex_dns.wire.session import Session
 from flex_dns.wire.zone_names_and_owners import (
+    SPLIT,
     AskedNames,
     Contents,
     Question,
@@ -244,7 +245,7 @@ def values(rrset: dns.rrset.RRset) -> tuple[str, ...]:
 
 def _value(rdata: dns.rdata.Rdata) -> str:
     if isinstance(rdata, TXT):
-        return '" "'.join(string.decode(errors="replace") for string in rdata.strings)
+        return SPLIT.join(string.decode(errors="replace") for string in rdata.strings)
     if isinstance(rdata, SVCBBase):
         return text_of_data(rdata.rdtype, rdata.to_wire() or b"")
     return canonical(dns.rdatatype.to_text(rdata.rdtype), rdata.to_text())
