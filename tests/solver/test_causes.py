@@ -7,8 +7,9 @@ What a plan could be is known by looking at every partition of these clusters.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 from hypothesis import Phase, given, settings
@@ -20,6 +21,7 @@ from flex.placing.causes_of_imbalance import count_causes
 from flex.placing.explain import MoveReason
 from flex.placing.problem import Ints, MoveLimits, Problem
 from flex.placing.why_best_effort import BAND
+from flex.placing.wish_conflicts import conflict
 from flex_solver import SOLVERS
 from flex_solver.search.try_without_cause import ShortSearches
 from tests.solver.conftest import _cluster
@@ -33,6 +35,8 @@ LEFT = re.compile(
 MUST = re.compile(r"given no sites now|not to be on|kept apart|kept together")
 PIN = re.compile(r"the pin of (?P<site>s\d) to (?P<node>n\d)$")
 BAR = re.compile(r"(?P<site>s\d) not on (?P<nodes>n\d(, n\d)*)$")
+COUNT = re.compile(r"(?P<count>\d) replicas of (?P<site>s\d)$")
+GROUP = re.compile(r"(?P<sites>s\d( and s\d)+) (?P<kind>apart|together)$")
 LARGE = re.compile(r"(?P<site>s\d), \d+% of (?P<a>a|the) node$")
 LIMIT = re.compile(r"the limit of \d+ (?P<of>.+)$")
 FIELDS = {"moves": "moves", "cold bytes": "cold_bytes", "bytes into a node": "inflow"}
@@ -249,6 +253,103 @@ def _walk_over_shortfall(problem: Problem, short: Shortfall) -> None:
         for cause in limits if len(together) > 1 else ():
             fewer = _without(problem, *(each for each in together if each != cause))
             assert _nearest(fewer) > then - LESS, (short, cause)
+
+
+@st.composite
+def wishing(draw: st.DrawFn) -> Problem:
+    """With wishes of all kinds, most of which cannot be kept together."""
+    nodes, sites = draw(st.integers(1, 3)), [*range(draw(st.integers(1, 4)))]
+    names, some = [f"s{site}" for site in sites], st.sampled_from(sites)
+    where = st.frozensets(st.integers(0, nodes - 1), min_size=1, max_size=2)
+    wishes = st.dictionaries(some, where, max_size=3)
+    pairs = st.lists(st.frozensets(some, min_size=2, max_size=2), max_size=3)
+    groups = pairs if len(sites) > 1 else st.just([])
+    return replace(
+        _cluster(
+            dict.fromkeys(names, (10.0, 10.0)),
+            {name: ["n0"] for name in names},
+            nodes=nodes,
+            replicas={name: draw(st.integers(1, 2)) for name in names},
+        ),
+        pinned=draw(wishes),
+        barred=draw(wishes),
+        apart=tuple(draw(groups)),
+        together=tuple(draw(groups)[:1]),
+    )
+
+
+# What fails is small already.
+@settings(max_examples=times(200), phases=[Phase.generate])
+@given(problem=wishing())
+def test_wishes_named_as_causes_cannot_be_kept_together_and_each_is_needed_for_that(
+    problem: Problem,
+) -> None:
+    found = conflict(problem, range(len(problem.sites)))
+    assert bool(found.because) != _can_keep(problem)
+    if not found.because:
+        return
+    assert not _can_keep(_with_these_alone(problem, found.because))
+    for wish in found.because:
+        others = [one for one in found.because if one != wish]
+        assert _can_keep(_with_these_alone(problem, others)), (found, wish)
+    for one in found.instead:
+        if one.rule == "nodes":
+            more = round(one.enough) - len(problem.nodes)
+            assert _can_keep(problem, more)
+            assert not _can_keep(problem, more - 1)
+
+
+def _with_these_alone(problem: Problem, wishes: Sequence[str]) -> Problem:
+    """Where nobody says so, a site of several replicas may be on any number of nodes: 0 here."""
+    replicas = np.where(problem.replicas > 1, 0, problem.replicas)
+    made = replace(
+        problem, replicas=replicas, pinned={}, barred={}, apart=(), together=()
+    )
+    for wish in wishes:
+        if said := COUNT.match(wish):
+            replicas[problem.sites.index(said["site"])] = int(said["count"])
+        elif said := PIN.match(wish):
+            site = problem.sites.index(said["site"])
+            nodes = {*made.pinned.get(site, ()), problem.nodes.index(said["node"])}
+            made = replace(made, pinned={**made.pinned, site: frozenset(nodes)})
+        elif said := BAR.match(wish):
+            site = problem.sites.index(said["site"])
+            barred = frozenset(map(problem.nodes.index, said["nodes"].split(", ")))
+            made = replace(made, barred={**made.barred, site: barred})
+        elif said := GROUP.match(wish):
+            group = frozenset(map(problem.sites.index, said["sites"].split(" and ")))
+            made = (
+                replace(made, apart=(*made.apart, group))
+                if said["kind"] == "apart"
+                else replace(made, together=(*made.together, group))
+            )
+        else:
+            raise AssertionError(wish)
+    return made
+
+
+def _can_keep(problem: Problem, more: int = 0) -> bool:
+    """Whether some partition keeps all wishes, with so many nodes more."""
+    nodes = range(len(problem.nodes) + more)
+    ways = [
+        [
+            set(chosen)
+            for many in ([count] if count else range(1, len(nodes) + 1))
+            for chosen in combinations(nodes, many)
+            if problem.pinned.get(site, frozenset()) <= set(chosen)
+            and problem.barred.get(site, frozenset()).isdisjoint(chosen)
+        ]
+        for site, count in enumerate(problem.replicas.tolist())
+    ]
+    apart, together = (
+        [pair for group in groups for pair in combinations(group, 2)]
+        for groups in (problem.apart, problem.together)
+    )
+    return any(
+        all(of[a].isdisjoint(of[b]) for a, b in apart)
+        and all(of[a] == of[b] for a, b in together)
+        for of in product(*ways)
+    )
 
 
 def _is_as_much_as_one_site(problem: Problem, short: Shortfall) -> bool:
