@@ -418,9 +418,10 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     if not dependents.are_looked_for:
         yield _ok(name, 'nobody looks, as dns.dependents is "ignore"')
         return
-    sites = known_sites(settings)
     try:
         with closing(wiring.world(settings, lambda: now)) as world:
+            excluded = {pin.site for pin in world.pins if pin.excluded}
+            sites = [site for site in known_sites(settings) if site not in excluded]
             found, reasons = leaning_on_sites.look_now(world, sites)
     except FlexError as error:
         yield _warn(name, f"it was not read: {error}", error.advice)

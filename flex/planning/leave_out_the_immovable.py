@@ -81,10 +81,10 @@ def look_around_dead_node(
     facts: Facts, rules: Rules, dead: str, publisher: Publisher
 ) -> tuple[Reach, Facts]:
     """What DNS says where a node died, and the facts with all that the node has to lose."""
-    found = look_at_zones(facts, rules, publisher)
-    facts = sites_that_stay_for_dependents.put_back(found, facts, dead)
     gone = names_edited_by_others.addresses_of(facts, dead)
-    return _what_is_there(look_at_zones(facts, rules, publisher, gone)), facts
+    found = look_at_zones(facts, rules, publisher, gone)
+    facts = sites_that_stay_for_dependents.put_back(found, facts, dead)
+    return _what_is_there(found), facts
 
 
 def _what_is_there(found: Reach) -> Reach:

@@ -62,21 +62,26 @@ class AtDeadNode:
 
 
 def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> WithoutEdited:
-    """Raises BadInput where a name is wanted back that nobody changed."""
-    edits = [
+    """Raises BadInput where a name is wanted back that nobody changed, or whose marker says that
+    FLEX leaves it alone.
+    """
+    every = [
         edit
         for of_zone in of_zones(found, facts, rules, now).values()
         for edit in of_zone
     ]
+    excluded = _names_excluded(found)
+    edits = [edit for edit in every if edit.name not in excluded]
     refuse_not_edited(rules.take_back, edits, found, facts, rules.owner)
     if facts.base and not facts.said.addresses:
         return _unsure(found, facts, rules, tuple(edit.name for edit in edits))
     all_back = len(edits) <= rules.limits.drifted_names
     back = tuple(edit for edit in edits if all_back or edit.name in rules.take_back)
-    left = tuple(edit for edit in edits if edit not in back)
-    noted = _with_note(facts, left, back)
+    left = tuple(edit for edit in every if edit not in back)
+    without_excluded = [edit for edit in left if edit.name not in excluded]
+    noted = _with_note(facts, without_excluded, back)
     return WithoutEdited(
-        left_alone(found, left, facts),
+        left_alone(found, without_excluded, facts),
         noted,
         _said_in_dns(found, noted, rules, left),
         back=frozenset(edit.name for edit in back),
@@ -91,12 +96,24 @@ def at_dead_node(
     edits = of_zones(found, facts, rules, now)
     left = tuple(edit for of_zone in edits.values() for edit in of_zone)
     less = _beside_a_dead_node(found, edits, facts, dead, gone)
-    noted = _with_note(facts, left, ())
+    excluded = _names_excluded(found)
+    noted = _with_note(facts, [one for one in left if one.name not in excluded], ())
     # A name with a TTL of theirs leaves the dead node with it: what FLEX says there is new.
     there = _names_with(found, gone)
     kept = tuple(edit for edit in left if not (edit.is_of_ttl and edit.name in there))
     apart = WithoutEdited(less, noted, _said_in_dns(found, noted, rules, kept))
     return AtDeadNode(apart, gone, edits, in_force(facts, rules, found))
+
+
+def _names_excluded(found: Reach) -> set[str]:
+    """Sites that FLEX leaves alone as their markers say so: nothing is taken back there. What
+    somebody changed stays an edit, also once the marker says so no more.
+    """
+    return {
+        name
+        for zone, state in found.states.items()
+        for name in state.excluded.keys() & found.foreign[zone].keys()
+    }
 
 
 def _names_with(found: Reach, addresses: frozenset[str]) -> set[str]:
@@ -247,7 +264,7 @@ def _beside_a_dead_node(
             zone_changes.names_with(found.states[zone].records, frozenset(gone))
             & placed
         )
-        others = {edit.name for edit in of_zone} - there
+        others = {edit.name for edit in of_zone} - there - _names_excluded(found)
         foreign[zone] |= dict.fromkeys(
             others, f"somebody changed it, and it is not at {dead}"
         )

@@ -33,7 +33,7 @@ from flex.planning.reason_to_stay_for_dependents import (
 from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.ports import Publisher
 from flex.site_names_in_words import first_few
-from flex.table_schemas import PLACEMENT
+from flex.table_schemas import PLACEMENT, texts
 from flex.zones import records_of_partition
 from flex.zones.what_leans_on_names import HOLDING, Leaning
 from flex.zones.zone_changes import ADDRESSES
@@ -165,22 +165,34 @@ def _site_of(found: Reach, sites: Iterable[str]) -> dict[str, str]:
 
 def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
     """With the sites at a dead node that are in no partition, as they stayed there for what leans
-    on them while others left it: that is as dead as they are. So it is with sites that people took
-    in again since the last plan.
+    on them while others left it: that is as dead as they are. So it is with sites whose address
+    hints follow by now, and with those that people took in again since the last plan. Those
+    elsewhere whose hints alone lead to the node count where they are.
     """
     left_out = set(facts.placement["site"]) | found.excluded.keys()
+    hinting_there = {name for name, _ in found.dead_hints}
+    hinting = hinting_there | {name for name, _ in found.hints}
     missing = [
         site
         for site in facts.sites
         if site not in left_out
-        and (site in facts.words.of_sites or _is_leant_on(found, site))
+        and (
+            site in facts.words.of_sites
+            or records_of_partition.name_of(site) in hinting
+            or _is_leant_on(found, site)
+        )
     ]
     if not missing:
         return facts
     there = which_sites_dns_lets_flex_move.start(
         found, missing, facts.nodes, adopt=False
     )
-    on_dead = there["site"][there["node"] == dead]
+    on_dead = {*texts(there["site"][there["node"] == dead])}
+    on_dead |= {
+        site
+        for site in missing
+        if records_of_partition.name_of(site) in hinting_there
+    }
     rows = there[there["site"].isin(list(on_dead))]
     return replace(
         facts,

@@ -503,8 +503,12 @@ def start(
     )
 
 
-def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
-    """The names that have one of the addresses and are not ours to change, with the reason."""
+def leading_to(
+    found: Reach, addresses: Set[str], *, hints: bool = False
+) -> dict[str, str]:
+    """The names that have one of the addresses and are not ours to change, with the reason; where
+    `hints` follow, also those that only hint at one.
+    """
     left: dict[str, str] = {}
     for zone, names in found.foreign.items():
         state = found.states[zone]
@@ -519,6 +523,8 @@ def leading_to(found: Reach, addresses: Set[str]) -> dict[str, str]:
             for name, below in state.below_wildcards.items()
             if addresses & set(below.addresses)
         }
+        if hints:
+            leading |= address_hints.names_hinting_at(state, addresses)
         left |= {name: names[name] for name in sorted(names.keys() & leading)}
     return left
 

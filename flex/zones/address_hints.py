@@ -129,6 +129,10 @@ def sets_hinting_at(
     }
 
 
+def names_hinting_at(state: ZoneState, addresses: Iterable[str]) -> set[str]:
+    return {name for name, _ in sets_hinting_at(state, addresses)}
+
+
 def both_hints(before: Rrset, after: Rrset) -> Rrset:
     """The set while the old and the new addresses are published."""
     every: dict[AddressType, set[str]] = {"A": set(), "AAAA": set()}

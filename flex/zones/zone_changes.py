@@ -508,16 +508,31 @@ def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
 
 def hints_of_others(made: ZonePlan, back: ZonePlan, state: ZoneState) -> list[str]:
     """The HTTPS and SVCB sets of a plan that somebody else wrote meanwhile, and which its way back
-    leaves as they are.
+    leaves as they are. Those of names that are excluded by their markers are not among them.
     """
     have, put_back = sets_of(state), {(one.name, one.type) for one in back.changes}
     return sorted(
         f"{one.type} of {one.name.rstrip('.')}"
         for one in made.changes
         if one.type in HINTED
+        and one.name not in state.excluded
         and (one.name, one.type) not in put_back
         and not _says(have.get((one.name, one.type)), one.before)
     )
+
+
+def excluded_names_left(made: ZonePlan, state: ZoneState) -> set[str]:
+    """The names that are excluded by their markers, and which the zone does not say as before the
+    plan.
+    """
+    have = sets_of(state)
+    return {
+        one.name
+        for one in made.changes
+        if one.name in state.excluded
+        and one.type in LEADING
+        and not _says(have.get((one.name, one.type)), one.before)
+    }
 
 
 def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bool:

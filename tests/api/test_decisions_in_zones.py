@@ -198,6 +198,30 @@ def test_a_decision_counts_though_its_record_is_still_there(
 
 
 @pytest.mark.slow
+def test_nobody_is_told_to_take_back_what_somebody_changed_at_a_site_that_is_excluded(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    site = site_of(installation)
+    wish_a_move(installation, site)
+    (owner,) = texts(installation, marker(installation, site))
+    old = '"flex excluded since=2020-01-01"'
+    update(
+        installation,
+        (marker(installation, site), "300", "TXT", f'"{owner}"', old),
+        (f"{site}.", "300", "A", "203.0.113.9"),
+    )
+    made = plan(installation)
+    assert [edit["name"] for edit in made["edited"]] == [f"{site}."]
+    told = "".join(installation.flex("-o", "json", "explain", site).json["reasons"])
+    assert "`flex plan --take-back` does not take it back" in told
+    assert f"--take-back {site}" not in told + "".join(made["notes"])
+    as_of = installation.as_of()
+    refused = installation.flex("plan", "--take-back", site, "--as-of", as_of)
+    assert (refused.code, "still says so" in refused.err) == (3, True), refused.err
+
+
+@pytest.mark.slow
 def test_a_backup_from_before_a_decision_learns_of_it_and_one_from_before_its_end_repeats_it(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -354,7 +378,15 @@ def test_who_thaws_a_freeze_that_only_the_zone_knows_is_heard(
         ),
     )
     # It is told of no freeze so far.
-    assert installation.flex("thaw").code == 0
+    said = [
+        installation.flex("thaw").code,
+        installation.flex("-o", "json", "audit").json,
+    ]
+    said += [
+        installation.flex("thaw").code,
+        installation.flex("-o", "json", "audit").json,
+    ]
+    assert said[:2] == said[2:], "noted once"
     wish_a_move(installation)
     assert installation.night().code == 0
     assert texts(installation, freeze_name(installation.zone)) == []

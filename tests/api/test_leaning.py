@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,9 @@ import dns.update
 import pytest
 
 from flex.store import open_store
+from flex_api import wiring
+from flex_api.night import failover
+from flex_api.settings import file as config
 from flex_api.web.cached_views import Views
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import Key
@@ -190,9 +195,7 @@ def test_hints_follow_where_that_is_asked_for_and_come_back_and_leave_a_dead_nod
     assert installation.addresses(site) == [old]
     (row,) = doctor(installation)
     assert 'dns.address_hints = "follow"' in row["advice"]
-    text = installation.settings.read_text(encoding="utf-8")
-    text = text.replace("[dns]\n", '[dns]\naddress_hints = "follow"\n')
-    installation.settings.write_text(text, encoding="utf-8")
+    let_hints_follow(installation)
     first_row, second_row = doctor(installation)
     assert first_row["detail"].startswith("address hints of 1 record set change")
     assert (first_row["state"], second_row["state"]) == ("ok", "ok")
@@ -215,6 +218,77 @@ def test_hints_follow_where_that_is_asked_for_and_come_back_and_leave_a_dead_nod
     assert down.code == 0, down.err
     (alive,) = installation.addresses(site)
     assert hints(installation, site) == first.replace(old, alive) != first
+
+
+def let_hints_follow(installation: Installation) -> None:
+    text = installation.settings.read_text(encoding="utf-8")
+    text = text.replace("[dns]\n", '[dns]\naddress_hints = "follow"\n')
+    installation.settings.write_text(text, encoding="utf-8")
+
+
+def test_off_a_dead_node_hints_of_sites_elsewhere_go_though_no_site_is_left_there(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    let_hints_follow(installation)
+    assert installation.flex("nodes", "down", "n1").code == 0
+    name = next(one for one, nodes in placed(installation).items() if len(nodes) == 1)
+    (address,) = installation.addresses(name)
+    write(installation, name, "HTTPS", f'1 . ipv4hint="192.0.2.1,{address}"')
+    with closing(
+        wiring.world(config.load(installation.settings), lambda: datetime.now(UTC))
+    ) as world:
+        assert failover.look(world, "n1") is None
+    again = installation.flex("nodes", "down", "n1")
+    assert again.code == 0, again.err
+    assert hints(installation, name) == f'1 . ipv4hint="{address}"'
+    assert installation.addresses(name) == [address]
+
+
+@pytest.mark.slow
+def test_an_excluded_site_whose_hints_lead_to_a_dead_node_is_named_and_later_freed(
+    installation: Installation,
+) -> None:
+    """It goes on elsewhere. Its marker says that it is excluded."""
+    installation.first_night()
+    let_hints_follow(installation)
+    name = next(one for one, nodes in placed(installation).items() if nodes == ["n2"])
+    assert installation.flex("sites", "exclude", name).code == 0
+    assert installation.night().code == 0
+    (address,) = installation.addresses(name)
+    there = f'1 . ipv4hint="192.0.2.1,{address}"'
+    write(installation, name, "HTTPS", there)
+    down = installation.flex("-o", "json", "nodes", "down", "n1")
+    assert [row["name"] for row in down.json["left"]] == [f"{name}."]
+    assert (down.code, hints(installation, name)) == (33, there)
+    assert installation.flex("sites", "unpin", name).code == 0
+    again = installation.flex("-o", "json", "nodes", "down", "n1")
+    assert (again.code, again.json["left"]) == (0, []), again.err
+    assert hints(installation, name) == f'1 . ipv4hint="{address}"'
+    assert installation.addresses(name) == [address]
+
+
+@pytest.mark.slow
+def test_the_doctor_says_nothing_of_what_leans_on_a_site_that_stays_as_it_is_excluded(
+    installation: Installation, site: str
+) -> None:
+    let_hints_follow(installation)
+    text = installation.settings.read_text(encoding="utf-8")
+    text = text.replace("[dns]\n", '[dns]\ndependents = "warn"\n')
+    installation.settings.write_text(text, encoding="utf-8")
+    (address,) = installation.addresses(site)
+    write(installation, site, "HTTPS", f'1 . ipv4hint="{address}"')
+    before = "".join(row["detail"] for row in doctor(installation))
+    assert "moves along with sites" in before
+    assert "address hints of 1 record set change" in before
+    assert installation.flex("sites", "exclude", site).code == 0
+    (row,) = doctor(installation)
+    assert row["detail"].startswith("no mail, service or name server")
+    # So it is while its marker alone says that it is excluded.
+    assert installation.night(2).code == 0
+    assert installation.flex("sites", "unpin", site).code == 0
+    (row,) = doctor(installation)
+    assert row["detail"].startswith("no mail, service or name server")
 
 
 def other_than(installation: Installation, site: str) -> str:

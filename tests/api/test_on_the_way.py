@@ -364,14 +364,20 @@ def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force
     assert here.store.in_force() == here.plan.id
 
 
-def test_what_a_marker_excludes_in_between_stays_and_the_rest_is_taken_back() -> None:
-    here = Cluster()
+@pytest.mark.parametrize("hints", [True, False])
+def test_what_a_marker_excludes_in_between_stays_and_the_rest_is_taken_back(
+    hints: bool,
+) -> None:
+    here = Cluster(hints=hints)
     here.begin(None, AWAY)
     marker = marker_name(f"{SITES[0]}.", ZONE)
     texts = [marker_text("me"), f"{EXCLUDED} since=2026-03-02"]
     here.server.edit(ZONE, marker, "TXT", 1, texts)
     assert take_back_half_applied_plan.take_back(here.world) == (here.plan.id,)
     assert (here.plan.state, here.homes) == ("failed", [(OLD, NEW), (OLD,)])
+    (said,) = (line for line in here.said if "put back" in line)
+    left = f"excluded by markers, and left as they are: {SITES[0]}"
+    assert said == f"{ZONE} 0 record sets put back; {left}."
 
 
 def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -> None:

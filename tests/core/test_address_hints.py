@@ -538,6 +538,27 @@ def test_hints_leave_a_dead_node_though_they_could_follow_no_move(
         assert name.rstrip(".") not in left_behind
 
 
+def test_off_a_dead_node_moves_what_stayed_there_for_its_hints_before_these_followed(
+    dual: Cluster,
+) -> None:
+    """Others left the node meanwhile, so that the site is in no partition."""
+    dual.rules = replace(dual.rules, address_hints_follow=False)
+    write(dual, FULL)
+    dual.facts = replace(
+        dual.facts,
+        nodes=tuple(
+            replace(one, state="draining") if one.name == "n1" else one
+            for one in dual.facts.nodes
+        ),
+    )
+    dual.night()
+    assert (is_on(dual), dual.addresses()["a"]) == ([], ["192.0.2.1", "2001:db8::1"])
+    dual.rules = replace(dual.rules, address_hints_follow=True)
+    fail_over(dual)
+    assert (is_on(dual), hints(dual)) == (["n2"], (TTL, (moved_text(2),)))
+    assert "192.0.2.1" not in dual.addresses()["a"]
+
+
 def test_hints_that_must_be_there_stay_at_a_dead_node_and_that_is_said(
     dual: Cluster,
 ) -> None:

@@ -14,6 +14,7 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Plan
 from flex.planning import plan_of_given_partition, propose_plan
 from flex.planning.propose_plan import Proposal
+from flex.zones.decisions_in_markers import EXCLUDED, MarkedDecision, decision_text
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import name_of
 from flex_dns.memory import MemoryPublisher
@@ -193,6 +194,36 @@ def test_who_wants_a_name_back_that_nobody_changed_is_told(
     cluster.rules = replace(CALM, take_back=frozenset({f"mistyped.{ZONE}"}))
     with pytest.raises(BadInput, match=f"mistyped.*changed were {site}"):
         later(cluster)
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_an_excluded_site_is_not_taken_back_and_its_edit_is_not_forgotten(
+    cluster: Cluster, edited: Callable[[str], str], is_asked: bool
+) -> None:
+    """Nor where as many as the limit says are taken back without asking."""
+    site = edited("A elsewhere")
+    decision = decision_text(EXCLUDED, MarkedDecision(NOW))
+    edit(cluster, site, {"TXT": [marker_text("me"), decision]})
+    if is_asked:
+        cluster.rules = replace(CALM, take_back=frozenset({name_of(site)}))
+        with pytest.raises(BadInput, match="is excluded") as refused:
+            later(cluster)
+        assert f"flex sites unpin {site}" in refused.value.advice
+        cluster.rules = CALM
+    else:
+        cluster.rules = replace(CALM, limits=Limits(drifted_names=1))
+    made = later(cluster)
+    notes = " ".join(made.plan.notes)
+    assert f"{site} (is excluded" in notes
+    assert "taken back" not in notes
+    assert "--take-back" not in notes
+    cluster.carry_out(made)
+    # It is taken in again.
+    edit(cluster, site, {"TXT": [marker_text("me")]})
+    cluster.rules = CALM
+    night(cluster)
+    assert said(cluster, site) == [OUTSIDE]
+    assert f"--take-back {site}" in " ".join(later(cluster).plan.notes)
 
 
 def test_a_node_that_got_other_addresses_is_nobodys_edit(cluster: Cluster) -> None:

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from flex.errors import Refused, Stale
+from flex.errors import PartlyApplied, Refused, Stale
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.wish import Pin
@@ -284,6 +284,13 @@ class EditedMeanwhile(Rfc2136Publisher):
         write(self.server, self.theirs)
 
 
+class GoingOn(Rfc2136Publisher):
+    """It asks for no rights before it sends, as one that goes on with a half-applied plan."""
+
+    def _refuse_denied_hints(self, found: Mapping[str, Standing]) -> None:
+        pass
+
+
 def go_back(found: Cluster, first: str) -> None:
     base, placement = found.store.placement()
     earlier = found.store.placement_of(first)
@@ -403,6 +410,12 @@ def test_a_key_that_may_not_change_hints_is_refused_before_anything_is_changed(
         # Though hints are to stay by now: it is this plan that needs the right.
         with pytest.raises(Refused) as stays:
             Rfc2136Publisher(running.server, "me").apply(*made.plan.zone_plans)
+        # The key was changed while the plan was half applied.
+        with pytest.raises(PartlyApplied) as late_change:
+            GoingOn(running.server, "me").apply(*made.plan.zone_plans)
+    assert "`flex apply --undo` takes back" in late_change.value.advice
+    assert "make a new plan" not in late_change.value.advice
+    assert f"grant {key.name} zonesub A AAAA HTTPS SVCB;" in late_change.value.advice
     assert stays.value.advice == refused.value.advice
     assert refused.value.kept == "nothing was changed"
     right = f"the right to change HTTPS of {NAME}, to change its address hints"

@@ -43,12 +43,16 @@ def look_now(world: World, sites: Sequence[str]) -> tuple[Reach, dict[str, str]]
 def of_sites_that_move(
     found: Reach, sites: Iterable[str], dependents: Dependents, *kinds: Kind
 ) -> list[tuple[str, Dependent]]:
-    """What of these kinds leans on the sites that move all the same, each with its site."""
+    """What of these kinds leans on the sites that move all the same, each with its site. Names that
+    are not FLEX's to change do not move.
+    """
+    foreign = {name for of_zone in found.foreign.values() for name in of_zone}
     return [
         (site, one)
         for site in sites
         if dependents.of(site) == "warn"
-        and (leaning := found.leaning.get(records_of_partition.name_of(site)))
+        and (name := records_of_partition.name_of(site)) not in foreign
+        and (leaning := found.leaning.get(name))
         for one in leaning.of(*kinds)
     ]
 

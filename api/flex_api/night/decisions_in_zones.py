@@ -134,7 +134,7 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
     freeze is not known. Raise the error of one where the database is new, so that it knows of no
     freeze itself, and OnTheWay where a half-applied plan changes it.
     """
-    if not _has_zones_to_write(world):
+    if not has_zones_to_write(world):
         return {}
     store, now = world.store, world.time_of_day()
     is_new = not store.in_force() and not store.last_of_each(FREEZE)
@@ -142,6 +142,7 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
     if FREEZE in force:
         unread = {}
     elif is_new and unread:
+        _refuse_half_applied(store, unread)
         raise next(iter(unread.values()))
     _believe_freeze(world, standing)
     decided = _decisions(store, now)
@@ -149,12 +150,16 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
     found = _records(world.settings, store, decided, standing, every=every)
     if left := _write(world, standing, found):
         world.say(f"Not in DNS: {first_few(list(map(str, left)), between='; ')}.")
-    for plan in store.plans(state="applying"):
-        refuse_unread(plan, unread)
+    _refuse_half_applied(store, unread)
     return unread
 
 
-def _has_zones_to_write(world: World) -> bool:
+def _refuse_half_applied(store: Store, unread: Unread) -> None:
+    for plan in store.plans(state="applying"):
+        refuse_unread(plan, unread)
+
+
+def has_zones_to_write(world: World) -> bool:
     """Whether there are name servers, and this controller may be who holds their zones."""
     return world.settings.cluster.mode != "shadow" and isinstance(
         world.publisher, Rfc2136Publisher | SeveralPublishers
@@ -183,7 +188,7 @@ def take_out(world: World, sites: Collection[str]) -> bool:
     """Take out what the markers of sites still say that people took in again. Return whether
     anything went; what cannot be done at once stays for the next run.
     """
-    if not _has_zones_to_write(world):
+    if not has_zones_to_write(world):
         return False
     settings, store = world.settings, world.store
     excluded = dict.fromkeys(sites)
@@ -290,7 +295,7 @@ def zones_to_believe(world: World, made: Proposal) -> frozenset[str]:
     holds them. In mode shadow none are.
     """
     sites = [*made.excluded, *made.told_otherwise]
-    if not sites or not _has_zones_to_write(world):
+    if not sites or not has_zones_to_write(world):
         return frozenset()
     of_zone = split(sites, world.settings.dns.every_zone)[0]
     standing, _ = _freezes(world.settings, [zone for zone in of_zone if of_zone[zone]])

@@ -20,6 +20,7 @@ from flex.planning.propose_plan import Proposal
 from flex.prediction.replay_accesses_through_caches import no_sample
 from flex.table_schemas import texts
 from flex.zones import records_of_partition, zone_changes
+from flex.zones.address_hints import names_hinting_at
 from flex.zones.names_going_along import pairs_of
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import other_names
@@ -139,7 +140,7 @@ def look(world: World, node: str) -> Taken | None:
         return None
     world = with_names_that_hold(world)
     made = _plan_failover(world, node)
-    if made.plan.moves:
+    if _has_work(made.plan):
         return None
     return Taken(left=_names_left(world, made, node), staying=staying(world, node))
 
@@ -164,7 +165,7 @@ def _taken_down(
         if marked and decisions_in_zones.take_out(world, marked):
             made = _plan_failover(world, node)
         known = replace(known, left=_names_left(world, made, node))
-        if not made.plan.moves:
+        if not _has_work(made.plan):
             if unverified:
                 # What was finished has taken it out already.
                 raise unverified
@@ -189,6 +190,11 @@ def _plan_failover(world: World, node: str) -> Proposal:
     return propose_plan.fail_over(
         facts(world), world.rules, node, publisher=world.publisher, now=world.clock()
     )
+
+
+def _has_work(plan: Plan) -> bool:
+    """Whether sites leave the node, or hints of sites elsewhere that lead there."""
+    return bool(plan.moves) or any(map(zone_changes.changed_hints, plan.zone_plans))
 
 
 def _names_left(world: World, made: Proposal, node: str) -> dict[str, str]:
@@ -249,20 +255,18 @@ def facts(world: World) -> Facts:
 
 
 def _excluded_names(world: World, node: str) -> dict[str, str]:
-    """Those of the excluded sites that DNS has on the node."""
+    """Those of the excluded sites that DNS has on the node, or whose hints lead there where hints
+    follow.
+    """
     gone = records_of_partition.addresses_of(world.nodes, node)
     of_zone, _ = records_of_partition.split(
         [pin.site for pin in world.pins if pin.excluded], world.settings.dns.every_zone
     )
-    found = {
-        name
-        for zone, sites in of_zone.items()
-        if sites
-        for name in zone_changes.names_with(
-            world.publisher.read(
-                zone, list(map(records_of_partition.name_of, sites))
-            ).records,
-            gone,
-        )
-    }
+    found = set[str]()
+    for zone, sites in of_zone.items():
+        if sites:
+            state = world.publisher.read(zone, list(map(name_of, sites)))
+            found |= zone_changes.names_with(state.records, gone)
+            if world.rules.address_hints_follow:
+                found |= names_hinting_at(state, gone)
     return dict.fromkeys(sorted(found), EXCLUDED)

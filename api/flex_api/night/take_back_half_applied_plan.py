@@ -106,13 +106,14 @@ def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
         for change in whole.changes
         if change.type not in HINTED
     }
-    others = [
-        name.rstrip(".")
-        for name in sorted(set(names) - put_back - _as_before(made, state))
-    ]
+    excluded = zone_changes.excluded_names_left(made, state)
+    others = _in_words(set(names) - put_back - _as_before(made, state) - excluded)
     others += zone_changes.hints_of_others(made, whole, state)
     named = ", ".join(others[:NAMES_LISTED])
     left = f"; of others by now, and left alone: {named}" if others else ""
+    if excluded:
+        named = ", ".join(_in_words(excluded)[:NAMES_LISTED])
+        left += f"; excluded by markers, and left as they are: {named}"
     if back != whole:
         denied = [
             f"{kind} of {name.rstrip('.')}"
@@ -126,6 +127,10 @@ def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
         f"{made.zone} {amounts.count(len(back.changes), 'record set')} put back{left}."
     )
     return back
+
+
+def _in_words(names: Collection[str]) -> list[str]:
+    return [name.rstrip(".") for name in sorted(names)]
 
 
 def _without_denied_hints(world: World, back: ZonePlan) -> ZonePlan:

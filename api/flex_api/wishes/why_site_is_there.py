@@ -72,9 +72,11 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     problem = propose_plan.build(facts, world.rules)
     rows = _planned_rows(world, problem, facts, plan) if waiting else problem.old
     position = problem.sites.index(site)
+    not_ours = list(_not_ours(world, made, site))
+    # What somebody changed is to take back only where the name is FLEX's.
     edit = (
         next((one for one in made.said.edits if one.name == name_of(site)), None)
-        if made
+        if made and not not_ours
         else None
     )
     why = propose_plan.because(facts, world.clock())
@@ -100,7 +102,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         ),
         reasons=[
             *map(_put_off, later),
-            *_not_ours(world, made, site),
+            *not_ours,
             *(_as_planned(waiting[0], site) if waiting else ()),
             *ahead,
             *held_back,

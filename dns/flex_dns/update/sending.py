@@ -17,6 +17,7 @@ import dns.rcode
 from flex.errors import DnsError, Unreachable
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.zone_plan import Change
+from flex.zones.address_hints import HINTED
 from flex_dns.update import (
     change_messages,
     deliver_many_messages_at_once,
@@ -140,7 +141,11 @@ def _no(server: Server, message: Message, rcode: dns.rcode.Rcode) -> DnsError:
     asked = f"update of {len(message.changes)} record sets in {message.zone}"
     if rcode == dns.rcode.REFUSED:
         return not_granted(
-            server, message.zone, asked, {change.name for change in message.changes}
+            server,
+            message.zone,
+            asked,
+            {change.name for change in message.changes},
+            hints_sent=any(change.type in HINTED for change in message.changes),
         )
     return said_no(rcode, server, asked)
 

@@ -192,20 +192,24 @@ def not_granted(
     asked: str,
     names: Collection[str] = (),
     kinds: Collection[str] = (),
+    *,
+    hints_sent: bool = False,
 ) -> DnsError:
     """An update was refused by the zone's policy: the advice is the policy that would allow it for
-    these `names`, and for these `kinds` of records.
+    these `names`, and for these `kinds` of records. Where changes of address hints were sent
+    already, some of their plan may be in DNS.
     """
     key = server.key.name
     hints = not set(HINTED).isdisjoint(kinds)
     policy = update_policy(
-        zone, key, own_name=zone in names, hints=server.hints or hints
+        zone, key, own_name=zone in names, hints=server.hints or hints or hints_sent
     )
-    without = (
-        "make a new plan, which leaves sites with address hints where they are; or "
-        if hints
-        else ""
-    )
+    if hints:
+        without = "make a new plan, which leaves sites with address hints where they are; or "
+    elif hints_sent:
+        without = "`flex apply --undo` takes back what of the plan is in DNS; or "
+    else:
+        without = ""
     but = (
         ""
         if zone in names
