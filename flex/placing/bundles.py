@@ -2,8 +2,8 @@
 
 Takes a Problem with groups. Returns a Problem without groups, in which each group is one site, a
 bundle. A bundle asks as much as its members do, and weighs as much when it moves. It stands where
-the first of its members stood, under the name of that member. Returns also the way back, from rows
-of bundles to rows of sites. Does not decide anything.
+the first of its members stood, and is called after it and those with it. Returns also the way
+back, from rows of bundles to rows of sites. Does not decide anything.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def bundle_groups(problem: Problem) -> Bundles:
     """The problem with one site for each group. `held` is left out: solvers do not need it."""
     if not problem.together:
         return Bundles(problem, np.arange(len(problem.sites)))
-    first, of = np.unique(_first_of_group(problem), return_inverse=True)
+    of = np.unique(_first_of_group(problem), return_inverse=True)[1]
     whole, partly = _in_force(problem, of, np.bincount(of))
     return Bundles(
         replace(
             problem,
-            sites=tuple(problem.sites[site] for site in first.tolist()),
+            sites=_names(problem, of),
             replicas=_largest(problem.replicas, of),
             load=np.stack(
                 [np.bincount(of, column) for column in problem.load.T], axis=1
@@ -71,6 +71,21 @@ def bundle_groups(problem: Problem) -> Bundles:
             partly=partly,
         ),
         of,
+    )
+
+
+def _names(problem: Problem, of: Ints) -> tuple[str, ...]:
+    members: dict[int, list[str]] = defaultdict(list)
+    for site, bundle in enumerate(of.tolist()):
+        members[bundle].append(problem.sites[site])
+    return tuple(_name(*members[bundle]) for bundle in sorted(members))
+
+
+def _name(first: str, *others: str) -> str:
+    if not others:
+        return first
+    return (
+        f"{first} (with {others[0] if len(others) == 1 else f'{len(others)} others'})"
     )
 
 

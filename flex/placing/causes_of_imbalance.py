@@ -7,27 +7,28 @@ it. Does not search itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from flex.placing.problem import Floats, Problem
+from flex.placing.problem import Bools, Ints, Problem
 from flex.placing.score import ROUNDING
 
 # What a limit of moves is on, by the kind of rule that it is to the judge.
 LIMITS = {"moves": "moves", "cold": "cold bytes", "inflow": "bytes into a node"}
-# The kind of each, by its name in MoveLimits.
-FIELDS = {"moves": "moves", "cold_bytes": "cold", "inflow": "inflow"}
+# The names of these kinds in MoveLimits.
+FIELDS = {"moves": "moves", "cold": "cold_bytes", "inflow": "inflow"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cause:
-    """`names` is what people read. Because of it no partition can stay under `least`, which is 0 of
-    a limit. Where `is_one_site` a single site is as much as that, whatever node it is on.
+    """`names` are for people. Because of it no partition can stay under `least`, which is 0 of a
+    limit. Where `is_one_site` a single site is as much as that, whatever node it is on.
     """
 
-    names: tuple[str, ...]
+    names: Callable[[], Iterable[str]]
     without: Callable[[Problem], Problem]
     least: float = 0.0
     is_one_site: bool = False
@@ -39,140 +40,178 @@ def count_causes(problem: Problem) -> list[Cause]:
     return sorted(found, key=lambda cause: -cause.least)
 
 
-def farthest(causes: Sequence[Cause]) -> list[Cause]:
-    """Those of the counted ones that alone keep a node as far off as all of them do."""
-    return [cause for cause in causes if cause.least >= causes[0].least - ROUNDING]
-
-
-def limits(problem: Problem, kinds: Set[str] = frozenset(LIMITS)) -> list[Cause]:
-    """The limits of moves that there are, of these kinds of rules."""
-    found = ((name, getattr(problem.limits, name)) for name in FIELDS)
+def farthest_causes(counted: Sequence[Cause], off: float, near: float) -> list[Cause]:
+    """Those that keep a node farthest off, where that is as far as `off`, or nearly."""
+    most = counted[0].least if counted else 0.0
     return [
-        Cause((f"the limit of {most} {LIMITS[FIELDS[name]]}",), _without_limit(name))
-        for name, most in found
-        if most is not None and FIELDS[name] in kinds
+        cause
+        for cause in counted
+        if cause.least >= most - ROUNDING and most >= off - near
     ]
+
+
+def limit_causes(problem: Problem, kinds: Set[str] = LIMITS.keys()) -> list[Cause]:
+    """The limits of moves that there are, of these kinds of rules."""
+    limits = {kind: getattr(problem.limits, FIELDS[kind]) for kind in LIMITS}
+    return [
+        Cause(_one_name(f"the limit of {most} {LIMITS[kind]}"), _without_limit(kind))
+        for kind, most in limits.items()
+        if most is not None and kind in kinds
+    ]
+
+
+def _one_name(name: str) -> Callable[[], Iterable[str]]:
+    return lambda: (name,)
+
+
+def _without_limit(kind: str) -> Callable[[Problem], Problem]:
+    none = {FIELDS[kind]: None}
+    return lambda made: replace(made, limits=replace(made.limits, **none))
 
 
 def _large_sites(problem: Problem) -> Iterator[Cause]:
     """Sites of which one replica is more than a node."""
-    widest = float(problem.share[problem.open].max())
+    widest = float(problem.share[problem.open].max(initial=0.0)) or 1.0
     over = problem.load.max(axis=1, initial=0.0) / widest - 1
-    sites = np.flatnonzero(over > problem.tolerance + ROUNDING)
-    if not len(sites):
-        return
-    sites = sites[np.argsort(-over[sites])]
-    names = tuple(f"{problem.sites[s]}, {over[s] + 1:.0%} of a node" for s in sites)
-    times = np.ceil(over[sites] + 1).astype(np.int64)
-
-    def on_more_nodes(made: Problem) -> Problem:
-        """As many as each needs, as far as there are nodes; what that moves does not count."""
-        count, load, cold = made.replicas.copy(), made.load.copy(), made.cold.copy()
-        weight = np.ones_like(cold) if made.weight is None else made.weight.copy()
-        cold[sites] = weight[sites] = 0
-        barred = np.array([len(made.barred.get(s, ())) for s in sites.tolist()])
-        most = np.maximum(int(made.open.sum()) - barred, count[sites])
-        count[sites] = np.minimum(count[sites] * times, most)
-        load[sites] *= (made.replicas[sites] / count[sites])[:, None]
-        return replace(made, replicas=count, load=load, cold=cold, weight=weight)
-
-    yield Cause(names, on_more_nodes, float(over.max()), is_one_site=True)
+    for site in np.flatnonzero(over > problem.tolerance + ROUNDING).tolist():
+        much = float(over[site])
+        name = f"{problem.sites[site]}, {much + 1:.0%} of a node"
+        times = int(np.ceil(much + 1))
+        yield Cause(_one_name(name), _on_more_nodes(site, times), much, is_one_site=True)
 
 
-def _wishes(problem: Problem) -> Iterator[Cause]:
-    """Wishes for nodes that alone overload one, or keep from it what it should carry."""
-    must, may = _bound_to(problem), problem.load.sum(axis=0) - _kept_from(problem)
-    seen = problem.open[:, None] & (problem.load.sum(axis=0) > 0)
-    share = np.where(problem.open, problem.share, 1.0)[:, None]
-    over, under = (
-        np.where(seen, off, 0.0).max(axis=1, initial=0.0)
-        for off in (must / share - 1, 1 - may / share)
-    )
-    for node in np.flatnonzero(over > problem.tolerance + ROUNDING).tolist():
-        pinned = {s for s, nodes in problem.pinned.items() if node in nodes}
-        barred = {
-            site
-            for site, nodes in problem.barred.items()
-            if nodes and node in _only(problem, site)
-        }
-        names = [_pin_text(problem, site, node) for site in sorted(pinned)]
-        names += [_bar_text(problem, s, problem.barred[s]) for s in sorted(barred)]
-        if names:
-            without = _without_wishes(
-                dict.fromkeys(pinned, frozenset([node])), dict.fromkeys(barred)
-            )
-            yield Cause(tuple(names), without, float(over[node]))
-    for node in np.flatnonzero(under > problem.tolerance + ROUNDING).tolist():
-        barred = {s for s, nodes in problem.barred.items() if node in nodes}
-        names = [_bar_text(problem, site, {node}) for site in sorted(barred)]
-        if names:
-            without = _without_wishes({}, dict.fromkeys(barred, frozenset([node])))
-            yield Cause(tuple(names), without, float(under[node]))
-
-
-def _without_wishes(
-    pins: Mapping[int, Set[int]], bars: Mapping[int, Set[int] | None]
-) -> Callable[[Problem], Problem]:
-    """Pins to these nodes, and bars from them, taken back; from all nodes where that is None."""
+def _on_more_nodes(site: int, times: int) -> Callable[[Problem], Problem]:
+    """As many as it needs, as far as there are nodes; what that moves does not count."""
 
     def without(made: Problem) -> Problem:
-        pinned = {site: made.pinned[site] - nodes for site, nodes in pins.items()}
-        barred = {
-            site: frozenset[int]() if nodes is None else made.barred[site] - nodes
-            for site, nodes in bars.items()
-        }
+        count, load, cold = made.replicas.copy(), made.load.copy(), made.cold.copy()
+        weight = np.ones_like(cold) if made.weight is None else made.weight.copy()
+        cold[site] = weight[site] = 0
+        able = int(_open_to(made, site).sum())
+        count[site] = max(min(count[site] * times, able), count[site])
+        load[site] *= made.replicas[site] / count[site]
+        partly = None if made.partly is None else made.partly[made.partly[:, 0] != site]
         return replace(
-            made, pinned={**made.pinned, **pinned}, barred={**made.barred, **barred}
+            made, replicas=count, load=load, cold=cold, weight=weight, partly=partly
         )
 
     return without
 
 
-def _bound_to(problem: Problem) -> Floats:
-    """What each node carries in every partition that keeps the wishes for nodes."""
-    total = np.zeros_like(
-        problem.load, shape=(len(problem.nodes), len(problem.dimensions))
+def _wishes(problem: Problem) -> Iterator[Cause]:
+    """Wishes for nodes that alone overload one, or keep from it what it should carry."""
+    sites = np.array(sorted({*problem.pinned, *problem.barred}), dtype=np.int64)
+    load, whole = problem.load[sites], problem.load.sum(axis=0)
+    share = np.where(problem.open, problem.share, 1.0)[:, None]
+    seen = problem.open[:, None] & (whole > 0)
+    bound = _by_node(problem, sites, _must_be_on)
+    kept = _by_node(problem, sites, _cannot_be_on)
+    over = np.where(seen, bound @ load / share - 1, 0.0)
+    under = np.where(seen, 1 - (whole - kept @ load) / share, 0.0)
+    for nodes_of, off, held in (
+        (bound, over, _wishes_for_it),
+        (kept, under, _wishes_for_others),
+    ):
+        least = off.max(axis=1, initial=0.0)
+        for node in np.flatnonzero(least > problem.tolerance + ROUNDING).tolist():
+            asked = np.where(nodes_of[node], load[:, off[node].argmax()], 0.0)
+            largest = np.argsort(-asked, kind="stable")[: np.count_nonzero(asked)]
+            if len(largest):
+                wishes = partial(_all, held, problem, sites[largest].tolist(), node)
+                names = partial(_names, problem, wishes)
+                yield Cause(names, _without_wishes(wishes), float(least[node]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """For one site: the nodes that it is to be on, and not to be on."""
+
+    site: int
+    pins: Set[int]
+    bars: Set[int]
+
+
+def _must_be_on(problem: Problem, site: int) -> Bools:
+    """Nodes that it is pinned to, and all that its bars leave it, where it needs all of these."""
+    left = _open_to(problem, site)
+    found = left if left.sum() == problem.replicas[site] else np.zeros_like(left)
+    found[sorted(problem.pinned.get(site, ()))] = True
+    return found
+
+
+def _cannot_be_on(problem: Problem, site: int) -> Bools:
+    """Nodes that it is barred from, and all others where its pins take all replicas."""
+    pins = problem.pinned.get(site, frozenset())
+    found = np.full(len(problem.nodes), len(pins) >= problem.replicas[site])
+    found[sorted(pins)] = False
+    found[sorted(problem.barred.get(site, ()))] = True
+    return found
+
+
+def _open_to(problem: Problem, site: int) -> Bools:
+    found = problem.open.copy()
+    found[sorted(problem.barred.get(site, ()))] = False
+    return found
+
+
+def _by_node(
+    problem: Problem, sites: Ints, nodes_of: Callable[[Problem, int], Bools]
+) -> Bools:
+    """For each node, which of the sites it is one of these nodes of."""
+    found = np.zeros((len(sites), len(problem.nodes)), dtype=np.bool_)
+    for row, site in enumerate(sites.tolist()):
+        found[row] = nodes_of(problem, site)
+    return found.T
+
+
+def _all(
+    held: Callable[[Problem, int, int], _Wishes],
+    problem: Problem,
+    sites: Sequence[int],
+    node: int,
+) -> list[_Wishes]:
+    return [held(problem, site, node) for site in sites]
+
+
+def _wishes_for_it(problem: Problem, site: int, node: int) -> _Wishes:
+    bars, left = problem.barred.get(site, frozenset()), _open_to(problem, site)
+    needs_all = left.sum() == problem.replicas[site]
+    return _Wishes(
+        site,
+        problem.pinned.get(site, frozenset()) & {node},
+        bars if needs_all and left[node] else frozenset(),
     )
-    for site in {*problem.pinned, *problem.barred}:
-        total[sorted(problem.pinned.get(site, frozenset()) | _only(problem, site))] += (
-            problem.load[site]
-        )
-    return total
 
 
-def _only(problem: Problem, site: int) -> Set[int]:
-    """All nodes that are not barred to the site, where it needs all of them."""
-    if site not in problem.barred:
-        return frozenset()
-    left = set(np.flatnonzero(problem.open).tolist()) - problem.barred[site]
-    return left if len(left) == problem.replicas[site] else frozenset()
+def _wishes_for_others(problem: Problem, site: int, node: int) -> _Wishes:
+    pins, bars = (of.get(site, frozenset()) for of in (problem.pinned, problem.barred))
+    takes_all = len(pins) >= problem.replicas[site] and node not in pins
+    return _Wishes(site, pins if takes_all else frozenset(), bars & {node})
 
 
-def _kept_from(problem: Problem) -> Floats:
-    """What of all loads cannot come to each node: of sites barred from it."""
-    total = np.zeros_like(
-        problem.load, shape=(len(problem.nodes), len(problem.dimensions))
-    )
-    for site, nodes in problem.barred.items():
-        total[sorted(nodes)] += problem.load[site]
-    return total
+def _names(problem: Problem, wishes: Callable[[], Sequence[_Wishes]]) -> Iterator[str]:
+    for one in wishes():
+        name, is_at_rest = problem.sites[one.site], one.site in problem.resting
+        for node in sorted(one.pins):
+            where = problem.nodes[node]
+            yield (
+                f"{name} at rest on {where}"
+                if is_at_rest
+                else f"the pin of {name} to {where}"
+            )
+        if one.bars:
+            nodes = ", ".join(problem.nodes[node] for node in sorted(one.bars))
+            yield f"{name} not on {nodes}"
 
 
-def _pin_text(problem: Problem, site: int, node: int) -> str:
-    name, where = problem.sites[site], problem.nodes[node]
-    return (
-        f"{name} at rest on {where}"
-        if site in problem.resting
-        else f"the pin of {name} to {where}"
-    )
+def _without_wishes(
+    wishes: Callable[[], Sequence[_Wishes]],
+) -> Callable[[Problem], Problem]:
+    def without(made: Problem) -> Problem:
+        pinned, barred = dict(made.pinned), dict(made.barred)
+        for one in wishes():
+            pinned[one.site] = pinned.get(one.site, frozenset()) - one.pins
+            barred[one.site] = barred.get(one.site, frozenset()) - one.bars
+        return replace(made, pinned=pinned, barred=barred)
 
-
-def _bar_text(problem: Problem, site: int, nodes: Set[int]) -> str:
-    return (
-        f"{problem.sites[site]} not on "
-        f"{', '.join(problem.nodes[node] for node in sorted(nodes))}"
-    )
-
-
-def _without_limit(name: str) -> Callable[[Problem], Problem]:
-    return lambda made: replace(made, limits=replace(made.limits, **{name: None}))
+    return without

@@ -43,30 +43,40 @@ ONE = {
 }
 
 
-class Tries(Protocol):
-    """What is better without what may be a cause."""
+class CauseFinder(Protocol):
+    """Finds out what is better without what may be a cause."""
 
-    def balances_without(self, problem: Problem, site: int) -> bool:
-        """Whether all the others can be balanced."""
+    def find_causes(
+        self, problem: Problem, rows: Ints, counted: Sequence[Cause]
+    ) -> Sequence[Cause]:
+        """Without all of these, limits of moves among them, some partition is nearer to the band
+        than the rows are.
+        """
 
-    def in_the_way(self, problem: Problem, rows: Ints) -> Sequence[Cause]:
-        """Without all of these some partition is nearer to the band than the rows are."""
+    def can_balance_without(self, problem: Problem, site: int) -> bool:
+        """Whether all the others can be balanced, and not with it."""
 
 
-class Untried:
+class NobodyTried:
     """What counting alone knows."""
 
-    def balances_without(self, problem: Problem, site: int) -> bool:  # noqa: ARG002
+    def find_causes(
+        self, problem: Problem, rows: Ints, counted: Sequence[Cause]
+    ) -> Sequence[Cause]:
+        off = float(np.abs(_away(problem, rows)).max())
+        return causes_of_imbalance.farthest_causes(counted, off, ROUNDING)
+
+    def can_balance_without(self, problem: Problem, site: int) -> bool:  # noqa: ARG002
         return False
 
-    def in_the_way(self, problem: Problem, rows: Ints) -> Sequence[Cause]:  # noqa: ARG002
-        return causes_of_imbalance.farthest(causes_of_imbalance.count_causes(problem))
+
+NOBODY_TRIED = NobodyTried()
 
 
 def shortfalls(
     problem: Problem,
     rows: Ints,
-    tries: Tries = Untried(),  # noqa: B008  # It has no state.
+    finder: CauseFinder = NOBODY_TRIED,
     *,
     is_late: bool = False,
 ) -> tuple[Shortfall, ...]:
@@ -77,7 +87,7 @@ def shortfalls(
     others = [violation for violation in broken if violation.kind not in BAND][:MOST]
     found = [_of_rule(problem, violation) for violation in others]
     return (
-        (*found, _of_band(problem, rows, tries, is_late=is_late))
+        (*found, _of_band(problem, rows, finder, is_late=is_late))
         if any(v.kind in BAND for v in broken)
         else tuple(found)
     )
@@ -167,7 +177,7 @@ def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
 def _of_band(
     problem: Problem,
     rows: Ints,
-    tries: Tries,
+    finder: CauseFinder,
     *,
     is_late: bool,
 ) -> Shortfall:
@@ -177,19 +187,21 @@ def _of_band(
     enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
     counted = causes_of_imbalance.count_causes(problem)
     least = counted[0].least if counted else 0.0
-    is_as_counted = abs(off) <= least + ROUNDING
-    found = (
-        counted[:1]
-        if is_as_counted and off > 0 and counted[0].is_one_site
-        else tries.in_the_way(problem, rows)
-    )
-    because = [TOO_LITTLE_TIME] if is_late and not is_as_counted else []
-    because += dict.fromkeys(name for cause in found for name in cause.names)
+    found = finder.find_causes(problem, rows, counted)
+    if not found and off > 0:
+        # A site that is as much as that needs no try.
+        found = [
+            cause
+            for cause in causes_of_imbalance.farthest_causes(counted, off, ROUNDING)
+            if cause.is_one_site
+        ]
+    because = [TOO_LITTLE_TIME] if is_late and abs(off) > least + ROUNDING else []
+    because += dict.fromkeys(name for cause in found for name in cause.names())
     if not found and off > 0:
         because += [
             f"{problem.sites[site]}, {part:.0%} of the node"
             for site, part in _large_on(problem, rows, node, dimension)[:MOST]
-            if tries.balances_without(problem, site)
+            if finder.can_balance_without(problem, site)
         ]
     return Shortfall(
         "over" if off > 0 else "under",

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex.model.best_effort_shortfalls import Relaxation
-from flex.placing.bundles import bundle_groups
 from flex.placing.problem import Problem
 from flex.wishes import seat_rivals_apart
 from flex.wishes.seat_rivals_apart import Guest
@@ -27,7 +26,9 @@ STEPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """A wish of one kind: `sites` apart, or one site on `nodes`, not on them, or on so many."""
+    """A wish of one kind: `sites` apart or together, or one site on `nodes`, not on them, or on so
+    many.
+    """
 
     kind: str
     sites: tuple[int, ...]
@@ -47,24 +48,23 @@ def conflict(problem: Problem, sites: Sequence[int]) -> Conflict:
 
     Each way out is the smallest of its kind where that is proven.
     """
-    bundles = bundle_groups(problem)
-    circle = _circle(bundles.problem, bundles.of[list(sites)].tolist())
-    asked, wishes = bundles.problem, _wishes(bundles.problem, circle)
-    if len(wishes) > WISHES or not _impossible(asked, circle, wishes):
+    circle = _circle(problem, sites)
+    wishes = _wishes(problem, circle)
+    if len(wishes) > WISHES or not _impossible(problem, circle, wishes):
         return Conflict()
-    caused = _fewest(asked, circle, wishes)
+    caused = _fewest(problem, circle, wishes)
     return Conflict(
-        tuple(_sentence(asked, wish) for wish in caused),
+        tuple(_sentence(problem, wish) for wish in caused),
         (
-            *_more_nodes(asked, circle, wishes),
-            *_fewer_wishes(asked, circle, wishes, caused),
+            *_more_nodes(problem, circle, wishes),
+            *_fewer_wishes(problem, circle, wishes, caused),
         ),
     )
 
 
 def _circle(problem: Problem, sites: Sequence[int]) -> list[int]:
-    rivals = seat_rivals_apart.rivals_of([*problem.apart, set(sites)])
-    return next(seat_rivals_apart.circles([*sites, *sorted(rivals)], rivals))
+    tied = seat_rivals_apart.rivals_of([*problem.apart, *problem.together, set(sites)])
+    return next(seat_rivals_apart.circles([*sites, *sorted(tied)], tied))
 
 
 def _wishes(problem: Problem, circle: Sequence[int]) -> list[_Wish]:
@@ -87,8 +87,12 @@ def _wishes(problem: Problem, circle: Sequence[int]) -> list[_Wish]:
             if site in problem.barred
         ),
         *(
-            _Wish("apart", tuple(sorted(group)))
-            for group in problem.apart
+            _Wish(kind, tuple(sorted(group)))
+            for kind, groups in (
+                ("together", problem.together),
+                ("apart", problem.apart),
+            )
+            for group in groups
             if group & there
         ),
     ]
@@ -97,38 +101,57 @@ def _wishes(problem: Problem, circle: Sequence[int]) -> list[_Wish]:
 def _impossible(
     problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish], more: int = 0
 ) -> bool:
-    guests = {}
-    for site in circle:
-        own = [wish for wish in wishes if site in wish.sites]
-        guests[site] = _guest(problem, site, own, more)
-    if any(
-        len(guest.on) > guest.count or guest.missing > len(guest.free)
-        for guest in guests.values()
-    ):
+    of = _first_of_those_together(circle, wishes)
+    guests = {
+        first: _guest(
+            problem, [site for site in circle if of[site] == first], wishes, more
+        )
+        for first in dict.fromkeys(of.values())
+    }
+    apart = [
+        [of[site] for site in wish.sites] for wish in wishes if wish.kind == "apart"
+    ]
+    if None in guests.values() or any(len({*group}) < len(group) for group in apart):
         return True
-    return seat_rivals_apart.seat(
-        guests, [wish.sites for wish in wishes if wish.kind == "apart"], STEPS
-    ).impossible
+    seated = {first: guest for first, guest in guests.items() if guest is not None}
+    return seat_rivals_apart.seat(seated, apart, STEPS).impossible
+
+
+def _first_of_those_together(
+    circle: Sequence[int], wishes: Sequence[_Wish]
+) -> dict[int, int]:
+    tied = seat_rivals_apart.rivals_of(
+        [wish.sites for wish in wishes if wish.kind == "together"]
+    )
+    return {
+        site: group[0]
+        for group in seat_rivals_apart.circles(circle, tied)
+        for site in group
+    }
 
 
 def _guest(
-    problem: Problem, site: int, wishes: Sequence[_Wish], more: int
-) -> Guest[int]:
-    on = frozenset(
-        node for wish in wishes if wish.kind == "nodes" for node in wish.nodes
-    )
-    barred = {node for wish in wishes if wish.kind == "not on" for node in wish.nodes}
-    counts = [wish.count for wish in wishes if wish.kind == "count"]
+    problem: Problem, sites: Sequence[int], wishes: Sequence[_Wish], more: int
+) -> Guest[int] | None:
+    """These sites as one, on all nodes that the wishes name; None where they contradict each other.
+
+    A site of which nobody says on how many nodes it is to be is on one, or on as many as others
+    want, if several are asked for.
+    """
+    own = [wish for wish in wishes if set(sites).intersection(wish.sites)]
+    on = frozenset(node for wish in own if wish.kind == "nodes" for node in wish.nodes)
+    barred = {node for wish in own if wish.kind == "not on" for node in wish.nodes}
+    counts = {wish.count for wish in own if wish.kind == "count"}
+    counts |= {int(problem.replicas[s]) for s in sites if problem.replicas[s] <= 1}
+    count = max(counts, default=max(1, len(on)))
     nodes = [
         *np.flatnonzero(problem.open).tolist(),
         *range(len(problem.nodes), len(problem.nodes) + more),
     ]
-    count = counts[0] if counts else int(min(problem.replicas[site], 1))
-    return Guest(
-        count,
-        on,
-        tuple(node for node in nodes if node not in on and node not in barred),
-    )
+    free = tuple(node for node in nodes if node not in on and node not in barred)
+    if len(counts) > 1 or on & barred or not len(on) <= count <= len(on) + len(free):
+        return None
+    return Guest(count, on, free)
 
 
 def _fewest(
@@ -180,4 +203,4 @@ def _sentence(problem: Problem, wish: _Wish) -> str:
         case "not on":
             return f"{sites[0]} not on {', '.join(nodes)}"
         case _:
-            return f"{' and '.join(sites)} apart"
+            return f"{' and '.join(sites)} {wish.kind}"

@@ -8,7 +8,7 @@ is taken; of equally near ones the one with fewer moves. Where that answer is st
 band, a partition from scratch is tried and taken if it is balanced, because a search around the
 partition in force does not get far where nearly everything must move. A partition from scratch is
 not taken if it is a best effort, nor where the search ran out of time: the next search goes on from
-what this one found. Where limits of moves are in the way, the answer of offload.py is tried as
+what this one found. Where limits of moves are in the way, what off_loading.py makes is tried as
 well.
 """
 
@@ -20,21 +20,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.placing import score, why_best_effort
+from flex.placing import score
 from flex.placing.causes_of_imbalance import LIMITS
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex_solver import from_scratch, large
 from flex_solver.exact import fewest_moves
-from flex_solver.rivals import offload
 from flex_solver.rows_to_solution import (
-    BEST_EFFORT,
     IMPOSSIBLE,
     LATE,
+    NOT_NEAREST,
     answer,
     total_off,
     worst,
 )
-from flex_solver.search.try_without_cause import ShortSearches
+from flex_solver.search.cause_trials import CauseTrials, limits_to_exceed
+from flex_solver.search.off_loading import hand_over
 
 # Sites with load times open nodes, up to which integer programs are solved within seconds. A guess.
 SMALL = 2_000
@@ -71,27 +71,24 @@ def place(problem: Problem, budget: Budget) -> Solution:
 
 def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
     """The answer of a simple rule, where that makes more of the few moves there may be."""
-    rows = offload.place(problem, budget).rows
+    rows = hand_over(problem, budget.steps)
     if _merit(problem, found.rows) <= _merit(problem, rows):
         return found
     instead = tuple(
         one for one in found.shortfalls[-1].instead if one.rule in LIMITS.values()
     )
-    return answer(
+    proven = IMPOSSIBLE + NOT_NEAREST * (NOT_NEAREST in found.note)
+    late = f"{LATE} for a part of the search: another run may differ"
+    answered = answer(
         problem,
         rows,
         found.solver,
         least=found.bound,
-        note=_note_beside_best_effort(found),
+        note=proven if IMPOSSIBLE in found.note else late if LATE in found.note else "",
         instead=instead,
-        tries=ShortSearches(),
+        finder=CauseTrials(limits_to_exceed(instead)),
     )
-
-
-def _note_beside_best_effort(solution: Solution) -> str:
-    """What the solver said of its search, or was proven."""
-    said = BEST_EFFORT + "; ".join(map(why_best_effort.text, solution.shortfalls))
-    return solution.note.removeprefix(said).removeprefix("; ")
+    return replace(answered, certificate=found.certificate)
 
 
 def _search_both(problem: Problem, budget: Budget) -> Solution:

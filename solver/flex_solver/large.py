@@ -50,6 +50,7 @@ from flex_solver.search.anneal import (
     only_balance,
     search_around,
 )
+from flex_solver.search.cause_trials import CauseTrials, limits_of_nearer
 from flex_solver.search.choose_rows_to_search import with_some_movable
 from flex_solver.search.fewer_cold_bytes import colder
 from flex_solver.search.keep_move_limits import limit_moves
@@ -58,7 +59,6 @@ from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.place_heaviest import HeaviestSites, may_decide
 from flex_solver.search.solve_blocks_again import improve_blocks
 from flex_solver.search.starts import Start, first_start, starts
-from flex_solver.search.try_without_cause import ShortSearches
 
 # Each search that the blocks start from takes so many times the budget's steps. A guess.
 THOROUGH = 10
@@ -286,5 +286,5 @@ def _answer(
         least=least,
         note=note,
         instead=instead,
-        tries=ShortSearches(free.rows),
+        finder=CauseTrials(limits_of_nearer(problem, best.rows, free.rows)),
     )

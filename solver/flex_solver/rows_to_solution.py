@@ -14,7 +14,7 @@ import numpy as np
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score, why_best_effort
 from flex.placing.problem import Floats, Ints, Problem, Solution
-from flex.placing.why_best_effort import Tries, Untried
+from flex.placing.why_best_effort import NOBODY_TRIED, CauseFinder
 from flex_solver.bounds.linear import relax
 from flex_solver.symmetry.canonical_among_twins import told_apart
 
@@ -39,13 +39,13 @@ def answer(
     least: int | None = None,
     note: str = "",
     instead: tuple[Relaxation, ...] = (),
-    tries: Tries = Untried(),  # noqa: B008  # It has no state.
+    finder: CauseFinder = NOBODY_TRIED,
 ) -> Solution:
     """`least` is a bound that the solver knows already, or knows better; it may be the number of
     moves itself.
 
     `instead` is what the solver knows would do, beside what counting finds, where the answer is a
-    best effort. `tries` finds out what causes that.
+    best effort. `finder` finds out what causes that.
     """
     is_late = LATE in note or OUT_OF_TIME in note
     ordered = told_apart(problem, rows.reshape(-1, 2))
@@ -53,7 +53,7 @@ def answer(
     short = why_best_effort.shortfalls(
         problem,
         ordered,
-        tries,
+        finder,
         is_late=is_late and IMPOSSIBLE not in note,
     )
     if short:

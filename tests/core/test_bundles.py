@@ -97,7 +97,7 @@ def test_a_bundle_is_in_force_where_all_of_its_sites_are_and_in_part_where_some_
     problem = bundle_groups(
         _problem([(0, 0), (1, 1), (2, 0), (2, 1)], [{0, 2}])
     ).problem
-    assert problem.sites == ("s0", "s1", "s3")
+    assert problem.sites == ("s0 (with s2)", "s1", "s3")
     assert problem.old.tolist() == [[0, 0], [1, 1]]
     assert problem.partly is not None
     assert problem.partly.tolist() == [[0, 1, 1, 100]]

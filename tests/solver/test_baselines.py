@@ -21,7 +21,7 @@ from flex_solver.rivals import (
     offload,
     round_robin,
 )
-from flex_solver.rivals.site_ledger import Ledger
+from flex_solver.search.site_ledger import Ledger
 
 Cluster = Callable[..., Problem]
 

@@ -190,8 +190,8 @@ def test_nothing_is_said_of_pins_that_several_sites_kept_together_share(
     )
     found = SOLVERS["exact"](problem, unhurried())
     assert found.note == (
-        "best effort: n0 stays over its access rate by 50.0%, because of the pin of a to n0; "
-        f"c not on n1; a tolerance of 0.500 would do, and none smaller; {would_do}"
+        "best effort: n0 stays over its access rate by 50.0%, because of c not on n1; "
+        f"the pin of a (with b) to n0; a tolerance of 0.500 would do, and none smaller; {would_do}"
         "no partition is balanced"
     )
     rules = [one.rule for one in found.shortfalls[0].instead]

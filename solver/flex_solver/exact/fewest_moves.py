@@ -35,6 +35,7 @@ from flex.placing.problem import (
 )
 from flex_solver.bounds import move_forest, proof_by_integer_program
 from flex_solver.bounds.certificate import certificate
+from flex_solver.bounds.linear import relax
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.exact import run_pulp_with_highs
 from flex_solver.exact.integer_program import (
@@ -52,10 +53,11 @@ from flex_solver.rows_to_solution import (
     answer,
 )
 from flex_solver.search import all_move_sets, local_solver
+from flex_solver.search.cause_trials import CauseTrials, limits_to_exceed
 from flex_solver.search.choose_rows_to_search import with_all_movable
+from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair, repair_all
-from flex_solver.search.try_without_cause import ShortSearches
 from flex_solver.symmetry.site_kinds import Kind, kinds
 from flex_solver.wishes_as_row_rules import RowRules
 
@@ -145,7 +147,7 @@ def place(problem: Problem, budget: Budget) -> Solution:
         least=least,
         note=found.note,
         instead=found.instead,
-        tries=ShortSearches(),
+        finder=CauseTrials(limits_to_exceed(found.instead)),
     )
     return replace(answered, certificate=certificate(problem))
 
@@ -154,7 +156,8 @@ def _first_answer(problem: Problem, budget: Budget) -> Ints | None:
     """Balanced rows with few moves, of those that a short search finds and those that nodes deal
     out to each other.
     """
-    searched = local_solver.place(problem, budget).rows
+    free, _ = local_solver.search(problem, relax(problem), budget)
+    searched = limit_moves(problem, free).rows
     rows = in_order(repair_all(problem))
     whole = with_all_movable(problem, rows)
     dealt = deal_remedies(whole, problem.tolerance).rows

@@ -14,10 +14,10 @@ import numpy as np
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex_solver.from_scratch import rename_nodes
-from flex_solver.rivals.site_ledger import Ledger
 from flex_solver.rows_to_solution import answer, worst
 from flex_solver.search.repair_wishes import repair_all
 from flex_solver.search.separate_rivals import separate
+from flex_solver.search.site_ledger import Ledger
 
 # Partitions that are tried. A guess.
 ROUNDS = 24

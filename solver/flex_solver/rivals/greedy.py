@@ -12,10 +12,10 @@ import numpy as np
 
 from flex.placing.problem import Budget, Floats, Ints, Problem, Solution
 from flex.placing.score import ROUNDING
-from flex_solver.rivals.site_ledger import Ledger
 from flex_solver.rows_to_solution import answer
 from flex_solver.search.repair_wishes import repair_all
 from flex_solver.search.separate_rivals import separate
+from flex_solver.search.site_ledger import Ledger
 
 
 def greedy(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Nothing to stop.

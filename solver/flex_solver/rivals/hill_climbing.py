@@ -13,9 +13,9 @@ import numpy as np
 
 from flex.placing.problem import Bools, Budget, Floats, Problem, Solution
 from flex.placing.score import ROUNDING
-from flex_solver.rivals.site_ledger import Ledger
 from flex_solver.rows_to_solution import answer
 from flex_solver.search.repair_wishes import repair_all
+from flex_solver.search.site_ledger import Ledger
 
 # How often all nodes are gone through. A guess.
 PASSES = 3

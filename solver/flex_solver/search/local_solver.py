@@ -10,21 +10,34 @@ from __future__ import annotations
 import time
 
 from flex.placing.problem import Budget, Problem, Solution, in_order
-from flex_solver.bounds.linear import relax
+from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.rows_to_solution import answer
 from flex_solver.search.anneal import changes, make_colder, search_around
+from flex_solver.search.cause_trials import CauseTrials, limits_of_nearer
 from flex_solver.search.keep_move_limits import limit_moves
+from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
 
 
 def place(problem: Problem, budget: Budget) -> Solution:
-    until = time.monotonic() + budget.seconds
     known = relax(problem)
+    free, note = search(problem, known, budget)
+    best = limit_moves(problem, free)
+    return answer(
+        problem,
+        best.rows,
+        "local",
+        least=known.least,
+        note=note,
+        finder=CauseTrials(limits_of_nearer(problem, best.rows, free.rows)),
+    )
+
+
+def search(problem: Problem, known: Relaxed, budget: Budget) -> tuple[Placed, str]:
+    """The best partition found without limits of moves, and a word where time ran out."""
+    until = time.monotonic() + budget.seconds
     rows = in_order(repair_all(problem))
     found, note = search_around(
         problem, known, rows, budget.steps, lambda more: time.monotonic() + more < until
     )
-    best = limit_moves(
-        problem, found if note else make_colder(found, changes(found, budget.steps))
-    )
-    return answer(problem, best.rows, "local", least=known.least, note=note)
+    return (found if note else make_colder(found, changes(found, budget.steps))), note
