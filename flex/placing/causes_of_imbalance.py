@@ -77,7 +77,9 @@ def _large_sites(problem: Problem) -> Iterator[Cause]:
         much = float(over[site])
         name = f"{problem.sites[site]}, {much + 1:.0%} of a node"
         times = int(np.ceil(much + 1))
-        yield Cause(_one_name(name), _on_more_nodes(site, times), much, is_one_site=True)
+        yield Cause(
+            _one_name(name), _on_more_nodes(site, times), much, is_one_site=True
+        )
 
 
 def _on_more_nodes(site: int, times: int) -> Callable[[Problem], Problem]:
