@@ -157,12 +157,16 @@ def _guest(
 def _fewest(
     problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]
 ) -> list[_Wish]:
-    """Wishes of which none can be left out without the others being possible."""
-    caused = list(wishes)
-    for wish in wishes:
-        without = [one for one in caused if one is not wish]
-        if _impossible(problem, circle, without):
-            caused = without
+    """Wishes of which none can be left out without the others being possible: where the steps
+    end before that is known, it may be known of fewer wishes.
+    """
+    caused, before = list(wishes), 0
+    while len(caused) != before:
+        before = len(caused)
+        for wish in list(caused):
+            without = [one for one in caused if one is not wish]
+            if _impossible(problem, circle, without):
+                caused = without
     return caused
 
 

@@ -173,8 +173,8 @@ def fail_over(
     """
     found, facts = look_around_dead_node(facts, rules, dead, publisher)
     there = names_edited_by_others.at_dead_node(found, facts, rules, dead, now)
-    left = leading_to(found, there.gone, hints=rules.address_hints_follow)
     apart = there.apart
+    left = leading_to(apart.found, there.gone, hints=rules.address_hints_follow)
     facts = within(found, apart.facts)
     asked = build(facts, rules)
     node = asked.nodes.index(dead)

@@ -378,15 +378,7 @@ def test_who_thaws_a_freeze_that_only_the_zone_knows_is_heard(
         ),
     )
     # It is told of no freeze so far.
-    said = [
-        installation.flex("thaw").code,
-        installation.flex("-o", "json", "audit").json,
-    ]
-    said += [
-        installation.flex("thaw").code,
-        installation.flex("-o", "json", "audit").json,
-    ]
-    assert said[:2] == said[2:], "noted once"
+    assert installation.flex("thaw").code == 0
     wish_a_move(installation)
     assert installation.night().code == 0
     assert texts(installation, freeze_name(installation.zone)) == []

@@ -27,6 +27,7 @@ from flex.planning import (
     verify_dns,
     which_sites_dns_lets_flex_move,
 )
+from flex.planning.propose_plan import Proposal
 from flex.planning.reason_to_stay_for_dependents import LET_HINTS_FOLLOW
 from flex.planning.remarks_on_sites import LEANING
 from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED, LEFT_BEHIND
@@ -570,7 +571,25 @@ def test_hints_that_must_be_there_stay_at_a_dead_node_and_that_is_said(
     assert any(LEFT_BEHIND in note and "mandatory" in note for note in plan.notes)
 
 
+def test_hints_at_a_dead_node_are_named_where_somebody_changed_the_address(
+    dual: Cluster,
+) -> None:
+    assert isinstance(dual.target, MemoryPublisher)
+    write(dual, FULL)
+    for kind, address in (("A", "203.0.113.5"), ("AAAA", "2001:db8:ffff::5")):
+        dual.target.edit(ZONE, NAME, kind, TTL, [address])
+    made = propose_failover(dual)
+    assert NAME in made.left
+    assert hints(dual) == (TTL, (FULL,))
+
+
 def fail_over(dual: Cluster) -> Plan:
+    made = propose_failover(dual)
+    dual.store.propose(made.plan, made.placement)
+    return dual.carry_out(made)
+
+
+def propose_failover(dual: Cluster) -> Proposal:
     base, placement = dual.store.placement()
     facts = replace(
         dual.facts,
@@ -582,11 +601,9 @@ def fail_over(dual: Cluster) -> Plan:
         ),
         said=dual.store.plan(base).said,
     )
-    made = propose_plan.fail_over(
+    return propose_plan.fail_over(
         facts, dual.rules, "n1", publisher=dual.target, now=NOW
     )
-    dual.store.propose(made.plan, made.placement)
-    return dual.carry_out(made)
 
 
 class Ungranted(MemoryPublisher):

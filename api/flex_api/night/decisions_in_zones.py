@@ -142,21 +142,19 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
     if FREEZE in force:
         unread = {}
     elif is_new and unread:
-        _refuse_half_applied(store, unread)
-        raise next(iter(unread.values()))
+        error = next(iter(unread.values()))
+        for plan in store.plans(state="applying"):
+            raise _on_the_way(plan, error)
+        raise error
     _believe_freeze(world, standing)
     decided = _decisions(store, now)
     every = len(decided.excluded) <= MOST_ASKED
     found = _records(world.settings, store, decided, standing, every=every)
     if left := _write(world, standing, found):
         world.say(f"Not in DNS: {first_few(list(map(str, left)), between='; ')}.")
-    _refuse_half_applied(store, unread)
-    return unread
-
-
-def _refuse_half_applied(store: Store, unread: Unread) -> None:
     for plan in store.plans(state="applying"):
         refuse_unread(plan, unread)
+    return unread
 
 
 def has_zones_to_write(world: World) -> bool:
@@ -174,14 +172,16 @@ def refuse_unread(plan: Plan, unread: Unread) -> None:
     if not zones:
         return
     error = unread[zones[0]]
-    if plan.state != "applying":
-        raise error
-    raise OnTheWay(
+    raise _on_the_way(plan, error) if plan.state == "applying" else error
+
+
+def _on_the_way(plan: Plan, error: DnsError) -> OnTheWay:
+    return OnTheWay(
         error.asked,
         error.answer,
         kept=f"some of plan {plan.id}, which an earlier run began, may be in DNS",
         advice=f"{error.advice}; then `flex apply --resume` finishes it",
-    ) from error
+    )
 
 
 def take_out(world: World, sites: Collection[str]) -> bool:

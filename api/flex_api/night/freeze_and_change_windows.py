@@ -13,7 +13,6 @@ from flex.errors import BadInput
 from flex.model import change_windows
 from flex.model.limits_and_approvals import FREEZE, Stop
 from flex.model.operator_orders import Freeze
-from flex.ports import Store
 from flex_api.in_words import amounts
 from flex_api.night import decisions_in_zones
 from flex_api.wiring import World
@@ -47,15 +46,9 @@ def thaw(world: World, *, dry_run: bool = False) -> Freeze | None:
             return found
         if world.store.freeze():
             world.store.put_freeze(None)
-        elif decisions_in_zones.has_zones_to_write(world) and not _is_told(world.store):
+        elif decisions_in_zones.has_zones_to_write(world):
             world.store.note(FREEZE, "", None, None)
     return found
-
-
-def _is_told(store: Store) -> bool:
-    """Whether the last word on freezes is a thaw."""
-    last = store.last_of_each(FREEZE).get("")
-    return last is not None and last.after == "null"
 
 
 def freeze_in_force(world: World) -> Freeze | None:

@@ -87,11 +87,17 @@ def only_balance(
 
     All that may move is tried, as small sites are what fills the last gaps.
     """
+    return drop_needless_moves(search_balance(problem, found, steps, in_time))
+
+
+def search_balance(
+    problem: Problem, found: Placed, steps: int, in_time: InTime
+) -> Placed:
+    """The same, with needless moves in it."""
     start = with_all_movable(problem, found.rows)
     weight = WEIGHT * FOR_BALANCE * weight_in_band(problem.tolerance)
     balanced, _ = _anneal(start, changes(start, steps), in_time, PARTS, weight)
-    best = min(start, balanced, key=Placed.merit)
-    return drop_needless_moves(best)
+    return min(start, balanced, key=Placed.merit)
 
 
 def weight_in_band(tolerance: float) -> float:

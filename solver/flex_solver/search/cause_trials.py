@@ -25,7 +25,7 @@ from flex.placing.causes_of_imbalance import (
 from flex.placing.problem import Ints, Problem, in_order
 from flex.placing.score import ROUNDING
 from flex.placing.why_best_effort import BAND
-from flex_solver.search.anneal import only_balance
+from flex_solver.search.anneal import search_balance
 from flex_solver.search.bring_nodes_near_band import bring_nodes_near
 from flex_solver.search.choose_rows_to_search import with_all_movable
 from flex_solver.search.keep_move_limits import limit_moves
@@ -151,7 +151,7 @@ def _short_searches(problem: Problem) -> Iterator[Ints]:
     nodes = max(int(problem.open.sum()), FEW_NODES)
     steps = STEPS * FEW_NODES // nodes
     for start in (near, with_all_movable(problem, in_order(anew))):
-        found = only_balance(problem, start, steps, lambda seconds: True)  # noqa: ARG005
+        found = search_balance(problem, start, steps, lambda seconds: True)  # noqa: ARG005
         yield limit_moves(problem, found).rows
 
 
