@@ -142,7 +142,7 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
     if FREEZE in force:
         unread = {}
     elif is_new and unread:
-        _refuse_half_applied(store, unread)
+        refuse_unread(store.plans(state="applying"), unread)
         raise next(iter(unread.values()))
     _believe_freeze(world, standing)
     decided = _decisions(store, now)
@@ -150,13 +150,8 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
     found = _records(world.settings, store, decided, standing, every=every)
     if left := _write(world, standing, found):
         world.say(f"Not in DNS: {first_few(list(map(str, left)), between='; ')}.")
-    _refuse_half_applied(store, unread)
+    refuse_unread(store.plans(state="applying"), unread)
     return unread
-
-
-def _refuse_half_applied(store: Store, unread: Unread) -> None:
-    for plan in store.plans(state="applying"):
-        refuse_unread(plan, unread)
 
 
 def has_zones_to_write(world: World) -> bool:
@@ -166,22 +161,23 @@ def has_zones_to_write(world: World) -> bool:
     )
 
 
-def refuse_unread(plan: Plan, unread: Unread) -> None:
-    """Raise the error of a zone that the plan changes: nobody knows whether that is frozen. A plan
-    that is half applied is OnTheWay.
+def refuse_unread(plans: Iterable[Plan], unread: Unread) -> None:
+    """Raise the error of a zone that one of the plans changes: nobody knows whether that is frozen.
+    A plan that is half applied is OnTheWay.
     """
-    zones = [one.zone for one in plan.zone_plans if one.changes and one.zone in unread]
-    if not zones:
-        return
-    error = unread[zones[0]]
-    if plan.state != "applying":
-        raise error
-    raise OnTheWay(
-        error.asked,
-        error.answer,
-        kept=f"some of plan {plan.id}, which an earlier run began, may be in DNS",
-        advice=f"{error.advice}; then `flex apply --resume` finishes it",
-    ) from error
+    for plan in plans:
+        zones = [one.zone for one in plan.zone_plans if one.changes]
+        error = next((unread[zone] for zone in zones if zone in unread), None)
+        if error is None:
+            continue
+        if plan.state != "applying":
+            raise error
+        raise OnTheWay(
+            error.asked,
+            error.answer,
+            kept=f"some of plan {plan.id}, which an earlier run began, may be in DNS",
+            advice=f"{error.advice}; then `flex apply --resume` finishes it",
+        ) from error
 
 
 def take_out(world: World, sites: Collection[str]) -> bool:
