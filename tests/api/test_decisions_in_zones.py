@@ -631,7 +631,7 @@ def test_a_primary_that_is_away_keeps_only_a_new_database_from_its_work(
             decisions_in_zones.refuse_unread([plan], {installation.zone: error})
         with pytest.raises(OnTheWay) as left:
             decisions_in_zones.refuse_unread(
-                replace(plan, state="applying"), {installation.zone: error}
+                [replace(plan, state="applying")], {installation.zone: error}
             )
         assert "flex apply --resume" in left.value.advice
         new_one = replace(world, store=MemoryStore())
