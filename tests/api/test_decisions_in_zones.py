@@ -617,13 +617,13 @@ def test_a_primary_that_is_away_keeps_only_a_new_database_from_its_work(
         assert decisions_in_zones.settle(world, [FREEZE]) == {}
         (made, *_) = world.store.headlines()
         plan = world.store.plan(made.id)
-        decisions_in_zones.refuse_unread(plan, unread)
+        decisions_in_zones.refuse_unread([plan], unread)
         error = unread["away.example."]
         with pytest.raises(DnsError):
-            decisions_in_zones.refuse_unread(plan, {installation.zone: error})
+            decisions_in_zones.refuse_unread([plan], {installation.zone: error})
         with pytest.raises(OnTheWay) as left:
             decisions_in_zones.refuse_unread(
-                replace(plan, state="applying"), {installation.zone: error}
+                [replace(plan, state="applying")], {installation.zone: error}
             )
         assert "flex apply --resume" in left.value.advice
         new_one = replace(world, store=MemoryStore())

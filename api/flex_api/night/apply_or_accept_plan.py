@@ -50,7 +50,7 @@ def apply(
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
-    decisions_in_zones.refuse_unread(plan, unread)
+    decisions_in_zones.refuse_unread([plan], unread)
     if make_before_break_plans.warms_first(world, plan):
         enters("warm")
         world.say(f"Warming up: {warm_nodes_that_sites_come_to.ahead(world, plan)}.")
@@ -120,7 +120,7 @@ def accept(
     plan = may_plan_be_applied.refuse_forbidden(
         world, plan_id, force=force, checksum=checksum
     )
-    decisions_in_zones.refuse_unread(plan, unread)
+    decisions_in_zones.refuse_unread([plan], unread)
     done = carry_out_plan.accept(
         plan,
         world.store.placement_of(plan.id),

@@ -152,8 +152,7 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
     found = _records(world.settings, store, decided, standing, every=every)
     if left := _write(world, standing, found):
         world.say(f"Not in DNS: {first_few(list(map(str, left)), between='; ')}.")
-    for plan in store.plans(state="applying"):
-        refuse_unread(plan, unread)
+    refuse_unread(store.plans(state="applying"), unread)
     return unread
 
 
@@ -164,15 +163,15 @@ def has_zones_to_write(world: World) -> bool:
     )
 
 
-def refuse_unread(plan: Plan, unread: Unread) -> None:
-    """Raise the error of a zone that the plan changes: nobody knows whether that is frozen. A plan
-    that is half applied is OnTheWay.
+def refuse_unread(plans: Iterable[Plan], unread: Unread) -> None:
+    """Raise the error of a zone that one of the plans changes: nobody knows whether that is frozen.
+    A plan that is half applied is OnTheWay.
     """
-    zones = [one.zone for one in plan.zone_plans if one.changes and one.zone in unread]
-    if not zones:
-        return
-    error = unread[zones[0]]
-    raise _on_the_way(plan, error) if plan.state == "applying" else error
+    for plan in plans:
+        zones = [one.zone for one in plan.zone_plans if one.changes]
+        error = next((unread[zone] for zone in zones if zone in unread), None)
+        if error is not None:
+            raise _on_the_way(plan, error) if plan.state == "applying" else error
 
 
 def _on_the_way(plan: Plan, error: DnsError) -> OnTheWay:

@@ -154,7 +154,7 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
         plan = made.plan
         code, waiting = _passes(world, step, plan)
         if not waiting:
-            decisions_in_zones.refuse_unread(plan, unread)
+            decisions_in_zones.refuse_unread([plan], unread)
         if not waiting and bring_what_sites_need.brings(world, plan):
             plan, code, waiting = _with_all_it_needs(world, step, plan, force)
             held.concerns(plan)
@@ -163,7 +163,7 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             held.waits(code, waiting)
         else:
             # It may be another plan by now.
-            decisions_in_zones.refuse_unread(plan, unread)
+            decisions_in_zones.refuse_unread([plan], unread)
             plan, code, waiting = _carry_out(world, step, plan)
             held.concerns(plan)
             if waiting:
