@@ -151,7 +151,11 @@ def test_what_the_web_server_does_not_take_is_taken_back(
     assert "does not take the configuration of shop.example" in said
     assert "no_such_word" in said
     assert one.files() == before
-    assert (one.answer()[1] == "bread") == was_there
+    if was_there:
+        # A worker from before the first copy may still take a connection.
+        one.until_says(200, "bread")
+    else:
+        assert one.answer()[1] != "bread"
 
 
 def test_a_web_server_that_was_broken_before_is_not_blamed_on_the_site(
