@@ -18,9 +18,14 @@ from flex.errors import Held, Outdated
 from flex.model.plan import Plan, Proven
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
-from flex.planning import names_edited_by_others, propose_plan
+from flex.planning import (
+    names_edited_by_others,
+    propose_plan,
+    sites_that_stay_for_dependents,
+)
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.leave_out_the_immovable import look_and_start, within
+from flex.planning.names_edited_by_others import WithoutEdited
 from flex.planning.propose_plan import Proposal
 from flex.ports import Publisher, Solver
 from flex.site_names_in_words import first_few
@@ -51,17 +56,13 @@ def leave_out(
     """
     found, facts = look_and_start(facts, rules, publisher)
     apart = names_edited_by_others.apart(found, facts, rules, now)
-    facts = within(apart.found, apart.facts)
-    asked = propose_plan.build(facts, rules)
-    staying = _with_those_tied(asked, partition, facts, staying, gone)
-    rows = _rows_without(asked, partition, facts, staying)
-    said = (f"{site} stays where it is: {why}" for site, why in staying.items())
-    facts = replace(facts, remarks=(*facts.remarks, *said))
-    quality = Proven(
-        plan.quality.solver, bound=0, proven=False, note=_note(plan, staying)
+    made, staying = sites_that_stay_for_dependents.without_them(
+        apart,
+        lambda apart: _rest(plan, partition, staying, apart, rules, scratch, now, gone),
+        lambda made: made[0].plan.zone_plans,
+        rules.dependents,
+        publisher,
     )
-    fresh = scratch(asked, rules.budget).rows
-    made = propose_plan.draft(asked, rows, quality, fresh, facts, rules, apart, now)
     if judged:
         _refuse_empty(plan, made.plan, staying)
         _refuse_worse(plan, made.plan, rules)
@@ -77,6 +78,31 @@ def leave_out(
         approvals=plan.approvals,
     )
     return replace(made, plan=kept)
+
+
+def _rest(
+    plan: Plan,
+    partition: pd.DataFrame,
+    staying: Mapping[str, str],
+    apart: WithoutEdited,
+    rules: Rules,
+    scratch: Solver,
+    now: datetime,
+    gone: Collection[str],
+) -> tuple[Proposal, Mapping[str, str]]:
+    """The proposal, and all that stays."""
+    facts = within(apart.found, apart.facts)
+    asked = propose_plan.build(facts, rules)
+    staying = _with_those_tied(asked, partition, facts, staying, gone)
+    rows = _rows_without(asked, partition, facts, staying)
+    said = (f"{site} stays where it is: {why}" for site, why in staying.items())
+    facts = replace(facts, remarks=(*facts.remarks, *said))
+    quality = Proven(
+        plan.quality.solver, bound=0, proven=False, note=_note(plan, staying)
+    )
+    fresh = scratch(asked, rules.budget).rows
+    made = propose_plan.draft(asked, rows, quality, fresh, facts, rules, apart, now)
+    return made, staying
 
 
 def _rows_without(

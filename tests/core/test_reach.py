@@ -235,11 +235,15 @@ def test_a_site_for_which_a_wildcard_answers_gets_records_only_where_somebody_as
 
 @pytest.mark.parametrize("failing", [1, 2, 4])
 @pytest.mark.parametrize("known", [False, True], ids=["first plan", "later plan"])
+@pytest.mark.parametrize("with_mail", [0, 2])
 def test_sites_that_cannot_move_stay_and_the_others_leave_a_full_node(
-    cluster: Cluster, *, known: bool, failing: int
+    cluster: Cluster, *, known: bool, failing: int, with_mail: int
 ) -> None:
     for site in cluster.sites:
         cluster.target.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.1"])
+    # The mail of these would move along with them, so they stay from the start.
+    for site in cluster.sites[:with_mail]:
+        cluster.target.edit(ZONE, f"{site}.", "MX", 60, [f"10 {site}."])
     cluster.rules = replace(RULES, adopt=True)
     nodes = cluster.facts.nodes
     if known:
@@ -250,6 +254,7 @@ def test_sites_that_cannot_move_stay_and_the_others_leave_a_full_node(
     made = cluster.propose()
     moving = sorted({move.site for move in made.plan.moves})
     assert len(moving) > 4
+    assert not set(moving) & set(cluster.sites[:with_mail])
     stuck = moving[:failing]
     base, placement = cluster.store.placement()
     rest = leave_sites_out_of_plan.leave_out(
