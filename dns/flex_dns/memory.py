@@ -46,6 +46,7 @@ from flex_dns.wire.zone_names_and_owners import (
     Contents,
     Question,
     at_or_below,
+    below,
     canonical,
     unfit,
 )
@@ -231,12 +232,14 @@ class MemoryPublisher:
             for (name, kind), (_, target) in sets.items()
             if kind == "CNAME"
         }
-        cuts = {name for name, kind in sets if kind == "NS" and name != zone}
+        cuts = _owners_of(sets, "NS") - {zone}
         names = [name for name, _ in asked]
         for name, cut in at_or_below(names, cuts):
             closed[name] = f"is delegated at {cut}"
+        for name, dname in below(names, _owners_of(sets, "DNAME")):
+            closed[name] = f"lies below the DNAME at {dname}"
         has_wildcards = any(owner.startswith("*.") for owner, _ in sets)
-        below = {
+        covered = {
             name: one
             for name in (dict.fromkeys(names) if has_wildcards else ())
             if not unfit(zone, name)
@@ -245,7 +248,7 @@ class MemoryPublisher:
             and (one := self._below_wildcard(zone, name))
         }
         return Contents(
-            self._serials[zone], held, closed, whole=True, below_wildcards=below
+            self._serials[zone], held, closed, whole=True, below_wildcards=covered
         )
 
     def _below_wildcard(self, zone: str, name: str) -> BelowWildcard | None:
@@ -279,22 +282,18 @@ class MemoryPublisher:
             if zone is None:
                 return NameAnswer(chain=tuple(chain))
             sets = self._zones[zone]
-            if any(
-                at_or_below(
-                    [name],
-                    {owner for owner, kind in sets if kind == "NS" and owner != zone},
-                )
-            ):
+            if any(at_or_below([name], _owners_of(sets, "NS") - {zone})):
                 unknown = "" if chain else "is delegated to other name servers"
                 return NameAnswer(chain=tuple(chain), unknown=unknown)
             owner = _owner(name, zone, sets)
-            if (owner, "CNAME") not in sets:
+            target = _target(name, owner, sets)
+            if not target:
                 values = (sets.get((owner, kind), (0, ()))[1] for kind in ADDRESSES)
                 return NameAnswer(
                     tuple(value for of_kind in values for value in of_kind),
                     tuple(chain),
                 )
-            name = sets[owner, "CNAME"][1][0]
+            name = target
             chain.append(name)
         return NameAnswer(chain=tuple(chain))
 
@@ -313,6 +312,17 @@ class MemoryPublisher:
 def _text_as_transferred(kind: str, value: str) -> str:
     """As a transfer brings it."""
     return text_of_data(RdataType.from_text(kind), data_of_text(kind, value))
+
+
+def _owners_of(sets: Iterable[Question], kind: str) -> set[str]:
+    return {owner for owner, one in sets if one == kind}
+
+
+def _target(name: str, owner: str, sets: Mapping[Question, Set]) -> str:
+    """Where a DNAME above the name leads, or a CNAME at its owner; "" where nothing does."""
+    for _, up in below([name], _owners_of(sets, "DNAME")):
+        return name.removesuffix(up) + sets[up, "DNAME"][1][0]
+    return sets[owner, "CNAME"][1][0] if (owner, "CNAME") in sets else ""
 
 
 def _owner(name: str, zone: str, sets: Mapping[Question, Set]) -> str:

@@ -28,7 +28,7 @@ from flex_dns.zone import where_names_lead
 from flex_dns.zone.where_names_lead import ADDRESSES, wildcards
 
 # The types of records that a wildcard is asked for: what is usual at the name of a site.
-TYPES = ("CNAME", "A", "AAAA", "MX", "TXT", "CAA", "HTTPS", "SVCB", "SRV")
+TYPES = ("CNAME", "DNAME", "A", "AAAA", "MX", "TXT", "CAA", "HTTPS", "SVCB", "SRV")
 # What tells whether a name is there: nobody follows an alias to answer for it.
 PROBE = "CNAME"
 # No host has this name: names of hosts have no underscore.
@@ -120,7 +120,7 @@ def _below_wildcards(
 def _ask_whether_answered(
     session: Session, zone: str, names: Sequence[str]
 ) -> Mapping[str, bool]:
-    """Whether the zone itself has anything to say of each name."""
+    """Whether the zone has anything to say of each name itself: a DNAME above it leads away."""
     asked = f"wildcards of {zone}"
     replies = session.ask_all(
         [dns.message.make_query(name, PROBE, flags=0) for name in names], asked
@@ -131,7 +131,10 @@ def _ask_whether_answered(
             raise said_no(reply.rcode(), session.server, f"{PROBE} of {name}")
         # Without authority it is no answer, but the way to other name servers.
         has_authority = bool(reply.flags & dns.flags.AA)
-        found[name] = has_authority and reply.rcode() == dns.rcode.NOERROR
+        is_led_away = any(one.rdtype == dns.rdatatype.DNAME for one in reply.answer)
+        found[name] = (
+            has_authority and not is_led_away and reply.rcode() == dns.rcode.NOERROR
+        )
     return found
 
 
