@@ -395,7 +395,7 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
             name, f"where other names of sites lead was not read: {error}", error.advice
         )
         return
-    every = [stray.name for stray in found.strays]
+    every = [stray.name for stray in found.behind]
     for said in remarks_on_sites.of_other_names(replace(found, unseen=()), most=MOST):
         row = _warn(name, said, _way_on(settings, found))
         yield row.model_copy(update={"names": every})
@@ -405,7 +405,7 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         count = amounts.count(len(found.along), "other name")
         sites = amounts.count(len({one.site for one in found.along}), "site")
         yield _ok(name, f"{count} of {sites} go along with them")
-    elif not found.strays and not found.unseen:
+    elif not found.behind and not found.unseen:
         yield _ok(name, "none of a site has addresses of its own")
 
 
@@ -471,7 +471,7 @@ def _way_on(settings: Settings, found: Followed) -> str:
         stray.answer.addresses
         and not stray.answer.chain
         and nodes.issuperset(stray.answer.addresses)
-        for stray in found.strays
+        for stray in found.behind
     )
     done = dns.adopt and dns.other_names == "follow"
     return OTHER_NAMES if done or not could else f"{OTHER_NAMES}; {FOLLOWING}"

@@ -122,7 +122,7 @@ def stays(
     move, `later` the nodes with moves of other sites that are put off.
     """
     name = problem.nodes[node]
-    if told := _what_holds_it(problem, site, node, stopped):
+    if told := _what_holds_it(problem, because, site, node, stopped):
         return told
     if not problem.open[node]:
         closed = (
@@ -153,16 +153,19 @@ def stays(
     return f"{was}, and other moves bring it to {100 * off:+.0f} %"
 
 
-def _what_holds_it(problem: Problem, site: int, node: int, stopped: str) -> str:
+def _what_holds_it(
+    problem: Problem, because: Because, site: int, node: int, stopped: str
+) -> str:
     """The wish, or the rule of movement, that keeps the site on the node."""
     name = problem.nodes[node]
     for one in members(problem, site):
         if node in problem.pinned.get(one, frozenset()):
-            return (
-                f"pinned to {name}"
-                if one == site
-                else f"kept together with {problem.sites[one]}, pinned to {name}"
-            )
+            told, wished = problem.sites[one], because.pins.get(problem.sites[one])
+            is_wish = wished is not None and name in wished.nodes
+            if one == site:
+                return f"pinned to {name}" if is_wish else "FLEX cannot move it"
+            why = f"pinned to {name}" if is_wish else "which FLEX cannot move"
+            return f"kept together with {told}, {why}"
     if stopped:
         return stopped
     if node in problem.barred.get(site, frozenset()):

@@ -21,10 +21,19 @@ MOST = 20
 def left_behind(
     moves: Iterable[Move], zone_plans: Iterable[ZonePlan]
 ) -> Iterator[StaysBehind]:
-    """Those of sites that leave a node, or come to another one."""
-    moving = {move.site for move in moves if move.source}
+    """Those of sites that leave a node, or come to another one; but for those that lead only to
+    where their site comes.
+    """
+    targets: dict[str, set[str]] = {}
+    for move in moves:
+        if move.source:
+            targets.setdefault(move.site, set()).add(move.target or "")
     for one in zone_plans:
-        yield from (each for each in one.stay_behind if each.site in moving)
+        for each in one.stay_behind:
+            if each.site in targets and not (
+                each.nodes and targets[each.site].issuperset(each.nodes)
+            ):
+                yield each
 
 
 def warning(moves: Iterable[Move], zone_plans: Iterable[ZonePlan]) -> Iterator[str]:

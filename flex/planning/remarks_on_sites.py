@@ -129,7 +129,7 @@ def of_other_names(
     """Names that do not move with their sites, what comes by them, and what nobody knows of them.
     So many are named.
     """
-    known = [stray for stray in found.strays if not stray.answer.unknown]
+    known = [stray for stray in found.behind if not stray.answer.unknown]
     if alone := [stray for stray in known if stray.leant_on]:
         named = [f"{_stray(one)}: that {one.leant_on}" for one in alone]
         yield (
@@ -157,7 +157,7 @@ def of_other_names(
         yield (
             f"{_UNCOUNTED}, so it counts where the site is: {first_few(unknown, most)}"
         )
-    if lost := [stray for stray in found.strays if stray.answer.unknown]:
+    if lost := [stray for stray in found.behind if stray.answer.unknown]:
         named = [f"{one.name} ({one.answer.unknown})" for one in lost]
         counts = "so what comes by them counts where their sites are"
         yield f"{_names(len(lost))} {_LOST}, {counts}: {first_few(named, most)}"

@@ -53,7 +53,7 @@ def possible(
         if pin.site in sites:
             kept[pin.site], lost[pin.site] = _alone(pin, states, sites)
         else:
-            lost[pin.site] = ["no site that can be placed"]
+            lost[pin.site] = ["it is no site that FLEX can move now"]
     for site, why in group_conflicts.wishes_that_give_way(kept, states).items():
         lost[site] += [told for _, told in why]
         gone, pin = {wish for wish, _ in why}, kept[site]

@@ -55,6 +55,8 @@ class NameLeftBehind:
     `parts` are the nodes that its visitors are sent to, in order, each with the part that it gets;
     what is missing goes to addresses that are no node's, or nowhere. `like_site` says that it has
     the addresses of its site now. `leant_on` is why it does not follow, though it could.
+    `is_of_wildcard` says that a wildcard answers for its site: a record below that, a CNAME to it
+    too, would take the site off the net (RFC 4592).
     """
 
     other: OtherName
@@ -63,6 +65,7 @@ class NameLeftBehind:
     parts: tuple[tuple[str, float], ...]
     like_site: bool
     leant_on: str = ""
+    is_of_wildcard: bool = False
 
     @property
     def name(self) -> str:
@@ -83,6 +86,8 @@ class NameLeftBehind:
             return f"which {self.answer.unknown}: {NOT_KNOWN}"
         if self.leant_on:
             return f"which does not move with the site, as that {self.leant_on}"
+        if self.is_of_wildcard and self.name.endswith(f".{self.site}"):
+            return f"answered by the same wildcard as the site{self._where}"
         own = (
             f"a CNAME to {self.answer.chain[0]}"
             if self.answer.chain
@@ -114,6 +119,11 @@ class Followed:
     strays: tuple[NameLeftBehind, ...] = ()
     unseen: tuple[OtherName, ...] = ()
     along: tuple[OtherName, ...] = ()
+
+    @property
+    def behind(self) -> tuple[NameLeftBehind, ...]:
+        """Those of sites that FLEX can move: what a wildcard answers for moves with nobody."""
+        return tuple(one for one in self.strays if not one.is_of_wildcard)
 
     def staying_behind_in(self, zone: str) -> tuple[StaysBehind, ...]:
         """What a plan keeps of the strays of a zone."""
@@ -162,6 +172,9 @@ def follow(
     """What the zones, which were read with these names, say of them."""
     owner = {address: node.name for node in nodes for address in node.addresses}
     sets = _addresses(states)
+    below_wildcards = {
+        name for state in states.values() for name in state.below_wildcards
+    }
     strays: list[NameLeftBehind] = []
     unseen: list[OtherName] = []
     for other in sorted(others, key=lambda one: (one.site, one.name)):
@@ -175,11 +188,17 @@ def follow(
             records_of_partition.name_of(other.name), NameAnswer()
         )
         if _strays(other, answer):
-            like_site = bool(answer.addresses) and set(answer.addresses) == sets.get(
-                records_of_partition.name_of(other.site)
-            )
+            site = records_of_partition.name_of(other.site)
+            addresses = set(answer.addresses)
             strays.append(
-                NameLeftBehind(other, zone, answer, _parts(answer, owner), like_site)
+                NameLeftBehind(
+                    other,
+                    zone,
+                    answer,
+                    _parts(answer, owner),
+                    like_site=bool(addresses) and addresses == sets.get(site),
+                    is_of_wildcard=site in below_wildcards,
+                )
             )
     return Followed(tuple(strays), tuple(unseen))
 

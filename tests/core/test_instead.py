@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from flex.model.wish import Pin
 from flex.placing import explain
+from flex.placing.explain import Because
 from flex.placing.other_nodes_for_site import Chosen
 from flex.placing.problem import MoveLimits, Problem
 
@@ -64,10 +66,11 @@ def test_a_site_that_stays_says_why(problem: Make) -> None:
         == "n2 over access rate by 50 %, and other moves bring it to -10 %"
     )
     assert explain.stays(asked, asked.old, 4, 2).startswith("it asks for nothing")
-    assert (
-        explain.stays(replace(asked, pinned={0: frozenset({0})}), asked.old, 0, 0)
-        == "pinned to n1"
-    )
+    held = replace(asked, pinned={0: frozenset({0})})
+    wish = Because({asked.sites[0]: Pin(asked.sites[0], ("n1",))})
+    assert explain.stays(held, held.old, 0, 0, because=wish) == "pinned to n1"
+    # Nobody wished it, as where DNS does not let it move.
+    assert explain.stays(held, held.old, 0, 0) == "FLEX cannot move it"
 
 
 def test_sites_kept_together_are_elsewhere_together(problem: Make) -> None:
@@ -107,7 +110,9 @@ def test_what_keeps_a_site_where_it_does_no_good_is_named(problem: Make) -> None
     for said, one in asked_with_room.items():
         assert explain.stays(one, one.old, 3, 1) == over + said
     tied = replace(asked, together=(frozenset({1, 3}),), pinned={1: frozenset({1})})
-    assert explain.stays(tied, tied.old, 3, 1) == "kept together with b, pinned to n2"
+    wish, told = Because({"b": Pin("b", ("n2",))}), "kept together with b, "
+    assert explain.stays(tied, tied.old, 3, 1, because=wish) == told + "pinned to n2"
+    assert explain.stays(tied, tied.old, 3, 1) == told + "which FLEX cannot move"
     assert (
         explain.stays(asked, asked.old, 3, 1, "it moved on Monday")
         == "it moved on Monday"

@@ -212,6 +212,31 @@ def test_a_name_is_said_to_be_left_behind_where_its_site_moves(moving: str) -> N
     assert is_left or moving != SITES[0]
 
 
+def test_a_name_that_leads_to_where_its_site_comes_is_not_left_behind() -> None:
+    here = cluster((www(),))
+    here.night()
+    placed = here.store.placement()[1]
+    (node,) = placed.query(f"site == '{SITES[0]}'")["node"]
+    other = next(each for each in NODES if each.name != node)
+    here.facts = replace(here.facts, pins=(Pin(SITES[0], nodes=(other.name,)),))
+    made = planned(here, at(other.addresses[0])).plan
+    assert SITES[0] in {move.site for move in made.moves}
+    assert LEFT not in noted(made)
+
+
+def test_nobody_is_told_to_make_a_cname_to_a_site_that_a_wildcard_answers_for() -> None:
+    """It would take the site off the net."""
+    site = f"any.wild.{ZONE}".rstrip(".")
+    here = cluster((www(site),), (*SITES, site))
+    here.target.edit(ZONE, f"*.wild.{ZONE}", "A", 60, ["192.0.2.1"])  # type: ignore[attr-defined]
+    made = here.propose().plan
+    assert "CNAME" not in noted(made)
+    (said,) = [
+        one for one in made.zone_plans[0].foreign if one.startswith(f"www.{site}.")
+    ]
+    assert "answered by the same wildcard as the site at n1" in said
+
+
 @pytest.mark.parametrize(
     "answers",
     [{}, at(f"{SITES[0]}.", kind="CNAME")],

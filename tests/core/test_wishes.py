@@ -52,7 +52,7 @@ def test_more_replicas_than_active_nodes_are_as_many_as_there_are_nodes() -> Non
 def test_a_pin_on_a_site_that_is_not_there_waits_for_it() -> None:
     kept = possible([Pin("gone", ("n1",)), Pin("a", ("n1",))], SITES, NODES)
     assert kept.pins == (Pin("a", ("n1",)),)
-    assert kept.suspended == ("gone (no site that can be placed)",)
+    assert kept.suspended == ("gone (it is no site that FLEX can move now)",)
 
 
 names = st.lists(

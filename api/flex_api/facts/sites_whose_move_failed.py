@@ -21,11 +21,12 @@ WORSE_OFF: tuple[State, ...] = ("moved", "done", "went back")
 def resting_sites(
     world: World, force: Collection[str] = (), since: datetime | None = None
 ) -> dict[str, str]:
-    """None where the settings have no commands for moves any more, and no site is watched. Where a
-    moment is given, only those whose move failed after that, and not for now alone.
+    """None where the settings have no commands for moves any more, no site is watched and none has
+    one writer. Where a moment is given, only those whose move failed after that, and not for now
+    alone.
     """
-    move = world.settings.move
-    if not (move.hook or move.watch) or REST in force:
+    move, routing = world.settings.move, world.settings.routing
+    if not (move.hook or move.watch or routing.has_stateful) or REST in force:
         return {}
     now = world.time_of_day()
     resting = world.store.site_moves(resting_at=now)

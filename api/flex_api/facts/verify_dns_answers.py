@@ -94,7 +94,7 @@ def _others(world: World, partition: pd.DataFrame) -> tuple[NameLeftBehind, ...]
     try:
         return other_names.read_other_names(
             world, set(partition["site"]), world.pins
-        ).strays
+        ).behind
     except DnsError:
         return ()
 

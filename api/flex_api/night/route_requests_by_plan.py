@@ -19,7 +19,7 @@ def reroute(
     world: World, coming: str = "", say: Callable[[str], None] | None = None
 ) -> frozenset[str]:
     """Have requests routed by a plan that is about to be in DNS, or by the partition in force. The
-    nodes that have their files now.
+    nodes that their files were carried to: those that fetch them say themselves what they go by.
 
     What fails is said, and DNS goes on: a node without a site's pool answers its visitors itself.
     """
@@ -38,13 +38,15 @@ def reroute(
     for each in done:
         if each.error:
             say(f"The routing of {each.node} is as before: {each.error}.")
-    changed = sum(each.changed for each in done)
-    if changed or coming:
+    carried = bool(routing.deliver_command)
+    if (changed := sum(each.changed for each in done)) or coming:
+        nodes, ahead = amounts.count(changed, "node"), " ahead of DNS" if coming else ""
         say(
-            f"Routing was changed{' ahead of DNS' if coming else ''} on "
-            f"{amounts.count(changed, 'node')}."
+            f"Routing was changed{ahead} on {nodes}."
+            if carried
+            else f"HAProxy's files of {nodes} were written{ahead}."
         )
-    return frozenset(each.node for each in done if not each.error)
+    return frozenset(each.node for each in done if carried and not each.error)
 
 
 def order_doors(
