@@ -99,6 +99,8 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("[profile]\nmax_age = '9" + "9" * 400 + "d'", "such as '7d'"),
         ("[dns]\ntimeout = '0s'", "dns.timeout"),
         ("[dns]\nttl = true", "wanted a whole number"),
+        ("node = 3", "node = 3: wanted a section, as in [[section]]"),
+        ("[dns]\nzones = 'a.example'", "wanted a list, as in ['one', 'two']"),
         ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = 0", "node.0.ram = 0"),
         (
             "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = true",
@@ -136,6 +138,16 @@ def test_what_is_wrong_is_named_with_what_would_do(
     with pytest.raises(BadSetting) as caught:
         load(tmp_path, text)
     assert said in str(caught.value)
+
+
+def test_a_list_is_not_too_short_where_what_is_in_it_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "flex.toml"
+    wrong = {"[1, 2]": ["addresses.0 = 1", "addresses.1 = 2"], "[]": ["at least 1"]}
+    for given, said in wrong.items():
+        file.write_text(MINIMAL.replace('["192.0.2.1"]', given))
+        problems = settings.problems(file)
+        assert len(problems) == len(said)
+        assert all(one in problem for one, problem in zip(said, problems, strict=True))
 
 
 WRONG = [
@@ -183,18 +195,23 @@ def test_no_setting_of_a_wrong_type_is_answered_with_a_sentence_of_pydantics() -
         try:
             Settings.model_validate(values)
         except ValidationError as error:
-            for problem in error.errors():
-                said = explain_bad_settings.explain(problem, Settings)
-                seen.add(problem["type"])
+            problems = error.errors()
+            seen |= {problem["type"] for problem in problems}
+            ours = ("value_error", "missing", "extra_forbidden")
+            theirs = [one["msg"] for one in problems if one["type"] not in ours]
+            lines = explain_bad_settings.explain(error, Settings)
+            # Of a list with wrong parts it is not said that it is too short.
+            named = [one for one in theirs if "at least" not in one]
+            assert len(problems) - len(lines) <= len(theirs) - len(named)
+            for said in lines:
                 assert "\n" not in said
                 assert len(said) < 700, said
                 assert not re.search(
                     "Input|String should|Tuple|List should|Unable to|valid dict|pathlib",
                     said,
                 ), said
-                if problem["type"] not in ("value_error", "missing", "extra_forbidden"):
-                    assert problem["msg"] not in said
-                    assert "wanted" in said
+                assert not any(one in said for one in theirs)
+            assert sum("wanted" in said for said in lines) >= len(named)
     assert len(seen) > 20
     assert {
         *explain_bad_settings._WANTED,

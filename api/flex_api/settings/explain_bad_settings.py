@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 # What is quoted of a settings file: nobody needs more to find the place.
 _QUOTED = 100
@@ -45,7 +45,7 @@ _WANTED = {
     "timezone_aware": "wanted a moment with its zone, such as 2026-12-01T06:00:00Z",
     "datetime_type": "wanted a moment, such as 2026-12-01T06:00:00Z",
     "datetime_from_date_parsing": "wanted a moment, such as 2026-12-01T06:00:00Z",
-    "tuple_type": "wanted a list, as in ['one', 'two'], or a section, as in [[section]]",
+    "tuple_type": "wanted a list, as in ['one', 'two']",
 }
 
 
@@ -58,14 +58,25 @@ _FORMS = {
 }
 
 
-def explain(problem: Any, settings: type[BaseModel]) -> str:
-    """In one line. Any: pydantic's description of one error is a loose dictionary."""
+def explain(error: ValidationError, settings: type[BaseModel]) -> list[str]:
+    """A line for each thing that is wrong: a list is not too short where its parts are wrong."""
+    problems = error.errors()
+    wrong = {problem["loc"][:-1] for problem in problems}
+    return [
+        _explain(problem, settings)
+        for problem in problems
+        if not (problem["type"] == "too_short" and problem["loc"] in wrong)
+    ]
+
+
+def _explain(problem: Any, settings: type[BaseModel]) -> str:
+    """Any: pydantic's description of one error is a loose dictionary."""
     where = _short(".".join(str(part) for part in problem["loc"]))
     if problem["type"] == "extra_forbidden":
         return f"{where}: there is no such setting{_likely_meant(problem['loc'], settings)}"
     if problem["type"] == "missing":
         return f"{where}: this setting must be given"
-    message, given = _message(problem), problem["input"]
+    message, given = _message(problem, settings), problem["input"]
     if not where:
         return message
     # What is wrong with a section as a whole is not told by all that stands in it.
@@ -76,15 +87,17 @@ def explain(problem: Any, settings: type[BaseModel]) -> str:
     )
 
 
-def _message(problem: Any) -> str:
+def _message(problem: Any, settings: type[BaseModel]) -> str:
     """What pydantic says of values is not meant for operators; what our own checks say is. Any: as
-    in explained.
+    above.
     """
     if problem["type"] == "value_error":
         message = str(problem["msg"]).removeprefix("Value error, ")
         return re.sub(rf"\S{{{_QUOTED},}}", lambda word: _short(word[0]), message)[
             :_SENTENCE
         ]
+    if problem["type"] == "tuple_type" and _section(problem["loc"], settings):
+        return "wanted a section, as in [[section]]"
     if wanted := _WANTED.get(problem["type"]):
         return wanted.format(**problem.get("ctx", {}))
     form = str(problem.get("ctx", {}).get("pattern", ""))

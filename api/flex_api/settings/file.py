@@ -133,7 +133,7 @@ def parse(values: Mapping[str, Any], path: Path) -> Settings:
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
-        problems = [explain(problem, Settings) for problem in error.errors()]
+        problems = explain(error, Settings)
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise _bad(
             path, problems[0] + more, "correct it; `flex config schema` lists every key"
@@ -153,7 +153,7 @@ def problems(path: Path) -> tuple[str, ...]:
     try:
         Settings.model_validate(_read(path))
     except ValidationError as error:
-        return tuple(explain(problem, Settings) for problem in error.errors())
+        return tuple(explain(error, Settings))
     return ()
 
 

@@ -131,7 +131,7 @@ def read(path: Path) -> Decisions:
     try:
         found = Decisions.model_validate(said)
     except ValidationError as error:
-        raise _bad(path, explain(error.errors()[0], Decisions)) from error
+        raise _bad(path, explain(error, Decisions)[0]) from error
     wishes = tuple(map(_with_names_of_sites, found.wish))
     for place, wish in enumerate(wishes):
         if not all((wish.site, *wish.together, *wish.apart)):
