@@ -156,6 +156,7 @@ def test_a_cluster_of_which_no_zone_is_ours_lives_by_doors_alone(make: Make) -> 
         cluster.kill(node, what)
     down = given.flex("nodes", "down", "n3")
     assert down.code == 0, (down.code, down.err)
+    assert "name server" not in down.out
     assert all("n3" not in nodes for nodes in look(cluster, known, "n3").values())
     cluster.start_web(node)
     cluster.start_haproxy(node)

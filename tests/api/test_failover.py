@@ -41,7 +41,7 @@ def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(
     before = homes(installation)
     said = installation.flex("nodes", "down", "n1")
     assert said.code == 0, said.err
-    assert "old nodes must serve until then" in said.out
+    assert "is sent to the dead node until then" in said.out
     after = homes(installation)
     assert set(after) == set(before)
     assert all(nodes and "n1" not in nodes for nodes in after.values())
@@ -235,5 +235,5 @@ def test_a_half_applied_plan_that_a_late_server_does_not_follow_keeps_no_node_in
     assert said.code == 32, said.err
     assert "What was begun is finished, but checking what" in said.out
     assert "1 name server agrees" in said.out
-    assert "old nodes must serve until then" in said.out
+    assert "is sent to the dead node until then" in said.out
     assert all(other not in nodes for nodes in homes(late).values())

@@ -101,18 +101,20 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         console.print(line if number else f"\n{line}")
 
 
-def countdown(until: datetime, now: datetime) -> str:
-    """What still has to be served from where it was, and for how long."""
+def countdown(until: datetime, now: datetime, *, is_failover: bool = False) -> str:
+    """For how long old nodes have to serve; a dead node serves nobody."""
     if until <= now:
         return (
             f"Since {amounts.when(until)} no resolver has an old answer any more, "
             "except those that keep answers too long."
         )
     left = amounts.span(until - now)
-    return (
-        f"Resolvers may hold old answers for {left}, until {until:%H:%M:%S} UTC: "
-        "old nodes must serve until then."
+    meanwhile = (
+        "who asks one of them is sent to the dead node until then."
+        if is_failover
+        else "old nodes must serve until then."
     )
+    return f"Resolvers may hold old answers for {left}, until {until:%H:%M:%S} UTC: {meanwhile}"
 
 
 def headline(output: PlanOutput) -> str:

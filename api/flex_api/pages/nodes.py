@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.model.balance import NodeLoad
 from flex.model.plan import Plan
 from flex.planning.what_if import WhatIf
-from flex_api.facts.hours_in_logs import hours_in_logs
+from flex_api.facts.hours_in_logs import HoursInLogs
 from flex_api.facts.site_table import Catalogue, SiteFilter
 from flex_api.in_words import amounts, site_moves_text
 from flex_api.night import change_nodes as noding
@@ -27,7 +27,7 @@ from flex_api.pages.read_forms_and_redirect import (
     moment,
     redirect_after,
 )
-from flex_api.pages.warnings_on_every_page import latest_weeks
+from flex_api.pages.warnings_on_every_page import latest_hours
 from flex_api.pictures import chart_geometry
 from flex_api.pictures.chart_geometry import ROUNDING, Bars, Load
 from flex_api.pictures.time_and_forecast_charts import (
@@ -51,8 +51,6 @@ router = APIRouter(include_in_schema=False)
 
 # What a preview of a drain hands on to the form below it.
 STATED = ("deadline", "reason")
-# Weeks of logs in a node's heat map. A guess.
-WEEKS = 4
 # Sites of a node in the table on its page. A guess; the list of sites has them all.
 SITES = 20
 # Sites of a node that the picture shows one by one. A guess.
@@ -69,7 +67,7 @@ def every(desk: Viewer, request: Request) -> Response:
     )
     _, plan = desk.views.base()
     fair = {load.node: load.fair for load in plan.after.nodes} if plan else {}
-    measured = predictions(desk)
+    measured, weeks = predictions(desk), latest_hours(desk)
     return show(
         desk,
         "nodes.html",
@@ -79,8 +77,8 @@ def every(desk: Viewer, request: Request) -> Response:
         fair=fair,
         worst=plan.after if plan and plan.after.worst_node else None,
         tolerance=desk.settings.solver.tolerance,
-        hours=desk.views.of("hours-of-nodes", lambda: _hours_of_day(desk)),
-        weeks=latest_weeks(desk, WEEKS),
+        hours=_hours_of_day(weeks),
+        days=weeks.days,
         pairs=measured[0],
         measured=measured[1],
     )
@@ -97,9 +95,8 @@ def predictions(
     return pairs("Access rate, predicted and then measured", rows, FAR), rows
 
 
-def _hours_of_day(desk: Desk) -> Heat | None:
-    """On the mean of the last weeks."""
-    found = hours_in_logs(desk.store, latest_weeks(desk, WEEKS)).of_day()
+def _hours_of_day(weeks: HoursInLogs) -> Heat | None:
+    found = weeks.of_day()
     title = "Answers of each node in each hour of the day, UTC"
     return heat(title, list(found.items()), HOURS, "answers") if found else None
 
@@ -114,7 +111,7 @@ def one(
     row = as_model(NodeRow, nodes.node(desk, name))
     found = desk.views.catalogue()
     rows, more = found.page(SiteFilter(node=row.node), "-access_bytes", SITES, None)
-    weeks = hours_in_logs(desk.store, latest_weeks(desk, WEEKS))
+    weeks = latest_hours(desk)
     hours = weeks.of_week().get(row.node)
     notes = noding.stopped_by(desk.world(), row.node, "draining") if preview else []
     _, plan = desk.views.base()
@@ -146,7 +143,7 @@ def one(
         hours=week(f"Answers of {row.node}", hours, "answers")
         if hours is not None
         else None,
-        weeks=latest_weeks(desk, WEEKS),
+        days=weeks.days,
         waits=waits,
         effect=effect,
         previewed=bool(preview),

@@ -21,7 +21,6 @@ from flex.errors import BadInput, FlexError, NoData
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.wishes.wishes_in_force_now import NIGHT
 from flex_api import files_visitors_ask_for, which_names_are_sites
-from flex_api.facts.hours_in_logs import hours_in_logs
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import (
     names_of_sites_text,
@@ -45,7 +44,7 @@ from flex_api.pages.read_forms_and_redirect import (
     redirect_after,
     refuse,
 )
-from flex_api.pages.warnings_on_every_page import latest_weeks
+from flex_api.pages.warnings_on_every_page import latest_hours, latest_weeks
 from flex_api.pictures.time_and_forecast_charts import (
     Heat,
     Lines,
@@ -75,8 +74,6 @@ TIMES = (("Service", "service_us"), ("Processor time", "cpu_us"))
 Part = Literal["", "why", "files", "hours", "preview", "move"]
 # Periods in the pictures of a site. A guess.
 PERIODS = 60
-# Weeks of logs in a site's heat map. A guess.
-WEEKS = 4
 # Files of the site on its page. A guess; `flex files` has them all.
 FILES = 15
 # Other names of the site on its page. A guess.
@@ -165,7 +162,7 @@ def site(
         nodes=[node.name for node in desk.world().nodes],
         part=part,
         pending=part and parts[part] is None and not refusal,
-        weeks=latest_weeks(desk, WEEKS),
+        days=latest_hours(desk).days,
         said_of_visitors=_said_of_visitors(parts["why"]),
         **parts,
     )
@@ -249,10 +246,10 @@ def _hours(desk: Desk, name: str, _: Request) -> tuple[Heat, ...]:
     """Requests of each hour of the week, on the mean of the last weeks, and the times that were
     counted.
     """
-    period = latest_weeks(desk, WEEKS)
+    period = latest_weeks(desk)
     found = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
     hour = found["hour"].to_numpy(dtype=np.int64)
-    weeks = hours_in_logs(desk.store, period)
+    weeks = latest_hours(desk)
 
     def heat_of(title: str, column: str, scale: float, unit: str) -> Heat:
         numbers = found[column].to_numpy(dtype=np.int64) / scale

@@ -21,6 +21,7 @@ from flex.traffic.quality import Judged
 from flex.zones import last_dns_check
 from flex.zones.last_dns_check import Check
 from flex_api.facts import core_to_output_models, dead_nodes_in_dns, logs_good_enough
+from flex_api.facts.hours_in_logs import HoursInLogs, hours_in_logs
 from flex_api.in_words import amounts, dead_nodes_text
 from flex_api.night import (
     deliver_haproxy_files,
@@ -35,6 +36,8 @@ from flex_api.web.request_context import Desk
 # The latest readings of a node in which its last line is looked for: enough for one that has been
 # silent for weeks. A guess.
 LATEST = 50
+# Weeks of logs in the heat map of a node or a site. A guess.
+WEEKS = 4
 # Nodes that a sentence names. A guess.
 NAMED = 5
 
@@ -288,11 +291,18 @@ def last_line(desk: Desk, source: str = "", node: str = "") -> int:
     )
 
 
-def latest_weeks(desk: Desk, weeks: int) -> Period:
+def latest_weeks(desk: Desk) -> Period:
     """The weeks before today; before the day after the last line, where the logs stopped coming."""
     now, last = desk.house.clock(), newest(desk)
     return Period.days_before(
-        min(now, last + timedelta(days=1)) if last else now, 7 * weeks
+        min(now, last + timedelta(days=1)) if last else now, 7 * WEEKS
+    )
+
+
+def latest_hours(desk: Desk) -> HoursInLogs:
+    """Of these weeks, the days that logs are of."""
+    return desk.views.of(
+        "hours-in-logs", lambda: hours_in_logs(desk.store, latest_weeks(desk))
     )
 
 

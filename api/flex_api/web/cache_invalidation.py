@@ -51,7 +51,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     "cloud": (*SITES, *WISHES),
     "past": IN_FORCE,
     "nodes": (*NODES, *IN_FORCE),
-    "hours-of-nodes": ("run.end", *LOGS),
+    "hours-in-logs": ("run.end", *LOGS),
     # The overview.
     "overview": (*PLANS, *WISHES),
     "large-sites": (*SITES, *NODES),

@@ -129,9 +129,13 @@ class NodesHere:
             moved = results_in_terminal.moves_text(
                 core_to_output_models.plan_output(replace(done, zone_plans=()))
             )
-            found.say(f"Plan {done.id}: {moved}; {_agreement(done)}.")
+            found.say(f"Plan {done.id}: {moved}{_agreement(done)}.")
         if done and done.old_answers_until:
-            found.say(results_in_terminal.countdown(done.old_answers_until, now()))
+            found.say(
+                results_in_terminal.countdown(
+                    done.old_answers_until, now(), is_failover=True
+                )
+            )
 
     def _order(
         self,
@@ -228,5 +232,9 @@ def _nodes(
 
 
 def _agreement(plan: Plan) -> str:
-    servers = which_servers_agree.servers(plan.verdicts).agreeing
-    return f"{amounts.count(servers, 'name server')} {'agrees' if servers == 1 else 'agree'}"
+    """Nothing where no name server was asked, as with doors alone."""
+    servers = which_servers_agree.servers(plan.verdicts)
+    if not servers.asked:
+        return ""
+    number = amounts.count(servers.agreeing, "name server")
+    return f"; {number} {'agrees' if servers.agreeing == 1 else 'agree'}"
