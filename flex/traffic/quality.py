@@ -15,12 +15,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain, groupby
+from types import MappingProxyType
 from typing import Literal
 
 from flex.model.log_reading import BadLine, Segment
 from flex.model.period import LAST_DAY, Period
 from flex.traffic.detect_log_time_zone import hours_shifted
 
+# From when to when.
+Times = tuple[datetime, datetime]
 State = Literal["ok", "warn", "bad"]
 WORST: tuple[State, ...] = ("ok", "warn", "bad")
 
@@ -137,9 +140,11 @@ def judge(
     *,
     idle: Collection[str] = (),
     holes: Sequence[Hole] = (),
+    empty: Mapping[str, Sequence[Times]] = MappingProxyType({}),
 ) -> Judged:
     """`sources` are names with their nodes; of nodes and sources that are `idle`, silence says
-    nothing.
+    nothing. Nor does it of a node at times at which it was `empty`: nobody is led to one without
+    sites.
     """
     of_source: dict[str, list[Segment]] = {name: [] for name, _ in sources}
     node_of = dict(sources)
@@ -150,7 +155,12 @@ def judge(
     for name, found in of_source.items():
         of_node[node_of[name]] += found
     bench = _Bench(
-        period, now, limits, _hours(chain.from_iterable(of_source.values())), holes
+        period,
+        now,
+        limits,
+        _hours(chain.from_iterable(of_source.values())),
+        holes,
+        empty,
     )
     nodes = tuple(
         _soften(bench.judge(node, node, found))
@@ -200,6 +210,7 @@ class _Bench:
     limits: QualityLimits
     whole: Mapping[int, int]
     holes: Sequence[Hole]
+    empty: Mapping[str, Sequence[Times]]
 
     def judge(self, name: str, node: str, segments: Sequence[Segment]) -> Quality:
         reaching = [segment for segment in segments if self._reaches(segment)]
@@ -217,6 +228,7 @@ class _Bench:
                 hour
                 for hour in asked
                 if not hours.get(hour)
+                and not self._was_empty(node, hour)
                 and self._expected_answers(hour, hours) >= EXPECTED
             ),
             last_line=max((_last_line(segment) for segment in segments), default=0),
@@ -265,8 +277,21 @@ class _Bench:
         # Nobody to compare with: a night is a tenth of a day.
         return ours / max(len(hours), 1) / 10
 
+    def _was_empty(self, node: str, hour: int) -> bool:
+        """For a part of the hour, at least."""
+        first = datetime.fromtimestamp(hour * 3600, UTC)
+        last = first + timedelta(hours=1)
+        return any(
+            begin < last and end > first for begin, end in self.empty.get(node, ())
+        )
+
     def _age(self, quality: Quality) -> Finding | None:
         limit = f"{self.limits.max_age / timedelta(hours=1):g} h"
+        if any(
+            begin <= self.now <= end + self.limits.max_age
+            for begin, end in self.empty.get(quality.node, ())
+        ):
+            return None
         if not quality.last_line:
             since = datetime.fromtimestamp(history(self.period)[0] * 86400, UTC)
             return Finding(

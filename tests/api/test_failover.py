@@ -237,3 +237,31 @@ def test_a_half_applied_plan_that_a_late_server_does_not_follow_keeps_no_node_in
     assert "1 name server agrees" in said.out
     assert "is sent to the dead node until then" in said.out
     assert all(other not in nodes for nodes in homes(late).values())
+
+
+@pytest.mark.slow
+def test_a_node_that_comes_back_gets_sites_though_nobody_could_log_anything_there(
+    installation: Installation,
+) -> None:
+    installation.first_night()
+    assert installation.flex("nodes", "down", "n1").code == 0
+    assert installation.flex("nodes", "up", "n1").code == 0
+    for night in (2, 3):
+        # Its logs end where it lost its sites: at the end of the first day.
+        before = {
+            log: log.read_bytes()
+            for log in installation.folder.glob("logs/n1/**/*")
+            if log.is_file()
+        }
+        installation.traffic(night)
+        for log in installation.folder.glob("logs/n1/**/*"):
+            if log.is_file() and log not in before:
+                log.unlink()
+        for log, text in before.items():
+            log.write_bytes(text)
+        said = installation.night(night)
+        assert said.code == 0, said.err
+        if any("n1" in nodes for nodes in homes(installation).values()):
+            break
+    else:
+        pytest.fail(f"no site is on n1: {installation.flex('plan', 'show').out}")

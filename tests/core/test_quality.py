@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from flex.traffic.quality import (
     Judged,
     Quality,
     QualityLimits,
+    Times,
     history,
     judge,
     spans,
@@ -73,10 +75,11 @@ def judged(
     names: Sequence[str] = (),
     idle: Sequence[str] = (),
     now: datetime = NOW,
+    empty: Mapping[str, Sequence[Times]] = MappingProxyType({}),
 ) -> Judged:
     sources = sorted({*(each.source for each in segments), *names})
     named = [(name, name.partition(":")[0]) for name in sources]
-    return judge(named, segments, PERIOD, now, LIMITS, idle=idle)
+    return judge(named, segments, PERIOD, now, LIMITS, idle=idle, empty=empty)
 
 
 def node(found: Judged, name: str = "n1") -> Quality:
@@ -292,3 +295,33 @@ def test_of_a_log_whose_site_is_elsewhere_now_silence_says_nothing() -> None:
             if each.name == "n1:gone.example"
         )
         assert {finding.rule for finding in found.findings} == rules
+
+
+@pytest.mark.parametrize(
+    ("hours", "out", "said"),
+    [
+        # Without a site since seven o'clock, and so without a line.
+        (range(7), [(7, 26)], []),
+        # Nor did it have any the day before, and it still has none.
+        ((), [(-24, 26)], []),
+        # It has had sites again since midnight, and not a line came since.
+        (range(7), [(7, 24)], []),
+        # It stopped before it lost its sites.
+        (range(2), [(10, 26)], [(MIN_COVERAGE, "bad")]),
+        # It has had sites again since the morning, and wrote nothing.
+        (range(2), [(2, 8)], [(MIN_COVERAGE, "bad")]),
+        # It has had sites for two days, and wrote nothing.
+        ((), [(-48, -20)], [(MAX_AGE, "bad")]),
+    ],
+)
+def test_a_node_without_sites_is_silent_and_that_is_no_fault(
+    hours: Sequence[int], out: Sequence[tuple[int, int]], said: list[tuple[str, str]]
+) -> None:
+    ours = [segment({FIRST + hour: 60 for hour in hours})] if hours else []
+    times = [
+        (DAY + timedelta(hours=begin), DAY + timedelta(hours=end)) for begin, end in out
+    ]
+    others = segment(WHOLE_DAY, "n2")
+    found = judged(*ours, others, names=["n1"], empty={"n1": times})
+    assert rules(node(found)) == said
+    assert rules(node(judged(*ours, others, names=["n1"]))) != []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from flex.errors import BadInput, NoData
 from flex.model.limits_and_approvals import Stop
@@ -18,8 +19,9 @@ from flex.planning import rules_of_movement
 from flex.planning.missing_readings import holes
 from flex.ports import Store
 from flex.site_names_in_words import first_few
+from flex.table_schemas import texts
 from flex.traffic import quality
-from flex.traffic.quality import Finding, Judged, QualityLimits
+from flex.traffic.quality import Finding, Judged, QualityLimits, Times
 from flex_api.facts import core_to_output_models
 from flex_api.schemas.log_verbs_output import (
     DataOutput,
@@ -38,23 +40,64 @@ from flex_logs_ingest.reading.rewritten_logs import (
     original_of,
 )
 
+# The rules that a node without any line breaks.
+SILENCE = (quality.MAX_AGE, quality.MIN_COVERAGE)
 # Days on which the logs of nodes end that are tried as the time of a plan. A guess.
 ENDS = 3
 
 
 def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
-    known = sources(settings)
+    known, serving = sources(settings), store.sites_of_nodes()
+    # Whoever has no site, as a node that came back, is asked for nothing.
     idle = {
-        node.name for node in nodes(settings, store) if node.state != "active"
+        node.name
+        for node in nodes(settings, store)
+        if node.state != "active" or (serving and node.name not in serving)
     } | _logs_left_behind(known, store)
     found = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
     missing = holes(
         [each for each in found if each.last_day >= period.first_day], store
     )
-    return quality.judge(
-        named, found, period, now, _limits(settings), idle=idle, holes=missing
+    judge = partial(
+        quality.judge,
+        named,
+        found,
+        period,
+        now,
+        _limits(settings),
+        idle=idle,
+        holes=missing,
     )
+    judged = judge()
+    silent = {
+        node.name
+        for node in judged.nodes
+        if any(one.state == "bad" and one.rule in SILENCE for one in node.findings)
+    }
+    # Looking back takes a while, and is for nodes that would stop a plan.
+    empty = _times_without_sites(store, silent, period, now) if silent else {}
+    return judge(empty=empty) if empty else judged
+
+
+def _times_without_sites(
+    store: Store, names: Collection[str], period: Period, now: datetime
+) -> dict[str, list[Times]]:
+    """When nodes of these names had no site by the partition that was in force."""
+    applied = sorted(
+        (one.settled, one.id)
+        for one in store.headlines()
+        if one.state == "applied" and one.settled
+    )
+    ends = [begin for begin, _ in applied[1:]]
+    found: dict[str, list[Times]] = {}
+    for (begin, plan), end in zip(applied, [*ends, now], strict=False):
+        if begin > now or end < period.start:
+            continue
+        serving = set(texts(store.placement_of(plan)["node"]))
+        for node in set(names) - serving:
+            found.setdefault(node, []).append((begin, min(end, now)))
+    return found
 
 
 def gone_sources(
