@@ -184,7 +184,7 @@ def fail_over(
         failover.SOLVER,
         bound=0,
         proven=False,
-        note=f"{dead} is down; what it served goes on elsewhere",
+        note=f"{dead} was taken for dead: what it served goes on elsewhere",
     )
     made = draft(asked, rows, quality, rows, facts, rules, apart, now)
     zone_plans = []
@@ -276,7 +276,9 @@ def draft(
             *remarks_on_times.of_times(facts.profiles, rules.terms.dimensions),
             *remarks_on_forecasts.of_sample(facts.sample),
             *remarks_on_forecasts.of_forecasts(
-                forecasts, [asked.nodes[node] for node in sorted(asked.gone)]
+                forecasts,
+                [asked.nodes[node] for node in sorted(asked.gone)],
+                sorted(set(facts.sample.sites) - set(texts(whole["site"]))),
             ),
         ),
         said=apart.said,

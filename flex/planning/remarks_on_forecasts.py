@@ -31,8 +31,12 @@ def of_sample(sample: Sample) -> Iterator[str]:
         )
 
 
-def of_forecasts(forecasts: Sequence[Forecast], gone: Sequence[str]) -> Iterator[str]:
-    """What the predictions leave out; all of a plan leave out the same."""
+def of_forecasts(
+    forecasts: Sequence[Forecast], gone: Sequence[str], left_out: Sequence[str]
+) -> Iterator[str]:
+    """What the predictions leave out; all of a plan leave out the same, which is what comes to the
+    names that are `left_out`.
+    """
     if gone:
         yield (
             "the partition before is not predicted: nobody knows the memory of "
@@ -42,4 +46,7 @@ def of_forecasts(forecasts: Sequence[Forecast], gone: Sequence[str]) -> Iterator
         total = forecast.left_out + sum(node.requests for node in forecast.nodes)
         if forecast.left_out > FEW * total:
             share = f"{forecast.left_out / total:.0%} of the accesses"
-            yield f"predicted without {share}, which are to names that are not in the partition"
+            yield (
+                f"predicted without {share}, which are to names that are not in the partition: "
+                f"{first_few(left_out)}"
+            )

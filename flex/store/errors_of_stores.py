@@ -45,7 +45,8 @@ def proposed_before(plan: Plan, state: str) -> BadInput:
         f"storing the proposal {plan.id}",
         f"a plan of that id is there and is {state}",
         kept="the stored one stays as it is",
-        advice="make a new plan with `flex plan`",
+        advice=f"it would be the same again, from the same logs: `flex plan show {plan.id}` shows "
+        "it; a plan as of another time, or with newer logs, is another one",
     )
 
 

@@ -135,10 +135,14 @@ def test_a_plan_as_of_another_time_is_newer_than_those_made_before_it(
     assert shown["id"] == newer.json["id"]
 
 
-def test_where_a_node_has_no_logs_at_all_no_time_is_named_to_plan_as_of(
+def test_a_time_to_plan_as_of_is_named_with_the_rules_that_are_gone_past_and_why(
     installation: Installation,
 ) -> None:
     assert installation.flex("ingest", "--source", "n1").code == 0
     refused = installation.flex("plan")
     assert refused.code == 20
-    assert "--as-of" not in refused.err
+    said = " ".join(refused.err.split())
+    (advised,) = re.findall(r"`flex (plan --as-of [^`]*)`", said)
+    assert "--force profile.max_age" in advised
+    assert "though the logs of n2: no line of" in said
+    assert installation.flex(*advised.split()).code == 0

@@ -18,16 +18,18 @@ from typing import Any
 
 import pytest
 
-from flex.errors import Held, Unverified
+from flex.errors import Held, OnTheWay, Unreachable, Unverified
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.site_moves import PRINTED, SiteMove
 from flex.model.wish import Pin
+from flex.planning import carry_out_plan
 from flex.planning.rules_of_movement import REST
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import SPREADS
+from flex_api.facts import sites_whose_move_failed
 from flex_api.night import (
     end_half_applied_plans,
     failover,
@@ -319,6 +321,12 @@ def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_tim
     stayed = cluster.move_of(world, SHOP)
     assert stayed.state == "taking back"
     assert stayed.reason.startswith("its new node n1 has not heard: it goes by order 1")
+    # The next plan goes around it, also where a move takes no command.
+    bare = world.settings.move.model_copy(update={"hook": ()})
+    settings = world.settings.model_copy(update={"move": bare})
+    assert SHOP in sites_whose_move_failed.resting_sites(
+        replace(world, settings=settings)
+    )
     assert cluster.in_force(world) == moved(PLAIN)
     assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
     cluster.start_follower("n1")
@@ -347,6 +355,26 @@ def test_a_site_whose_new_node_ends_before_it_hears_of_the_hold_goes_on_where_it
     assert ("hold", "undone") in cluster.stages(world, SHOP)
     assert cluster.in_force(world) == moved(PLAIN)
     assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
+
+
+@pytest.mark.slow
+def test_where_dns_cannot_follow_it_is_said_where_doors_lead_by_now(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise Unreachable("the update", "no answer", kept="nothing", advice="look")
+
+    world = cluster.world()
+    wanted = cluster.plan(world, SHOP, PLAIN)
+    with monkeypatch.context() as patch:
+        patch.setattr(carry_out_plan, "carry_out", refuse)
+        with pytest.raises(OnTheWay) as caught:
+            route_and_publish_plan.carry_out(world, wanted)
+    assert f"doors lead {SHOP} to" in caught.value.kept
+    assert "--resume" in caught.value.advice
+    assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n1"}
+    end_half_applied_plans.end(world, "resume")
+    assert cluster.agrees(world) == moved(SHOP, PLAIN)
 
 
 class Killed(BaseException):

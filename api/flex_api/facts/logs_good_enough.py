@@ -8,7 +8,7 @@ better, or until somebody overrides the rule by name.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 
 from flex.errors import BadInput, NoData
@@ -47,12 +47,15 @@ ENDS = 3
 
 
 def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
-    known, serving = sources(settings), store.sites_of_nodes()
-    # Whoever has no site, as a node that came back, is asked for nothing.
+    known, every = sources(settings), nodes(settings, store)
+    serving = store.sites_of_nodes().keys()
+    # Whoever has no site, as a node that came back, is asked for nothing; but one with another name
+    # may have those of a node that nobody knows.
+    may_be_empty = serving and serving <= {node.name for node in every}
     idle = {
         node.name
-        for node in nodes(settings, store)
-        if node.state != "active" or (serving and node.name not in serving)
+        for node in every
+        if node.state != "active" or (may_be_empty and node.name not in serving)
     } | _logs_left_behind(known, store)
     found = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
@@ -76,8 +79,9 @@ def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Ju
         if any(one.state == "bad" and one.rule in SILENCE for one in node.findings)
     }
     # Looking back takes a while, and is for nodes that would stop a plan.
-    empty = _times_without_sites(store, silent, period, now) if silent else {}
-    return judge(empty=empty) if empty else judged
+    if not (silent and may_be_empty):
+        return judged
+    return judge(empty=_times_without_sites(store, silent, period, now))
 
 
 def _times_without_sites(
@@ -176,7 +180,9 @@ def _bad(judged: Judged, force: Collection[str]) -> list[tuple[str, Finding]]:
 
 
 def _when_they_end(settings: Settings, store: Store, force: Collection[str]) -> str:
-    """What to do about logs that are old, where a plan as of their end can be made."""
+    """What to do about logs that are old: a plan as of their end, by as few rules as possible that
+    are gone past.
+    """
     known = {source.name: source.node for source in sources(settings)}
     of_node: dict[str, int] = {}
     for each in store.segments(0, LAST_DAY):
@@ -186,30 +192,45 @@ def _when_they_end(settings: Settings, store: Store, force: Collection[str]) -> 
         )
         if is_past and (node := known.get(each.source)):
             of_node[node] = max(of_node.get(node, 0), each.last_day)
-    forced = "".join(f" --force {rule}" for rule in sorted(force))
-    for day in sorted({*of_node.values()}, reverse=True)[:ENDS]:
+    # The last day is rarely whole.
+    days = {each for last in of_node.values() for each in (last, last - 1)}
+    tried: list[tuple[datetime, list[tuple[str, Finding]]]] = []
+    for day in sorted(days, reverse=True)[:ENDS]:
         then = datetime.fromtimestamp((day + 1) * 86400, UTC)
         period = Period.days_before(then, settings.profile.window.days)
-        if not _bad(judge(settings, store, period, then), force):
-            ended = sorted(node for node, last in of_node.items() if last == day)
-            of = "" if len(ended) == len(of_node) else f" of {first_few(ended)}"
-            return (
-                f"the logs{of} end on {then - timedelta(days=1):%Y-%m-%d}; to plan as of the "
-                f"day after, on the machine of FLEX: `flex plan --as-of {then:%Y-%m-%d}"
-                f"{forced}`; otherwise "
-            )
-    return ""
+        tried.append((then, _bad(judge(settings, store, period, then), force)))
+        if not tried[-1][1]:
+            break
+    if not tried:
+        return ""
+    then, bad = min(tried, key=lambda one: len(one[1]))
+    rules = sorted({*force, *(finding.rule for _, finding in bad)})
+    forced = "".join(f" --force {rule}" for rule in rules)
+    despite = f", though {_told(bad)}" if bad else ""
+    day = int(then.timestamp()) // 86400 - 1
+    newest = max(last for last in of_node.values() if last <= day + 1)
+    ended = sorted(node for node, last in of_node.items() if last == newest)
+    of = "" if len(ended) == len(of_node) else f" of {first_few(ended)}"
+    last = datetime.fromtimestamp(newest * 86400, UTC)
+    return (
+        f"the logs{of} end on {last:%Y-%m-%d}; to plan as of {then:%Y-%m-%d}, on the machine of "
+        f"FLEX: `flex plan --as-of {then:%Y-%m-%d}{forced}`{despite}; otherwise "
+    )
+
+
+def _told(found: Sequence[tuple[str, Finding]]) -> str:
+    told = [f"the logs of {node}: {finding}" for node, finding in found]
+    return first_few(told, between="; ")
 
 
 def _bad_logs(
     period: Period, found: Sequence[tuple[str, Finding]], ended: str
 ) -> NoData:
-    told = [f"the logs of {node}: {finding}" for node, finding in found]
     rules = sorted({finding.rule for _, finding in found})
     forced = " ".join(f"--force {rule}" for rule in rules)
     return NoData(
         f"profiles of {period}",
-        first_few(told, between="; "),
+        _told(found),
         kept="the partition in force stays",
         advice=f"{ended}`flex data` shows what every source is like; see that the logs "
         "arrive and what format they are in; "

@@ -239,13 +239,17 @@ class Beside:
         """Raises Away where the watch was given up."""
         if self.keeper.is_alive():
             return
+        code, error = self.keeper.exitcode or 0, self.post.state().error
+        ended = (
+            f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}"
+        )
         raise Away(
             "watching over the nodes beside the pages",
-            "the process of the health watch does not run: "
-            f"{self.post.state().error or 'it ended without a message'}",
+            f"the process of the health watch does not run: {error or ended}",
             kept="DNS is as it was; nobody looks for dead nodes now, or tries again to "
             "take them out of DNS",
-            advice="fix what it says and start `flex serve` again",
+            advice=f"{'fix what it says and ' if error else ''}start `flex serve` again, as its "
+            "systemd unit does by itself",
         )
 
 

@@ -7,16 +7,18 @@ is not well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from flex.errors import FlexError, OnTheWay, Unwell
+from flex.errors import DnsError, FlexError, OnTheWay, Unwell
 from flex.model.plan import Plan
 from flex.placing import failover
 from flex.planning import carry_out_plan
+from flex.site_names_in_words import first_few
 from flex_api.in_words import amounts
 from flex_api.night import (
     make_before_break_plans,
     move_sites_with_one_writer,
+    narrow_half_applied_plan,
     route_requests_by_plan,
     take_back_half_applied_plan,
     which_haproxies_reload,
@@ -47,14 +49,27 @@ def carry_out(
         plan = move_sites_with_one_writer.move(world, plan)
     if not is_failover and not doors:
         route_requests_by_plan.reroute(world, plan.id)
+    led = narrow_half_applied_plan.led_on_already(world, plan)
     try:
         done = _publish(world, plan, enters, doors)
-    except FlexError:
+    except FlexError as error:
         route_requests_by_plan.reroute(world)
+        if led and isinstance(error, DnsError):
+            raise _behind_doors(error, led) from error
         raise
     if is_failover:
         route_requests_by_plan.reroute(world)
     return done
+
+
+def _behind_doors(error: DnsError, led: Collection[str]) -> OnTheWay:
+    return OnTheWay(
+        error.asked,
+        error.answer,
+        kept=f"DNS says what it said before, and doors lead {first_few(sorted(led))} to "
+        "their new nodes already",
+        advice=f"{error.advice}; then `flex apply --resume` has DNS follow",
+    )
 
 
 def _publish(

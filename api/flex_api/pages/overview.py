@@ -61,11 +61,15 @@ def overview(
     )
     partition = _partition(desk, shown.id)
     lit = light_up(desk, partition, shown.id, light.strip())
+    check = last_check(desk)
+    # That it was verified once says little where the name servers say something else by now.
+    is_so_no_more = bool(check and check.wrong and check.partition == shown.id)
     return show(
         desk,
         "overview.html",
         "/",
         page=page,
+        state="Applied" if is_so_no_more else page.state,
         plan=data.plan,
         first=data.first,
         tolerance=data.tolerance,
@@ -76,7 +80,7 @@ def overview(
         partition=partition,
         light=light.strip(),
         lit=lit,
-        dns=said_of_check(check, desk.now) if (check := last_check(desk)) else "",
+        dns=said_of_check(check, desk.now) if check else "",
         ending=tuple(_ending(desk)),
         nights=[one for one in heads if one.state != "discarded"][:NIGHTS],
     )
