@@ -206,7 +206,7 @@ def _when_they_end(settings: Settings, store: Store, force: Collection[str]) -> 
     then, bad = min(tried, key=lambda one: len(one[1]))
     rules = sorted({*force, *(finding.rule for _, finding in bad)})
     forced = "".join(f" --force {rule}" for rule in rules)
-    despite = f", though {_told(bad)}" if bad else ""
+    despite = f", though {_findings_text(bad)}" if bad else ""
     day = int(then.timestamp()) // 86400 - 1
     newest = max(last for last in of_node.values() if last <= day + 1)
     ended = sorted(node for node, last in of_node.items() if last == newest)
@@ -218,7 +218,7 @@ def _when_they_end(settings: Settings, store: Store, force: Collection[str]) -> 
     )
 
 
-def _told(found: Sequence[tuple[str, Finding]]) -> str:
+def _findings_text(found: Sequence[tuple[str, Finding]]) -> str:
     told = [f"the logs of {node}: {finding}" for node, finding in found]
     return first_few(told, between="; ")
 
@@ -230,7 +230,7 @@ def _bad_logs(
     forced = " ".join(f"--force {rule}" for rule in rules)
     return NoData(
         f"profiles of {period}",
-        _told(found),
+        _findings_text(found),
         kept="the partition in force stays",
         advice=f"{ended}`flex data` shows what every source is like; see that the logs "
         "arrive and what format they are in; "

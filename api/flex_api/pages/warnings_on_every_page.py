@@ -300,7 +300,7 @@ def latest_weeks(desk: Desk) -> Period:
 
 
 def latest_hours(desk: Desk) -> HoursInLogs:
-    """Of these weeks, the days that logs are of."""
+    """How busy the hours of these weeks were, on the days that logs are of."""
     return desk.views.of(
         "hours-in-logs", lambda: hours_in_logs(desk.store, latest_weeks(desk))
     )
@@ -323,10 +323,12 @@ def _of_logs(desk: Desk) -> Iterator[Trouble]:
         (last, node) for node, last in known.nodes if last and now - last > limit
     )
     if late:
+        ages = list(dict.fromkeys(amounts.span(now - late[at][0]) for at in (-1, 0)))
+        which = "line" if len(late) == 1 else "lines"
+        verb = "is" if len(late) == 1 else "are"
         yield Trouble(
-            f"The newest line of {_list_nodes([node for _, node in late])} is "
-            f"{amounts.span(now - late[0][0])} old; "
-            f"{amounts.span(limit)} is the limit.",
+            f"The newest {which} of {_list_nodes([node for _, node in late])} {verb} "
+            f"{' to '.join(ages)} old; {amounts.span(limit)} is the limit.",
             "See which logs stopped coming",
             "/data",
         )

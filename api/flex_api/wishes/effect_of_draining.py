@@ -29,18 +29,20 @@ from flex_api.facts import remarks_on_names_that_stay, what_earlier_nights_allow
 from flex_api.in_words import amounts
 from flex_api.night import gather_facts
 from flex_api.wiring import World
-from flex_api.wishes.preview_solver import quick
+from flex_api.wishes.preview_solver import NOTE, quick
 
 
 @dataclass(frozen=True, slots=True)
 class SitesInAndOut:
     """How many sites come to a node, or leave it: with the next plan, and later; and the rules that
-    have a part. Where none comes, these are the rules without which some would.
+    have a part. Where none comes, these are the rules without which some would. A short search may
+    move more than a night does.
     """
 
     now: int
     later: int
     stops: tuple[Stop, ...]
+    by_short_search: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ def _because(turn: SitesInAndOut) -> str:
     limits = [
         f"{stop.rule} is {stop.limit}" for stop in turn.stops if stop.rule in LIFTED
     ]
-    return f" ({'; '.join(limits)})" if turn.later and limits else ""
+    why = f" ({'; '.join(limits)})" if turn.later and limits else ""
+    return f"{why}{'; ' + NOTE if turn.by_short_search else ''}"
 
 
 def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
@@ -139,7 +142,8 @@ def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
         _of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole)
     )
     if not comes or now or whole:
-        return SitesInAndOut(now, whole - now, stops.of_plan)
+        is_short = NOTE in done.quality.note
+        return SitesInAndOut(now, whole - now, stops.of_plan, is_short)
 
     def comes_without(past: Sequence[str]) -> bool:
         freed = reins.without(past)
