@@ -316,8 +316,10 @@ class Plans(Protocol):
     last.
     """
 
-    def sites_of_nodes(self) -> dict[str, int]:
-        """How many sites the partition in force has on each node."""
+    def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
+        """How many sites the partition in force has on each node, or that of a plan; nothing for
+        nodes without any.
+        """
         ...
 
     def placement(self) -> tuple[str, pd.DataFrame]:

@@ -334,8 +334,9 @@ class MemoryStore(
                 self._in_force, PLACEMENT.empty()
             ).copy()
 
-    def sites_of_nodes(self) -> dict[str, int]:
-        nodes = self.placement()[1]["node"]
+    def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
+        found = self.placement_of(plan_id) if plan_id else self.placement()[1]
+        nodes = found["node"]
         return {str(node): int(sites) for node, sites in nodes.value_counts().items()}
 
     def in_force(self) -> str:

@@ -39,13 +39,15 @@ class SqlPlans(StorePart):
                 connection, placements, plan_id, PLACEMENT
             )
 
-    def sites_of_nodes(self) -> dict[str, int]:
+    def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
+        counts = select(placements.c.node, func.count()).group_by(placements.c.node)
+        asked = (
+            counts.where(placements.c.cycle == plan_id)
+            if plan_id
+            else counts.join(in_force, in_force.c.cycle == placements.c.cycle)
+        )
         with self._database.reading() as connection:
-            rows = connection.execute(
-                select(placements.c.node, func.count())
-                .join(in_force, in_force.c.cycle == placements.c.cycle)
-                .group_by(placements.c.node)
-            )
+            rows = connection.execute(asked)
             return {str(node): int(sites) for node, sites in rows}
 
     def in_force(self) -> str:

@@ -285,15 +285,27 @@ class _Bench:
             begin < last and end > first for begin, end in self.empty.get(node, ())
         )
 
+    def _empty_since(self, quality: Quality) -> timedelta:
+        """How long the node had no site since its last line."""
+        last = datetime.fromtimestamp(quality.last_line, UTC)
+        spans = (
+            min(end, self.now) - max(begin, last)
+            for begin, end in self.empty.get(quality.node, ())
+            if end > last and begin < self.now
+        )
+        return sum(spans, timedelta())
+
     def _age(self, quality: Quality) -> Finding | None:
         limit = f"{self.limits.max_age / timedelta(hours=1):g} h"
-        if any(
-            begin <= self.now <= end + self.limits.max_age
-            for begin, end in self.empty.get(quality.node, ())
+        since = datetime.fromtimestamp(history(self.period)[0] * 86400, UTC)
+        last = datetime.fromtimestamp(quality.last_line, UTC)
+        age = self.now - last
+        if (
+            self.now - max(last, since) - self._empty_since(quality)
+            <= self.limits.max_age
         ):
             return None
         if not quality.last_line:
-            since = datetime.fromtimestamp(history(self.period)[0] * 86400, UTC)
             return Finding(
                 MAX_AGE,
                 "bad",
@@ -301,10 +313,7 @@ class _Bench:
                 limit,
                 "missing",
             )
-        last = datetime.fromtimestamp(quality.last_line, UTC)
-        if self.now - last <= self.limits.max_age:
-            return None
-        hours = (self.now - last) / timedelta(hours=1)
+        hours = age / timedelta(hours=1)
         return Finding(
             MAX_AGE,
             "bad",

@@ -302,8 +302,10 @@ def test_of_a_log_whose_site_is_elsewhere_now_silence_says_nothing() -> None:
     [
         # Without a site since seven o'clock, and so without a line.
         (range(7), [(7, 26)], []),
-        # Nor did it have any the day before, and it still has none.
-        ((), [(-24, 26)], []),
+        # It is new, and has none yet.
+        ((), [(-2_000, 26)], []),
+        # It wrote nothing for weeks before it lost its sites.
+        ((), [(-24, 26)], [(MAX_AGE, "bad")]),
         # It has had sites again since midnight, and not a line came since.
         (range(7), [(7, 24)], []),
         # It stopped before it lost its sites.

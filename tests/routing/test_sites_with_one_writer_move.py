@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from flex.errors import Held, OnTheWay, Unreachable, Unverified
+from flex.errors import Held, Unreachable, Unverified
 from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Plan
@@ -368,7 +368,7 @@ def test_where_dns_cannot_follow_it_is_said_where_doors_lead_by_now(
     wanted = cluster.plan(world, SHOP, PLAIN)
     with monkeypatch.context() as patch:
         patch.setattr(carry_out_plan, "carry_out", refuse)
-        with pytest.raises(OnTheWay) as caught:
+        with pytest.raises(Unreachable) as caught:
             route_and_publish_plan.carry_out(world, wanted)
     assert f"doors lead {SHOP} to" in caught.value.kept
     assert "--resume" in caught.value.advice

@@ -19,7 +19,6 @@ from flex.planning import rules_of_movement
 from flex.planning.missing_readings import holes
 from flex.ports import Store
 from flex.site_names_in_words import first_few
-from flex.table_schemas import texts
 from flex.traffic import quality
 from flex.traffic.quality import Finding, Judged, QualityLimits, Times
 from flex_api.facts import core_to_output_models
@@ -48,15 +47,9 @@ ENDS = 3
 
 def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
     known, every = sources(settings), nodes(settings, store)
-    serving = store.sites_of_nodes().keys()
-    # Whoever has no site, as a node that came back, is asked for nothing; but one with another name
-    # may have those of a node that nobody knows.
-    may_be_empty = serving and serving <= {node.name for node in every}
-    idle = {
-        node.name
-        for node in every
-        if node.state != "active" or (may_be_empty and node.name not in serving)
-    } | _logs_left_behind(known, store)
+    idle = {node.name for node in every if node.state != "active"} | _logs_left_behind(
+        known, store
+    )
     found = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
     missing = holes(
@@ -78,8 +71,9 @@ def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Ju
         for node in judged.nodes
         if any(one.state == "bad" and one.rule in SILENCE for one in node.findings)
     }
-    # Looking back takes a while, and is for nodes that would stop a plan.
-    if not (silent and may_be_empty):
+    # A node with another name than before has no site, as long as those are on one that nobody
+    # knows.
+    if not silent or store.sites_of_nodes().keys() - {node.name for node in every}:
         return judged
     return judge(empty=_times_without_sites(store, silent, period, now))
 
@@ -87,20 +81,33 @@ def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Ju
 def _times_without_sites(
     store: Store, names: Collection[str], period: Period, now: datetime
 ) -> dict[str, list[Times]]:
-    """When nodes of these names had no site by the partition that was in force."""
+    """When nodes of these names had no site by the partition that was in force. One without sites
+    by the first of all had none before either, but where that moved them away.
+    """
     applied = sorted(
         (one.settled, one.id)
         for one in store.headlines()
         if one.state == "applied" and one.settled
     )
-    ends = [begin for begin, _ in applied[1:]]
+    begins = [
+        datetime.fromtimestamp(0, UTC),
+        *(settled for settled, _ in applied[1:]),
+        now,
+    ]
+    first = datetime.fromtimestamp(quality.history(period)[0] * 86400, UTC)
     found: dict[str, list[Times]] = {}
-    for (begin, plan), end in zip(applied, [*ends, now], strict=False):
-        if begin > now or end < period.start:
+    for at, (settled, plan) in enumerate(applied):
+        begin, end = begins[at], min(begins[at + 1], now)
+        if begin >= end or end < first:
             continue
-        serving = set(texts(store.placement_of(plan)["node"]))
-        for node in set(names) - serving:
-            found.setdefault(node, []).append((begin, min(end, now)))
+        empty = set(names) - store.sites_of_nodes(plan).keys()
+        left = (
+            {move.source for move in store.plan(plan).moves}
+            if empty and not at
+            else set()
+        )
+        for node in empty:
+            found.setdefault(node, []).append((settled if node in left else begin, end))
     return found
 
 

@@ -7,7 +7,7 @@ is not well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from flex.errors import DnsError, FlexError, OnTheWay, Unwell
 from flex.model.plan import Plan
@@ -49,27 +49,24 @@ def carry_out(
         plan = move_sites_with_one_writer.move(world, plan)
     if not is_failover and not doors:
         route_requests_by_plan.reroute(world, plan.id)
-    led = narrow_half_applied_plan.led_on_already(world, plan)
+    led = () if is_failover else narrow_half_applied_plan.led_on_already(world, plan)
     try:
         done = _publish(world, plan, enters, doors)
     except FlexError as error:
         route_requests_by_plan.reroute(world)
         if led and isinstance(error, DnsError):
-            raise _behind_doors(error, led) from error
+            # Of the same kind: whoever ends what a killed run began goes by that.
+            raise type(error)(
+                error.asked,
+                error.answer,
+                kept=f"DNS says what it said before, and doors lead {first_few(sorted(led))} "
+                "to their new nodes already",
+                advice=f"{error.advice}; then `flex apply --resume` tries to have DNS follow",
+            ) from error
         raise
     if is_failover:
         route_requests_by_plan.reroute(world)
     return done
-
-
-def _behind_doors(error: DnsError, led: Collection[str]) -> OnTheWay:
-    return OnTheWay(
-        error.asked,
-        error.answer,
-        kept=f"DNS says what it said before, and doors lead {first_few(sorted(led))} to "
-        "their new nodes already",
-        advice=f"{error.advice}; then `flex apply --resume` has DNS follow",
-    )
 
 
 def _publish(

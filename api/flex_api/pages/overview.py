@@ -62,8 +62,13 @@ def overview(
     partition = _partition(desk, shown.id)
     lit = light_up(desk, partition, shown.id, light.strip())
     check = last_check(desk)
-    # That it was verified once says little where the name servers say something else by now.
-    is_so_no_more = bool(check and check.wrong and check.partition == shown.id)
+    # That all agreed once says little where a name server says something else by now.
+    is_so_no_more = (
+        check is not None
+        and bool(check.wrong)
+        and check.partition == shown.id
+        and all(one.agrees for one in data.plan.verdicts)
+    )
     return show(
         desk,
         "overview.html",

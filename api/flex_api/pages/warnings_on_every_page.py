@@ -250,6 +250,8 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
 def hear_distributors(desk: Desk) -> LogState:
     _, found = quality(desk)
     serving = {node.name for node in desk.world().nodes if node.state == "active"}
+    # Nobody is led to a node without sites, such as one that came back.
+    serving &= desk.house.store.sites_of_nodes().keys() or serving
     ever = last_lines(desk)
     lines = [
         (node.name, ever.get(node.name, 0))
