@@ -6,15 +6,16 @@ Takes a World. Returns output models. Does not read logs: it reads the counts th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from flex.errors import NoData
 from flex.model.period import LAST_DAY, Period
 from flex.table_schemas import texts
-from flex_api.facts import logs_good_enough, proposed_names
+from flex_api.facts import core_to_output_models, logs_good_enough, proposed_names
 from flex_api.facts.proposed_names import NamesInLogs
 from flex_api.facts.remarks_on_names_that_stay import newest_plan
-from flex_api.schemas.log_verbs_output import DataOutput
+from flex_api.schemas.log_verbs_output import DataOutput, QualityRow
 from flex_api.schemas.verbs_output import ProposalRow, UnknownName, UnknownOutput
 from flex_api.wiring import World, merging, site_names
 from flex_logs_ingest.counts.file_of_unknown_hosts import requests_for_unknown_hosts
@@ -24,16 +25,36 @@ from flex_logs_ingest.scan.site_rules import spelling_in_logs
 
 # Unknown names among which those of sites are looked for: as many as a reading keeps.
 MOST_LOOKED_AT = 1000
+# Silent sources of which it is said when they had a line. A guess: each is a question to the store.
+MOST_SILENT = 200
 
 
 def data_output(world: World) -> DataOutput:
     settings, store, moment = world.settings, world.store, world.clock()
     period = Period.days_before(moment, settings.profile.window.days)
-    return logs_good_enough.data_output(
+    found = logs_good_enough.data_output(
         logs_good_enough.judge(settings, store, period, moment),
         period,
         logs_good_enough.unused_files(settings, store, period),
     )
+    last = partial(logs_good_enough.last_line, store)
+    return found.model_copy(
+        update={
+            "nodes": [_with_last_line(one, partial(last, "")) for one in found.nodes],
+            "sources": [
+                *(_with_last_line(one, last) for one in found.sources[:MOST_SILENT]),
+                *found.sources[MOST_SILENT:],
+            ],
+        }
+    )
+
+
+def _with_last_line(row: QualityRow, last_line: Callable[[str], int]) -> QualityRow:
+    """Also where that is longer ago than logs are judged by."""
+    if row.last_line:
+        return row
+    found = core_to_output_models.moment(last_line(row.name))
+    return row.model_copy(update={"last_line": found})
 
 
 def unknown_output(world: World, most: int) -> UnknownOutput:

@@ -348,6 +348,16 @@ def test_files_that_are_not_read_for_one_reason_are_told_together(
     assert said.err.count("does not say which site") == 1
     assert f"8 files, such as {files[0]}" in said.err
     assert 'add `site = "www.example.org"`' in said.err
+    # Beside others that were read.
+    installation.extra = f'[[ingest.source]]\nglob = "{tmp_path}/*.log"\nnode = "n1"\n'
+    installation.write_settings()
+    beside = installation.flex("ingest")
+    assert beside.code == 3
+    told = " ".join(beside.out.split())
+    assert told.count("does not say which site") == 1
+    assert f"{files[0]} and 7 more" in told
+    every = installation.flex("ingest", "--verbose").out
+    assert " ".join(every.split()).count("does not say which site") == 8
 
 
 def test_malformed_lines_are_shown_with_their_log(

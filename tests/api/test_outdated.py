@@ -144,5 +144,8 @@ def test_a_time_to_plan_as_of_is_named_with_the_rules_that_are_gone_past_and_why
     said = " ".join(refused.err.split())
     (advised,) = re.findall(r"`flex (plan --as-of [^`]*)`", said)
     assert "--force profile.max_age" in advised
+    # However long ago that is, it is said when the last line was written.
+    (read, *_) = installation.flex("-o", "json", "data").json["nodes"]
+    assert (read["name"], read["last_line"][:7]) == ("n1", "2026-03")
     assert "though the logs of n2: no line of" in said
     assert installation.flex(*advised.split()).code == 0

@@ -448,6 +448,24 @@ def test_a_name_that_no_site_can_have_is_refused_in_the_words_of_the_form(
     assert "the field site" in answer.text
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/what-if?growth_percent=abc", "wanted a whole number"),
+        ("/what-if?more_nodes=-5", "wanted 0 or more"),
+        ("/plans?plan=xx", "there is no such field on this page"),
+    ],
+)
+def test_a_field_is_refused_in_words_of_our_own(
+    admin: Browser, address: str, said: str
+) -> None:
+    answer = admin.client.get(address)
+    assert answer.status_code in (400, 422)
+    assert said in answer.text
+    assert "Input should" not in answer.text
+    assert "Extra inputs" not in answer.text
+
+
 def test_the_age_of_old_logs_and_every_silent_node_are_said_on_every_page(
     doors: Doors,
 ) -> None:

@@ -39,6 +39,9 @@ from flex_logs_ingest.reading.rewritten_logs import (
     original_of,
 )
 
+# The latest readings of a node in which its last line is looked for: enough for one that has been
+# silent for weeks. A guess.
+LATEST = 50
 # The rules that a node without any line breaks.
 SILENCE = (quality.MAX_AGE, quality.MIN_COVERAGE)
 # Days on which the logs of nodes end that are tried as the time of a plan. A guess.
@@ -291,6 +294,14 @@ def _rewritten_log(store: Store, copy: Segment) -> UnreadFile:
     else:
         note = edited_note(original[0].path, original[1])
     return UnreadFile(copy.source, copy.path, "rewritten", note)
+
+
+def last_line(store: Store, source: str = "", node: str = "") -> int:
+    """When the last line of a source or a node was written, however long ago that is; 0 where none
+    was ever read.
+    """
+    found = store.readings(LATEST, source=source, node=node)
+    return max((one.last_time for one in found), default=0)
 
 
 def data_output(

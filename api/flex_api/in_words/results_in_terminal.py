@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -423,22 +424,24 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
     if not every and len(told) > FEW_FILES:
         ill = [row for row in told if _needs_a_look(row)]
         well = len(told) - len(ill)
-        told = ill[:MOST_FILES]
-        more = len(ill) - len(told)
-    else:
-        more = 0
-    for row in told:
+        told = ill
+    shown = told if every else _one_of_each_reason(told)[:MOST_FILES]
+    alike = Counter(row.outcome for row in told)
+    reached = sum(alike[row.outcome] if _says_why(row) else 1 for row in shown)
+    more = 0 if every else len(told) - reached
+    for row in shown:
+        others = alike[row.outcome] - 1 if _says_why(row) and not every else 0
         bad = row.lines.get("malformed", 0)
         total = sum(row.lines.values())
         table.add_row(
-            row.path,
+            f"{row.path} and {others:,} more" if others else row.path,
             row.format,
             amounts.size(row.new_bytes),
             f"{total:,}",
             str(bad or ""),
             row.outcome,
         )
-    if told:
+    if shown:
         console.print(table)
     if more:
         console.print(
@@ -461,6 +464,20 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
         console.print(f"no processor time of {line}", markup=False)
     console.print(lines(output.lines, max(times, default=None)))
     bad_lines(console, output)
+
+
+def _one_of_each_reason(rows: Sequence[LogRow]) -> list[LogRow]:
+    """Files that could not be read for one reason are told together."""
+    first: dict[str, LogRow] = {}
+    for row in rows:
+        first.setdefault(
+            row.outcome if _says_why(row) else f"{row.source} {row.path}", row
+        )
+    return list(first.values())
+
+
+def _says_why(row: LogRow) -> bool:
+    return ": " in row.outcome
 
 
 def _needs_a_look(row: LogRow) -> bool:

@@ -14,7 +14,7 @@ from flex_api.facts import core_to_output_models, logs_good_enough
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import follow, following
 from flex_api.pages.read_forms_and_redirect import TheForm, from_form, from_query
-from flex_api.pages.warnings_on_every_page import LATEST, last_line, last_lines, quality
+from flex_api.pages.warnings_on_every_page import last_lines, quality
 from flex_api.routes import log_readings_and_runs
 from flex_api.routes.log_readings_and_runs import IngestsQuery
 from flex_api.schemas.log_verbs_output import DataOutput
@@ -65,7 +65,10 @@ def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None
     silent = [row.name for row in found.sources[:MOST] if not row.last_line]
     said = desk.views.of(
         "last-lines-of-sources",
-        lambda: {one: last_line(desk, source=one) for one in silent},
+        lambda: {
+            one: logs_good_enough.last_line(desk.house.store, source=one)
+            for one in silent
+        },
     )
     return {
         row.name: row.last_line or core_to_output_models.moment(said.get(row.name, 0))
@@ -75,7 +78,9 @@ def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None
 
 def _samples(desk: Desk) -> list[tuple[str, BadLine]]:
     """The newest first."""
-    read = desk.views.of("samples", lambda: desk.house.store.readings(LATEST))
+    read = desk.views.of(
+        "samples", lambda: desk.house.store.readings(logs_good_enough.LATEST)
+    )
     return [(one.path, bad) for one in read for bad in one.samples][:SAMPLES]
 
 

@@ -21,6 +21,7 @@ from flex.errors import BadInput, FlexError
 from flex.model.wish import DEFAULTS
 from flex_api.problem_kinds import Problem
 from flex_api.routes import problems
+from flex_api.settings.explain_bad_settings import explain_value
 from flex_api.web.form_body import local
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -188,9 +189,11 @@ def valid(
         field = str(next(iter(first["loc"]), ""))
         where = (named or {}).get(field, " ".join(map(str, first["loc"])))
         said = (
-            "it holds what does not belong there"
-            if first["type"] == "string_pattern_mismatch"
-            else first["msg"]
+            "there is no such field on this page"
+            if first["type"] == "extra_forbidden"
+            else "it must be given"
+            if first["type"] == "missing"
+            else explain_value(first) or "it holds what does not belong there"
         )
         raise BadInput(
             f"the field {where}",

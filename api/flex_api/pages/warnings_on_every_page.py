@@ -33,9 +33,6 @@ from flex_api.routes.nodes import in_dns_still
 from flex_api.settings import file as config
 from flex_api.web.request_context import Desk
 
-# The latest readings of a node in which its last line is looked for: enough for one that has been
-# silent for weeks. A guess.
-LATEST = 50
 # Weeks of logs in the heat map of a node or a site. A guess.
 WEEKS = 4
 # Nodes that a sentence names. A guess.
@@ -278,19 +275,12 @@ def last_lines(desk: Desk) -> dict[str, int]:
     silent = [node.name for node in found.nodes if not node.last_line]
     read = desk.views.of(
         "last-lines",
-        lambda: {name: last_line(desk, node=name) for name in silent},
+        lambda: {
+            name: logs_good_enough.last_line(desk.house.store, node=name)
+            for name in silent
+        },
     )
     return {node.name: node.last_line or read.get(node.name, 0) for node in found.nodes}
-
-
-def last_line(desk: Desk, source: str = "", node: str = "") -> int:
-    return max(
-        (
-            one.last_time
-            for one in desk.house.store.readings(LATEST, source=source, node=node)
-        ),
-        default=0,
-    )
 
 
 def latest_weeks(desk: Desk) -> Period:

@@ -88,23 +88,28 @@ def _explain(problem: Any, settings: type[BaseModel]) -> str:
 
 
 def _message(problem: Any, settings: type[BaseModel]) -> str:
-    """What pydantic says of values is not meant for operators; what our own checks say is. Any: as
-    above.
+    """Any: as above."""
+    if problem["type"] == "tuple_type" and _section(problem["loc"], settings):
+        return "wanted a section, as in [[section]]"
+    return (
+        explain_value(problem)
+        or "this is not what is wanted here; `flex config schema` says what is"
+    )
+
+
+def explain_value(problem: Any) -> str:
+    """What would do; "" where only a schema says that. What pydantic says of values is not meant
+    for operators; what our own checks say is. Any: as above.
     """
     if problem["type"] == "value_error":
         message = str(problem["msg"]).removeprefix("Value error, ")
         return re.sub(rf"\S{{{_QUOTED},}}", lambda word: _short(word[0]), message)[
             :_SENTENCE
         ]
-    if problem["type"] == "tuple_type" and _section(problem["loc"], settings):
-        return "wanted a section, as in [[section]]"
     if wanted := _WANTED.get(problem["type"]):
         return wanted.format(**problem.get("ctx", {}))
     form = str(problem.get("ctx", {}).get("pattern", ""))
-    forms = (wanted for piece, wanted in _FORMS.items() if piece in form)
-    return next(
-        forms, "this is not what is wanted here; `flex config schema` says what is"
-    )
+    return next((wanted for piece, wanted in _FORMS.items() if piece in form), "")
 
 
 def _is_section(given: object) -> bool:
