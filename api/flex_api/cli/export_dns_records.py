@@ -43,7 +43,9 @@ def export(
     found = context(ctx)
     by = local_or_server.exports(found)
     if to is None:
-        write(by.together(form, plan_id, zone or ()))
+        write(text := by.together(form, plan_id, zone or ()))
+        if not text.strip():
+            typer.echo("flex: the plan has no zone: dns.zones names none", err=True)
         return
     for path in _write(form, by.by_zone(form, plan_id, zone or ()), to):
         found.say(f"wrote {path}")
