@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 from flex_dns.private.find_named import SYSTEM_PATH
 from flex_dns.private.private_named import LOOPBACK
@@ -59,6 +61,8 @@ def running(path: Path) -> Iterator[None]:
                     break
             else:
                 raise AssertionError("".join(said))
+            # A full pipe would stop the server.
+            Thread(target=deque, args=(server.stdout, 0), daemon=True).start()
             yield
         finally:
             server.terminate()
