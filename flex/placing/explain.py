@@ -196,7 +196,8 @@ def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
     told += [f"not to be on {problem.nodes[n]}" for n in wanted if chosen.bars(site, n)]
     if told:
         return f"it is {', '.join(told[:MOST])}"
-    if free and all(_breaks_limits(problem, rows, site, n) for n in free):
+    # Where it would do no good without them, it is not the limits that keep it.
+    if good and all(_breaks_limits(problem, rows, site, n) for n in good):
         return "the limits of moves leave none for it"
     tied = [problem.sites[one] for one in members(problem, site) if one != site]
     return (

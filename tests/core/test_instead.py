@@ -109,6 +109,11 @@ def test_what_keeps_a_site_where_it_does_no_good_is_named(problem: Make) -> None
     }
     for said, one in asked_with_room.items():
         assert explain.stays(one, one.old, 3, 1) == over + said
+    # Without the limits it would do no good anywhere either: they are no cause.
+    strict = replace(asked, limits=MoveLimits(moves=0), tolerance=0.0)
+    assert explain.stays(strict, strict.old, 3, 1) == (
+        f"{over}no move to it or from it is planned"
+    )
     tied = replace(asked, together=(frozenset({1, 3}),), pinned={1: frozenset({1})})
     wish, told = Because({"b": Pin("b", ("n2",))}), "kept together with b, "
     assert explain.stays(tied, tied.old, 3, 1, because=wish) == told + "pinned to n2"
