@@ -184,9 +184,7 @@ def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
     wanted = (
         []
         if good
-        else [
-            n for n in closed if not free or not chosen.with_row(site, node, n).outside
-        ]
+        else [n for n in closed if not chosen.with_row(site, node, n).outside]
     )
     near = [(rival, n) for n in wanted for rival in chosen.rivals(site, n)]
     told = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from flex.model.wish import Pin
 from flex.placing import explain, score
 from flex.placing.explain import Because
-from flex.placing.problem import Problem
+from flex.placing.problem import MoveLimits, Problem
 from flex_solver import from_scratch
 from tests.thorough import times
 from tests.unhurried import unhurried
@@ -150,3 +152,57 @@ def test_a_replica_given_up_names_the_node_that_it_had_to_leave_and_why_no_other
         "it is not to be on n1, and one node is enough",
         "one node is enough",
     ]
+
+
+HINDERED = {
+    "kept apart": re.compile(r"kept apart from \S+ on (n\d)"),
+    "not on": re.compile(r"not to be on (n\d)"),
+    "limits": re.compile(r"the limits of moves leave none for it()"),
+}
+
+
+def test_without_what_hinders_a_site_it_would_do_good_elsewhere(
+    cluster: Cluster,
+) -> None:
+    """Each cause that is named is taken away, on random clusters."""
+    seen = Counter[str]()
+    for seed in range(times(300)):
+        rng, nodes = np.random.default_rng(seed), 2 + seed % 2
+        loads = {f"s{n}": tuple(rng.integers(10, 100, 2).tolist()) for n in range(6)}
+        here = {site: [f"n{rng.integers(nodes)}"] for site in loads}
+        asked = cluster(loads, here, nodes=nodes)
+        first, second, barred = rng.choice(6, 3, replace=False).tolist()
+        asked = replace(
+            asked,
+            apart=(frozenset({first, second}),),
+            barred={barred: frozenset({int(rng.integers(nodes))})},
+            limits=MoveLimits(moves=[None, 0][int(rng.integers(2))]),
+            tolerance=float(rng.uniform(0.05, 0.4)),
+        )
+        without = {
+            "kept apart": replace(asked, apart=()),
+            "not on": replace(asked, barred={}),
+            "limits": replace(asked, limits=MoveLimits()),
+        }
+        for row, (site, node) in enumerate(asked.old.tolist()):
+            said = explain.stays(asked, asked.old, site, node)
+            if said.startswith("it is not to be on"):
+                # That is about the node that it is on.
+                continue
+            for kind, pattern in HINDERED.items():
+                for named in pattern.findall(said):
+                    seen[kind] += 1
+                    targets = [named] if named else set(asked.nodes)
+                    assert any(
+                        is_within(without[kind], row, node, asked.nodes.index(target))
+                        for target in targets
+                    ), (seed, said)
+    assert min(seen[kind] for kind in HINDERED) > 0, seen
+
+
+def is_within(problem: Problem, row: int, source: int, target: int) -> bool:
+    """Whether both nodes are within the band once the row has moved."""
+    moved = problem.old.copy()
+    moved[row, 1] = target
+    away = np.abs(score.deviation(problem, moved)[[source, target]])
+    return bool(source != target and away.max() <= problem.tolerance + 1e-9)
