@@ -38,6 +38,7 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     "carried": IN_FORCE,
     "base": IN_FORCE,
     "runs": RUNS,
+    "latest-runs": RUNS,
     # One plan or partition.
     "plan": PLANS,
     "told": PLANS,
