@@ -62,7 +62,12 @@ def running(path: Path) -> Iterator[None]:
             else:
                 raise AssertionError("".join(said))
             # A full pipe would stop the server.
-            Thread(target=deque, args=(server.stdout, 0), daemon=True).start()
-            yield
+            reader = Thread(target=deque, args=(server.stdout, 0))
+            reader.start()
+            try:
+                yield
+            finally:
+                server.terminate()
+                reader.join()
         finally:
             server.terminate()
