@@ -149,7 +149,9 @@ def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(
     said = effect_of_draining.sentences(cluster.world, "n4")
     back = cluster.night(loads(0))
     come = sum(move.target == "n4" for move in back.moves)
-    assert said == [f"{come} sites come to n4 with the next plan"]
+    # Where its search was cut short, it goes on to say so.
+    (told,) = said
+    assert told.startswith(f"{come} sites come to n4 with the next plan")
     assert cluster.on("n4") == come > 0
     assert back.after.worst <= 0.05
 

@@ -105,12 +105,16 @@ def test_a_plan_that_doors_go_by_and_that_is_not_in_force_is_said(
     assert led.flex("route", "deliver").code == 0
     heard(led)
     assert led.flex("verify").code == 0
-    # What goes before DNS by a plan goes behind it as well. Nobody waits for nodes that follow.
+    # What goes before DNS by a plan goes behind it as well. Nobody waits for nodes that files are
+    # carried to.
     folder = led.folder / "{node}"
     text = led.settings.read_text()
     assert text.count("[routing]\n") == 1
     led.settings.write_text(
-        text.replace("[routing]\n", f'[routing]\ndeliver = "{folder}"\n')
+        text.replace(
+            "[routing]\n",
+            f'[routing]\ndeliver = "{folder}"\ndeliver_command = ["true"]\n',
+        )
     )
     assert led.flex("apply", made["id"]).code == 0
     heard(led)
