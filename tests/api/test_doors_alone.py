@@ -13,12 +13,11 @@ import pytest
 
 from flex.errors import BadSetting
 from flex.model.published_by_doors_or_dns import Way
-from flex.routing import haproxy_program, host_to_node_maps
+from flex.routing import haproxy_program
 from flex.store import migrate
-from flex.table_schemas import texts
 from flex_api.run_nodes_on_loopback import free_ports
-from tests.api.torn_cluster import TornCluster, until
-from tests.api.torn_visitors import ask
+from tests.api.torn_agreement import look, placed
+from tests.api.torn_cluster import TornCluster
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation, Said
@@ -51,56 +50,9 @@ def make(installation: Installation, request: pytest.FixtureRequest) -> Iterator
         yield begun
 
 
-def placed(cluster: TornCluster) -> dict[str, set[str]]:
-    store = cluster.store()
-    _, placement = store.placement()
-    store.close()
-    return {
-        str(site): set(texts(rows["node"])) for site, rows in placement.groupby("site")
-    }
-
-
 def well(said: Said) -> Said:
     assert said.code == 0, (said.code, said.out, said.err)
     return said
-
-
-def look(cluster: TornCluster, by_doors: set[str], *away: str) -> dict[str, set[str]]:
-    """Every door leads every name of these sites to a node that has it, and so do the order and
-    the partition in force. Nobody looks at nodes that are away.
-    """
-    store = cluster.store()
-    order = store.door_order()
-    assert order
-    assert order.plan == store.in_force()
-    led = {
-        **host_to_node_maps.read(store.large_map()),
-        **host_to_node_maps.read(store.moved_map()),
-    }
-    store.close()
-    there = [node for node in cluster.nodes.values() if node.name not in away]
-    for node in there:
-        until(
-            f"{node.name} goes by order {order.number}",
-            lambda node=node: cluster.goes_by(node) == order.number,  # type: ignore[misc]
-            lambda node=node: f"it goes by {cluster.goes_by(node)}; {cluster.log()}",  # type: ignore[misc]
-        )
-    nodes_of = placed(cluster)
-    for site in by_doors:
-        assert led[site].removeprefix("at_") in nodes_of[site], site
-        for node in there:
-            at = node.address, cluster.ports.visitors
-            for host in (site, f"www.{site}"):
-                until(
-                    f"{node.name} leads to {host} on {nodes_of[site]}",
-                    lambda node=node, at=at, host=host, site=site: (  # type: ignore[misc]
-                        ask(node.name, at, host).node in nodes_of[site]
-                    ),
-                    lambda node=node, at=at, host=host: (  # type: ignore[misc]
-                        f"{ask(node.name, at, host)} {cluster.log()}"
-                    ),
-                )
-    return nodes_of
 
 
 def day(cluster: TornCluster, number: int) -> None:
@@ -113,14 +65,14 @@ def day(cluster: TornCluster, number: int) -> None:
 def test_a_cluster_of_which_no_zone_is_ours_lives_by_doors_alone(make: Make) -> None:
     cluster = make(None, 'publish = "doors"\n')
     given, serial = cluster.installation, cluster.installation.serial()
-    known = set(placed(cluster))
+    known: dict[str, Way] = dict.fromkeys(placed(cluster), "doors")
     assert len(known) > 10
     look(cluster, known)
     for number in (2, 3):
         day(cluster, number)
         night = well(given.night(number))
         assert night.json["plan"]["state"] in ("applied", "nothing to do")
-        assert set(look(cluster, known)) == known
+        assert look(cluster, known).keys() == known.keys()
     # What is verified is what doors go by.
     verified = well(given.flex("verify"))
     assert "name server" not in verified.out.lower()
@@ -208,10 +160,10 @@ def test_where_some_names_are_ours_each_site_is_published_as_it_is_said(
     assert set(way_of.values()) == {"doors+dns", "doors", "dns"}
     cluster = make("", publish)
     given = cluster.installation
-    look_at_all(cluster, way_of)
+    look(cluster, way_of)
     day(cluster, 2)
     well(given.night(2))
-    before = look_at_all(cluster, way_of)
+    before = look(cluster, way_of)
 
     moved = {}
     for way in ("doors+dns", "doors", "dns"):
@@ -223,14 +175,14 @@ def test_where_some_names_are_ours_each_site_is_published_as_it_is_said(
         moved[site] = min(ADDRESSES.keys() - before[site])
         well(given.flex("sites", "pin", site, "--nodes", moved[site]))
     well(given.night(2))
-    after = look_at_all(cluster, way_of)
+    after = look(cluster, way_of)
     assert {site: after[site] for site in moved} == {
         site: {node} for site, node in moved.items()
     }
     for site in moved:
         well(given.flex("sites", "unpin", site))
     well(given.flex("rollback", "--as-of", given.as_of(2)))
-    assert look_at_all(cluster, way_of) == before
+    assert look(cluster, way_of) == before
 
     node = cluster.nodes["n3"]
     for what in ("haproxy", "web", "follower"):
@@ -238,37 +190,14 @@ def test_where_some_names_are_ours_each_site_is_published_as_it_is_said(
     # Names that FLEX may not change in DNS are left there, and said.
     down = given.flex("nodes", "down", "n3")
     assert down.code in (0, 33), (down.code, down.err)
-    without = look_at_all(cluster, way_of, "n3")
+    without = look(cluster, way_of, "n3")
     assert all("n3" not in nodes for nodes in without.values())
     cluster.start_web(node)
     cluster.start_haproxy(node)
     cluster.start_follower(node)
     well(given.flex("nodes", "up", "n3"))
     # A night waits two seconds for nodes; its follower may only be starting.
-    look_at_all(cluster, way_of)
+    look(cluster, way_of)
     well(given.night(2))
-    look_at_all(cluster, way_of)
+    look(cluster, way_of)
     well(given.flex("verify"))
-
-
-def look_at_all(
-    cluster: TornCluster, way_of: dict[str, Way], *away: str
-) -> dict[str, set[str]]:
-    nodes_of = placed(cluster)
-    by_doors = {site for site in nodes_of if way_of[site] != "dns"}
-    look(cluster, by_doors, *away)
-    store = cluster.store()
-    led = {
-        **host_to_node_maps.read(store.large_map()),
-        **host_to_node_maps.read(store.moved_map()),
-    }
-    store.close()
-    for site, nodes in nodes_of.items():
-        wanted = [cluster.nodes[node].address for node in nodes]
-        wanted += ["127.0.0.1"] if "n1" in nodes else []
-        if way_of[site] == "doors":
-            wanted = []
-        assert cluster.installation.addresses(site) == sorted(wanted), site
-        if way_of[site] == "dns":
-            assert led.get(site, "nobody") == "nobody"
-    return nodes_of

@@ -1,11 +1,14 @@
-"""kill -9 of FLEX, of followers, of HAProxies and of whole nodes at any step while sites change
-their nodes: doors, DNS and the partition in force agree in the end.
+"""Histories of a mixed cluster: kill -9 of FLEX, of a second one at work on the same database, of
+followers, of HAProxies and of whole nodes at any step while sites change their nodes. Some sites
+are published by doors, some by DNS, most by both; some have one writer; visitors speak TLS, too.
+Doors, DNS and the partition in force agree in the end, and nobody but a site's nodes answered.
 
 Each round is a real plan. FLEX or a follower stops itself at a step that is drawn; then somebody is
 killed, and what stopped goes on. A round is drawn by its number and the seed, which it says. ROUNDS
 in the environment says how many there are, FIRST with which to begin, SEED which they are,
 DATABASE, sqlite or postgresql, where it is all kept, WAVES=yes that sites move in waves, each with
-its new node in DNS before the old one leaves it, and PATIENCE how many seconds anything may take.
+its new node in DNS before the old one leaves it, TLS whether it ends at "doors" or at "web
+servers", and PATIENCE how many seconds anything may take.
 """
 
 from __future__ import annotations
@@ -14,8 +17,7 @@ import os
 import random
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,10 +25,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import BadSetting
-from flex.routing import haproxy_program, host_to_node_maps
+from flex.model.published_by_doors_or_dns import Way
+from flex.routing import haproxy_program
 from flex.store import migrate
 from flex.table_schemas import texts
 from flex_api.run_nodes_on_loopback import free_ports
+from tests.api.torn_agreement import look, placed
 from tests.api.torn_cluster import (
     NEVER,
     PATIENCE,
@@ -37,7 +41,7 @@ from tests.api.torn_cluster import (
     is_stopped,
     until,
 )
-from tests.api.torn_visitors import Gone, Visitors, ask, lost
+from tests.api.torn_visitors import Gone, Owners, Visitors, by_strangers, lost, turns
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -49,6 +53,7 @@ DATABASE = os.environ.get("DATABASE", "sqlite")
 FIRST = int(os.environ.get("FIRST", "0"))
 SEED = os.environ.get("SEED", "22")
 WAVES = os.environ.get("WAVES", "") == "yes"
+TLS = os.environ.get("TLS", "doors")
 # Nobody waits long for those that were killed.
 SETTLE = 'settle = "1s"\n'
 # The TTL is a second, so that nobody waits long for resolvers.
@@ -56,6 +61,8 @@ IN_WAVES = "ttl = 1\nmake_before_break = true\nwaves = [0.01, 0.5]\n"
 ADDRESSES = {"n1": "127.0.0.31", "n2": "127.0.0.32", "n3": "127.0.0.33"}
 # The share of wishes by which a site is on two nodes, and is routed by content. A guess.
 ON_TWO_NODES = 0.1
+# The share of rounds in which a second FLEX is at work, too, and in which that is killed. Guesses.
+SECOND, SECOND_DIES = 0.4, 0.5
 # Who is killed; a node with all that runs on it.
 VICTIMS = {
     "flex": (),
@@ -72,6 +79,10 @@ WELL = (0, 32, 33)
 KILLED = -9
 # Another run is at work.
 BUSY = 23
+# What a site's settings say, in turn.
+ONE_WRITER = "stateful = true\n"
+WAYS: dict[str, Way] = {'publish = "doors"\n': "doors", 'publish = "dns"\n': "dns"}
+SITES = (*WAYS, ONE_WRITER, "")
 
 
 @dataclass(eq=False)
@@ -81,8 +92,11 @@ class Round:
     cluster: TornCluster
     number: int
     steps: dict[str, int]
+    one_writer: Collection[str]
     gone: list[Gone] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    # After each verb that carried something out.
+    placed: list[dict[str, set[str]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.drawn = random.Random(f"{SEED} {self.number}")
@@ -101,6 +115,7 @@ class Round:
         node = drawn.choice(list(self.cluster.nodes.values()))
         self._wish()
         words = self._words()
+        second = self._second()
         follower_stops = victim not in ("flex", "server") and drawn.random() < 0.5
         if follower_stops:
             node.arm.write_text(str(drawn.randint(1, self.steps[ORDER])))
@@ -112,11 +127,13 @@ class Round:
             flex, node, victim, node.follower if follower_stops else flex
         )
         self._learn(words[0], flex, node)
+        if second:
+            self._end(second)
         if victim == "node":
             self._take_down(node)
         self._bring_back()
         node.arm.unlink(missing_ok=True)
-        if flex.returncode == KILLED:
+        if KILLED in (flex.returncode, second and second.returncode):
             self._resume("apply", "--resume")
         if victim == "node":
             code = self.given.flex("nodes", "up", node.name).code
@@ -128,7 +145,8 @@ class Round:
         _, placement = store.placement()
         store.close()
         for site in self.drawn.sample(sorted(set(texts(placement["site"]))), 3):
-            count = 2 if self.drawn.random() < ON_TWO_NODES else 1
+            on_two = site not in self.one_writer and self.drawn.random() < ON_TWO_NODES
+            count = 2 if on_two else 1
             nodes = ",".join(self.drawn.sample(sorted(self.cluster.nodes), count))
             done = self.given.flex("sites", "pin", site, "--nodes", nodes)
             assert done.code == 0, done.err
@@ -141,6 +159,30 @@ class Round:
         made = self.given.flex("-o", "json", "plan", *as_of)
         assert made.code == 0, made.err
         return ("apply", made.json["id"])
+
+    def _second(self) -> Process | None:
+        """A night by another node's settings, at the same time."""
+        if self.drawn.random() >= SECOND:
+            return None
+        other = self.cluster.nodes["n2"]
+        dies = self.drawn.random() < SECOND_DIES
+        at = self.drawn.randint(1, self.steps["run"]) if dies else NEVER
+        as_of = ("--as-of", self.given.as_of())
+        return self.cluster.start_flex(at, PLAN, "run", *as_of, by=other)
+
+    def _end(self, second: Process) -> None:
+        until(
+            "the second FLEX stops or ends",
+            lambda: is_stopped(second) or second.poll() is not None,
+            self.cluster.log,
+        )
+        if second.poll() is None:
+            second.kill()
+        second.wait(PATIENCE)
+        self.cluster.disarm(self.cluster.nodes["n2"])
+        self.placed.append(placed(self.cluster))
+        self.say(f"a second one ended with {second.returncode}")
+        assert second.returncode in (*WELL, BUSY, KILLED), self.cluster.log()
 
     def _kill_at_a_step(
         self, flex: Process, node: Node, victim: str, stops: Process
@@ -160,8 +202,9 @@ class Round:
                 self._kill(node, what)
             self._let_all_go_on(flex)
         flex.wait(PATIENCE)
+        self.placed.append(placed(self.cluster))
         self.say(f"FLEX ended with {flex.returncode}")
-        assert flex.returncode in (*WELL, KILLED), self.cluster.log()
+        assert flex.returncode in (*WELL, BUSY, KILLED), self.cluster.log()
 
     def _learn(self, verb: str, flex: Process, node: Node) -> None:
         """How many steps there are, by what was seen to its end."""
@@ -207,6 +250,7 @@ class Round:
         if flex.poll() is None:
             flex.kill()
         flex.wait(PATIENCE)
+        self.placed.append(placed(self.cluster))
         self.say(f"{' '.join(words)} ended with {flex.returncode}")
         assert flex.returncode in (*WELL, KILLED), self.cluster.log()
         self._learn(DEAD, flex, node)
@@ -223,6 +267,7 @@ class Round:
             while said.code == BUSY:
                 time.sleep(1)
                 said = self.given.flex(*words)
+        self.placed.append(placed(self.cluster))
         self.say(f"resumed by {by}: {said.code}")
         assert said.code in WELL, (self.said, said.err, self.cluster.log())
 
@@ -232,52 +277,16 @@ def tell(words: str) -> None:
     print(words, file=sys.__stdout__, flush=True)
 
 
-def look(cluster: TornCluster, known: set[str]) -> None:
-    """Doors, DNS and the partition in force agree, and no name is without an owner."""
-    store = cluster.store()
-    order = store.door_order()
-    assert order
-    for node in cluster.nodes.values():
-        until(
-            f"{node.name} goes by order {order.number}",
-            lambda node=node: cluster.goes_by(node) == order.number,  # type: ignore[misc]
-            lambda node=node: f"it goes by {cluster.goes_by(node)}; {cluster.log()}",  # type: ignore[misc]
-        )
-    assert store.plans(state="applying") == ()
-    _, placement = store.placement()
-    led = {
-        **host_to_node_maps.read(store.large_map()),
-        **host_to_node_maps.read(store.moved_map()),
-    }
-    store.close()
-    nodes_of = {
-        str(site): set(texts(rows["node"])) for site, rows in placement.groupby("site")
-    }
-    assert nodes_of.keys() == known
-    for site, nodes in nodes_of.items():
-        addresses = [cluster.nodes[node].address for node in nodes]
-        addresses += ["127.0.0.1"] if "n1" in nodes else []
-        assert cluster.installation.addresses(site) == sorted(addresses), site
-        until_led(cluster, site, nodes)
-        assert led[site].removeprefix("at_") in nodes, site
-    of_names = Counter(led.values())
-    assert not of_names.keys() - {f"at_{name}" for name in cluster.nodes}, of_names
-
-
-def until_led(cluster: TornCluster, site: str, nodes: set[str]) -> None:
-    """Every door leads there; a neighbour that came back is found by the next two checks."""
-    for host in (site, f"www.{site}"):
-        for node in cluster.nodes.values():
-            at = node.address, cluster.ports.visitors
-            until(
-                f"{node.name} leads to {site} on {nodes}",
-                lambda node=node, at=at, host=host: (  # type: ignore[misc]
-                    ask(node.name, at, host).node in nodes
-                ),
-                lambda node=node, at=at, host=host: (  # type: ignore[misc]
-                    f"{ask(node.name, at, host)} {cluster.log()}"
-                ),
-            )
+def mixed(sites: Sequence[str]) -> tuple[str, dict[str, Way]]:
+    """What settings say of sites, and how each is published."""
+    said, way_of = "", dict[str, Way]()
+    for number, site in enumerate(sites):
+        words = SITES[number % len(SITES)]
+        way_of[site] = WAYS.get(words, "doors+dns")
+        if words == ONE_WRITER and TLS != "doors":
+            continue
+        said += f'[[routing.site]]\nname = "{site}"\n{words}' if words else ""
+    return said, way_of
 
 
 @pytest.fixture
@@ -292,45 +301,72 @@ def torn(
         url = request.getfixturevalue("cluster").new_database()
         migrate.upgrade(url)
         installation.extra += f'[database]\nurl = "{url}"\n'
+    assert installation.hosting
+    publish, _ = mixed(sorted(installation.hosting.sites))
     with ExitStack() as stack:
         ports = stack.enter_context(free_ports([*ADDRESSES.values(), "127.0.0.1"]))
-        made = TornCluster(
-            installation, found, ports, stack, SETTLE + (IN_WAVES if WAVES else "")
-        )
+        dns = SETTLE + (IN_WAVES if WAVES else "")
+        made = TornCluster(installation, found, ports, stack, dns, publish, TLS)
         made.begin(ADDRESSES)
         yield made
+
+
+def owners(
+    before: Mapping[str, set[str]],
+    on_the_way: Sequence[Mapping[str, set[str]]],
+    after: Mapping[str, set[str]],
+    one_writer: Collection[str],
+) -> Owners:
+    nodes_of: dict[str, set[str]] = {}
+    for site in before:
+        had = [placed[site] for placed in (before, *on_the_way, after)]
+        for host in (site, f"www.{site}"):
+            nodes_of[host] = set().union(*had)
+    of_one = {host for host in nodes_of if host.removeprefix("www.") in one_writer}
+    moved = {host for host in of_one if len(nodes_of[host]) > 1}
+    return Owners(nodes_of, of_one, moved)
 
 
 def test_whatever_is_killed_while_sites_move_doors_dns_and_partition_agree_in_the_end(
     torn: TornCluster,
 ) -> None:
-    cluster, store = torn, torn.store()
-    known = set(texts(store.placement()[1]["site"]))
-    store.close()
-    look(cluster, known)
-    hosts = sorted({*known, *(f"www.{site}" for site in known)})
-    doors = {
-        node.name: (node.address, cluster.ports.visitors)
-        for node in cluster.nodes.values()
+    cluster = torn
+    before = placed(cluster)
+    _, way_of = mixed(sorted(before))
+    one_writer = {
+        site
+        for number, site in enumerate(sorted(before))
+        if SITES[number % len(SITES)] == ONE_WRITER and TLS == "doors"
     }
+    look(cluster, way_of)
+    by_doors = [site for site in sorted(before) if way_of[site] != "dns"]
+    hosts = sorted({*by_doors, *(f"www.{site}" for site in by_doors)})
+    doors = {node.name: cluster.doors(node) for node in cluster.nodes.values()}
     # About as many as each takes; those that are seen to their end say it anew.
     steps = {"apply": 400, "run": 500, DEAD: 800, ORDER: 40}
     asked = 0
     for number in range(FIRST, ROUNDS):
-        begun = Round(cluster, number, steps)
+        begun = Round(cluster, number, steps, one_writer)
         try:
             with Visitors(doors, hosts, f"{SEED} {number}") as visitors:
                 begun.play()
-                look(cluster, known)
-            failed = lost(visitors.requests, begun.gone)
-            assert failed == [], begun.gone
+                after = look(cluster, way_of)
+            could = owners(before, begun.placed, after, one_writer)
+            requests = visitors.requests
+            assert lost(requests, begun.gone, could) == [], begun.gone
+            assert by_strangers(requests, begun.gone, could) == [], could
+            for host in could.one_writer:
+                turned = turns(requests, host)
+                assert len(turned) <= len(begun.placed) + 2, (host, turned)
         except BaseException:
             tell(f"SEED={SEED}, round {number}: {'; '.join(begun.said)}")
             raise
-        asked += len(visitors.requests)
-        troubled = sum(bool(request.trouble) for request in visitors.requests)
+        before = after
+        asked += len(requests)
+        again = sum(request.come_again for request in requests)
+        troubled = sum(bool(request.trouble) for request in requests) - again
         tell(
-            f"round {number}: {'; '.join(begun.said)}; {len(visitors.requests)} requests,"
-            f" {troubled} in what was killed"
+            f"round {number}: {'; '.join(begun.said)}; {len(requests)} requests,"
+            f" {troubled} in what was killed, {again} asked to come again"
         )
     assert asked > ROUNDS - FIRST

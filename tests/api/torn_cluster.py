@@ -32,7 +32,9 @@ from flex_api.manage_tokens import Caller
 from flex_api.night import haproxy_pools_and_files
 from flex_api.run_nodes_on_loopback import Ports
 from flex_api.settings.file import load
+from tests.api.torn_visitors import At
 from tests.ports import any_port
+from tests.routing.certificates import Authority
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -91,10 +93,21 @@ class TornCluster:
     dns: str | None = ""
     # What `[routing]` says of how sites are published.
     publish: str = ""
+    # Where visitors' TLS ends: "doors" or "web servers"; "" where nobody speaks it.
+    tls: str = ""
     nodes: dict[str, Node] = field(default_factory=dict)
+    tls_port: int = 0
+    web_tls_port: int = 0
 
     def begin(self, addresses: dict[str, str]) -> None:
         """A night has passed, and every node goes by its order."""
+        self.tls_port, self.web_tls_port = any_port(), any_port()
+        if self.tls:
+            # HAProxy reads all that is in the folder.
+            self._certificates.mkdir()
+            authority = Authority(self.installation.folder / "authority", "web").begin()
+            signed = authority.sign("sites.example", authority.folder / "sites.pem")
+            signed.rename(self._certificates / signed.name)
         self.write_settings(addresses)
         first = self.installation.night()
         assert first.code in (0, 32), first.err
@@ -110,6 +123,15 @@ class TornCluster:
             self.start_web(node)
             self.start_haproxy(node)
             self.start_follower(node)
+
+    @property
+    def _certificates(self) -> Path:
+        return self.installation.folder / "certificates"
+
+    def doors(self, node: Node) -> dict[str, At]:
+        """By what visitors speak there."""
+        doors = {"plain": (node.address, self.ports.visitors)}
+        return doors | ({"TLS": (node.address, self.tls_port)} if self.tls else {})
 
     def store(self) -> SqlStore:
         return self.stack.enter_context(open_store(self._url()))
@@ -150,8 +172,16 @@ class TornCluster:
             f"origin_port = {ports.origin}\ninner_port = {ports.inner}\n"
             f'inner_listen = ["{address}:{ports.inner}"]\npeers_port = {ports.peers}\n'
             'metrics = ""\nthreads = 1\nconnections = 1_000\n'
-            f"{self.publish}"
+            f"{self._tls(address)}{self.publish}"
         )
+
+    def _tls(self, address: str) -> str:
+        listen = f'["{address}:{self.tls_port}"]'
+        if self.tls == "doors":
+            return f'listen_tls = {listen}\ncertificates = "{self._certificates}"\n'
+        if self.tls:
+            return f"listen_sni = {listen}\norigin_tls_port = {self.web_tls_port}\n"
+        return ""
 
     def _make_node(self, name: str, address: str) -> None:
         given = self.installation
@@ -175,7 +205,9 @@ class TornCluster:
         self.nodes[name] = node
 
     def start_web(self, node: Node) -> None:
-        words = (node.address, str(self.ports.origin), node.name)
+        words = [node.address, str(self.ports.origin), node.name]
+        if self.tls == "web servers":
+            words += [str(self.web_tls_port), str(self._certificates / "sites.pem")]
         node.web = self._start(node, sys.executable, str(WEB_SERVER), *words)
         self._until_listens(node.address, self.ports.origin)
 
@@ -207,21 +239,33 @@ class TornCluster:
         follow = ("route", "follow", "--from", url, *where, *token)
         node.follower = self._start(node, *stepped, *follow)
 
-    def start_flex(self, steps: int, begin: str, *words: str) -> Process:
-        """A verb that stops itself at that step."""
-        arm = self.installation.folder / "arm"
+    def start_flex(
+        self, steps: int, begin: str, *words: str, by: Node | None = None
+    ) -> Process:
+        """A verb that stops itself at that step, with the settings of this node, or of the first
+        one.
+        """
+        settings = by.settings if by else self.installation.settings
+        arm = self._arm(by)
         arm.write_text(str(steps))
-        settings = ("--config", str(self.installation.settings))
+        config = ("--config", str(settings))
         stepped = (sys.executable, str(STEPPED), str(arm), begin, "-")
-        return self._start(None, *stepped, *settings, *words)
+        return self._start(by, *stepped, *config, *words)
+
+    def _arm(self, by: Node | None) -> Path:
+        """There while a verb is to stop at a step."""
+        return (by.folder if by else self.installation.folder) / "verb.arm"
+
+    def disarm(self, by: Node | None = None) -> None:
+        self._arm(by).unlink(missing_ok=True)
 
     def steps_taken(self, node: Node | None = None) -> int | None:
         """By the verb, or by the node's follower for an order; None where that was never seen to
         its end.
         """
-        folder = node.folder if node else self.installation.folder
+        arm = node.arm if node else self._arm(None)
         with suppress(FileNotFoundError):
-            return int((folder / "arm.steps").read_text())
+            return int(arm.with_name(f"{arm.name}.steps").read_text())
         return None
 
     def _start(self, node: Node | None, *words: str) -> Process:
