@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -72,7 +73,7 @@ def test_many_files_are_a_summary_and_those_to_look_at(
     shown = said.out.replace("\n", "")
     assert "07.log" in shown
     assert "08.log" not in shown
-    assert "29 files read without anything to look at" in said.out
+    assert "29 files read; --verbose shows each" in said.out
     assert len(said.out.splitlines()) < 20
 
 
@@ -355,7 +356,8 @@ def test_files_that_are_not_read_for_one_reason_are_told_together(
     assert beside.code == 3
     told = " ".join(beside.out.split())
     assert told.count("does not say which site") == 1
-    assert f"{files[0]} and 7 more" in told
+    # Columns are folded where the terminal ends.
+    assert f"{files[0]} and 7" in told
     every = installation.flex("ingest", "--verbose").out
     assert " ".join(every.split()).count("does not say which site") == 8
 
@@ -370,3 +372,13 @@ def test_malformed_lines_are_shown_with_their_log(
     shown = installation.flex("data", "--as-of", installation.as_of()).out
     assert shown.count("nonsense") == 1
     assert f"{log}, byte" in shown.replace("\n", "")
+
+
+def test_until_there_is_a_plan_a_reading_says_which_command_makes_one(
+    installation: Installation,
+) -> None:
+    said = installation.flex("ingest").out
+    assert re.search(r"new lines, from 2026-03-0\d .* UTC to 2026-03-0\d .* UTC", said)
+    (command,) = re.findall(r"Next: `flex (plan --as-of .*)`", said)
+    assert installation.flex(*command.split()).code == 0
+    assert "Next:" not in installation.flex("ingest").out

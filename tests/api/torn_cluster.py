@@ -190,7 +190,7 @@ class TornCluster:
         text = given.settings.read_text().replace(self._routing(given.folder, HERE), "")
         node.settings.write_text(text + self._routing(node.files, address))
         key = () if self.dns is None else ("flex.key",)
-        for kept in (*key, "sites", "sources"):
+        for kept in (*key, "sites", "sources", "partials"):
             (node.folder / kept).symlink_to(given.folder / kept)
         # All nodes' servers have the database of the first one, also where that is a file.
         text = node.settings.read_text()
@@ -295,7 +295,11 @@ class TornCluster:
         setattr(node, what, None)
 
     def goes_by(self, node: Node) -> int:
-        """As HAProxy itself says; 0 where it does not answer."""
+        """As HAProxy itself says; 0 where it does not answer. A follower that stopped itself when
+        nobody waited for that any more goes on.
+        """
+        if node.follower and is_stopped(node.follower):
+            go_on(node.follower)
         with suppress(Exception):
             stats = Socket(str(node.files / "s"))
             return apply_owners_map_to_haproxy.order_in_force(stats, node.files)[0]

@@ -26,7 +26,7 @@ from flex.model.site_moves import PRINTED, SiteMove
 from flex.model.wish import Pin
 from flex.planning import carry_out_plan
 from flex.planning.rules_of_movement import REST
-from flex.routing import host_to_node_maps
+from flex.routing import haproxy, host_to_node_maps
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import SPREADS
 from flex_api.facts import sites_whose_move_failed
@@ -34,6 +34,7 @@ from flex_api.night import (
     end_half_applied_plans,
     failover,
     go_on_with_moves,
+    haproxy_pools_and_files,
     hold_at_doors,
     nightly,
     plan_without_sites_that_stay,
@@ -45,7 +46,7 @@ from flex_api.wiring import World
 from tests.api.nights import profiles
 from tests.migrated import new_database
 from tests.routing.conftest import Members
-from tests.routing.following import end
+from tests.routing.following import end, until
 from tests.routing.test_hold_and_switch import Moving
 from tests.routing.test_one_writer import is_asked_to_come_again
 
@@ -171,6 +172,10 @@ class Cluster(Moving):
         both = maps[host_to_node_maps.OWNERS] | maps[host_to_node_maps.MOVED]
         return {site: both[site] for site in sites}
 
+    def held(self, world: World) -> frozenset[str]:
+        order = world.store.door_order()
+        return order.held if order else frozenset()
+
     def move_of(self, world: World, site: str) -> SiteMove:
         [move] = world.store.site_moves(site=site)
         return move
@@ -243,6 +248,40 @@ def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_mea
     # Nobody waited for this one, so all of it was brought before.
     assert cluster.stages(world, PLAIN) == [("copy", "done"), ("final copy", "done")]
     assert cluster.move_of(world, SHOP).state == "moved"
+
+
+@pytest.mark.slow
+def test_haproxies_reload_only_once_the_sites_with_one_writer_have_moved(
+    cluster: Cluster,
+) -> None:
+    """While a process of before a reload is there, its node is never quiet."""
+    world = cluster.world()
+
+    def configured(node: str) -> str:
+        settings = cluster.settings_of(node)
+        made = haproxy_pools_and_files.files(settings, world.store, node)
+        return made[haproxy.CONFIGURATION]
+
+    before = {node: configured(node) for node in cluster.nodes}
+    cluster.pin(world, SHOP)
+    world.store.put_pin(Pin(PLAIN, nodes=("n0", "n1"), author="ann"))
+    wanted = cluster.brought(world, nightly.propose(world).plan)
+    pipe = cluster.disks / f"wait-final copy-{SHOP}"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(
+            lambda: route_and_publish_plan.carry_out(cluster.world(), wanted)
+        )
+        # It is being copied for the last time until somebody reads the pipe.
+        until(
+            "it is held", lambda: cluster.held(world) == {SHOP}, cluster.describe_doors
+        )
+        now = {node: configured(node) for node in cluster.nodes}
+        assert pipe.read_text() == "x\n"
+        ended = done.result(60)
+    assert now == before
+    go_on_with_moves.after(world, ended)
+    assert all("backend site_" in configured(node) for node in cluster.nodes)
 
 
 @pytest.mark.slow

@@ -22,7 +22,11 @@ from flex_api.cli.on_this_machine_only import (
     option_here,
 )
 from flex_api.cli.open_installation import open_world
-from flex_api.facts import choose_log_sources, log_files_not_read
+from flex_api.facts import (
+    choose_log_sources,
+    log_files_not_read,
+    logs_good_enough,
+)
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import leases, nightly
 from flex_api.report import logs_and_parcels_output
@@ -145,7 +149,7 @@ def ingest(
         return
     if count_copies and not files:
         raise _no_copies()
-    cpu: Cpu | None = None
+    cpu, next_step = None, ""
     with _invalid(invalid, invalid_limit) as bad:
         if partials_only:
             cpu = _cpu(found)
@@ -161,8 +165,11 @@ def ingest(
                         None,
                     )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
+                next_step = logs_good_enough.first_plan(
+                    here.settings, here.store, here.clock()
+                )
     read = logs_and_parcels_output.ingest_output(
-        reports, bad, partials_only, cpu.wrong if cpu else ()
+        reports, bad, partials_only, cpu.wrong if cpu else (), next_step
     )
     found.show(
         read, lambda console: results_in_terminal.ingest(console, read, every=verbose)

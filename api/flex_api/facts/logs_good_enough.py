@@ -8,6 +8,7 @@ better, or until somebody overrides the rule by name.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -176,8 +177,8 @@ def refuse_bad(
     if found:
         # Logs that stopped are silent besides.
         old = any(finding.rule == quality.MAX_AGE for _, finding in found)
-        ended = _when_they_end(settings, store, force) if old else ""
-        raise _bad_logs(period, found, ended)
+        ended = _as_of_the_end(settings, store, force) if old else None
+        raise _bad_logs(period, found, str(ended or ""))
 
 
 def _bad(judged: Judged, force: Collection[str]) -> list[tuple[str, Finding]]:
@@ -189,7 +190,31 @@ def _bad(judged: Judged, force: Collection[str]) -> list[tuple[str, Finding]]:
     ]
 
 
-def _when_they_end(settings: Settings, store: Store, force: Collection[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class _AsOfTheEnd:
+    """A plan as of the end of the logs, past these rules, which are broken even then."""
+
+    then: datetime
+    broken: Sequence[tuple[str, Finding]]
+    rules: Sequence[str]
+    ended: str
+
+    @property
+    def command(self) -> str:
+        forced = "".join(f" --force {rule}" for rule in self.rules)
+        return f"flex plan --as-of {self.then:%Y-%m-%d}{forced}"
+
+    def __str__(self) -> str:
+        despite = f", though {_findings_text(self.broken)}" if self.broken else ""
+        return (
+            f"the logs{self.ended}; to plan as of {self.then:%Y-%m-%d}, on the machine of "
+            f"FLEX: `{self.command}`{despite}; otherwise "
+        )
+
+
+def _as_of_the_end(
+    settings: Settings, store: Store, force: Collection[str]
+) -> _AsOfTheEnd | None:
     """What to do about logs that are old: a plan as of their end, by as few rules as possible that
     are gone past.
     """
@@ -212,20 +237,29 @@ def _when_they_end(settings: Settings, store: Store, force: Collection[str]) -> 
         if not tried[-1][1]:
             break
     if not tried:
-        return ""
+        return None
     then, bad = min(tried, key=lambda one: len(one[1]))
     rules = sorted({*force, *(finding.rule for _, finding in bad)})
-    forced = "".join(f" --force {rule}" for rule in rules)
-    despite = f", though {_findings_text(bad)}" if bad else ""
     day = int(then.timestamp()) // 86400 - 1
     newest = max(last for last in of_node.values() if last <= day + 1)
     ended = sorted(node for node, last in of_node.items() if last == newest)
     of = "" if len(ended) == len(of_node) else f" of {first_few(ended)}"
     last = datetime.fromtimestamp(newest * 86400, UTC)
-    return (
-        f"the logs{of} end on {last:%Y-%m-%d}; to plan as of {then:%Y-%m-%d}, on the machine of "
-        f"FLEX: `flex plan --as-of {then:%Y-%m-%d}{forced}`{despite}; otherwise "
-    )
+    return _AsOfTheEnd(then, bad, rules, f"{of} end on {last:%Y-%m-%d}")
+
+
+def first_plan(settings: Settings, store: Store, now: datetime) -> str:
+    """The command that makes the first plan from what was read, or that says what is in its way;
+    empty once there is a plan.
+    """
+    if store.headlines():
+        return ""
+    period = Period.days_before(now, settings.profile.window.days)
+    bad = _bad(judge(settings, store, period, now), ())
+    if any(finding.rule == quality.MAX_AGE for _, finding in bad):
+        found = _as_of_the_end(settings, store, ())
+        return found.command if found else "flex data"
+    return "flex data" if bad else "flex plan"
 
 
 def _findings_text(found: Sequence[tuple[str, Finding]]) -> str:

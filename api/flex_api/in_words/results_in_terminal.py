@@ -448,10 +448,7 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
             f"{amounts.count(more, 'file')} more to look at: --verbose shows each."
         )
     if well:
-        console.print(
-            f"{amounts.count(well, 'file')} read without anything to look at; --verbose "
-            "shows each."
-        )
+        console.print(f"{amounts.count(well, 'file')} read; --verbose shows each.")
     if quiet:
         copies = sum(row.outcome == "copy" for row in output.files)
         which = f", {copies:,} of them copies of others" if copies else ""
@@ -459,11 +456,15 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
     for rate in output.sources:
         if rate.lines:
             console.print(_rate(rate))
-    times = [row.last_line for row in output.files if row.last_line]
+    begun = [row.first_line for row in output.files if row.first_line]
+    ended = [row.last_line for row in output.files if row.last_line]
     for line in output.no_cpu[:MOST_FILES]:
         console.print(f"no processor time of {line}", markup=False)
-    console.print(lines(output.lines, max(times, default=None)))
+    times = (min(begun), max(ended)) if begun and ended else None
+    console.print(lines(output.lines, times))
     bad_lines(console, output)
+    if output.next_step:
+        console.print(f"Next: `{output.next_step}`")
 
 
 def _one_of_each_reason(rows: Sequence[LogRow]) -> list[LogRow]:
@@ -610,15 +611,21 @@ def _state(state: str) -> Text:
     return Text(state, style={"ok": "green", "warn": "yellow", "bad": "red"}[state])
 
 
-def lines(by_class: dict[str, int], last: datetime | None = None) -> str:
+def lines(
+    by_class: dict[str, int], times: tuple[datetime, datetime] | None = None
+) -> str:
     total = sum(by_class.values())
     parts = ", ".join(
         f"{number:,} {name.replace('_', ' ')}"
         for name, number in by_class.items()
         if number
     )
-    until = f", up to {amounts.when(last)}" if last and total else ""
-    return f"{amounts.count(total, 'new line')}{until}{': ' + parts if parts else ''}."
+    of = (
+        f", from {amounts.when(times[0])} to {amounts.when(times[1])}"
+        if times and total
+        else ""
+    )
+    return f"{amounts.count(total, 'new line')}{of}{': ' + parts if parts else ''}."
 
 
 def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:

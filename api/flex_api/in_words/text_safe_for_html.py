@@ -23,6 +23,16 @@ TITLE = 300
 # Characters of a text that somebody came to read, and of any text that reaches a page. A guess.
 ANYTHING = 2_000
 COMMAND = re.compile("`([^`]+)`")
+# Pages that show what these commands do.
+PAGES = {
+    "flex data": "/data",
+    "flex history": "/history",
+    "flex moves": "/moves",
+    "flex nodes list": "/nodes",
+    "flex plan list": "/plans",
+    "flex route show": "/routing",
+    "flex sites list": "/sites",
+}
 # A moment nearer than this is shown as a span ("3 hours ago"), others as a date. A guess.
 LATELY = timedelta(days=21)
 
@@ -42,9 +52,17 @@ def whole(text: str) -> Markup:
 
 
 def advice(text: str) -> Markup:
-    """The same of what FLEX itself says: what stands between backticks looks like what is typed."""
+    """The same of what FLEX itself says: what stands between backticks looks like what is typed,
+    and leads to the page that shows the same, where there is one.
+    """
     begin, bracket, told = str(whole(text)).rpartition('">')
-    return Markup(begin + bracket + COMMAND.sub(r"<code>\1</code>", told))  # noqa: S704  # escaped
+    return Markup(begin + bracket + COMMAND.sub(_command, told))  # noqa: S704  # escaped
+
+
+def _command(found: re.Match[str]) -> str:
+    shown = f"<code>{found[1]}</code>"
+    page = PAGES.get(found[1])
+    return f'<a href="{page}">{shown}</a>' if page else shown
 
 
 def short(text: str) -> str:

@@ -6,7 +6,7 @@ named with the reason, and the others are routed. Writes nothing but the slots o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -58,14 +58,25 @@ class AskedFiles:
     least: int
 
 
-def pools_to_serve(settings: Settings, store: Store, which: Between) -> ServingNodes:
+def pools_to_serve(
+    settings: Settings, store: Store, which: Between, waiting: Collection[str] = ()
+) -> ServingNodes:
     """Nodes that lost a site stay beside its members for a while, and get no request then. Sites
-    that never were on several nodes at once are left out.
+    that never were on several nodes at once are left out. Those that are `waiting` are served as
+    before: no HAProxy reloads for them yet, and none is busy with that while sites with one writer
+    move.
     """
     wanted, before = (
         store.placement_of(plan) if plan else PLACEMENT.empty()
         for plan in (which.wanted, which.before)
     )
+    if waiting:
+        wanted = pd.concat(
+            [
+                wanted[~wanted["site"].isin(waiting)],
+                before[before["site"].isin(waiting)],
+            ]
+        )
     several = _on_several(wanted) | _on_several(before)
     return ServingNodes(
         _by_site(wanted, several),
@@ -124,10 +135,12 @@ class RoutedPools:
     slots: Mapping[str, Slots]
 
 
-def routing_of(settings: Settings, store: Store, which: Between) -> RoutedPools:
+def routing_of(
+    settings: Settings, store: Store, which: Between, waiting: Collection[str] = ()
+) -> RoutedPools:
     return among(
         nodes(settings, store),
-        pools_to_serve(settings, store, which),
+        pools_to_serve(settings, store, which, waiting),
         settings,
         store.slots(),
     )
@@ -340,16 +353,19 @@ def maker(
     while True:
         last = store.door_order()
         which = ask(last)
-        at, pools = _pools(settings, store, which)
+        waiting = store_order_for_doors.led_as_before(settings, store, which, last)
+        at, pools = _pools(settings, store, which, waiting)
         if not store_order_for_doors.has_doors(settings, which):
             return Maker(at, pools, settings.layout())
         if doors := store_order_for_doors.doors_ordered(settings, store, which, last):
             return Maker(at, pools, settings.layout(), doors)
 
 
-def maker_without_owners(settings: Settings, store: Store, which: Between) -> Maker:
+def maker_without_owners(
+    settings: Settings, store: Store, which: Between, waiting: Collection[str]
+) -> Maker:
     """The same but for who owns which name."""
-    at, pools = _pools(settings, store, which)
+    at, pools = _pools(settings, store, which, waiting)
     doors = (
         make_host_maps.doors_without_owners(settings, nodes(settings, store))
         if store_order_for_doors.has_doors(settings, which)
@@ -359,11 +375,11 @@ def maker_without_owners(settings: Settings, store: Store, which: Between) -> Ma
 
 
 def _pools(
-    settings: Settings, store: Store, which: Between
+    settings: Settings, store: Store, which: Between, waiting: Collection[str] = ()
 ) -> tuple[dict[str, str], Sequence[Pool]]:
     """The addresses of all nodes that serve, and the pools of what is routed by content."""
     known = nodes(settings, store)
-    everybody = pools_to_serve(settings, store, which)
+    everybody = pools_to_serve(settings, store, which, waiting)
     found = among(known, everybody, settings, before := store.slots())
     # Where somebody else has given slots meanwhile, these are given beside them.
     while not _kept(store, found.slots, before):

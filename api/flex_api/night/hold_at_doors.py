@@ -33,6 +33,7 @@ from flex.routing.apply_owners_map_to_haproxy import MapsInForce
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
 from flex.store.holder_process_has_ended import is_gone
+from flex_api.in_words import amounts
 from flex_api.night import (
     doors_behind_order,
     route_requests_by_plan,
@@ -388,4 +389,6 @@ def _each(names: Collection[str], why: str) -> Iterator[tuple[str, str]]:
 
 
 def _under_way(node: str, count: int) -> str:
-    return f"{count} under way at {node}"
+    """Nobody knows which sites a process from before a reload still answers for."""
+    requests = amounts.count(count, "request")
+    return f"{node} is still answering {requests}, each HAProxy from before a reload counted as one"

@@ -118,6 +118,17 @@ def _wanted_maps(
     )
 
 
+def led_as_before(
+    settings: Settings, store: Store, which: Between, last: DoorOrder | None = None
+) -> frozenset[str]:
+    """The sites that doors lead as they did before the plan that is coming, by the `last` order or
+    the newest.
+    """
+    if not has_doors(settings, which) or which.doors == store.in_force():
+        return frozenset()
+    return waiting_of(store, which.doors, last)
+
+
 def waiting_of(
     store: Store, coming: str, last: DoorOrder | None = None
 ) -> frozenset[str]:

@@ -33,6 +33,7 @@ def ingest_output(
     invalid: Invalid | None = None,
     shipped_from: Path | None = None,
     wrong: Sequence[Wrong] = (),
+    next_step: str = "",
 ) -> IngestOutput:
     of_source: dict[str, list[FileReport]] = {}
     bad: Counter[str] = Counter()
@@ -52,6 +53,7 @@ def ingest_output(
         else None,
         parcels=_parcels(shipped_from) if shipped_from else None,
         no_cpu=[f"{each.pattern}: {each.why}" for each in wrong],
+        next_step=next_step,
     )
 
 
@@ -66,6 +68,7 @@ def _file(file: FileReport) -> LogRow:
         bad_lines=dict(file.reasons),
         bad_samples=[core_to_output_models.bad_line(sample) for sample in file.samples],
         last_line=core_to_output_models.moment(file.last_time),
+        first_line=core_to_output_models.moment(file.first_time),
         says_times=_says_times(file.format),
     )
 

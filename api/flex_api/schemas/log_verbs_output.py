@@ -29,6 +29,7 @@ class LogRow(Part):
     bad_lines: dict[str, int]
     bad_samples: list[BadLineRow]
     last_line: datetime | None
+    first_line: datetime | None = None
     says_times: bool | None = Field(
         None,
         description="whether lines of its format can say how long an answer took; none "
@@ -75,6 +76,11 @@ class IngestOutput(Output):
     no_cpu: list[str] = Field(
         [],
         description="cgroups of [[ingest.cpu]] whose processor time is not known, and why",
+    )
+    next_step: str = Field(
+        "",
+        description="until there is a plan, the command that makes one, or that says what is in "
+        "its way",
     )
 
 

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from flex.model.door_order import DoorOrder
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.host_to_node_maps import OWNERS
-from flex_api.night import haproxy_pools_and_files, plan_to_route_by
+from flex_api.night import (
+    haproxy_pools_and_files,
+    plan_to_route_by,
+    store_order_for_doors,
+)
 from flex_api.night.haproxy_pools_and_files import RoutedPools
 from flex_api.night.plan_to_route_by import Between
 from flex_api.night.routing_settings_without_effect import misnamed_sites
@@ -45,7 +49,8 @@ def routing_of(desk: Desk, coming: str = "") -> RoutingView:
 
 def _routing_of(desk: Desk, which: Between) -> RoutingView:
     settings, store = desk.settings, desk.house.store
-    found = haproxy_pools_and_files.routing_of(settings, store, which)
+    waiting = store_order_for_doors.led_as_before(settings, store, which)
+    found = haproxy_pools_and_files.routing_of(settings, store, which, waiting)
     return RoutingView(
         found, haproxy_pools_and_files.versions(settings, store, found.pools, which)
     )
@@ -79,9 +84,12 @@ def others_digest(desk: Desk, node: str) -> str:
     haproxy_pools_and_files.refuse_away(settings, store, node)
     last = store.door_order()
     which = _following(desk, last)
+    waiting = store_order_for_doors.led_as_before(settings, store, which, last)
     make = desk.views.few(
-        f"frames {_state(desk, which)}",
-        lambda: haproxy_pools_and_files.maker_without_owners(settings, store, which),
+        f"frames {_state(desk, which)} {hash(waiting)}",
+        lambda: haproxy_pools_and_files.maker_without_owners(
+            settings, store, which, waiting
+        ),
         lambda made: ROWS_A_POOL * len(made.pools),
     )
     made = make(node)
