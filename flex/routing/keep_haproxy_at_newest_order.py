@@ -81,7 +81,9 @@ class Follower:
     asker: Asker = field(default_factory=Asker)
     over: threading.Event = field(default_factory=threading.Event)
     wake: threading.Event = field(default_factory=threading.Event)
-    # The files beside the small map as they were fetched last, and what the server called them.
+    # The files beside the small map as they were fetched last, and what the server called them; the
+    # same where that is believed.
+    came: tuple[str, str] = "", ""
     fetched: tuple[str, str] = "", ""
     # What was said last to be wrong; of that, what the server is told; why HAProxy does not go by
     # what is here.
@@ -391,6 +393,9 @@ class Follower:
     def _fetch(self, tag: str, large: str = "") -> None:
         """All files, as `flex route apply` takes them. The server calls them by the tag, and their
         large map by the digest `large`.
+
+        They may be others than those the tag is of, where these changed meanwhile. So a tag that is
+        not ours for them is believed only once they came with it twice.
         """
         node = self.node
         taken = fetch_files.pull(
@@ -399,9 +404,11 @@ class Follower:
         node.refuse(taken)
         how = self._enforce(taken)
         fetch_files.note_in_force(taken, node.folder)
-        self.fetched = "", ""
+        before, self.fetched = self.came, ("", "")
         own = self._tag()
-        self.fetched = own, tag or own
+        self.came = own, tag or own
+        if self.came == before:
+            self.fetched = self.came
         if how != "nothing":
             less = ", without the large map, which is here" if taken.spared else ""
             node.say(

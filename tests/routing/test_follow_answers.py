@@ -109,9 +109,11 @@ class Here:
         stats = Socket(str(self.folder / "s"), self.patience)
         return Sockets(stats, Socket(str(self.folder / "m"), self.patience), 0)
 
-    def files(self, made: Owners) -> dict[str, str]:
+    def files(self, made: Owners, *others: str) -> dict[str, str]:
+        """Also with other nodes, none of which is there."""
         doors = Doors(made, {ADDRESS, "127.0.0.1"})
-        return haproxy.files("n1", {"n1": ADDRESS}, [], self.layout, doors)
+        at = {"n1": ADDRESS} | dict.fromkeys(others, "127.0.0.99")
+        return haproxy.files("n1", at, [], self.layout, doors)
 
     def follower(self, url: str) -> Follower:
         return Follower(
@@ -186,18 +188,32 @@ def test_an_order_is_in_force_without_the_other_files_being_asked_for(
     assert (here.folder / f"{MOVED}.before").read_text() == owners(3).moved
 
 
-def test_other_files_are_fetched_once_and_called_what_the_server_calls_them(
+def test_other_files_that_come_twice_are_called_what_the_server_calls_them(
     here: Here, server: Server
 ) -> None:
     server.files = here.files(owners(4, "n2"))
     server.says(owners(4, "n2").moved, "another-name")
     follower = here.follower(server.url)
-    follower.once()
-    assert here.goes_by == 4
-    follower.once()
+    for _ in range(4):
+        follower.once()
+        assert here.goes_by == 4
     asked = [path for path in server.asked if "/doors" not in path]
-    assert len(asked) == 1
+    assert len(asked) == 2
     assert "files=another-name" in server.asked[-1]
+
+
+def test_files_that_changed_between_what_was_said_of_them_and_what_came_are_fetched_again(
+    here: Here, server: Server
+) -> None:
+    server.files = here.files(owners(4, "n2"))
+    coming = here.files(owners(4, "n2"), "n3")
+    server.says(owners(4, "n2").moved, haproxy.others_digest(coming))
+    follower = here.follower(server.url)
+    follower.once()
+    server.files = coming
+    follower.once()
+    there = (here.folder / haproxy.CONFIGURATION).read_text()
+    assert there == coming[haproxy.CONFIGURATION]
 
 
 def test_an_older_server_is_asked_for_all_files_and_that_is_said_once(
