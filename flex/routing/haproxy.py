@@ -94,7 +94,7 @@ def files(
         )
     made = {
         CONFIGURATION: "\n".join(map(_section, sections)),
-        HOSTS: _hosts(ours),
+        HOSTS: _hosts(pool for pool in ours if not _only_leads_on(pool, node, layout)),
         POPULAR: "".join(
             line
             for pool in ours
@@ -432,6 +432,14 @@ def _admission(pool: Pool, queue: str) -> Iterator[list[str]]:
         "http-request set-var(txn.let_in) bool(true)",
         f"default_backend {pool.name}",
     ]
+
+
+def _only_leads_on(pool: Pool, node: str, layout: Layout) -> bool:
+    """Whether what comes to this node for the site goes by the map of owners: it leaves the pool and
+    answers nothing, and nobody sees which path a connection by SNI asks for.
+    """
+    leaves = any(member.node == node and member.leaving for member in pool.members)
+    return bool(layout.listen_sni) and leaves
 
 
 def _hosts(pools: Iterable[Pool]) -> str:

@@ -395,7 +395,9 @@ def test_whatever_is_killed_while_sites_move_doors_dns_and_partition_agree_in_th
             requests = visitors.requests
             assert lost(requests, begun.gone, could) == [], begun.gone
             strange = by_strangers(requests, begun.gone, could)
-            assert strange == [], lately(strange, placements, began)
+            assert strange == [], (
+                f"{lately(strange, placements, began)} {cluster.log()}"
+            )
             for host in could.one_writer:
                 turned = turns(requests, host)
                 assert len(turned) <= len(begun.placed) + 2, (host, turned)

@@ -240,10 +240,12 @@ def test_a_member_of_a_replicated_site_answers_what_comes_to_it(
     cluster: BySni, stack: ExitStack
 ) -> None:
     at = cluster.members.addresses
-    two = members_at({node: at[node] for node in ("n1", "n2")})
-    cluster.pools = (Pool("shop.example", (), two),)
+    three = members_at({node: at[node] for node in ("n1", "n2", "n3")})
+    joined = tuple(replace(one, leaving=one.node == "n3") for one in three)
+    cluster.pools = (Pool("shop.example", (), joined),)
     cluster.start(stack, NAMES | {"shop.example": "n2"})
     asked = {door: cluster.reached(door, "shop.example") for door in at}
+    # One that leaves is no member any more.
     assert asked == {"n0": "n2", "n1": "n1", "n2": "n2", "n3": "n2"}
 
 
