@@ -435,8 +435,8 @@ def _admission(pool: Pool, queue: str) -> Iterator[list[str]]:
 
 
 def _only_leads_on(pool: Pool, node: str, layout: Layout) -> bool:
-    """Whether what comes to this node for the site goes by the map of owners: it leaves the pool and
-    answers nothing, and nobody sees which path a connection by SNI asks for.
+    """Whether what comes to this node for the site goes by the map of owners. The node leaves the
+    pool and answers nothing, and nobody sees which path a connection by SNI asks for.
     """
     leaves = any(member.node == node and member.leaving for member in pool.members)
     return bool(layout.listen_sni) and leaves
