@@ -166,13 +166,14 @@ def by_strangers(
     requests: Sequence[Request], gone: Sequence[Gone], owners: Owners
 ) -> list[Request]:
     """Those that were answered by a node that never had the site, while one that has it was there.
-    Nobody stands in for the node of a site with one writer.
+    Nobody stands in for the node of a site with one writer. Each node has the content of all
+    others: a door that was killed answers itself until it has heard again who has them.
     """
 
     def is_excused(request: Request) -> bool:
+        who = {*owners.nodes_of[request.host], request.door}
         return request.host not in owners.one_writer and any(
-            one.node in owners.nodes_of[request.host] and one.killed < request.done
-            for one in gone
+            one.node in who and one.killed < request.done for one in gone
         )
 
     return [
