@@ -64,7 +64,7 @@ def unknown_run(run_id: str) -> Unknown:
         f"the run {run_id!r}",
         "no run of that id was begun",
         kept="nothing was changed",
-        advice="`flex runs` shows every run",
+        advice="`flex history` shows every run",
     )
 
 

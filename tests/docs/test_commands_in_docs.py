@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -114,3 +117,37 @@ def test_the_settings_that_flex_init_writes_show_no_command_that_there_is_not() 
     ]
     assert commands
     assert [words for words in commands if fault(Shown(words, 1, is_whole=False))] == []
+
+
+def _texts(module: Path) -> Iterator[str]:
+    """What the module may say, not what it says of itself; X stands for what is filled in."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value.value = None
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "X"
+                for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_what_flex_says_names_no_command_that_there_is_not() -> None:
+    said = {
+        (module.name, code)
+        for folder in ("api", "dns", "flex", "logs_ingest", "solver")
+        for module in (ROOT / folder).rglob("*.py")
+        for text in _texts(module)
+        for code in re.findall(r"`(flex [^`]+)`", text)
+    }
+    assert len(said) > 100
+    wrong = {
+        (module, code): why
+        for module, code in said - {("__init__.py", "flex --help")}
+        for words in in_script(code)
+        if (why := fault(Shown(words, 1, is_whole=False)))
+        # Options are filled in there.
+        and "unexpected extra argument(s) (X)" not in why
+    }
+    assert wrong == {}

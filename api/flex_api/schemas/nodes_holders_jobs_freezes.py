@@ -21,7 +21,8 @@ class NodeRow(Part):
     access_units: float | None
     working_set_units: float | None
     from_settings: bool = Field(
-        True, description="whether nobody added or changed it with `flex nodes`"
+        True,
+        description="whether nobody added or changed it with `flex nodes add` or `set`",
     )
     since: datetime | None = Field(
         None, description="when somebody put it into this state"
