@@ -393,7 +393,11 @@ def test_whatever_is_killed_while_sites_move_doors_dns_and_partition_agree_in_th
                 after = look(cluster, way_of)
             could = owners(begun, before, after)
             requests = visitors.requests
-            assert lost(requests, begun.gone, could) == [], begun.gone
+            failed = lost(requests, begun.gone, could)
+            assert failed == [], (
+                f"{lately(failed, placements, began)}, {begun.gone}, had on the way "
+                f"{could.nodes_of[failed[0].host]} {cluster.log()}"
+            )
             strange = by_strangers(requests, begun.gone, could)
             assert strange == [], (
                 f"{lately(strange, placements, began)} {cluster.log()}"
