@@ -22,7 +22,9 @@ NIGHTLY, WATCH = "nightly", "health watch"
 
 @dataclass(frozen=True, slots=True)
 class NightlyRun:
-    """One night: who ran it, how far it came, how it ended."""
+    """One night: who ran it, how far it came, how it ended. `made` is when it began by the clock,
+    where it is as of another time.
+    """
 
     id: str
     holder: str
@@ -32,6 +34,16 @@ class NightlyRun:
     plan: str = ""
     message: str = ""
     stages: tuple[Stage, ...] = field(default=())
+    made: datetime | None = None
+
+    @property
+    def wall_time(self) -> datetime:
+        """When it began, whatever time it is as of."""
+        return self.made or self.started
+
+    @property
+    def wall_end(self) -> datetime | None:
+        return self.ended and self.ended + (self.wall_time - self.started)
 
     @property
     def is_ordered(self) -> bool:

@@ -21,7 +21,7 @@ from flex.routing import (
     install_files,
 )
 from flex.routing.apply_to_haproxy import Sockets, Told
-from flex.routing.haproxy import HOSTS, VERSION
+from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION
 from flex.routing.haproxy_change_commands import HaproxyChange
 from flex.routing.haproxy_one_writer import HOLD
 from flex.routing.host_to_node_maps import (
@@ -34,6 +34,8 @@ from flex.routing.host_to_node_maps import (
     digest,
     heading,
     is_whole,
+    of,
+    with_one_writer,
 )
 from flex.routing.install_files import Guard
 from flex.routing.refuse_older_maps import refuse_older
@@ -62,6 +64,8 @@ def flip(
         head = heading(moved)
         if MOVED not in here or not head or head.large != digest(here.get(OWNERS, "")):
             return None
+        if _leads_to_unknown_nodes(moved, here.get(CONFIGURATION, "")):
+            return None
         guard({MOVED: moved}, here)
         there = haproxy.with_version({**here, MOVED: moved})
         changed = {MOVED: moved, HOSTS: there[HOSTS]}
@@ -72,6 +76,18 @@ def flip(
         if goes_by in versions and HOLD not in here:
             return _tell_then_write(changed, here[MOVED], folder, sockets, goes_by)
         return _write_then_tell(changed, folder, sockets, goes_by == versions[0])
+
+
+def _leads_to_unknown_nodes(moved: str, configuration: str) -> bool:
+    """Such as one that came back, of which this HAProxy has not heard yet: it would answer itself
+    what is meant for that one.
+    """
+    backends = set(host_to_node_maps.read(moved).values())
+    return any(
+        f"\nbackend {backend}\n" not in configuration
+        for backend in backends
+        if backend.startswith((of(""), with_one_writer("")))
+    )
 
 
 def _write_then_tell(

@@ -504,7 +504,9 @@ class MemoryStore(
     def runs(self, limit: int = 50) -> tuple[NightlyRun, ...]:
         with self._lock:
             ordered = sorted(
-                self._runs.values(), key=lambda run: (run.started, run.id), reverse=True
+                self._runs.values(),
+                key=lambda run: (run.wall_time, run.id),
+                reverse=True,
             )
         return tuple(ordered[:limit])
 

@@ -165,7 +165,7 @@ def _runs(
     wanted = (
         select(runs)
         .where(which)
-        .order_by(runs.c.started.desc(), runs.c.id.desc())
+        .order_by(func.coalesce(runs.c.made, runs.c.started).desc(), runs.c.id.desc())
         .limit(limit)
     )
     rows = connection.execute(wanted).mappings().all()
@@ -210,4 +210,5 @@ def _row(run: NightlyRun) -> dict[str, object]:
         "exit_code": run.exit_code,
         "cycle": run.plan,
         "message": run.message,
+        "made": run.made,
     }

@@ -416,6 +416,8 @@ runs = Table(
     Column("exit_code", Integer),
     Column("cycle", TEXT, nullable=False),
     Column("message", TEXT, nullable=False),
+    # When a run began by the clock that is as of another time.
+    Column("made", Utc),
 )
 
 stages = Table(

@@ -110,9 +110,9 @@ class Here:
         return Sockets(stats, Socket(str(self.folder / "m"), self.patience), 0)
 
     def files(self, made: Owners, *others: str) -> dict[str, str]:
-        """Also with other nodes, none of which is there."""
+        """Also with n2 and other nodes, none of which is there."""
         doors = Doors(made, {ADDRESS, "127.0.0.1"})
-        at = {"n1": ADDRESS} | dict.fromkeys(others, "127.0.0.99")
+        at = {"n1": ADDRESS} | dict.fromkeys(("n2", *others), "127.0.0.99")
         return haproxy.files("n1", at, [], self.layout, doors)
 
     def follower(self, url: str) -> Follower:
@@ -200,6 +200,18 @@ def test_other_files_that_come_twice_are_called_what_the_server_calls_them(
     asked = [path for path in server.asked if "/doors" not in path]
     assert len(asked) == 2
     assert "files=another-name" in server.asked[-1]
+
+
+def test_an_order_that_leads_to_a_node_that_is_new_here_comes_with_all_files(
+    here: Here, server: Server
+) -> None:
+    own = haproxy.others_digest(here.files(owners(3)))
+    server.files = here.files(owners(4, "n3"), "n3")
+    server.says(owners(4, "n3").moved, own)
+    here.follower(server.url).once()
+    assert here.goes_by == 4
+    configured = (here.folder / haproxy.CONFIGURATION).read_text()
+    assert "\nbackend at_n3\n" in configured
 
 
 def test_files_that_changed_between_what_was_said_of_them_and_what_came_are_fetched_again(

@@ -53,6 +53,18 @@ def test_a_run_is_found_however_many_began_after_it(store: Store) -> None:
         store.run_of("r70")
 
 
+def test_runs_are_in_the_order_in_which_they_began_whatever_time_they_are_as_of(
+    store: Store,
+) -> None:
+    early = replace(run("r2", NOW - 1000 * HOUR), made=NOW + HOUR)
+    for each in (run("r1"), early, run("r3", NOW + 2 * HOUR)):
+        store.begin(each, HOUR, each.wall_time)
+        store.end(replace(each, ended=each.started + HOUR, exit_code=0))
+    assert [each.id for each in store.runs()] == ["r3", "r2", "r1"]
+    assert store.runs(2)[1] == replace(early, ended=early.started + HOUR, exit_code=0)
+    assert store.runs(2)[1].wall_end == NOW + 2 * HOUR
+
+
 def test_while_a_run_lives_no_other_begins(store: Store) -> None:
     store.begin(run("r1"), HOUR, NOW)
     with pytest.raises(Busy) as refused:

@@ -654,13 +654,17 @@ def test_what_somebody_mistyped_is_no_alarm_on_every_page(
     assert (message in shown) == alarms
 
 
-def test_the_last_run_is_the_one_that_ended_last_whatever_time_it_was_as_of(
+def test_the_last_run_is_the_one_that_began_last_whatever_time_it_was_as_of(
     doors: Doors,
 ) -> None:
     door = doors()
     for number, years, ends in ((1, 0, 20), (2, 8, 0)):
-        started = NOW + timedelta(hours=number) - timedelta(days=365 * years)
-        run = NightlyRun(f"z{number}", holder(), started, message="plan: old logs")
-        door.store.begin(run, timedelta(hours=1), started)
+        now = NOW + timedelta(hours=number)
+        started = now - timedelta(days=365 * years)
+        said = "plan: old logs"
+        run = NightlyRun(f"z{number}", holder(), started, message=said, made=now)
+        door.store.begin(run, timedelta(hours=1), now)
         door.store.end(replace(run, ended=started, exit_code=ends))
-    assert "The last run failed" not in Browser(door, "viewer").get("/sites")
+    browser = Browser(door, "viewer")
+    assert "The last run failed" not in browser.get("/sites")
+    assert f"as of {started:%Y-%m-%d %H:%M} UTC" in browser.get("/history")

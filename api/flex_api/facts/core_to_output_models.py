@@ -349,6 +349,7 @@ def run_row(run: NightlyRun, plan: Plan | None = None) -> RunRow:
         exit_code=run.exit_code,
         plan=run.plan,
         message=run.message,
+        made=run.made,
         stages=stages,
         moves=len(plan.moves) if plan else None,
         worst_before_ratio=plan.before.worst if plan and plan.before else None,

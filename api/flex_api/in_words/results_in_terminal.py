@@ -699,8 +699,11 @@ def checks(console: Console, rows: Sequence[CheckRow]) -> None:
 
 
 def runs(console: Console, output: RunsOutput) -> None:
+    # Runs that are as of another time are rare.
+    as_of = ("as of",) if any(row.made for row in output.items) else ()
     table = grid(
         "started",
+        *as_of,
         "took>",
         "exit>",
         "moves>",
@@ -718,7 +721,8 @@ def runs(console: Console, output: RunsOutput) -> None:
             row.prediction_error_ratio,
         )
         table.add_row(
-            amounts.when(row.started),
+            amounts.when(row.made or row.started),
+            *(amounts.when(row.started) if row.made else "" for _ in as_of),
             took,
             "" if row.exit_code is None else str(row.exit_code),
             "" if row.moves is None else f"{row.moves:,}",

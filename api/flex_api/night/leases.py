@@ -68,10 +68,11 @@ def lease(
         holder(),
         started,
         message=purpose,
+        made=world.time_of_day() if world.is_as_of else None,
     )
     for lost in _begin(world, run, breaks_in=breaks_in, waits=waits):
         world.say(
-            f"The run of {amounts.when(lost.started)} was {lost.message}. Its work is "
+            f"The run of {amounts.when(lost.wall_time)} was {lost.message}. Its work is "
             "taken up where it ended."
         )
     held, token = RunWithLease(run), HOLDER.set(run.id)

@@ -92,12 +92,12 @@ def _of_runs(known: Known) -> Iterator[Series]:
     yield _one(
         "flex_run_last_start_timestamp_seconds",
         "When the last night began.",
-        [run.started for run in nightly[:1]],
+        [run.wall_time for run in nightly[:1]],
     )
     yield _one(
         "flex_run_last_success_timestamp_seconds",
         "When a night last ended well.",
-        [run.ended for run in good[:1]],
+        [run.wall_end for run in good[:1]],
     )
     codes = [run.exit_code for run in nightly[:1] if run.exit_code is not None]
     yield _one("flex_run_last_exit_code", "Exit code of the last night.", codes)

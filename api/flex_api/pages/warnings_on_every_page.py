@@ -112,7 +112,7 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
     # Who asked for what cannot be was told at once, and nothing was done.
     runs = (
         run
-        for run in desk.views.latest_runs()
+        for run in desk.views.runs()
         if not (
             run.is_ordered and run.exit_code == BadInput.exit_code and not run.stages
         )

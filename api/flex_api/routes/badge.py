@@ -35,7 +35,7 @@ def badge(desk: Viewer) -> Response:
 def _state(desk: Desk) -> tuple[str, str]:
     """The first of these that is so."""
     runs, plans, (_, in_force) = (
-        desk.views.latest_runs(),
+        desk.views.runs(),
         desk.views.headlines(),
         desk.views.base(),
     )

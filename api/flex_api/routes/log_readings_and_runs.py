@@ -137,16 +137,16 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
     """The latest thousand runs: every step that changed something, with its stages and its exit
     code.
 
-    `since` and `until` go by when it began.
+    `since` and `until` go by when it really began.
     """
     rows = [
         run
         for run in desk.views.runs()
-        if query.holds(run.started) and _asked_for(run, query)
+        if query.holds(run.wall_time) and _asked_for(run, query)
     ]
     found = page(
         rows,
-        {"started": lambda run: run.started.isoformat(timespec="microseconds")},
+        {"started": lambda run: run.wall_time.isoformat(timespec="microseconds")},
         lambda run: run.id,
         sort=query.sort,
         limit=query.limit,

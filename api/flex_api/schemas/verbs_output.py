@@ -337,6 +337,9 @@ class RunRow(Part):
     plan: str
     message: str
     stages: list[StageRow]
+    made: datetime | None = Field(
+        None, description="when it really began, where it is as of another time"
+    )
     moves: int | None = Field(None, description="of its plan")
     worst_before_ratio: float | None = None
     worst_after_ratio: float | None = None

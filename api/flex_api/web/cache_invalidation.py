@@ -38,7 +38,6 @@ OUTDATED_BY: Mapping[str, tuple[str, ...]] = {
     "carried": IN_FORCE,
     "base": IN_FORCE,
     "runs": RUNS,
-    "latest-runs": RUNS,
     # One plan or partition.
     "plan": PLANS,
     "told": PLANS,

@@ -44,8 +44,6 @@ View = TypeVar("View")
 
 # How many answers of one kind a process remembers where each may be large, such as plans. A guess.
 FEW = 4
-# Ends of runs among which the last one is looked for, but for those that did nothing. A guess.
-LATEST = 50
 # Seconds after which files of other names are looked at again. A guess.
 NAMES_READ = 10.0
 # How many rows these have together at most. A guess.
@@ -169,16 +167,6 @@ class Views:
 
     def runs(self) -> tuple[NightlyRun, ...]:
         return self.of("runs", lambda: self.store.runs(1000))
-
-    def latest_runs(self) -> tuple[NightlyRun, ...]:
-        """Those that ended last, whatever time they were as of."""
-
-        def make() -> tuple[NightlyRun, ...]:
-            ends = self.store.found_entries(LATEST, action="run.end")
-            known = {run.id: run for run in self.runs()}
-            return tuple(known[one.subject] for one in ends if one.subject in known)
-
-        return self.of("latest-runs", make)
 
     def stays_for(self) -> dict[str, list[str]]:
         """What a move would take along, by site, of the sites that stay for it."""
