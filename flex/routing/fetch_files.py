@@ -37,12 +37,13 @@ _SOCKET = re.compile(r"^    stats socket (\S+) ", re.MULTILINE)
 @dataclass(frozen=True, slots=True)
 class Pulled:
     """Files, and the server's tag of them; "" where no server was asked. It did not send the large
-    map where that is `spared`.
+    map where that is `spared`. `others` is what it calls all but the small map.
     """
 
     files: Mapping[str, str]
     tag: str = ""
     spared: bool = False
+    others: str = ""
 
     @property
     def node(self) -> str:
@@ -70,9 +71,12 @@ def pull(
     patience: float = PATIENCE,
     asker: Asker | None = None,
     large: str = "",
+    *,
+    anew: bool = False,
 ) -> Pulled:
-    """`folder` has the files in force, if there are any. The large map with the digest `large` is
-    not sent where it can be made of what is there. Raises Away where a server does not answer
+    """`folder` has the files in force, if there are any; `anew` they are sent though they are the
+    same. The large map with the digest `large` is not sent where it can be made of what is there.
+    Raises Away where a server does not answer
     within `patience` seconds, Denied where the server does not accept the token, and BadInput where
     the answer is not a node's files.
     """
@@ -81,7 +85,8 @@ def pull(
             raise ask_flex_server.unusable(
                 where, f"{scheme[0]} is no way to ask a FLEX server"
             )
-        return _fetch(where, folder, token, patience, asker or Asker(), large)
+        asker = asker or Asker()
+        return _fetch(where, folder, token, patience, asker, large, anew=anew)
     path = Path(where)
     try:
         found = _of_folder(path) if path.is_dir() else _of_json(_read(path))
@@ -141,7 +146,14 @@ def _of_json(content: bytes) -> dict[str, str]:
 
 
 def _fetch(
-    url: str, folder: Path, token: str, patience: float, asker: Asker, large: str
+    url: str,
+    folder: Path,
+    token: str,
+    patience: float,
+    asker: Asker,
+    large: str,
+    *,
+    anew: bool,
 ) -> Pulled:
     there = in_force(folder)
     owners = _large_map(there, large)
@@ -151,7 +163,7 @@ def _fetch(
     has = (
         bool(version) and there is not None and haproxy.version(there.files) == version
     )
-    request = ask_flex_server.request(url, token, tag if has else "")
+    request = ask_flex_server.request(url, token, tag if has and not anew else "")
     if owners:
         request.add_header(HAS_LARGE, host_to_node_maps.digest(owners))
     told = asker.begin(request, patience)
@@ -165,7 +177,15 @@ def _fetch(
     if spared:
         found = {**found, OWNERS: owners}
         del found[LEFT_OUT]
-    return Pulled(_whole(found, url), answer.tag, spared)
+    others = _others(answer.content)
+    return Pulled(_whole(found, url), answer.tag, spared, others)
+
+
+def _others(content: bytes) -> str:
+    """What the server calls these files but for the small map; "" by an older one."""
+    said = ask_flex_server.parse(content)
+    others = said.get("others", "") if isinstance(said, dict) else ""
+    return others if isinstance(others, str) else ""
 
 
 def _large_map(there: Pulled | None, wanted: str) -> str:

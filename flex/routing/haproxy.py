@@ -77,11 +77,7 @@ def files(
         _frontend(node, layout, everywhere),
         ["backend here", *_answering(layout, everywhere)],
         *([_metrics(layout)] if layout.metrics else []),
-        *(
-            _doors_of(node, addresses, layout, everywhere, has_pools=bool(ours))
-            if everywhere
-            else ()
-        ),
+        *(_doors_of(node, addresses, layout, everywhere, ours) if everywhere else ()),
         *_member_door(node, addresses, ours, layout),
     ]
     for pool in ours:
@@ -94,7 +90,7 @@ def files(
         )
     made = {
         CONFIGURATION: "\n".join(map(_section, sections)),
-        HOSTS: _hosts(pool for pool in ours if not _only_leads_on(pool, node, layout)),
+        HOSTS: _hosts(ours),
         POPULAR: "".join(
             line
             for pool in ours
@@ -225,12 +221,11 @@ def _doors_of(
     addresses: Mapping[str, str],
     layout: Layout,
     everywhere: Doors,
-    *,
-    has_pools: bool,
+    pools: Collection[Pool],
 ) -> Iterator[list[str]]:
     one_writer = everywhere.one_writer
     # A look into a map is a quarter of what a request costs here.
-    hosts = HOSTS if has_pools or one_writer else ""
+    hosts = HOSTS if pools or one_writer else ""
     yield haproxy_frontends.inner_door_lines(
         node, addresses[node], layout, hosts, one_writer=one_writer
     )
@@ -245,7 +240,14 @@ def _doors_of(
     yield from haproxy_other_members.sections(node, addresses, own, layout)
     if layout.listen_sni:
         every = haproxy_frontends.seconds_between_checks(len(addresses))
-        yield from haproxy_doors_by_sni.by_sni(node, addresses, layout, HOSTS, every)
+        left = [pool.name for pool in pools if _leaves(pool, node)]
+        yield from haproxy_doors_by_sni.by_sni(
+            node, addresses, layout, HOSTS, every, left
+        )
+
+
+def _leaves(pool: Pool, node: str) -> bool:
+    return any(member.node == node and member.leaving for member in pool.members)
 
 
 def _visitor_header(layout: Layout) -> list[str]:
@@ -432,14 +434,6 @@ def _admission(pool: Pool, queue: str) -> Iterator[list[str]]:
         "http-request set-var(txn.let_in) bool(true)",
         f"default_backend {pool.name}",
     ]
-
-
-def _only_leads_on(pool: Pool, node: str, layout: Layout) -> bool:
-    """Whether what comes to this node for the site goes by the map of owners. The node leaves the
-    pool and answers nothing, and nobody sees which path a connection by SNI asks for.
-    """
-    leaves = any(member.node == node and member.leaving for member in pool.members)
-    return bool(layout.listen_sni) and leaves
 
 
 def _hosts(pools: Iterable[Pool]) -> str:

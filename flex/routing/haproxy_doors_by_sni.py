@@ -13,7 +13,7 @@ A connection has one name and goes to one node for as long as it lasts. A change
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from flex.routing import haproxy_globals, haproxy_other_members
 from flex.routing.haproxy_frontends import (
@@ -34,12 +34,18 @@ TLS = "tls_"
 
 
 def by_sni(
-    node: str, addresses: Mapping[str, str], layout: Layout, hosts: str, every: int
+    node: str,
+    addresses: Mapping[str, str],
+    layout: Layout,
+    hosts: str,
+    every: int,
+    left: Collection[str],
 ) -> Iterator[list[str]]:
     """The door, a backend for each node, and one for this node's own web server. `every` is how
-    many seconds pass until a neighbour is asked again how it is.
+    many seconds pass until a neighbour is asked again how it is; `left` are the pools that this
+    node leaves.
     """
-    yield _door(node, layout, hosts)
+    yield _door(node, layout, hosts, left)
     yield [f"backend {_HERE}", "mode tcp", _server(layout.origin, layout, "")]
     check = f" check inter {every}s fall 2 rise 2"
     for name in sorted(addresses):
@@ -103,11 +109,12 @@ def _around(layout: Layout) -> str:
     return around(layout, "around-tls")
 
 
-def _door(node: str, layout: Layout, hosts: str) -> list[str]:
+def _door(node: str, layout: Layout, hosts: str, left: Collection[str]) -> list[str]:
     """A member of a replicated site answers what comes to it: nobody sees which path is asked
-    for.
+    for. One that leaves the site's pool does not.
     """
-    is_member = f"{{ var(txn.name),map_str({layout.directory}/{hosts}) -m found }}"
+    is_member = "{ var(txn.site) -m found }"
+    of_others = f"{{ var(txn.site) -m str {' '.join(sorted(left))} }}"
     owners = "var(txn.owner) -m found"
     looked_up = f"set-var(txn.owner) var(txn.name),map_str({layout.directory}"
     alive = " !{ var(txn.way),nbsrv eq 0 }" if layout.content == "everywhere" else ""
@@ -121,6 +128,8 @@ def _door(node: str, layout: Layout, hosts: str) -> list[str]:
         f"tcp-request content {looked_up}/{MOVED})",
         f"tcp-request content {looked_up}/{OWNERS}) unless {{ {owners} }}",
         "tcp-request content set-var(txn.way) str(tls_),concat(,txn.owner)",
+        f"tcp-request content set-var(txn.site) var(txn.name),map_str({layout.directory}/{hosts})",
+        *([f"tcp-request content unset-var(txn.site) if {of_others}"] if left else []),
         *_stray_counting_lines(node, is_member),
         f"use_backend {_HERE} if {is_member}",
         f"use_backend %[var(txn.way)] if {{ {owners} }}{alive}",

@@ -81,9 +81,7 @@ class Follower:
     asker: Asker = field(default_factory=Asker)
     over: threading.Event = field(default_factory=threading.Event)
     wake: threading.Event = field(default_factory=threading.Event)
-    # The files beside the small map as they were fetched last, and what the server called them; the
-    # same where that is believed.
-    came: tuple[str, str] = "", ""
+    # The files beside the small map as they were fetched last, and what the server called them.
     fetched: tuple[str, str] = "", ""
     # What was said last to be wrong; of that, what the server is told; why HAProxy does not go by
     # what is here.
@@ -394,21 +392,24 @@ class Follower:
         """All files, as `flex route apply` takes them. The server calls them by the tag, and their
         large map by the digest `large`.
 
-        They may be others than those the tag is of, where these changed meanwhile. So a tag that is
-        not ours for them is believed only once they came with it twice.
+        They may be others than those the tag is of, where these changed meanwhile: a newer server
+        says with them what it calls them.
         """
         node = self.node
         taken = fetch_files.pull(
-            node.url, node.folder, node.token, asker=self.asker, large=large
+            node.url,
+            node.folder,
+            node.token,
+            asker=self.asker,
+            large=large,
+            anew=True,
         )
         node.refuse(taken)
         how = self._enforce(taken)
         fetch_files.note_in_force(taken, node.folder)
-        before, self.fetched = self.came, ("", "")
+        self.fetched = "", ""
         own = self._tag()
-        self.came = own, tag or own
-        if self.came == before:
-            self.fetched = self.came
+        self.fetched = own, taken.others or tag or own
         if how != "nothing":
             less = ", without the large map, which is here" if taken.spared else ""
             node.say(

@@ -48,6 +48,7 @@ from tests.api.torn_visitors import (
     Visitors,
     by_strangers,
     lost,
+    stands_in,
     turns,
 )
 
@@ -71,6 +72,9 @@ ADDRESSES = {"n1": "127.0.0.31", "n2": "127.0.0.32", "n3": "127.0.0.33"}
 ON_TWO_NODES = 0.1
 # The share of rounds in which a second FLEX is at work, too, and in which that is killed. Guesses.
 SECOND, SECOND_DIES = 0.4, 0.5
+# The share of requests that a door answers itself because it did not get through to a node that is
+# reloading. A guess.
+RARELY = 0.01
 # Who is killed; a node with all that runs on it.
 VICTIMS = {
     "flex": (),
@@ -399,9 +403,10 @@ def test_whatever_is_killed_while_sites_move_doors_dns_and_partition_agree_in_th
                 f"{could.nodes_of[failed[0].host]} {cluster.log()}"
             )
             strange = by_strangers(requests, begun.gone, could)
-            assert strange == [], (
-                f"{lately(strange, placements, began)} {cluster.log()}"
-            )
+            stood_in = [one for one in strange if stands_in(one, could)]
+            told = f"{lately(strange, placements, began)} {cluster.log()}"
+            assert strange == stood_in, told
+            assert len(stood_in) <= RARELY * len(requests), told
             for host in could.one_writer:
                 turned = turns(requests, host)
                 assert len(turned) <= len(begun.placed) + 2, (host, turned)
@@ -414,6 +419,7 @@ def test_whatever_is_killed_while_sites_move_doors_dns_and_partition_agree_in_th
         troubled = sum(bool(request.trouble) for request in requests) - again
         tell(
             f"round {number}: {'; '.join(begun.said)}; {len(requests)} requests,"
-            f" {troubled} in what was killed, {again} asked to come again"
+            f" {troubled} in what was killed, {again} asked to come again,"
+            f" {len(stood_in)} answered by a door that stood in"
         )
     assert asked > ROUNDS - FIRST

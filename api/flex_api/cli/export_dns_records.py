@@ -45,7 +45,7 @@ def export(
     if to is None:
         write(text := by.together(form, plan_id, zone or ()))
         if not text.strip():
-            typer.echo("flex: the plan has no zone: dns.zones names none", err=True)
+            typer.echo("flex: by this plan no zone of dns.zones changes", err=True)
         return
     for path in _write(form, by.by_zone(form, plan_id, zone or ()), to):
         found.say(f"wrote {path}")

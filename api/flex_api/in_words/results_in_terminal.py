@@ -478,7 +478,8 @@ def _one_of_each_reason(rows: Sequence[LogRow]) -> list[LogRow]:
 
 
 def _says_why(row: LogRow) -> bool:
-    return ": " in row.outcome
+    """Only of a file of which nothing was counted."""
+    return ": " in row.outcome and not any(row.lines.values())
 
 
 def _needs_a_look(row: LogRow) -> bool:

@@ -6,7 +6,7 @@ named with the reason, and the others are routed. Writes nothing but the slots o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -30,7 +30,7 @@ from flex_api.night import (
     make_host_maps,
     store_order_for_doors,
 )
-from flex_api.night.plan_to_route_by import Between, at_present, following
+from flex_api.night.plan_to_route_by import Between, at_present, following, of_pools
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
 from flex_logs_ingest.counts.file_table import file_table
@@ -58,25 +58,14 @@ class AskedFiles:
     least: int
 
 
-def pools_to_serve(
-    settings: Settings, store: Store, which: Between, waiting: Collection[str] = ()
-) -> ServingNodes:
+def pools_to_serve(settings: Settings, store: Store, which: Between) -> ServingNodes:
     """Nodes that lost a site stay beside its members for a while, and get no request then. Sites
-    that never were on several nodes at once are left out. Those that are `waiting` are served as
-    before: no HAProxy reloads for them yet, and none is busy with that while sites with one writer
-    move.
+    that never were on several nodes at once are left out.
     """
     wanted, before = (
         store.placement_of(plan) if plan else PLACEMENT.empty()
         for plan in (which.wanted, which.before)
     )
-    if waiting:
-        wanted = pd.concat(
-            [
-                wanted[~wanted["site"].isin(waiting)],
-                before[before["site"].isin(waiting)],
-            ]
-        )
     several = _on_several(wanted) | _on_several(before)
     return ServingNodes(
         _by_site(wanted, several),
@@ -135,12 +124,10 @@ class RoutedPools:
     slots: Mapping[str, Slots]
 
 
-def routing_of(
-    settings: Settings, store: Store, which: Between, waiting: Collection[str] = ()
-) -> RoutedPools:
+def routing_of(settings: Settings, store: Store, which: Between) -> RoutedPools:
     return among(
         nodes(settings, store),
-        pools_to_serve(settings, store, which, waiting),
+        pools_to_serve(settings, store, which),
         settings,
         store.slots(),
     )
@@ -302,7 +289,7 @@ def files_to_be(
     """As they will be under the plan that is coming; no door is told to go by it."""
     refuse_away(settings, store, node)
     which = at_present(settings, store, coming)
-    at, pools = _pools(settings, store, which)
+    at, pools = _pools(settings, store, which, which)
     doors = store_order_for_doors.doors_to_be(settings, store, which)
     return Maker(at, pools, settings.layout(), doors and doors.without_order)(node)
 
@@ -353,8 +340,8 @@ def maker(
     while True:
         last = store.door_order()
         which = ask(last)
-        waiting = store_order_for_doors.led_as_before(settings, store, which, last)
-        at, pools = _pools(settings, store, which, waiting)
+        several = of_pools(settings, which, last, store.headlines())
+        at, pools = _pools(settings, store, which, several)
         if not store_order_for_doors.has_doors(settings, which):
             return Maker(at, pools, settings.layout())
         if doors := store_order_for_doors.doors_ordered(settings, store, which, last):
@@ -362,10 +349,10 @@ def maker(
 
 
 def maker_without_owners(
-    settings: Settings, store: Store, which: Between, waiting: Collection[str]
+    settings: Settings, store: Store, which: Between, several: Between
 ) -> Maker:
     """The same but for who owns which name."""
-    at, pools = _pools(settings, store, which, waiting)
+    at, pools = _pools(settings, store, which, several)
     doors = (
         make_host_maps.doors_without_owners(settings, nodes(settings, store))
         if store_order_for_doors.has_doors(settings, which)
@@ -375,11 +362,11 @@ def maker_without_owners(
 
 
 def _pools(
-    settings: Settings, store: Store, which: Between, waiting: Collection[str] = ()
+    settings: Settings, store: Store, which: Between, several: Between
 ) -> tuple[dict[str, str], Sequence[Pool]]:
     """The addresses of all nodes that serve, and the pools of what is routed by content."""
     known = nodes(settings, store)
-    everybody = pools_to_serve(settings, store, which, waiting)
+    everybody = pools_to_serve(settings, store, several)
     found = among(known, everybody, settings, before := store.slots())
     # Where somebody else has given slots meanwhile, these are given beside them.
     while not _kept(store, found.slots, before):

@@ -372,7 +372,8 @@ def _busy_by_socket(
         yield from _each(names, f"{node}: {why}")
     else:
         for name, count in sorted(busy.items()):
-            yield name, _under_way(node, count)
+            requests = amounts.count(count, "request")
+            yield name, f"{node} is still answering {requests}"
 
 
 def _owner_unheard(node: str, why: str) -> str:

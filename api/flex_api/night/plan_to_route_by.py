@@ -76,6 +76,25 @@ def as_ordered(
     return replace(which, ordered=plan if lives else which.wanted)
 
 
+def of_pools(
+    settings: Settings,
+    which: Between,
+    last: DoorOrder | None,
+    known: Sequence[Headline],
+) -> Between:
+    """The same for the sites on several nodes. Where there are sites with one writer, that is as
+    before the plan that is being applied until doors lead by all of it: no HAProxy reloads while
+    such sites move, as a node with a process from before a reload is never quiet.
+    """
+    coming = next((one.id for one in known if one.state == "applying"), "")
+    if not settings.routing.has_stateful or which.wanted != coming:
+        return which
+    if last and last.plan == coming and not (last.waiting or last.held):
+        return which
+    there = [one for one in known if one.state != "applying"]
+    return between(settings, which.before, there, datetime.now(UTC))
+
+
 def following(settings: Settings, store: Store, last: DoorOrder | None) -> Between:
     """As it is at present, for those who decide nothing."""
     return as_ordered(at_present(settings, store), last, store.headlines())

@@ -15,7 +15,6 @@ from flex_api.night import (
     haproxy_pools_and_files,
     note_strays_of_doors,
     plan_to_route_by,
-    store_order_for_doors,
     which_haproxies_reload,
     which_order_doors_go_by,
 )
@@ -37,8 +36,14 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
         if plan
         else plan_to_route_by.following(settings, store, store.door_order())
     )
-    waiting = store_order_for_doors.led_as_before(settings, store, which)
-    of_all = haproxy_pools_and_files.routing_of(settings, store, which, waiting)
+    several = (
+        which
+        if plan
+        else plan_to_route_by.of_pools(
+            settings, which, store.door_order(), store.headlines()
+        )
+    )
+    of_all = haproxy_pools_and_files.routing_of(settings, store, several)
     pools = of_all.pools
     wanted = haproxy_pools_and_files.versions(settings, store, pools, which)
     found = (

@@ -118,22 +118,6 @@ def _wanted_maps(
     )
 
 
-def led_as_before(
-    settings: Settings, store: Store, which: Between, last: DoorOrder | None = None
-) -> frozenset[str]:
-    """The sites that doors lead as they did before the plan that is coming, by the `last` order or
-    the newest: all that get new nodes, until doors are ordered to go by it.
-    """
-    if not has_doors(settings, which) or which.doors == store.in_force():
-        return frozenset()
-    last = last or store.door_order()
-    if not which.ordered or last is None or last.plan == which.doors:
-        return waiting_of(store, which.doors, last)
-    _, in_force = store.placement()
-    coming = store.placement_of(which.doors)
-    return frozenset(new_nodes_by_site.new_nodes(in_force, coming))
-
-
 def waiting_of(
     store: Store, coming: str, last: DoorOrder | None = None
 ) -> frozenset[str]:

@@ -33,10 +33,12 @@ def nodes_that_reload(settings: Settings, store: Store, plan: str) -> tuple[str,
     """None of them where routing is off."""
     if not settings.routing.on:
         return ()
-    of_now = _maker(settings, store, plan_to_route_by.at_present(settings, store))
-    of_plan = _maker(
-        settings, store, plan_to_route_by.at_present(settings, store, plan)
-    )
+    last = store.door_order()
+    now = plan_to_route_by.at_present(settings, store)
+    several = plan_to_route_by.of_pools(settings, now, last, store.headlines())
+    of_now = _maker(settings, store, now, several)
+    then = plan_to_route_by.at_present(settings, store, plan)
+    of_plan = _maker(settings, store, then, then)
     folder = settings.routing.directory
     return tuple(
         node
@@ -45,10 +47,10 @@ def nodes_that_reload(settings: Settings, store: Store, plan: str) -> tuple[str,
     )
 
 
-def _maker(settings: Settings, store: Store, which: Between) -> Maker:
+def _maker(settings: Settings, store: Store, which: Between, several: Between) -> Maker:
     """Without the owners of names: these never take a reload, and there may be a million."""
     known = nodes(settings, store)
-    found = haproxy_pools_and_files.routing_of(settings, store, which)
+    found = haproxy_pools_and_files.routing_of(settings, store, several)
     doors = (
         make_host_maps.doors_without_owners(settings, known)
         if store_order_for_doors.has_doors(settings, which)

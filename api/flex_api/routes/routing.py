@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
@@ -37,7 +38,12 @@ from flex_api.web.door_answers import wait_for_doors
 from flex_api.web.etag_responses import nothing, page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.request_context import NodeItself, NodeOrViewer, Viewer
-from flex_api.web.routing_view import files, routing_of, wrong_names
+from flex_api.web.routing_view import (
+    digest_of_others,
+    files,
+    routing_of,
+    wrong_names,
+)
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 
@@ -145,11 +151,14 @@ def node(
         else files(desk, node)
     )
     large = host_to_node_maps.digest(found.get(OWNERS, ""))
+    others = digest_of_others(found, large)
+    if not plan:
+        desk.house.doors.others[node] = time.monotonic(), others
     if large and flex_large_map == large:
         found = {name: text for name, text in found.items() if name != OWNERS}
         found[LEFT_OUT] = large
     ports = port_rows(desk.settings.routing.ports_between_nodes())
-    told = NodeFiles(node=node, files=found, ports=ports)
+    told = NodeFiles(node=node, files=found, ports=ports, others=others)
     return reply(desk.request, told, Vary=HAS_LARGE)
 
 

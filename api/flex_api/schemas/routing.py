@@ -228,6 +228,11 @@ class NodeFiles(Part):
     ports: list[PortRow] = Field(
         [], description="which ports of the nodes to open to the nodes alone"
     )
+    others: str = Field(
+        "",
+        description="what the files but for the small map of owners are called in the answers to "
+        "nodes that follow",
+    )
 
 
 class DoorsQuery(Given):

@@ -7,16 +7,13 @@ does now: cached_haproxy_state.py asks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flex.model.door_order import DoorOrder
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.host_to_node_maps import OWNERS
-from flex_api.night import (
-    haproxy_pools_and_files,
-    plan_to_route_by,
-    store_order_for_doors,
-)
+from flex_api.night import haproxy_pools_and_files, plan_to_route_by
 from flex_api.night.haproxy_pools_and_files import RoutedPools
 from flex_api.night.plan_to_route_by import Between
 from flex_api.night.routing_settings_without_effect import misnamed_sites
@@ -35,22 +32,19 @@ class RoutingView:
 
 
 def routing_of(desk: Desk, coming: str = "") -> RoutingView:
-    which = (
-        _which(desk, coming)
-        if coming
-        else _following(desk, desk.house.store.door_order())
-    )
+    last = desk.house.store.door_order()
+    which = _which(desk, coming) if coming else _following(desk, last)
+    several = which if coming else _of_pools(desk, which, last)
     return desk.views.few(
-        f"routed {_state(desk, which)} {_doors_state(desk, which)}",
-        lambda: _routing_of(desk, which),
+        f"routed {_state(desk, which, several)} {_doors_state(desk, which)}",
+        lambda: _routing_of(desk, which, several),
         _rows,
     )
 
 
-def _routing_of(desk: Desk, which: Between) -> RoutingView:
+def _routing_of(desk: Desk, which: Between, several: Between) -> RoutingView:
     settings, store = desk.settings, desk.house.store
-    waiting = store_order_for_doors.led_as_before(settings, store, which)
-    found = haproxy_pools_and_files.routing_of(settings, store, which, waiting)
+    found = haproxy_pools_and_files.routing_of(settings, store, several)
     return RoutingView(
         found, haproxy_pools_and_files.versions(settings, store, found.pools, which)
     )
@@ -64,9 +58,11 @@ def files(desk: Desk, node: str) -> dict[str, str]:
     """The files of one node. Raises Unknown."""
     settings, store = desk.settings, desk.house.store
     haproxy_pools_and_files.refuse_away(settings, store, node)
-    which = _following(desk, store.door_order())
+    last = store.door_order()
+    which = _following(desk, last)
+    several = _of_pools(desk, which, last)
     make = desk.views.few(
-        f"files {_state(desk, which)} {_doors_state(desk, which)}",
+        f"files {_state(desk, which, several)} {_doors_state(desk, which)}",
         lambda: haproxy_pools_and_files.maker(
             settings, store, lambda last: _following(desk, last)
         ),
@@ -84,19 +80,22 @@ def others_digest(desk: Desk, node: str) -> str:
     haproxy_pools_and_files.refuse_away(settings, store, node)
     last = store.door_order()
     which = _following(desk, last)
-    waiting = store_order_for_doors.led_as_before(settings, store, which, last)
+    several = _of_pools(desk, which, last)
     make = desk.views.few(
-        f"frames {_state(desk, which)} {hash(waiting)}",
+        f"frames {_state(desk, which, several)}",
         lambda: haproxy_pools_and_files.maker_without_owners(
-            settings, store, which, waiting
+            settings, store, which, several
         ),
         lambda made: ROWS_A_POOL * len(made.pools),
     )
-    made = make(node)
-    if OWNERS in made:
-        large = last.large if last else store.large_map_digest()
-        made[OWNERS] = f"{host_to_node_maps.DIGEST} {large}\n"
-    return haproxy.others_digest(made)
+    large = last.large if last else store.large_map_digest()
+    return digest_of_others(make(node), large)
+
+
+def digest_of_others(files: Mapping[str, str], large: str) -> str:
+    """Of the large map its digest is enough."""
+    line = {OWNERS: f"{host_to_node_maps.DIGEST} {large}\n"} if OWNERS in files else {}
+    return haproxy.others_digest({**files, **line})
 
 
 def wrong_names(desk: Desk) -> list[str]:
@@ -120,7 +119,12 @@ def _following(desk: Desk, last: DoorOrder | None) -> Between:
     return plan_to_route_by.as_ordered(_which(desk), last, desk.views.headlines())
 
 
-def _state(desk: Desk, which: Between) -> str:
+def _of_pools(desk: Desk, which: Between, last: DoorOrder | None) -> Between:
+    known = desk.views.headlines()
+    return plan_to_route_by.of_pools(desk.settings, which, last, known)
+
+
+def _state(desk: Desk, which: Between, several: Between) -> str:
     """What it is made from, as far as no note tells."""
     listed = desk.settings.ingest.sites_file
     written = listed.stat().st_mtime_ns if listed and listed.exists() else 0
@@ -128,7 +132,8 @@ def _state(desk: Desk, which: Between) -> str:
         (site, *sorted(given.items()))
         for site, given in desk.house.store.slots().items()
     )
-    return f"{which.wanted} {which.before} {written} {hash(slots)}"
+    between = f"{which.wanted} {which.before} {several.wanted} {several.before}"
+    return f"{between} {written} {hash(slots)}"
 
 
 def _doors_state(desk: Desk, which: Between) -> str:
