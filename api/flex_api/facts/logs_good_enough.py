@@ -221,10 +221,7 @@ def _as_of_the_end(
     known = {source.name: source.node for source in sources(settings)}
     of_node: dict[str, int] = {}
     for each in store.segments(0, LAST_DAY):
-        # A line of days to come is no end of a log.
-        is_past = each.last_time and (
-            not each.read_at or each.last_time <= each.read_at
-        )
+        is_past = each.last_time and _is_past(each)
         if is_past and (node := known.get(each.source)):
             of_node[node] = max(of_node.get(node, 0), each.last_day)
     # The last day is rarely whole.
@@ -331,11 +328,15 @@ def _rewritten_log(store: Store, copy: Segment) -> UnreadFile:
 
 
 def last_line(store: Store, source: str = "", node: str = "") -> int:
-    """When the last line of a source or a node was written, however long ago that is; 0 where none
-    was ever read.
+    """When the last line of a source or a node was written, by its latest readings, however long
+    ago these were; 0 where none was ever read. A line of days to come is no end of a log.
     """
     found = store.readings(LATEST, source=source, node=node)
-    return max((one.last_time for one in found), default=0)
+    return max((one.last_time for one in found if _is_past(one)), default=0)
+
+
+def _is_past(reading: Segment) -> bool:
+    return not reading.read_at or reading.last_time <= reading.read_at
 
 
 def data_output(
