@@ -93,7 +93,7 @@ def others_digest(desk: Desk, node: str) -> str:
 
 
 def digest_of_others(files: Mapping[str, str], large: str) -> str:
-    """Of the large map its digest is enough."""
+    """What the files are called; of the large map its digest is enough."""
     line = {OWNERS: f"{host_to_node_maps.DIGEST} {large}\n"} if OWNERS in files else {}
     return haproxy.others_digest({**files, **line})
 
