@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from flex import errors
 from flex_api import cli
 from flex_api.schemas.outputs import OUTPUTS
 
@@ -105,17 +103,6 @@ def verbs(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[str]:
         yield " ".join((*path, name))
 
 
-def test_the_readme_names_every_verb() -> None:
-    table = (
-        (ROOT / "README.md")
-        .read_text(encoding="utf-8")
-        .split("## The verbs")[1]
-        .split("\n## ")[0]
-    )
-    words = set(re.findall(r"[a-z]+(?:-[a-z]+)*", table))
-    assert {word for verb in verbs() for word in verb.split()} - words == set()
-
-
 def test_every_verb_says_what_it_does() -> None:
     command = cli.application()
     for verb in verbs():
@@ -123,23 +110,3 @@ def test_every_verb_says_what_it_does() -> None:
         for word in verb.split():
             found = found.commands[word]
         assert found.help, verb
-
-
-def all_errors(
-    error: type[errors.FlexError] = errors.FlexError,
-) -> Iterator[type[errors.FlexError]]:
-    yield error
-    for inner in error.__subclasses__():
-        yield from all_errors(inner)
-
-
-def test_every_exit_code_is_in_the_readme_and_in_the_help() -> None:
-    readme = (
-        (ROOT / "README.md")
-        .read_text(encoding="utf-8")
-        .split("## Exit codes")[1]
-        .split("\n## ")[0]
-    )
-    for error in all_errors():
-        assert re.search(rf"^\| {error.exit_code} \|", readme, re.MULTILINE), error
-        assert re.search(rf"\b{error.exit_code} ", cli.EXIT_CODES), error

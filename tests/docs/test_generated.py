@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 from collections.abc import Callable
 
 import pytest
 
-from flex import errors
 from flex_api.settings.file import Settings
 from tests.docs import generated
-from tests.docs.pages import DOCS, ROOT, pages
+from tests.docs.pages import DOCS
 
 PAGES: dict[str, Callable[[], str]] = {
     "schemas.md": generated.schemas,
@@ -37,20 +35,3 @@ def test_every_section_of_the_settings_is_on_its_page() -> None:
         assert re.search(
             rf"^(## `\[+{section}\b|\| `{section}` )", page, re.MULTILINE
         ), section
-
-
-def test_every_exit_code_is_on_its_page() -> None:
-    codes = {
-        error.exit_code
-        for _, error in inspect.getmembers(errors, inspect.isclass)
-        if hasattr(error, "exit_code")
-    }
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = re.findall(r"^\| (\d+(?:, \d+)*) \|", readme, re.MULTILINE)
-    codes |= {int(code) for cell in named for code in cell.split(", ")}
-    documented = re.findall(
-        r"^\| ([\d, ]+) \|", pages()["docs/reference/exit-codes.md"], re.MULTILINE
-    )
-    assert {str(code) for code in codes} - {
-        code for cell in documented for code in cell.split(", ")
-    } == set()
