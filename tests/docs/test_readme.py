@@ -55,14 +55,14 @@ def test_the_readme_shows_what_the_demo_does() -> None:
     assert f"]({PICTURE.relative_to(ROOT)})" in readme
 
     moved, scratch = re.findall(r"moved (\d+) sites; .* moved (\d+)\.", told)[-1]
-    few = f"{moved} sites move. A new partition would move {scratch}."
+    few = f"{moved} sites move. A partition from scratch would move {scratch}."
     foreseen = r"predicted +(\S+) % of requests from disk, +(\S+) requests a second"
     ours, rate = re.findall(f"{foreseen} with this plan", told)[-1]
     theirs, turns = re.findall(f"{foreseen} with every node", told)[-1]
     said = " ".join(readme.split())
     assert few in said
     assert f"{ours} % of the requests wait for a disk" in said
-    assert f"has {theirs} %" in said
+    assert f"serves every site, {theirs} %" in said
     assert f"serve {rate} requests a second instead of {turns}" in said
 
 

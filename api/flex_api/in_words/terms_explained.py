@@ -72,6 +72,8 @@ TERMS: dict[str, str] = {
     ),
     "from scratch": "A partition made as if none were in force: the best balance, "
     "for the most moves.",
+    "wish": "What somebody asks of a site or a node, and every plan goes by: a pin, an "
+    "exclude, a drained node.",
     "pin": (
         "What somebody wishes for a site: nodes to be on or not, a number of "
         "replicas, sites to be with or apart from."
@@ -91,6 +93,8 @@ TERMS: dict[str, str] = {
         "without one are not ours, and "
         "are left alone."
     ),
+    "door": "The HAProxy of a node, where there is one: it leads a visitor to the node "
+    "of the site, whichever node the visitor came to.",
     "drift": "What DNS says otherwise than the partition in force, as somebody else "
     "changed it.",
     "settled": (
