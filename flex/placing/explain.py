@@ -198,11 +198,9 @@ def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
     if good and all(_breaks_limits(problem, rows, site, n) for n in good):
         return "the limits of moves leave none for it"
     tied = [problem.sites[one] for one in members(problem, site) if one != site]
-    return (
-        f"it would move only together with {', '.join(tied[:MOST])}"
-        if tied and not good
-        else ""
-    )
+    if tied and not good and any(chosen.fits_alone(site, node, n) for n in free):
+        return f"it would move only together with {', '.join(tied[:MOST])}"
+    return ""
 
 
 def _breaks_limits(problem: Problem, rows: Ints, site: int, node: int) -> bool:

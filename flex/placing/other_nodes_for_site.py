@@ -9,6 +9,7 @@ Does not change the choice.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,14 +57,21 @@ class Chosen:
         """What the site's row on `source` would do on `target`, with those of all that are tied to
         the site.
         """
-        away = self._away_with(site, source, target)
+        away = self._away_with(self._companions(site), source, target)
         return self._farthest(site, source, target, away, np.abs(away))
+
+    def fits_alone(self, site: int, source: int, target: int) -> bool:
+        """Whether both nodes would be in balance if the site's row went there without those of any
+        that are tied to it.
+        """
+        away = np.abs(self._away_with([site], source, target))
+        return bool((away <= self._problem.tolerance + score.ROUNDING).all())
 
     def left_there(self, site: int, source: int, target: int) -> Other | None:
         """What a row that is on `target` would do on `source`, of what is farther off then than as
         it was chosen; None where nothing is.
         """
-        away = self._away_with(site, target, source)
+        away = self._away_with(self._companions(site), target, source)
         chosen = self._away([target, source], self._total[[target, source]])
         worse = np.abs(away) > np.abs(chosen) + score.ROUNDING
         if not worse.any():
@@ -72,8 +80,8 @@ class Chosen:
             site, target, source, away, np.where(worse, np.abs(away), 0.0)
         )
 
-    def _away_with(self, site: int, source: int, target: int) -> Floats:
-        load = self._problem.load[self._companions(site)].sum(axis=0)
+    def _away_with(self, sites: Sequence[int], source: int, target: int) -> Floats:
+        load = self._problem.load[list(sites)].sum(axis=0)
         both = [source, target]
         return self._away(both, self._total[both] + np.stack([-load, load]))
 

@@ -114,6 +114,11 @@ def test_what_keeps_a_site_where_it_does_no_good_is_named(problem: Make) -> None
     assert explain.stays(strict, strict.old, 3, 1) == (
         f"{over}no move to it or from it is planned"
     )
+    # Nor are those that it is kept together with.
+    together = replace(asked, together=(frozenset({1, 3}),), tolerance=0.0)
+    assert explain.stays(together, together.old, 3, 1) == (
+        f"{over}no move to it or from it is planned"
+    )
     tied = replace(asked, together=(frozenset({1, 3}),), pinned={1: frozenset({1})})
     wish, told = Because({"b": Pin("b", ("n2",))}), "kept together with b, "
     assert explain.stays(tied, tied.old, 3, 1, because=wish) == told + "pinned to n2"
