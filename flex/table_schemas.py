@@ -50,15 +50,18 @@ class Schema:
         missing = [name for name in self.columns if name not in frame.columns]
         if missing:
             raise self._broken_error(f"columns are missing: {', '.join(missing)}")
+        fits = [*_types(frame).items()] == [*self.columns.items()]
+        cast = frame if fits else self._cast(frame)
+        if not self.key or _rises(cast, self.key):
+            return self._check_values(cast.reset_index(drop=True))
+        rows = cast.sort_values(list(self.key), kind="stable", ignore_index=True)
+        return self._check_values(rows) if _rises(rows, self.key) else self.check(rows)
+
+    def _cast(self, frame: pd.DataFrame) -> pd.DataFrame:
         picked = frame[list(self.columns)]
         if picked.isna().to_numpy().any():
             raise self._broken_error("some values are missing")
-        cast = picked.astype(dict(self.columns))
-        if not self.key or _rises(cast[list(self.key)]):
-            return self._check_columns(cast.reset_index(drop=True))
-        return self.check(
-            cast.sort_values(list(self.key), kind="stable", ignore_index=True)
-        )
+        return picked.astype(dict(self.columns))
 
     def from_columns(
         self, columns: Mapping[str, Sequence[object] | np.ndarray]
@@ -78,9 +81,11 @@ class Schema:
 
     def _check_columns(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The same by its columns, each by itself."""
-        found = {name: str(dtype) for name, dtype in frame.dtypes.items()}
-        if found != dict(self.columns):
-            raise self._broken_error(f"columns are {found}, not {dict(self.columns)}")
+        if (types := _types(frame)) != self.columns:
+            raise self._broken_error(f"columns are {types}, not {dict(self.columns)}")
+        return self._check_values(frame)
+
+    def _check_values(self, frame: pd.DataFrame) -> pd.DataFrame:
         for name in self.columns:
             self._check_column(name, frame[name])
         return frame
@@ -105,19 +110,26 @@ class Schema:
         )
 
 
-def _rises(keys: pd.DataFrame) -> bool:
+def _types(frame: pd.DataFrame) -> dict[str, str]:
+    return {str(name): str(column.dtype) for name, column in frame.items()}
+
+
+def _rises(table: pd.DataFrame, key: Sequence[str]) -> bool:
     """Whether each row is less than the next, so that no two are equal: most tables come so, and
     sorting takes long.
     """
+    columns = [table[name] for name in key]
     return all(
-        _rises_within(keys.iloc[first : first + LOOKED_AT + 1])
-        for first in range(0, len(keys), LOOKED_AT)
+        _rises_within(
+            [column.iloc[first : first + LOOKED_AT + 1] for column in columns]
+        )
+        for first in range(0, len(table), LOOKED_AT)
     )
 
 
-def _rises_within(keys: pd.DataFrame) -> bool:
-    columns = (values_of(keys[name]) for name in keys.columns)
-    return all(starmap(lt, pairwise(zip(*columns, strict=True))))
+def _rises_within(columns: Sequence[pd.Series]) -> bool:
+    values = (values_of(column) for column in columns)
+    return all(starmap(lt, pairwise(zip(*values, strict=True))))
 
 
 def texts(column: pd.Series) -> list[str]:

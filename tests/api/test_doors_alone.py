@@ -141,7 +141,11 @@ MIXED: dict[str, tuple[Way, Way | None, list[Way | None]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", MIXED)
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    zip(["sqlite", "postgresql", "sqlite"], MIXED, strict=True),
+    indirect=["make"],
+)
 @pytest.mark.slow
 def test_where_some_names_are_ours_each_site_is_published_as_it_is_said(
     make: Make, installation: Installation, kind: str

@@ -111,7 +111,7 @@ class Servers:
         )
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def servers(
     installation: Installation, request: pytest.FixtureRequest
 ) -> Iterator[Servers]:
@@ -153,6 +153,7 @@ def servers(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("servers", ["sqlite"], indirect=True)
 def test_an_order_of_one_process_is_heard_by_whoever_waits_at_any(
     servers: Servers,
 ) -> None:
@@ -168,6 +169,7 @@ def test_an_order_of_one_process_is_heard_by_whoever_waits_at_any(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("servers", ["postgresql"], indirect=True)
 def test_whoever_waited_at_a_process_that_was_killed_hears_of_the_next_order_at_another(
     servers: Servers,
 ) -> None:

@@ -63,9 +63,9 @@ def listening(address: str) -> Iterator[Listener]:
             thread.join()
 
 
-@pytest.fixture(params=["a path", "an abstract name"])
+@pytest.fixture
 def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Listener]:
-    abstract = request.param == "an abstract name"
+    abstract = getattr(request, "param", "a path") == "an abstract name"
     named = f"@flex/{os.getpid()}/{tmp_path.name}" if abstract else f"{tmp_path}/notify"
     with listening(named) as listener:
         yield listener
@@ -138,7 +138,11 @@ def answers(port: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.real
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    ("systemd", "workers"),
+    [("an abstract name", 1), ("a path", 3)],
+    indirect=["systemd"],
+)
 def test_flex_serve_is_ready_once_it_answers_and_says_again_and_again_that_it_does(
     systemd: Listener, tmp_path: Path, free_port: int, workers: int
 ) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def alone(installation: Installation, request: pytest.FixtureRequest) -> Installation:
     """A partition is in force, and no zone is ours."""
     if request.param == "postgresql":
@@ -73,13 +73,14 @@ def everything(installation: Installation) -> object:
 # Before it orders, and once it has. Within the order itself all who write wait for it.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("verb", "moment"),
+    ("alone", "verb", "moment"),
     [
-        ("apply", "door_reports"),
-        ("apply", "before-settle"),
-        ("down", "door_reports"),
-        ("down", "before-settle"),
+        ("postgresql", "apply", "door_reports"),
+        ("sqlite", "apply", "before-settle"),
+        ("sqlite", "down", "door_reports"),
+        ("postgresql", "down", "before-settle"),
     ],
+    indirect=["alone"],
 )
 def test_who_slept_past_the_lease_orders_nothing_any_more(
     alone: Installation, verb: str, moment: str
@@ -100,7 +101,15 @@ def test_who_slept_past_the_lease_orders_nothing_any_more(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["door_reports", "before-settle", "settle"])
+@pytest.mark.parametrize(
+    ("alone", "moment"),
+    [
+        ("postgresql", "door_reports"),
+        ("sqlite", "before-settle"),
+        ("postgresql", "settle"),
+    ],
+    indirect=["alone"],
+)
 def test_where_one_was_killed_in_the_middle_the_other_one_finishes_what_it_began(
     alone: Installation, moment: str
 ) -> None:
@@ -121,6 +130,7 @@ def test_where_one_was_killed_in_the_middle_the_other_one_finishes_what_it_began
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("alone", ["sqlite", "postgresql"], indirect=True)
 def test_of_two_plans_that_are_applied_at_once_one_is_in_force_and_led_to(
     alone: Installation,
 ) -> None:

@@ -13,7 +13,7 @@ from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import SOLVERS
 
-BUDGET = Budget(steps=20_000, seconds=200)
+BUDGET = Budget(steps=2_000, seconds=200)
 BASELINES = (
     "closest",
     "greedy",

@@ -244,7 +244,10 @@ HAS_KNOT = pytest.mark.skipif(not knotd.found("knotd"), reason="Knot is not inst
     [
         pytest.param(bind, ["ANY"], id="BIND"),
         pytest.param(
-            partial(bind, transfers=False), ["ANY"], id="BIND without transfers"
+            partial(bind, transfers=False),
+            ["ANY"],
+            id="BIND without transfers",
+            marks=pytest.mark.slow,
         ),
         # It says no more than one type of them for ANY (RFC 8482).
         pytest.param(

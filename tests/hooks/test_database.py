@@ -83,7 +83,12 @@ def settings_of(nodes: TwoNodes, bases: Bases, name: str) -> None:
     (nodes.folder / "hooks/databases").write_text(f"other.example x\n{SITE} {name}\n")
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(
+    params=[
+        *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[:-1]),
+        NAMES[-1],
+    ]
+)
 def shop(request: pytest.FixtureRequest, mounted: TwoNodes, databases: Bases) -> Shop:
     settings_of(mounted, databases, request.param)
     made = Shop(mounted, databases, request.param)
@@ -97,7 +102,6 @@ def large(shop: Shop) -> Shop:
     return shop
 
 
-@pytest.mark.slow("shop")
 def test_a_database_is_brought_whole_again_and_again(shop: Shop) -> None:
     shop.nodes.ends(0, "database", "load", SITE, "n1", "n2")
     # Small ones are brought while requests wait.

@@ -381,34 +381,35 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
     return number
 
 
-@pytest.mark.slow("postgresql")
-def test_of_fifty_clients_none_loses_what_another_wrote_while_plans_are_made_and_applied(
-    database: str, filled: Callable[[str], Door]
+@pytest.mark.slow("sqlite-50", "postgresql-10", "postgresql-50")
+@pytest.mark.parametrize("clients", [10, 50])
+def test_of_many_clients_none_loses_what_another_wrote_while_plans_are_made_and_applied(
+    database: str, filled: Callable[[str], Door], clients: int
 ) -> None:
     door = filled(database)
     client, ended = door.open("operator"), threading.Event()
     pins = [f"/api/v1/sites/{site}/pin" for site in PINNED]
     for address in pins:
         client.put(address, json={"nodes": ["n1"]}, headers=NEW)
-    start = threading.Barrier(51, timeout=300)
+    start = threading.Barrier(clients + 1, timeout=300)
 
     def change(number: int) -> Counter[int]:
         start.wait()
         return add_myself(client, pins[number % len(pins)], number)
 
-    with ThreadPoolExecutor(51) as pool:
+    with ThreadPoolExecutor(clients + 1) as pool:
         planned = pool.submit(lambda: (start.wait(), plan_and_apply(door, ended))[1])
         try:
-            codes = sum(pool.map(change, range(50)), Counter[int]())
+            codes = sum(pool.map(change, range(clients)), Counter[int]())
         finally:
             # Also where a client failed: else plans are made for ever.
             ended.set()
         assert planned.result() > 0
     assert set(codes) <= {200, 409, 412}
-    assert codes[200] == 50
+    assert codes[200] == clients
     for at, address in enumerate(pins):
         written = sorted(map(int, client.get(address).json()["reason"].split()))
-        assert written == list(range(at, 50, len(pins)))
+        assert written == list(range(at, clients, len(pins)))
     with open_store(database) as store:
         assert fault_of_chain(store.entries(limit=10_000)) == ""
 

@@ -166,7 +166,7 @@ def test_without_what_hinders_a_site_it_would_do_good_elsewhere(
 ) -> None:
     """Each cause that is named is taken away, on random clusters."""
     seen = Counter[str]()
-    for seed in range(times(300)):
+    for seed in range(300):
         rng, nodes = np.random.default_rng(seed), 2 + seed % 2
         loads = {f"s{n}": tuple(rng.integers(10, 100, 2).tolist()) for n in range(6)}
         here = {site: [f"n{rng.integers(nodes)}"] for site in loads}

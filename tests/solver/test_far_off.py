@@ -29,7 +29,7 @@ from flex_solver.search.repair_wishes import repair_all
 from tests.solver.given import wished
 from tests.thorough import times
 
-BUDGET = Budget(steps=10_000, seconds=200)
+BUDGET = Budget(steps=2_000, seconds=200)
 BASELINES = ("greedy", "hill", "keep", "offload", "scratch")
 NODES = 12
 

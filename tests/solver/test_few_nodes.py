@@ -28,7 +28,7 @@ from tests.thorough import times
 
 Drifted = Callable[[int, int, int], Problem]
 
-BUDGET = Budget(steps=10_000, seconds=3600)
+BUDGET = Budget(steps=2_000, seconds=3600)
 # Nodes of HiGHS's search tree: as many as it wants.
 TREE = 2**30
 # Seconds until a thread that another one waits for has never come.
@@ -146,6 +146,7 @@ def test_what_is_found_is_balanced_and_with_all_sites_decided_has_the_fewest_mov
         assert bound.least == moves == search.best.moves()
 
 
+@pytest.mark.slow("narrow-20000-4-1")
 @pytest.mark.parametrize(
     ("kind", "sites", "nodes", "seed"),
     [("drift", 20_000, 4, 1), ("narrow", 20_000, 4, 1), ("idle", 20_000, 2, 1)],
@@ -166,6 +167,7 @@ def test_many_sites_on_few_nodes_move_a_few_and_so_few_are_needed(
     assert score.moves(problem, found.rows) == found.bound < 20
 
 
+@pytest.mark.slow("4")
 @pytest.mark.parametrize("nodes", [2, 4])
 def test_of_many_small_sites_on_one_node_hardly_more_move_than_must(nodes: int) -> None:
     random = np.random.default_rng(nodes)
@@ -184,7 +186,7 @@ def test_of_many_small_sites_on_one_node_hardly_more_move_than_must(nodes: int) 
         pinned={site: frozenset({0}) for site in range(sites // nodes // 2)},
         tolerance=0.03,
     )
-    found = SOLVERS["auto"](problem, Budget(steps=10_000, seconds=10))
+    found = SOLVERS["auto"](problem, Budget(steps=2_000, seconds=10))
     assert not score.violations(problem, found.rows)
     assert score.moves(problem, found.rows) < 1.01 * found.bound
 
@@ -207,7 +209,7 @@ def test_where_no_partition_is_balanced_time_is_no_cause() -> None:
         tolerance=0.05,
     )
     for solver in ("large", "exact", "auto"):
-        found = SOLVERS[solver](problem, Budget(steps=10_000, seconds=10))
+        found = SOLVERS[solver](problem, Budget(steps=2_000, seconds=10))
         assert found.note.endswith("no partition is balanced"), solver
         assert TOO_LITTLE_TIME not in found.note, solver
 
@@ -221,7 +223,7 @@ def test_whichever_is_slower_the_answer_is_the_same(
     decide = getattr(HeaviestSites, late)
 
     def later(search: HeaviestSites, size: int, nodes: int, wanted: set[int]) -> None:
-        time.sleep(0.3)
+        time.sleep(0.1)
         decide(search, size, nodes, wanted)
 
     monkeypatch.setattr(HeaviestSites, late, later)

@@ -28,7 +28,7 @@ from tests.unhurried import unhurried
 
 Drifted = Callable[[int, int, int], Problem]
 
-SHORT = Budget(steps=10_000, seconds=200)
+SHORT = Budget(steps=2_000, seconds=200)
 LONGER = replace(SHORT, steps=large.THOROUGH * SHORT.steps)
 
 

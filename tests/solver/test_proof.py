@@ -69,7 +69,7 @@ def test_the_large_search_proves_what_the_linear_program_cannot(
     drifted: Drifted,
 ) -> None:
     problem = drifted(60, 4, 3)
-    found = large.place(problem, Budget(steps=10_000, seconds=100))
+    found = large.place(problem, Budget(steps=2_000, seconds=100))
     assert found.proven
     assert relax(problem).least < found.bound
 

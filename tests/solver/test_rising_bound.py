@@ -27,7 +27,7 @@ from tests.thorough import times
 Drifted = Callable[[int, int, int], Problem]
 
 # Steps end it, however slow the machine is.
-BUDGET = Budget(steps=10_000, seconds=3600)
+BUDGET = Budget(steps=2_000, seconds=3600)
 # Seconds until a thread that another one waits for has never come.
 PATIENCE = 300
 GO_UP, BEST_OF_SOME = RisingBound.go_up, large._best_of_some

@@ -17,7 +17,7 @@ from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.partition_in_integers import to_integers
 
 Drifted = Callable[[int, int, int], Problem]
-SHORT = Budget(steps=10_000, seconds=200)
+SHORT = Budget(steps=2_000, seconds=200)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3])
