@@ -138,40 +138,76 @@ def test_who_asked_before_another_one_ordered_orders_nothing(
 
 
 class Overtaking(MemoryStore):
-    """What happens `meanwhile` happens once, behind the back of whoever has just read all plans."""
+    """What happens `meanwhile` happens once, behind the back of whoever has just read all plans, or
+    the one in force.
+    """
 
     meanwhile: Callable[[], object] | None = None
 
     def headlines(self) -> tuple[Headline, ...]:
         found = super().headlines()
+        self._overtake()
+        return found
+
+    def in_force(self) -> str:
+        found = super().in_force()
+        self._overtake()
+        return found
+
+    def _overtake(self) -> None:
         happens, self.meanwhile = self.meanwhile, None
         if happens:
             happens()
-        return found
+
+
+TWO_NODES = Settings.model_validate(
+    {
+        "node": [
+            {"name": name, "addresses": [one], "ram": "1 GiB"}
+            for name, one in (("n1", "192.0.2.1"), ("n2", "192.0.2.2"))
+        ],
+        "routing": {"on": True, "doors": "all"},
+    }
+)
+
+
+def proposed(store: Overtaking, number: int, node: str) -> Callable[[], None]:
+    """A plan that puts a site on this node. Returns what brings it into force."""
+    placement = PLACEMENT.from_columns({"site": ["a.example"], "node": [node]})
+    made = plan(number, base=store.in_force())
+    store.propose(replace(made, state="proposed", settled=None), placement)
+    return lambda: store.settle(made, placement)
 
 
 def test_who_is_overtaken_while_asking_what_to_order_orders_what_holds_by_then() -> (
     None
 ):
     store = Overtaking()
-    nodes = [
-        {"name": name, "addresses": [one], "ram": "1 GiB"}
-        for name, one in (("n1", "192.0.2.1"), ("n2", "192.0.2.2"))
-    ]
-    routing = {"on": True, "doors": "all"}
-    settings = Settings.model_validate({"node": nodes, "routing": routing})
 
     def comes_into_force(number: int, node: str) -> None:
-        placement = PLACEMENT.from_columns({"site": ["a.example"], "node": [node]})
-        made = plan(number, base=store.in_force())
-        store.propose(replace(made, state="proposed", settled=None), placement)
-        store.settle(made, placement)
-        store_order_for_doors.order(settings, store)
+        proposed(store, number, node)()
+        store_order_for_doors.order(TWO_NODES, store)
 
     comes_into_force(1, "n1")
     store.meanwhile = lambda: comes_into_force(2, "n2")
-    store_order_for_doors.order(settings, store)
+    store_order_for_doors.order(TWO_NODES, store)
     assert (ordered(store).plan, ordered(store).number) == (plan(2).id, 2)
+
+
+def test_who_asks_while_a_plan_is_settled_does_not_lead_doors_back_to_the_one_before() -> (
+    None
+):
+    store = Overtaking()
+    proposed(store, 1, "n1")()
+    settle = proposed(store, 2, "n2")
+    store.update(replace(plan(2, base=plan(1).id), state="applying", settled=None))
+    store_order_for_doors.order(TWO_NODES, store, plan(2).id)
+    before = ordered(store)
+    assert before.plan == plan(2).id
+    store.meanwhile = settle
+    store_order_for_doors.order(TWO_NODES, store)
+    assert store.in_force() == plan(2).id
+    assert ordered(store).plan == plan(2).id
 
 
 @pytest.mark.slow

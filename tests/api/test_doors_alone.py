@@ -143,7 +143,7 @@ MIXED: dict[str, tuple[Way, Way | None, list[Way | None]]] = {
 
 @pytest.mark.parametrize(
     ("make", "kind"),
-    zip(["sqlite", "postgresql", "sqlite"], MIXED, strict=True),
+    list(zip(["sqlite", "postgresql", "sqlite"], MIXED, strict=True)),
     indirect=["make"],
 )
 @pytest.mark.slow

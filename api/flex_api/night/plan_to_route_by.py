@@ -57,9 +57,14 @@ def between(
 
 
 def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
-    return between(
-        settings, store.in_force(), store.headlines(), datetime.now(UTC), coming
-    )
+    """All plans are read before the one in force: the other way round, a plan that is settled
+    between the two is neither coming nor in force, and the one before it would count.
+    """
+    known, base = store.headlines(), store.in_force()
+    if base not in {one.id for one in known}:
+        # It was made and settled between the two.
+        known = store.headlines()
+    return between(settings, base, known, datetime.now(UTC), coming)
 
 
 def as_ordered(

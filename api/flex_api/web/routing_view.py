@@ -105,13 +105,9 @@ def wrong_names(desk: Desk) -> list[str]:
 
 
 def _which(desk: Desk, coming: str = "") -> Between:
-    return plan_to_route_by.between(
-        desk.settings,
-        desk.house.store.in_force(),
-        desk.views.headlines(),
-        desk.now,
-        coming,
-    )
+    # In this order, as `at_present` has it.
+    known, base = desk.views.headlines(), desk.house.store.in_force()
+    return plan_to_route_by.between(desk.settings, base, known, desk.now, coming)
 
 
 def _following(desk: Desk, last: DoorOrder | None) -> Between:
