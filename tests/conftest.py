@@ -26,7 +26,7 @@ gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 20, 100)
 
 
 # Of the random examples of a law, where slow tests are left out.
-WHERE_QUICK = "0.2"
+WHERE_QUICK = "0.4"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -105,7 +105,7 @@ def as_it_is(problem: Problem, rows: Ints) -> float:
     return tolerance
 
 
-@settings(max_examples=times(100), suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=times(250), suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data(), decided=st.integers(0, 8))
 def test_no_balanced_partition_has_fewer_moves_than_are_proven_however_many_sites_are_sums(
     data: st.DataObject, decided: int, tiny: st.SearchStrategy[Problem]
@@ -123,7 +123,7 @@ def test_no_balanced_partition_has_fewer_moves_than_are_proven_however_many_site
     assert bound.least <= moves
 
 
-@settings(max_examples=times(100), suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=times(250), suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data(), decided=st.integers(0, 8))
 def test_what_is_found_is_balanced_and_with_all_sites_decided_has_the_fewest_moves(
     data: st.DataObject, decided: int, tiny: st.SearchStrategy[Problem]

@@ -61,7 +61,7 @@ def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
     between the two is neither coming nor in force, and the one before it would count.
     """
     known, base = store.headlines(), store.in_force()
-    if base not in {one.id for one in known}:
+    if base and base not in {one.id for one in known}:
         # It was made and settled between the two.
         known = store.headlines()
     return between(settings, base, known, datetime.now(UTC), coming)
