@@ -32,7 +32,7 @@ from flex_api.run_nodes_on_loopback import Ports, free_ports
 from flex_api.schemas.verbs_output import DemoOutput, NightRow, PlanOutput
 from flex_api.settings import file as settings
 from flex_api.settings.file import Settings
-from flex_api.wiring import World, world
+from flex_api.wiring import Clock, World, world
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import Key, make_key
 
@@ -116,9 +116,13 @@ def run(
         )
         stage = DemoStage(folder, server, key, rng, say, ports, web_port)
         hosting = made_up_cluster.hosting(rng, ZONE)
-        first, here = _night(stage, hosting, last - timedelta(days=1), None, now)
+
+        def clock() -> datetime:
+            return now + timedelta(seconds=time.monotonic() - started)
+
+        first, here = _night(stage, hosting, last - timedelta(days=1), None, clock)
         drifted = made_up_cluster.drift(hosting, rng)
-        second, here = _night(stage, drifted, last, here, now)
+        second, here = _night(stage, drifted, last, here, clock)
         path = write_reports.write(here, here.store.plans(1)[0])
         shown = (
             demo_moves_site_and_kills_node.show(here, haproxy, ports, say)
@@ -161,7 +165,7 @@ def _unusable(folder: Path, answer: str) -> BadInput:
 
 
 def _night(
-    stage: DemoStage, hosting: Hosting, day: date, before: World | None, now: datetime
+    stage: DemoStage, hosting: Hosting, day: date, before: World | None, clock: Clock
 ) -> tuple[NightRow, World]:
     """A day's traffic under the partition in force, then the night that follows it; now, where it
     is not yet the hour of nights.
@@ -170,7 +174,7 @@ def _night(
     stage.say(f"\nA day of traffic, {day:%d %B %Y}")
     sources = _traffic(stage, hosting, day, before)
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
-    here = _world(stage, hosting, sources, min(midnight + NIGHT, now))
+    here = _world(stage, hosting, sources, lambda: min(midnight + NIGHT, clock()))
     stage.say("\nThe night after it")
     night = nightly.run(here)
     lines = write_reports.lines(night.files)
@@ -199,7 +203,7 @@ def _traffic(
 
 
 def _world(
-    stage: DemoStage, hosting: Hosting, sources: tuple[LogSource, ...], now: datetime
+    stage: DemoStage, hosting: Hosting, sources: tuple[LogSource, ...], clock: Clock
 ) -> World:
     """The settings written to a file and read back, as an operator's would be."""
     path = stage.folder / "flex.toml"
@@ -209,7 +213,7 @@ def _world(
     )
     loaded: Settings = settings.load(path)
     migrate.upgrade(loaded.database.url)
-    return replace(world(loaded, lambda: now), say=lambda line: stage.say(f"  {line}"))
+    return replace(world(loaded, clock), say=lambda line: stage.say(f"  {line}"))
 
 
 def _settings(

@@ -61,7 +61,18 @@ def test_whatever_the_hour_who_plans_behind_a_demo_finds_logs_of_the_day_before(
     now = datetime.fromisoformat(f"2026-03-01T{clock}+00:00")
     _, second = demo.run(open_folder / "demo", 14, lambda _: None, now).nights
     assert second.plan.period_end == datetime(2026, 3, 1, tzinfo=UTC)
-    assert second.plan.created <= now
+    assert second.plan.created - now < timedelta(minutes=5)
+
+
+@pytest.mark.slow
+def test_before_the_hour_of_nights_the_second_night_is_the_newest_all_the_same(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is as of the night before, and made a moment ago. The report is of the newest."""
+    monkeypatch.setattr(demo, "NIGHT", timedelta(hours=23, minutes=59))
+    made = demo.run(open_folder / "demo", 14, lambda _: None, datetime.now(UTC))
+    _, second = made.nights
+    assert second.plan.id in made.report
 
 
 def look_over(said: Any, folder: Path) -> None:
