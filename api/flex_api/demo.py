@@ -54,6 +54,7 @@ PLACEMENTS = {
     "before": "left as it was",
     "from scratch": "with a partition from scratch",
     "round robin": "with every node serving every site in turn",
+    "best": "at best, were all nodes one machine",
 }
 
 Say = Callable[[str], None]
@@ -299,6 +300,8 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
         f"  read      {results_in_terminal.lines(lines).rstrip('.')} "
         f"from {amounts.count(files, 'file')}"
     )
+    if output.benefit:
+        say(f"  verdict   {output.benefit.said}")
     say(f"  plan      {results_in_terminal.moves_text(output)}")
     say(
         f"  balance   worst node {amounts.share(output.after.worst_ratio)} off its fair "

@@ -17,7 +17,7 @@ from flex.model.limits_and_approvals import Approval, Breach, Stop
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.not_ready import NotReady
 from flex.model.period import Period
-from flex.model.predicted_node_loads import Forecast
+from flex.model.predicted_node_loads import Benefit, Forecast
 from flex.model.zone_plan import ZonePlan
 
 PlanState = Literal["proposed", "applying", "applied", "discarded", "failed"]
@@ -71,7 +71,8 @@ class Plan:
     `grown` sites get one more. One that makes before it breaks has a `moving_ttl` (0: as its
     records), or is `taking_back`. Its `author` had it made; `wishers` wished it. From what it
     `said` in DNS the next plan tells what others changed. Sites that are `not_ready` stay. One that
-    is as of another time is `created` then; `made` is when it really was.
+    is as of another time is `created` then; `made` is when it really was. There is no `benefit`
+    where nothing was predicted, or sites wait on nodes that take none.
     """
 
     id: str
@@ -109,6 +110,7 @@ class Plan:
     said: Said = field(default_factory=Said)
     not_ready: tuple[NotReady, ...] = ()
     made: datetime | None = None
+    benefit: Benefit | None = None
 
     @property
     def wall_time(self) -> datetime:

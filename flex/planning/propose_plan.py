@@ -15,7 +15,7 @@ import pandas as pd
 
 from flex.model.not_ready import NotReady
 from flex.model.plan import Move, Plan, Proven
-from flex.model.predicted_node_loads import Forecast
+from flex.model.predicted_node_loads import Benefit, Forecast
 from flex.model.wish import Pin
 from flex.model.zone_plan import AddressType, ZonePlan
 from flex.placing import explain, failover, problem, score
@@ -46,7 +46,7 @@ from flex.planning.which_sites_dns_lets_flex_move import (
     leading_to,
 )
 from flex.ports import Publisher, Solver
-from flex.prediction import predict
+from flex.prediction import benefit, predict
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
 from flex.zones import (
@@ -285,6 +285,7 @@ def draft(
         not_ready=tuple(
             NotReady(site, why) for site, why in sorted(facts.unready.items()) if why
         ),
+        benefit=_benefit(forecasts, whole, facts),
     )
     return Proposal(
         plan,
@@ -394,7 +395,7 @@ def moves(asked: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
 def _forecasts(
     asked: Problem, partition: pd.DataFrame, fresh: Ints, facts: Facts
 ) -> tuple[Forecast, ...]:
-    """What a miniature replay says of the partition, and of the three it should be compared with.
+    """What a miniature replay says of the partition, and of the four it should be compared with.
 
     All replay the same accesses: a site that is new is taken to have been before where the
     partition puts it. What was on a node that is in the settings no more cannot be replayed.
@@ -403,17 +404,45 @@ def _forecasts(
     sample, nodes = facts.sample, facts.nodes
     if not len(sample.target):
         return ()
-    compared = {"after": partition, "from scratch": problem.partition_of(asked, fresh)}
+    compared = {
+        benefit.AFTER: partition,
+        benefit.FROM_SCRATCH: problem.partition_of(asked, fresh),
+    }
     if _placed_sites(facts) and not asked.gone:
         new = partition[~partition["site"].isin(facts.placement["site"])]
         compared["before"] = PLACEMENT.make(
             pd.concat([facts.placement, new], ignore_index=True)
         )
-    of_partitions = (
+    of_partitions = [
         forecast_with_doors(facts, with_waiting(rows, facts), policy=name)
         for name, rows in sorted(compared.items())
+    ]
+    return (
+        *of_partitions,
+        predict.round_robin(sample, nodes, sites=asked.sites),
+        benefit.best(sample, asked.sites, nodes, of_partitions[0]),
     )
-    return (*of_partitions, predict.round_robin(sample, nodes, sites=asked.sites))
+
+
+def _benefit(
+    forecasts: tuple[Forecast, ...], partition: pd.DataFrame, facts: Facts
+) -> Benefit | None:
+    """Sites that wait have the memory of nodes that round robin goes without: then the forecasts
+    are no match.
+    """
+    if not facts.waiting.empty:
+        return None
+    return benefit.judge(
+        forecasts,
+        facts.sample,
+        partition,
+        facts.nodes,
+        lambda sample, rows: forecast_with_doors(
+            replace(facts, sample=sample), rows, policy=benefit.AFTER
+        ),
+        parts=facts.parts,
+        enough=remarks_on_forecasts.is_enough(facts.sample),
+    )
 
 
 def forecast_with_doors(facts: Facts, partition: pd.DataFrame, policy: str) -> Forecast:

@@ -19,11 +19,16 @@ FEW = 0.01
 ENOUGH = 100_000
 
 
+def is_enough(sample: Sample) -> bool:
+    """Whether it tells misses: all accesses do, however few they are."""
+    return sample.rate == 1 or len(sample.target) >= ENOUGH
+
+
 def of_sample(sample: Sample) -> Iterator[str]:
     """That too little was sampled: one large file more or less would then be another miss ratio."""
     if not len(sample.target):
         yield "not predicted: no access was replayed"
-    elif sample.rate < 1 and len(sample.target) < ENOUGH:
+    elif not is_enough(sample):
         part = f"{len(sample.target):,} accesses, to {sample.rate:.2%} of the files"
         yield (
             f"predicted from {part}: too few to tell misses, raise "

@@ -9,14 +9,14 @@ of both. Does not decide where accesses come from or which node they go to: pred
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from flex import native_or_python
 from flex.caches import CACHES
-from flex.prediction.similar_targets import Kinds
+from flex.prediction.similar_targets import Kinds, each
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,6 +40,23 @@ class Sample:
     time: Ints
     rate: float
     totals: Kinds | None = None
+
+    def kinds(self) -> Kinds:
+        """The sample's own targets, as far as they were asked for."""
+        times = np.bincount(self.target, minlength=len(self.size))
+        known = times > 0
+        return each(self.site[known], times[known], self.size[known])
+
+    def without(self, site: str) -> Sample:
+        """The accesses to all other sites."""
+        left_out = self.sites.index(site)
+        kept = self.site[self.target] != left_out
+        return replace(
+            self,
+            target=self.target[kept],
+            time=self.time[kept],
+            totals=self.totals and self.totals.without(left_out),
+        )
 
 
 def no_sample() -> Sample:

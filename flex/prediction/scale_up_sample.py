@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from flex.prediction.replay_accesses_through_caches import Ints, Replayed, Sample
-from flex.prediction.similar_targets import CLASSES, Floats, Kinds, class_of, each
+from flex.prediction.similar_targets import CLASSES, Floats, Kinds, class_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -192,9 +192,7 @@ def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
     if totals is None or sample.rate == 1:
         return None
     nodes = _Nodes(spread, len(sample.sites))
-    times = np.bincount(sample.target, minlength=len(sample.size))
-    known = times > 0
-    part = nodes.requests_of(each(sample.site[known], times[known], sample.size[known]))
+    part = nodes.requests_of(sample.kinds())
     every = nodes.requests_of(totals)
     whole = nodes.what_nodes_hear(every, ram)
     # So much memory that the sample's targets are kept as long as all targets would be.

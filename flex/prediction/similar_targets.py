@@ -9,7 +9,7 @@ that have no target in common add up. Does not say when a target is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -49,6 +49,10 @@ class Kinds:
     def sizes(self) -> Floats:
         sizes: Floats = self.working_set / self.targets
         return sizes
+
+    def without(self, site: int) -> Kinds:
+        kept = self.site != site
+        return Kinds(*(getattr(self, one.name)[kept] for one in fields(self)))
 
 
 def each(site: Ints, requests: Ints, size: Ints) -> Kinds:

@@ -416,6 +416,7 @@ def test_a_partition_on_a_node_that_is_in_the_settings_no_more_is_not_predicted(
         "after",
         "from scratch",
         "round robin",
+        "best",
     }
     assert "n1" in said(made, "not predicted")
 
@@ -493,9 +494,28 @@ def test_every_forecast_of_a_plan_replays_the_same_accesses(
         sum(node.requests for node in forecast.nodes) for forecast in made.forecasts
     } == {27}
     assert {(forecast.policy, forecast.left_out) for forecast in made.forecasts} == {
-        (policy, 3) for policy in ("before", "after", "from scratch", "round robin")
+        (policy, 3)
+        for policy in ("before", "after", "from scratch", "round robin", "best")
     }
     assert "10% of the accesses" in said(made, "predicted without")
+
+
+def test_a_plan_that_leaves_sites_on_a_draining_node_is_not_held_against_round_robin(
+    cluster: Cluster,
+) -> None:
+    """Those sites have the memory of a node that round robin goes without."""
+    cluster.night()
+    node = next(iter(cluster.is_on(cluster.sites[0])))
+    nodes = tuple(
+        replace(one, state="draining") if one.name == node else one
+        for one in cluster.facts.nodes
+    )
+    cluster.facts = replace(cluster.facts, nodes=nodes)
+    assert cluster.propose().plan.benefit
+    cluster.facts = replace(cluster.facts, unready={cluster.sites[0]: "no certificate"})
+    made = cluster.propose().plan
+    assert made.forecasts
+    assert made.benefit is None
 
 
 def test_a_site_whose_marker_excludes_it_is_left_alone_until_somebody_says_otherwise(

@@ -15,7 +15,7 @@ from flex.model.best_effort_shortfalls import Relaxation, Shortfall
 from flex.model.limits_and_approvals import Breach
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.model.predicted_node_loads import Forecast, NodeForecast
+from flex.model.predicted_node_loads import Benefit, Forecast, NodeForecast
 from flex.model.zone_plan import StaysBehind, ZonePlan
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from tests.thorough import times
@@ -35,6 +35,7 @@ FORECASTS = st.builds(
     NUMBERS,
     st.lists(st.builds(NodeForecast), max_size=3).map(tuple),
 )
+BENEFITS = st.builds(Benefit, busiest=NUMBERS, site_share=NUMBERS)
 BREACHES = st.builds(Breach, st.text(), NUMBERS, NUMBERS)
 NAMES = st.lists(st.text(), max_size=3).map(tuple)
 INSTEAD = st.lists(
@@ -64,6 +65,7 @@ PLANS = st.builds(
     forecasts=st.lists(FORECASTS, max_size=3).map(tuple),
     breaches=st.lists(BREACHES, max_size=3).map(tuple),
     settled=st.none() | TIMES,
+    benefit=st.none() | BENEFITS,
 )
 
 

@@ -115,6 +115,10 @@ def _output(
     profiles = weighed.needs.profiles
     busiest = profiles.sort_values(["access_bytes", "site"], ascending=[False, True])
     copies = weighed.copies
+    ways = [
+        forecast_and_measured_rows.forecast_row(one, counted.period)
+        for one in weighed.forecasts
+    ]
     return AssessOutput(
         logs=_logs(found, counted),
         period_start=counted.period.start,
@@ -140,10 +144,8 @@ def _output(
             wasted_bytes=round(copies.wasted_bytes),
             wasted_ratio=copies.wasted_bytes / copies.held if copies.held else 0.0,
         ),
-        ways=[
-            forecast_and_measured_rows.forecast_row(one, counted.period)
-            for one in weighed.forecasts
-        ],
+        ways=ways,
+        benefit=forecast_and_measured_rows.benefit_row(weighed.benefit, ways),
         worst_ratio=weighed.worst,
         moves=AssessedMoves(
             nights=len(weighed.moves),
@@ -287,7 +289,7 @@ def _bars(
 def tiles(output: AssessOutput) -> list[Tile]:
     """The answer in four numbers."""
     in_turn, flex_way, best = output.ways
-    spare = output.nodes - output.nodes_enough
+    spare = assess_text.nodes_to_spare(output)
     moves = output.moves
     return [
         Tile(
@@ -309,8 +311,8 @@ def tiles(output: AssessOutput) -> list[Tile]:
         Tile(
             "?" if moves.median is None else f"{moves.median:,}",
             f"{'site moves' if moves.median == 1 else 'sites move'} in a usual night",
-            f"of {amounts.count(output.sites, 'site')}; {spare:,} of "
-            f"{amounts.count(output.nodes, 'node')} could go",
+            f"of {amounts.count(output.sites, 'site')}"
+            + (f"; {spare:,} of {output.nodes:,} nodes could go" if spare else ""),
         ),
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
 
@@ -17,11 +17,12 @@ import pandas as pd
 
 from flex.model.nodes import Node
 from flex.model.period import Period
-from flex.model.predicted_node_loads import Forecast
+from flex.model.predicted_node_loads import Benefit, Forecast
 from flex.placing import problem, score
 from flex.placing.problem import Budget, Problem
 from flex.planning.decide_moves_of_tonight import decide
-from flex.prediction import predict
+from flex.planning.remarks_on_forecasts import is_enough
+from flex.prediction import benefit, predict
 from flex.prediction.copies_in_caches import Copies, round_robin_copies
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import PLACEMENT
@@ -41,7 +42,6 @@ REPLICATE_ABOVE = 0.6
 TRIGGER = 0.05
 # Steps of the search for each partition. A guess.
 STEPS = 20_000
-BEST = "best"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +62,7 @@ class Weighed:
     asked: Problem
     partition: pd.DataFrame
     forecasts: tuple[Forecast, ...]
+    benefit: Benefit | None
     copies: Copies
     worst: float
     moves: tuple[int, ...]
@@ -93,8 +94,8 @@ def weigh(
     )
     asked, partition = _place(needs, nodes)
     in_turn = predict.round_robin(sample, nodes, sites=asked.sites)
-    flex = predict.forecast(sample, partition, nodes, policy="after")
-    forecasts = in_turn, flex, _as_one(sample, asked, nodes, flex)
+    flex = predict.forecast(sample, partition, nodes, policy=benefit.AFTER)
+    forecasts = in_turn, flex, benefit.best(sample, asked.sites, nodes, flex)
     rows = problem.rows_of(asked, partition)
     return Weighed(
         needs,
@@ -102,6 +103,16 @@ def weigh(
         asked,
         partition,
         forecasts,
+        benefit.judge(
+            forecasts,
+            sample,
+            partition,
+            nodes,
+            lambda other, rows: predict.forecast(
+                other, rows, nodes, policy=benefit.AFTER
+            ),
+            enough=is_enough(sample),
+        ),
         _copies(counted, nodes),
         score.balance(asked, rows).worst,
         tuple(_nights(counted, nodes, lambda: 0 < seconds <= clock() - begun)),
@@ -141,18 +152,6 @@ def _place(needs: Needs, nodes: Sequence[Node]) -> tuple[Problem, pd.DataFrame]:
     asked = _build(needs, nodes, PLACEMENT.empty())
     rows = SOLVERS["auto"](asked, Budget(STEPS)).rows
     return asked, problem.partition_of(asked, rows)
-
-
-def _as_one(
-    sample: Sample, asked: Problem, nodes: Sequence[Node], flex: Forecast
-) -> Forecast:
-    """All nodes as one machine: no memory holds anything twice, and no node waits for another one.
-    Where FLEX's partition keeps more in memory than that, its misses are the best that is known.
-    """
-    whole = Node("all", (), sum(node.ram for node in nodes), float(len(nodes)))
-    there = pd.DataFrame({"site": list(asked.sites), "node": whole.name})
-    made = predict.forecast(sample, PLACEMENT.make(there), [whole], policy=BEST)
-    return made if made.throughput >= flex.throughput else replace(flex, policy=BEST)
 
 
 def _copies(counted: Counted, nodes: Sequence[Node]) -> Copies:
@@ -213,7 +212,7 @@ def _enough(
     for number in range(len(nodes) - 1, 0, -1):
         fewer = nodes[:number]
         _, partition = _place(needs, fewer)
-        made = predict.forecast(sample, partition, fewer, policy="after")
+        made = predict.forecast(sample, partition, fewer, policy=benefit.AFTER)
         if made.throughput < in_turn.throughput:
             break
         enough = number

@@ -35,7 +35,7 @@ def in_the_way(
     nodes: Sequence[Node],
     names: AssessedNames | None,
 ) -> Iterator[str]:
-    yield from _of_memory(weighed, nodes)
+    yield from _of_files(weighed)
     yield from _of_sites(counted, weighed, nodes)
     if names and names.movable < names.sites:
         stuck = names.sites - names.movable
@@ -45,21 +45,8 @@ def in_the_way(
     yield from _of_logs(counted, weighed)
 
 
-def _of_memory(weighed: Weighed, nodes: Sequence[Node]) -> Iterator[str]:
-    in_turn, flex = weighed.forecasts[0], weighed.forecasts[1]
-    held = weighed.copies.held / len(nodes)
-    if held < nodes[0].ram * 0.99:
-        yield (
-            f"a node that serves all sites in turn needs {amounts.size(held)} for all files "
-            f"that it is asked for, and has {amounts.memory(nodes[0].ram)}: memory is not "
-            "what you lack, and FLEX spares only the first reading of each file on each node"
-        )
-    if flex.throughput <= in_turn.throughput:
-        yield (
-            "round robin serves as many requests a second as FLEX would: a partition "
-            "brings nothing here"
-        )
-    requests = _requests(flex)
+def _of_files(weighed: Weighed) -> Iterator[str]:
+    requests = _requests(weighed.forecasts[1])
     targets = int(weighed.needs.profiles["targets"].sum())
     if targets and requests / targets < SELDOM:
         yield (

@@ -108,6 +108,7 @@ def plan_output(plan: Plan) -> PlanOutput:
         predicted_miss_ratio=next(
             (row.miss_ratio for row in forecasts if row.policy == "after"), None
         ),
+        benefit=forecast_and_measured_rows.benefit_row(plan.benefit, forecasts),
         zones=[zone_row(zone_plan, plan.moves) for zone_plan in plan.zone_plans],
         breaches=[_breach(breach, zone_changes.past(plan)) for breach in plan.breaches],
         shortfalls=[

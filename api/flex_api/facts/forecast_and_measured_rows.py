@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from flex.model.accuracy import Measured, NodeOff
 from flex.model.period import Period
-from flex.model.predicted_node_loads import Forecast, NodeForecast
+from flex.model.predicted_node_loads import Benefit, Forecast, NodeForecast
 from flex.prediction import predict
+from flex_api.in_words import benefit_text
 from flex_api.schemas.plan_parts import (
+    BenefitRow,
     ForecastNode,
     ForecastRow,
     MeasuredNode,
@@ -45,6 +47,24 @@ def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:
         passed_on_bytes=sum(node.passed_on_bytes for node in nodes),
         nodes=nodes,
     )
+
+
+def benefit_row(
+    found: Benefit | None, forecasts: Sequence[ForecastRow]
+) -> BenefitRow | None:
+    """None where it is not known, or nothing is left of what it is said of."""
+    if not found or not {"after", "round robin"} <= {row.policy for row in forecasts}:
+        return None
+    row = BenefitRow(
+        verdict=found.verdict,
+        busiest_ratio=found.busiest,
+        files_bytes=found.files_bytes,
+        least_ram_bytes=found.least_ram,
+        site=found.site,
+        site_ratio=found.site_share,
+    )
+    said, more = benefit_text.in_words(row, forecasts)
+    return row.model_copy(update={"said": said, "more": more})
 
 
 def measured_row(measured: Measured) -> MeasuredRow:

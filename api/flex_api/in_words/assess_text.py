@@ -23,23 +23,9 @@ MOST_NAMED = 10
 
 def verdict(found: AssessOutput) -> str:
     """The answer in one sentence: what FLEX brings, or that it brings nothing."""
-    in_turn, flex, _ = found.ways
-    if not in_turn.operations_per_second:
-        return (
-            "These logs hold no answer that could be replayed, so nothing is predicted."
-        )
-    factor = flex.operations_per_second / in_turn.operations_per_second
-    if factor < 1.02:
-        return (
-            "FLEX would bring next to nothing here: "
-            f"{flex.operations_per_second:,.0f} requests a second, and round robin serves "
-            f"{in_turn.operations_per_second:,.0f}."
-        )
-    return (
-        f"FLEX would serve {factor:.2g} times the requests a second of round robin: "
-        f"{amounts.share(flex.miss_ratio)} of the requests from disk in place of "
-        f"{amounts.share(in_turn.miss_ratio)}."
-    )
+    if found.benefit is None:
+        return "Nothing is predicted: these logs hold no answer with a byte to be replayed."
+    return found.benefit.said
 
 
 def lines(found: AssessOutput) -> Iterator[str]:
@@ -58,6 +44,8 @@ def lines(found: AssessOutput) -> Iterator[str]:
         )
     yield ""
     yield verdict(found)
+    if found.benefit and found.benefit.more:
+        yield found.benefit.more
     yield f"On {amounts.count(found.nodes, 'node')} with {amounts.memory(found.ram_bytes)} each:"
     for way in found.ways:
         yield (
@@ -74,6 +62,13 @@ def lines(found: AssessOutput) -> Iterator[str]:
     yield from (f"  {at}. {step}" for at, step in enumerate(found.next_steps, 1))
     yield ""
     yield f"Report: {found.report} (in {amounts.span(timedelta(seconds=found.seconds))})"
+
+
+def nodes_to_spare(found: AssessOutput) -> int | None:
+    """None where FLEX does not help: fewer nodes would do for first readings at most."""
+    if found.benefit is None or found.benefit.verdict != "helps":
+        return None
+    return found.nodes - found.nodes_enough
 
 
 def _not_read(found: AssessOutput) -> Iterator[str]:
@@ -98,13 +93,13 @@ def _beside(found: AssessOutput) -> Iterator[str]:
             f"Moves: a usual night would move {amounts.count(moves.median, 'site')}, the worst "
             f"of {amounts.count(moves.nights, 'night')} {moves.most:,}."
         )
-    spare = found.nodes - found.nodes_enough
+    spare = nodes_to_spare(found)
     if spare:
         yield (
             f"Nodes: with FLEX {found.nodes_enough:,} of {found.nodes:,} serve what round "
             f"robin does on all, so {spare:,} could go."
         )
-    else:
+    elif spare is not None:
         yield f"Nodes: FLEX, too, needs all {found.nodes:,} for what round robin serves on them."
     if found.names:
         yield (

@@ -62,9 +62,11 @@ NOTHING = ("nothing new", "copy", "empty")
 
 
 def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
-    """The verdict first, then what moves and why, then what it does to the nodes; what became of it
-    last.
+    """Whether FLEX helps and the verdict first, then what moves and why, then what it does to the
+    nodes; what became of it last.
     """
+    if output.benefit:
+        console.print(f"{output.benefit.said} {output.benefit.more}".rstrip())
     console.print(headline(output))
     if output.message and output.state not in ("applied", "failed"):
         console.print(f"  {output.message}")

@@ -47,7 +47,7 @@ MOST_CHANGES = 200
 # Zones whose changes the report shows. A guess.
 MOST_ZONES = 20
 
-PLACEMENTS = ("before", "after", "from scratch", "round robin")
+PLACEMENTS = ("before", "after", "from scratch", "round robin", "best")
 
 LINE_CLASSES = {
     "counted": "answers that carry or confirm a file: what the profiles are made of",

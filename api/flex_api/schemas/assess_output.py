@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from flex_api.schemas.output_base import Output, Part
-from flex_api.schemas.plan_parts import ForecastRow
+from flex_api.schemas.plan_parts import BenefitRow, ForecastRow
 
 
 class AssessedFile(Part):
@@ -77,6 +77,9 @@ class AssessOutput(Output):
     ways: list[ForecastRow] = Field(
         description="round robin, after (what FLEX would do), and best: all nodes as "
         "one machine that has their memory and their speed together"
+    )
+    benefit: BenefitRow | None = Field(
+        None, description="null where nothing is predicted"
     )
     worst_ratio: float = Field(description="how far FLEX's worst node is off its share")
     moves: AssessedMoves

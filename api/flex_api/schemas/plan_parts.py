@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from flex.model.predicted_node_loads import Verdict
 from flex_api.schemas.output_base import Part
 
 
@@ -74,6 +75,23 @@ class ForecastRow(Part):
     )
     passed_on_bytes: int = Field(0, description="of the answers to these requests")
     nodes: list[ForecastNode] = Field([], description="of the placement, each")
+
+
+class BenefitRow(Part):
+    """Whether the partition serves the cluster better than round robin."""
+
+    verdict: Verdict = Field(description="helps, or why it does not")
+    busiest_ratio: float = Field(
+        description="of its busiest hour, that round robin's busiest node is at work"
+    )
+    files_bytes: int = Field(
+        description="of all files of sites that were asked for, each once"
+    )
+    least_ram_bytes: int = Field(description="of the smallest node")
+    site: str = Field("", description="that is too much of the traffic")
+    site_ratio: float = Field(0.0, description="of all bytes sent, that it sends")
+    said: str = Field("", description="the answer in a sentence")
+    more: str = Field("", description="what else belongs to it, in words")
 
 
 class OutlookRow(Part):

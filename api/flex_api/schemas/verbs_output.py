@@ -19,6 +19,7 @@ from flex_api.schemas.output_base import Output, Part, StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
     BehindRow,
+    BenefitRow,
     EditRow,
     ForecastRow,
     LeaningRow,
@@ -209,6 +210,11 @@ class PlanOutput(Output):
     )
     predicted_miss_ratio: float | None = Field(
         None, description="under this plan; null where nothing is predicted"
+    )
+    benefit: BenefitRow | None = Field(
+        None,
+        description="null where nothing is predicted, where sites wait on nodes that take none, "
+        "and in plans of old",
     )
     zones: list[ZoneRow]
     breaches: list[BreachRow]
