@@ -20,9 +20,15 @@ from flex.model.when_to_retry_failover_or_delivery import MOST
 from flex.site_names_in_words import FEW
 from flex.zones.marker import marker_name
 from flex_api import wiring
-from flex_api.night import failover, record_failover_attempts
+from flex_api.night import (
+    dead_nodes_due_for_retry,
+    dead_nodes_first,
+    failover,
+    record_failover_attempts,
+)
 from flex_api.night.health_watch import HealthWatch
 from flex_api.night.leases import lease
+from flex_api.night.record_stages import Steps
 from flex_api.settings import file as settings
 from flex_api.wiring import World
 
@@ -267,6 +273,33 @@ def test_what_a_person_ordered_is_finished_also_where_people_decide(desk: Desk) 
     assert desk.is_out()
     (order,) = here.store.node_orders()
     assert (order.author, order.state) == ("anna", "down")
+
+
+@pytest.mark.parametrize("who", ["the watch", "a night"])
+def test_who_brings_a_node_back_meanwhile_is_not_overruled_by_an_order_read_before(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    desk.fails("read", 1)
+    here = desk.world()
+    with pytest.raises(DnsError), lease(here, "node n1 down"):
+        failover.take_down(here, down(desk))
+    orders, before = dead_nodes_due_for_retry.orders_to_retry, desk.on()
+
+    def read(world: World) -> tuple[NodeOrder, ...]:
+        found = orders(world)
+        assert desk.installation.flex("nodes", "up", "n1").code == 0
+        return found
+
+    monkeypatch.setattr(dead_nodes_due_for_retry, "orders_to_retry", read)
+    if who == "the watch":
+        desk.rounds(desk.watch(dead=()), 1)
+    else:
+        with lease(here, "a night") as held:
+            assert dead_nodes_first.cleared(here, Steps(here, held.run))
+    (order,) = here.store.node_orders()
+    assert order.state == "active"
+    assert desk.on() == before
+    assert not [line for line in desk.said if "out of DNS" in line]
 
 
 def test_only_sites_that_are_in_dns_still_are_counted(desk: Desk) -> None:

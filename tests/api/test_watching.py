@@ -118,6 +118,32 @@ def test_a_node_that_is_dead_for_three_rounds_leaves_dns_by_itself(
     assert installation.serial() == serial
 
 
+@pytest.mark.slow
+def test_a_node_that_somebody_brings_back_is_judged_by_what_it_does_from_then_on(
+    installation: Installation,
+) -> None:
+    """It was started a moment ago, and is not well yet by its rounds."""
+    prepared(installation, "auto")
+    said: list[str] = []
+    dead = ["n1"]
+    watched = watch(installation, said, dead)
+
+    def after(rounds: int) -> str:
+        for _ in range(rounds):
+            watched.round()
+        items = installation.flex("-o", "json", "nodes", "list").json["items"]
+        return str(next(row["state"] for row in items if row["node"] == "n1"))
+
+    assert after(3) == "down"
+    assert installation.flex("nodes", "up", "n1").code == 0
+    dead.clear()
+    assert after(1) == "active"
+    assert said[-1].startswith("n1 was dead and is out of DNS by plan ")
+    dead.append("n1")
+    assert after(2) == "active"
+    assert after(1) == "down"
+
+
 def test_where_people_decide_it_only_says_so_and_says_it_once(
     installation: Installation,
 ) -> None:

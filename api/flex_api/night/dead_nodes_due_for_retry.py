@@ -26,6 +26,11 @@ def orders_to_retry(world: World) -> tuple[NodeOrder, ...]:
     return tuple(order for order in world.store.node_orders() if order.node in still)
 
 
+def is_withdrawn(world: World, order: NodeOrder) -> bool:
+    """Whether somebody said otherwise since it was read."""
+    return order not in world.store.node_orders()
+
+
 def _in_force(world: World) -> set[str]:
     return set(world.store.placement()[1]["node"].unique())
 

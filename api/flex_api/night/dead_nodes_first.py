@@ -45,13 +45,21 @@ def _is_out(
     is_last: bool,
 ) -> bool:
     node = order.node
+    if dead_nodes_due_for_retry.is_withdrawn(world, order):
+        return True
     if reason := dead_nodes_due_for_retry.held_back(world, order, force):
         world.say(f"{node} is down and still in DNS, and {reason}.")
         return True
     try:
         taken = step(
             f"node {node} down",
-            partial(failover.take_down, world, order, tell=partial(_say, world, node)),
+            partial(
+                failover.take_down,
+                world,
+                order,
+                tell=partial(_say, world, node),
+                is_given=True,
+            ),
             _said_of,
         )
     except Unverified as error:

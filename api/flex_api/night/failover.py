@@ -77,9 +77,12 @@ def take_down(
     order: NodeOrder,
     enters: Callable[[str], None] = carry_out_plan.unheard,
     tell: Tell = untold,
+    *,
+    is_given: bool = False,
 ) -> Taken:
     """The node is marked as down, whatever comes then: as long as sites are on it, the health watch
-    and each night try again. Raises BadInput where no other node could take them.
+    and each night try again. Where the order `is_given` already it is not given anew: somebody may
+    have said otherwise since. Raises BadInput where no other node could take them.
     """
     node = order.node
     world = with_names_that_hold(world)
@@ -91,7 +94,8 @@ def take_down(
             advice="set cluster.mode to review or auto",
         )
     change_nodes.refuse_last(world, node)
-    world.store.order_node(order)
+    if not is_given:
+        world.store.order_node(order)
     # Visitors are led around it before anybody is asked who may have died with it.
     route_requests_by_plan.order_doors(world)
     try:
@@ -114,7 +118,12 @@ def take_down(
 
 
 def take_down_as(
-    held: RunWithLease, world: World, order: NodeOrder, tell: Tell = untold
+    held: RunWithLease,
+    world: World,
+    order: NodeOrder,
+    tell: Tell = untold,
+    *,
+    is_given: bool = False,
 ) -> Taken:
     """The same as the run that holds the lease, which its stages and its plan are recorded of."""
     step = Steps(world, held.run)
@@ -125,7 +134,8 @@ def take_down_as(
         tell(known)
 
     taken = step.through(
-        lambda: take_down(world, order, step.enter, hear), lambda _: "done"
+        lambda: take_down(world, order, step.enter, hear, is_given=is_given),
+        lambda _: "done",
     )
     if taken.plan:
         held.concerns(taken.plan)

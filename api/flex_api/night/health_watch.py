@@ -58,6 +58,8 @@ class HealthWatch:
         self._world = world
         self._probe = probe
         self._pulses: Mapping[str, Pulse] = {}
+        # By node, what people said of it before the last round.
+        self._orders: Mapping[str, NodeOrder] = {}
         # By what a sentence is about, the last one: the same every ten seconds would tell nobody
         # more.
         self._said: dict[str, str] = {}
@@ -75,8 +77,9 @@ class HealthWatch:
         self._moves.round()
 
     def _look(self, probe: Probe) -> None:
-        before, nodes = self._pulses, self._world.nodes
+        nodes = self._world.nodes
         watched = [node for node in nodes if node.addresses]
+        before = self._but_of_those_brought_back()
         self._pulses = health.pulses_after_probes(
             before, probe(watched), self._world.settings.watch.terms()
         )
@@ -96,6 +99,19 @@ class HealthWatch:
         )
         for node in found.dead:
             self._act(node)
+
+    def _but_of_those_brought_back(self) -> dict[str, Pulse]:
+        """The pulses before this round. A node that somebody said is up again is judged by what it
+        does from then on: it may have been started a moment ago.
+        """
+        before, now = self._orders, self._world.store.node_orders()
+        self._orders = {order.node: order for order in now}
+        back = {
+            order.node
+            for order in now
+            if order.state == "active" and order != before.get(order.node)
+        }
+        return {node: pulse for node, pulse in self._pulses.items() if node not in back}
 
     def _act(self, node: str) -> None:
         if reason := self._held_back():
@@ -127,11 +143,12 @@ class HealthWatch:
             else:
                 self._try(order, partial(self._taken_down_again, order))
 
-    def _try(self, order: NodeOrder, work: Callable[[Tell], Taken]) -> None:
+    def _try(self, order: NodeOrder, work: Callable[[Tell], Taken | None]) -> None:
         node, trouble = order.node, None
         known: list[Taken] = []
         try:
-            known.append(work(known.append))
+            if done := work(known.append):
+                known.append(done)
         except Busy as error:
             # Whoever is at work changes DNS; that is no attempt.
             self._say_once(
@@ -157,20 +174,26 @@ class HealthWatch:
         said = record_failover_attempts.left_in_words(node, taken.left, taken.staying)
         self._say_once(node, f"{said}." if said else "")
 
-    def _taken_down(self, order: NodeOrder, tell: Tell) -> Taken:
+    def _taken_down(
+        self, order: NodeOrder, tell: Tell, *, is_given: bool = False
+    ) -> Taken | None:
         with lease(
             self._world, f"{WATCH}: node {order.node} down", breaks_in=True
         ) as held:
-            return failover.take_down_as(held, self._world, order, tell)
+            if is_given and dead_nodes_due_for_retry.is_withdrawn(self._world, order):
+                return None
+            return failover.take_down_as(
+                held, self._world, order, tell, is_given=is_given
+            )
 
-    def _taken_down_again(self, order: NodeOrder, tell: Tell) -> Taken:
+    def _taken_down_again(self, order: NodeOrder, tell: Tell) -> Taken | None:
         """The lease is asked for once there is something to do: a name server that is away makes no
-        run each time.
+        run each time. None where the node was brought back meanwhile.
         """
         with record_failover_attempts.note_failure(self._world, order.node):
             found = failover.look(self._world, order.node)
         if found is None:
-            return self._taken_down(order, tell)
+            return self._taken_down(order, tell, is_given=True)
         record_failover_attempts.note_left(
             self._world, order.node, found.left, found.staying
         )
