@@ -28,10 +28,11 @@ from flex.routing import haproxy, host_to_node_maps
 from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
 from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, with_heading
 from flex.store import MemoryStore, SqlStore, open_store
+from flex.table_schemas import PLACEMENT
 from flex_api.night.which_order_doors_go_by import door_states
 from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch, Has, report_of
 from tests.migrated import new_database
-from tests.rest.conftest import settings
+from tests.rest.conftest import plan, settings
 from tests.rest.test_rest_routing import of_node
 
 if TYPE_CHECKING:
@@ -319,6 +320,35 @@ def test_a_token_that_is_revoked_while_its_node_waits_gets_no_order(
         assert store.revoke_token(token.id, datetime.now(UTC))
         order(store, 2)
         assert waits.result(60).status_code == 401
+
+
+def test_a_node_that_waits_hears_of_files_that_change_without_an_order(
+    all_doors: Door,
+) -> None:
+    """As where a plan comes into force that has a site on several nodes."""
+    store, node = all_doors.store, of_node(all_doors, "n1")
+    order(store, 1)
+
+    def ask(wait: int, files: str) -> str:
+        """What it is told that its files are called; "" where it is told nothing."""
+        asked: dict[str, str | int] = {"have": 1, "wait": wait, "files": files}
+        answer = node.get(DOORS, params=asked)
+        return str(answer.json()["files"]) if answer.content else ""
+
+    files = ask(0, "")
+    with ThreadPoolExecutor(1) as aside:
+        waits = aside.submit(ask, 60, files)
+        while [one.number for one in store.door_reports()] != [1]:
+            time.sleep(0.01)
+        rows = {"site": ["shop.example"] * 2, "node": ["n1", "n2"]}
+        made, placement = plan(9, base=store.in_force()), PLACEMENT.from_columns(rows)
+        store.propose(replace(made, state="proposed", settled=None), placement)
+        store.settle(made, placement)
+        began = time.monotonic()
+        # It is to ask again, or is told at once.
+        told = waits.result(90) or ask(60, files)
+        assert time.monotonic() - began < 60
+    assert told not in ("", files)
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -4,7 +4,6 @@ them.
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
@@ -145,6 +144,8 @@ def node(
 
     A token named `node@` and the node's name gets that node's files, and nothing else anywhere.
     """
+    watch = desk.house.doors
+    changes = watch.changes
     found = (
         haproxy_pools_and_files.files_to_be(desk.settings, desk.house.store, node, plan)
         if plan
@@ -153,7 +154,7 @@ def node(
     large = host_to_node_maps.digest(found.get(OWNERS, ""))
     others = digest_of_others(found, large)
     if not plan:
-        desk.house.doors.others[node] = time.monotonic(), others
+        watch.note_others(node, others, changes)
     if large and flex_large_map == large:
         found = {name: text for name, text in found.items() if name != OWNERS}
         found[LEFT_OUT] = large

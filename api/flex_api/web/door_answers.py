@@ -28,9 +28,6 @@ from flex_api.wiring import nodes
 
 # Seconds for which it is believed which nodes serve. A guess: no order waits for it.
 SERVING = 1.0
-# Seconds for which it is believed what a node's other files are. A guess: a node asks every half
-# minute.
-OTHERS = 5.0
 # Seconds that each question waits at least: who does not want to wait hears of an order that is
 # there. A guess.
 SHORTEST = 0.5
@@ -108,11 +105,12 @@ def _look_for(desk: Desk, node: str) -> None:
 
 
 def _others(desk: Desk, node: str) -> str:
-    held, now = desk.house.doors.others, time.monotonic()
-    known = held.get(node)
-    if known is None or now - known[0] > OTHERS:
-        known = held[node] = now, others_digest(desk, node)
-    return known[1]
+    watch = desk.house.doors
+    known, changes = watch.others_of(node), watch.changes
+    if known is None:
+        known = others_digest(desk, node)
+        watch.note_others(node, known, changes)
+    return known
 
 
 def _newest_order(

@@ -31,6 +31,12 @@ EVERY = 0.02
 PART_OF_TIME = 0.03
 # Seconds until the next look where the store does not answer.
 LATER = 0.5
+# Seconds between two looks at which plan is in force: a node's other files go by it, and no order
+# may follow. A guess.
+IN_FORCE = 1.0
+# Seconds for which it is believed what a node's other files are, while no change is seen. A guess:
+# a node asks every half minute.
+OTHERS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,17 @@ class Has:
     node: str
     cluster: str
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What a node's files beside the small map are called, when that was found, and after how many
+    changes.
+    """
+
+    digest: str
+    found: float
+    changes: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,11 +101,16 @@ class DoorWatch:
     aside: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, "files of nodes")
     )
-    # By node when it was known to serve, and what its other files were, and when.
+    # By node when it was known to serve.
     serving: dict[str, float] = field(default_factory=dict)
-    others: dict[str, tuple[float, str]] = field(default_factory=dict)
     cluster: str = ""
     newest: Newest | None = None
+    # How often another order, or another plan in force, was seen.
+    changes: int = 0
+    _others: dict[str, Others] = field(default_factory=dict)
+    # The plan in force, and when that was looked at; None before the first look.
+    _in_force: str | None = None
+    _in_force_seen: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _poked: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -129,6 +151,17 @@ class DoorWatch:
             self._unnoted[report.node] = has.cluster, report
             self._begin()
 
+    def others_of(self, node: str) -> str | None:
+        """What its other files are called; None where that has to be found anew."""
+        known = self._others.get(node)
+        if known is None or known.changes != self.changes:
+            return None
+        return known.digest if time.monotonic() - known.found <= OTHERS else None
+
+    def note_others(self, node: str, digest: str, changes: int) -> None:
+        """Found when so many changes had been seen."""
+        self._others[node] = Others(digest, time.monotonic(), changes)
+
     def _begin(self) -> None:
         self._poked.set()
         if self._thread is None:
@@ -167,13 +200,27 @@ class DoorWatch:
         newest = self.newest
         if newest:
             self._tell(lambda has: self._is_behind(has, newest.order), newest)
+        self._look_at_plan_in_force()
         self._note()
+
+    def _look_at_plan_in_force(self) -> None:
+        """Where it is another one, all ask again, and hear of their other files."""
+        if self._in_force is not None and (
+            time.monotonic() - self._in_force_seen < IN_FORCE
+        ):
+            return
+        before, self._in_force = self._in_force, self.store.in_force()
+        self._in_force_seen = time.monotonic()
+        if before is not None and before != self._in_force:
+            self.changes += 1
+            self._tell(lambda _: True, None)
 
     def _read(self, order: DoorOrder) -> None:
         text = self.store.moved_map()
         # Else there is another one by now, which the next look finds.
         if host_to_node_maps.digest(text) == order.moved:
             self.newest = Newest(order, json.dumps(text).encode())
+            self.changes += 1
 
     def _is_behind(self, has: Has, order: DoorOrder) -> bool:
         """Not where it has a newer one: it would not go back, and waits for the one above that."""
