@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from tests.ports import any_port
 from tests.postgresql import cluster
 from tests.skipped import reasons
+from tests.thorough import examples
 
 __all__ = ["cluster"]
 
@@ -25,19 +26,10 @@ STDERR = 2
 gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 20, 100)
 
 
-# Of the random examples of a law, where slow tests are left out.
-WHERE_QUICK = "0.4"
-
-
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Timings on a shared machine say nothing about a law. Where nobody watches, the same examples
     run every time.
     """
-    if "not slow" in config.option.markexpr:
-        os.environ.setdefault("THOROUGH", WHERE_QUICK)
-    # It goes by THOROUGH.
-    from tests.thorough import examples
-
     by_steps = settings(
         examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )

@@ -28,7 +28,7 @@ KEEPING = {
     "own sites": ('[routing]\ncontent = "owner"\n', 'routing.content = "owner"'),
     "said": ('[move]\nfailover = "copy"\n', 'move.failover = "copy"'),
     "one writer": (
-        '[routing]\non = true\ndoors = "all"\nstateful = true\n',
+        '[routing]\non = true\ndoors = "all"\nstateful = true\nhold_time = "1s"\n',
         "it has one writer",
     ),
 }

@@ -28,7 +28,7 @@ ADDRESSES = {"n1": "127.0.0.41", "n2": "127.0.0.42", "n3": "127.0.0.43"}
 Make = Callable[[str | None, str], TornCluster]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def make(installation: Installation, request: pytest.FixtureRequest) -> Iterator[Make]:
     """Makes the cluster, with what is said of DNS and of how sites are published."""
     try:
@@ -61,6 +61,7 @@ def day(cluster: TornCluster, number: int) -> None:
     cluster.write_settings(ADDRESSES)
 
 
+@pytest.mark.parametrize("make", ["sqlite"], indirect=True)
 @pytest.mark.slow
 def test_a_cluster_of_which_no_zone_is_ours_lives_by_doors_alone(make: Make) -> None:
     cluster = make(None, 'publish = "doors"\n')
@@ -143,7 +144,11 @@ MIXED: dict[str, tuple[Way, Way | None, list[Way | None]]] = {
 
 @pytest.mark.parametrize(
     ("make", "kind"),
-    list(zip(["sqlite", "postgresql", "sqlite"], MIXED, strict=True)),
+    [
+        pytest.param("sqlite", "most by both", marks=pytest.mark.torture),
+        ("postgresql", "a zone by doors"),
+        ("sqlite", "most by DNS"),
+    ],
     indirect=["make"],
 )
 @pytest.mark.slow

@@ -353,6 +353,9 @@ def test_a_node_that_has_not_heard_is_named_and_the_plan_is_in_force_all_the_sam
     installation: Installation, number: int, error: str, words: str
 ) -> None:
     with_doors(installation)
+    settings = installation.settings.read_text()
+    brief = settings.replace("[dns]\n", '[dns]\nsettle = "1s"\n', 1)
+    installation.settings.write_text(brief)
     assert installation.night().code == 0
     site, here, there = site_on_one_node(installation)
     report(installation, lambda latest, node: latest if node == here else number, error)

@@ -446,7 +446,7 @@ def test_a_run_killed_at_any_point_is_finished_by_the_next(
     twice.
     """
     moments = random.Random(kill.value)
-    for _ in range(3):
+    for _ in range(2):
         process = installation.process("run", "--as-of", installation.as_of())
         try:
             process.communicate(timeout=moments.uniform(0.8, 2.6))

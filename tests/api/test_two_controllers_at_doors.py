@@ -76,9 +76,9 @@ def everything(installation: Installation) -> object:
     ("alone", "verb", "moment"),
     [
         ("postgresql", "apply", "door_reports"),
-        ("sqlite", "apply", "before-settle"),
-        ("sqlite", "down", "door_reports"),
-        ("postgresql", "down", "before-settle"),
+        ("sqlite", "down", "before-settle"),
+        pytest.param("sqlite", "apply", "before-settle", marks=pytest.mark.torture),
+        pytest.param("postgresql", "down", "door_reports", marks=pytest.mark.torture),
     ],
     indirect=["alone"],
 )
@@ -104,7 +104,7 @@ def test_who_slept_past_the_lease_orders_nothing_any_more(
 @pytest.mark.parametrize(
     ("alone", "moment"),
     [
-        ("postgresql", "door_reports"),
+        pytest.param("postgresql", "door_reports", marks=pytest.mark.torture),
         ("sqlite", "before-settle"),
         ("postgresql", "settle"),
     ],
@@ -130,7 +130,11 @@ def test_where_one_was_killed_in_the_middle_the_other_one_finishes_what_it_began
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alone", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize(
+    "alone",
+    [pytest.param("sqlite", marks=pytest.mark.torture), "postgresql"],
+    indirect=True,
+)
 def test_of_two_plans_that_are_applied_at_once_one_is_in_force_and_led_to(
     alone: Installation,
 ) -> None:

@@ -133,13 +133,12 @@ def test_a_site_that_moved_twice_rests_until_the_first_time_is_a_month_ago(
     assert resting(cluster) == {}
 
 
-@pytest.mark.slow("one site-1")
 @pytest.mark.parametrize(
     ("swing", "length"),
     [
         ("one half and the other", 1),
         pytest.param("one half and the other", 5, marks=pytest.mark.torture),
-        ("one site", 1),
+        pytest.param("one site", 1, marks=pytest.mark.torture),
     ],
 )
 def test_a_load_that_swings_for_thirty_nights_moves_no_site_more_than_twice(

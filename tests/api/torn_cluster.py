@@ -35,6 +35,7 @@ from flex_api.settings.file import load
 from tests.api.torn_visitors import At
 from tests.ports import any_port
 from tests.routing.certificates import Authority
+from tests.routing.conftest import let_others_be_reached
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -72,6 +73,10 @@ class Node:
     @property
     def master(self) -> Socket:
         return Socket(str(self.files / "m"))
+
+    @property
+    def stats(self) -> Socket:
+        return Socket(str(self.files / "s"))
 
     @property
     def settings(self) -> Path:
@@ -123,6 +128,8 @@ class TornCluster:
             self.start_web(node)
             self.start_haproxy(node)
             self.start_follower(node)
+        for node in self.nodes.values():
+            let_others_be_reached(node.stats)
 
     @property
     def _certificates(self) -> Path:
@@ -301,8 +308,7 @@ class TornCluster:
         if node.follower and is_stopped(node.follower):
             go_on(node.follower)
         with suppress(Exception):
-            stats = Socket(str(node.files / "s"))
-            return apply_owners_map_to_haproxy.order_in_force(stats, node.files)[0]
+            return apply_owners_map_to_haproxy.order_in_force(node.stats, node.files)[0]
         return 0
 
     def log(self) -> str:

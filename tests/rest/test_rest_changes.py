@@ -381,8 +381,8 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
     return number
 
 
-@pytest.mark.slow("sqlite-50", "postgresql-10", "postgresql-50")
-@pytest.mark.parametrize("clients", [10, 50])
+@pytest.mark.slow("postgresql-10")
+@pytest.mark.parametrize("clients", [10, pytest.param(50, marks=pytest.mark.torture)])
 def test_of_many_clients_none_loses_what_another_wrote_while_plans_are_made_and_applied(
     database: str, filled: Callable[[str], Door], clients: int
 ) -> None:

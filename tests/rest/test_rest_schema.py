@@ -131,7 +131,7 @@ def test_no_answer_is_other_than_the_document_says(case: Any, secret: str) -> No
 
 @pytest.mark.slow
 @schema_and_its_limits.exclude(path_regex="/events$").parametrize()
-@FEW
+@settings(FEW, max_examples=1)
 def test_no_answer_is_other_at_any_limit_of_the_document(
     case: Any, secret: str
 ) -> None:

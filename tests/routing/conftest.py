@@ -17,6 +17,7 @@ import pytest
 
 from flex.errors import BadSetting
 from flex.routing import haproxy, haproxy_program
+from flex.routing.haproxy_socket import Socket, parse_stat
 from flex.routing.pool import Pool
 from flex.routing.ports_and_paths import Layout
 from tests.ports import any_port
@@ -30,6 +31,15 @@ def found() -> haproxy_program.HaproxyProgram:
         return haproxy_program.program()
     except BadSetting as error:
         pytest.skip(str(error))
+
+
+def let_others_be_reached(stats: Socket) -> None:
+    """Who was started before the others found them away, and would look again for seconds. They
+    have to be there by now.
+    """
+    for row in parse_stat(stats.ask("show", "stat")):
+        if row.server == "inner" and row.status != "UP":
+            stats.ask("set", "server", f"{row.backend}/inner", "health", "up")
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from flex.model.door_order import DoorOrder
 from flex.routing import apply_owners_map_to_haproxy, install_files
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
-from flex.routing.haproxy_socket import Socket, parse_stat
+from flex.routing.haproxy_socket import Socket
 from flex.store import SqlStore, open_store
 from flex.table_schemas import PLACEMENT
 from flex_api import manage_tokens
@@ -31,7 +31,7 @@ from flex_api.night import haproxy_pools_and_files, store_order_for_doors
 from flex_api.settings.file import Settings, load
 from tests.ports import any_port
 from tests.rest.conftest import plan
-from tests.routing.conftest import Members, until_closed
+from tests.routing.conftest import Members, let_others_be_reached, until_closed
 
 ADMIN = Caller("root", "admin")
 PATIENCE = 60.0
@@ -98,19 +98,10 @@ class Following:
             install_files.put(files, self.here(node), self.found)
             self.start_haproxy(node)
             self.start_server(node, waits=False)
-        self.let_all_be_reached()
         for node in self.nodes:
+            let_others_be_reached(self.sockets(node).stats)
             self.until_server_listens(node)
             self.start_follower(node)
-
-    def let_all_be_reached(self) -> None:
-        """The first that was started found nobody else yet, and would look again for seconds."""
-        for node in self.nodes:
-            stats = self.sockets(node).stats
-            for row in parse_stat(stats.ask("show", "stat")):
-                if row.server == "inner":
-                    inner = f"{row.backend}/{row.server}"
-                    stats.ask("set", "server", inner, "health", "up")
 
     def here(self, node: str) -> Path:
         return self.folder / node / "haproxy"

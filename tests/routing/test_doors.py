@@ -39,7 +39,7 @@ from flex.routing.pool import Pool, backend
 from flex.routing.pool import members as members_at
 from flex.routing.ports_and_paths import Layout
 from tests.ports import any_port
-from tests.routing.conftest import Held, Members, until_closed
+from tests.routing.conftest import Held, Members, let_others_be_reached, until_closed
 
 pytestmark = pytest.mark.real
 
@@ -118,8 +118,8 @@ class Cluster:
         pytest.fail(f"the HAProxy of {node} does not end")
 
     def _until_all_are_well(self, node: str) -> None:
-        """Who began sooner found the others away, and asks again within seconds."""
         stats = Socket(str(self.folder / node / "s"))
+        let_others_be_reached(stats)
         for _ in range(600):
             rows = haproxy_socket.parse_stat(stats.ask("show", "stat"))
             ways = [row.status for row in rows if row.server == "inner"]

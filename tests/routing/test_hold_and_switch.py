@@ -32,7 +32,12 @@ from flex_api.night.hold_at_doors import SitesHeld
 from flex_api.wiring import World
 from tests.migrated import new_database
 from tests.rest.conftest import plan
-from tests.routing.conftest import Held, Members, until_closed
+from tests.routing.conftest import (
+    Held,
+    Members,
+    let_others_be_reached,
+    until_closed,
+)
 from tests.routing.following import PATIENCE, Following, end, until
 from tests.routing.test_one_writer import is_asked_to_come_again
 
@@ -308,7 +313,8 @@ def test_a_hold_outlasts_haproxies_and_followers_that_are_killed(
         moving.start_haproxy(node)
         assert moving.goes_by(node) == order.number
     # The first one was there for a while without the second, and may count it as down.
-    moving.let_all_be_reached()
+    for node in moving.nodes:
+        let_others_be_reached(moving.sockets(node).stats)
     waits = moving.send("n0")
     moving.until_waits(waits, "n0")
     for node in moving.nodes:

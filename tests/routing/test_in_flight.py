@@ -62,15 +62,16 @@ def stack() -> Iterator[ExitStack]:
         yield opened
 
 
-@pytest.fixture(params=[Cluster, Encrypted], ids=["clear", "TLS"])
+@pytest.fixture
 def cluster(
     request: pytest.FixtureRequest,
     found: HaproxyProgram,
     members: Members,
     tmp_path: Path,
 ) -> Cluster:
-    made: Cluster = request.param(found, tmp_path, members)
-    return made
+    """Nodes speak TLS to each other unless a test asks for others."""
+    kind: type[Cluster] = getattr(request, "param", Encrypted)
+    return kind(found, tmp_path, members)
 
 
 def flip(cluster: Cluster, owners: Mapping[str, str]) -> set[str]:
@@ -111,9 +112,6 @@ def until_ways_are_up(cluster: Cluster, node: str) -> None:
     pytest.fail(f"{node} does not find its neighbours")
 
 
-CHANGES = pytest.mark.parametrize(
-    "change", [by_the_small_map, by_a_large_map, by_a_reload]
-)
 Change = Callable[[Cluster, Mapping[str, str]], None]
 
 
@@ -163,7 +161,16 @@ def websocket(
 
 
 @pytest.mark.slow
-@CHANGES
+@pytest.mark.parametrize(
+    ("cluster", "change"),
+    [
+        (Cluster, by_the_small_map),
+        (Encrypted, by_a_large_map),
+        (Cluster, by_a_reload),
+        (Encrypted, by_a_reload),
+    ],
+    indirect=["cluster"],
+)
 def test_a_websocket_stays_with_the_node_at_which_it_began(
     cluster: Cluster, stack: ExitStack, change: Change
 ) -> None:
@@ -206,7 +213,15 @@ def test_a_websocket_of_a_replicated_site_stays_with_its_member(
 
 
 @pytest.mark.slow
-@CHANGES
+@pytest.mark.parametrize(
+    ("cluster", "change"),
+    [
+        (Encrypted, by_the_small_map),
+        (Cluster, by_a_large_map),
+        (Encrypted, by_a_reload),
+    ],
+    indirect=["cluster"],
+)
 def test_long_answers_come_whole_from_where_they_began_however_often_their_site_moves(
     cluster: Cluster, stack: ExitStack, change: Change
 ) -> None:

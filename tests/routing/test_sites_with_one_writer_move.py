@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -420,9 +421,19 @@ class Killed(BaseException):
     """Stands for a run that is killed: nothing after it is done."""
 
 
+WAYS = ["resume", "undo", "abandon"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["resume", "undo", "abandon"])
-@pytest.mark.parametrize("step", range(8))
+@pytest.mark.parametrize(
+    ("step", "way"),
+    [
+        pytest.param(
+            step, way, marks=[] if way == WAYS[step % 3] else pytest.mark.torture
+        )
+        for step, way in product(range(8), WAYS)
+    ],
+)
 def test_a_run_that_was_killed_at_any_stage_is_ended_with_one_writer_for_each_site(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, step: int, way: str
 ) -> None:

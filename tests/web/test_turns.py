@@ -136,14 +136,8 @@ def test_it_is_read_by_everybody_in_any_light_and_on_a_telephone(door: Door) -> 
     # As on a large cluster: the page asks again until it is there.
     door.app.state.house.later.patience = 0.0
     secret = door.secrets["admin"]
-    looks = [
-        Look(1600, "light"),
-        Look(1600, "dark"),
-        Look(380, "light"),
-        Look(380, "dark"),
-    ]
     with served(door.app) as address, chromium() as browser:
-        for look in looks:
+        for look in (Look(1600, "light"), Look(380, "dark")):
             with visitor(browser, address, secret, look) as who:
                 page = who.go("/node?name=n3")
                 shown = page.locator("#turn")
