@@ -39,8 +39,8 @@ test-all: ## these and the slow tests: more kills, sizes, databases and pages of
 
 torture: ## what takes minutes each: kills at every step, faults, large inputs, and `make fresh`
 	$(SETUP) dev native servers spark fresh
-	@$(PYTEST) -m torture -o faulthandler_timeout=$(PATIENCE) $(ARGS)
-	@[ -n "$(ARGS)" ] || THOROUGH=5 $(PYTEST) -m "not torture" -o faulthandler_timeout=$(PATIENCE) tests/contracts tests/solver tests/routing
+	@THOROUGH=1 $(PYTEST) -m torture -o faulthandler_timeout=$(PATIENCE) $(ARGS)
+	@[ -n "$(ARGS)" ] || THOROUGH=5 $(PYTEST) -m "not torture" -o faulthandler_timeout=$(PATIENCE)
 	@[ -n "$(ARGS)" ] || $(BIN)/python deploy/fresh.py --where-possible
 
 fresh: ## both commands of the README on a Debian 12 that has nothing yet; as root; KIND=without-cargo, ARGS="-k name"

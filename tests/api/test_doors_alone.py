@@ -61,7 +61,11 @@ def day(cluster: TornCluster, number: int) -> None:
     cluster.write_settings(ADDRESSES)
 
 
-@pytest.mark.parametrize("make", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "make",
+    ["sqlite", pytest.param("postgresql", marks=pytest.mark.torture)],
+    indirect=True,
+)
 @pytest.mark.slow
 def test_a_cluster_of_which_no_zone_is_ours_lives_by_doors_alone(make: Make) -> None:
     cluster = make(None, 'publish = "doors"\n')

@@ -30,7 +30,13 @@ from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, with_headin
 from flex.store import MemoryStore, SqlStore, open_store
 from flex.table_schemas import PLACEMENT
 from flex_api.night.which_order_doors_go_by import door_states
-from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch, Has, report_of
+from flex_api.web.tell_waiting_nodes_of_door_orders import (
+    DoorWatch,
+    Has,
+    Newest,
+    Others,
+    report_of,
+)
 from tests.migrated import new_database
 from tests.rest.conftest import plan, settings
 from tests.rest.test_rest_routing import of_node
@@ -45,12 +51,12 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ROUTING = {"on": True, "doors": "all"}
 
 
-def order(store: Store, number: int) -> DoorOrder:
+def order(store: Store, number: int, plan: str = "p") -> DoorOrder:
     """The next one, which has the number in the name of a site, too."""
     made = maps_of({f"s{number}.example": "n1"}, host_to_node_maps.map_of({}))
     large = host_to_node_maps.digest(made.large)
     text = with_heading(made, Heading(store.installation(), large, number)).moved
-    ordered = DoorOrder(number, "p", large, host_to_node_maps.digest(text), NOW)
+    ordered = DoorOrder(number, plan, large, host_to_node_maps.digest(text), NOW)
     last = store.door_order()
     assert store.put_door_order(ordered, text, last.number if last else 0)
     return ordered
@@ -329,15 +335,17 @@ def test_a_node_that_waits_hears_of_files_that_change_without_an_order(
     store, node = all_doors.store, of_node(all_doors, "n1")
     order(store, 1)
 
-    def ask(wait: int, files: str) -> str:
+    def ask(wait: int, files: str, goes: int = 1) -> str:
         """What it is told that its files are called; "" where it is told nothing."""
         asked: dict[str, str | int] = {"have": 1, "wait": wait, "files": files}
+        asked["goes"] = goes
         answer = node.get(DOORS, params=asked)
         return str(answer.json()["files"]) if answer.content else ""
 
-    files = ask(0, "")
+    files = ask(0, "", goes=0)
     with ThreadPoolExecutor(1) as aside:
         waits = aside.submit(ask, 60, files)
+        # What it says with the question is noted by whoever tells those that wait.
         while [one.number for one in store.door_reports()] != [1]:
             time.sleep(0.01)
         rows = {"site": ["shop.example"] * 2, "node": ["n1", "n2"]}
@@ -347,7 +355,7 @@ def test_a_node_that_waits_hears_of_files_that_change_without_an_order(
         began = time.monotonic()
         # It is to ask again, or is told at once.
         told = waits.result(90) or ask(60, files)
-        assert time.monotonic() - began < 60
+        assert time.monotonic() - began < 30
     assert told not in ("", files)
 
 
@@ -360,6 +368,31 @@ def store(
         return
     with open_store(new_database(tmp_path / "flex.db")) as opened:
         yield opened
+
+
+def test_what_a_nodes_other_files_are_is_found_anew_where_an_order_may_change_them(
+    store: MemoryStore | SqlStore,
+) -> None:
+    watch = DoorWatch(store, has_doors=True)
+
+    def wait(number: int, changes: int | None = None) -> Newest | None:
+        return asyncio.run(watch.next_after(Has("n1", "", number), 60, changes))
+
+    order(store, 1)
+    wait(0)
+    watch.note_others("n1", Others("files", time.monotonic(), watch.changes))
+    # A site is led elsewhere, by the same plan.
+    order(store, 2)
+    wait(1)
+    assert watch.others_of("n1") == "files"
+    order(store, 3, plan="another")
+    before = watch.changes
+    wait(2)
+    assert watch.others_of("n1") is None
+    # Who has the order from elsewhere, and asked before this process saw it, is to ask again.
+    began = time.monotonic()
+    assert wait(3, before) is None
+    assert time.monotonic() - began < 30
 
 
 def test_a_thousand_nodes_wait_by_one_thread_and_all_are_told(

@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
@@ -43,6 +44,7 @@ from flex_api.web.routing_view import (
     routing_of,
     wrong_names,
 )
+from flex_api.web.tell_waiting_nodes_of_door_orders import Others
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 
@@ -144,7 +146,7 @@ def node(
 
     A token named `node@` and the node's name gets that node's files, and nothing else anywhere.
     """
-    watch = desk.house.doors
+    watch, began = desk.house.doors, time.monotonic()
     changes = watch.changes
     found = (
         haproxy_pools_and_files.files_to_be(desk.settings, desk.house.store, node, plan)
@@ -154,7 +156,7 @@ def node(
     large = host_to_node_maps.digest(found.get(OWNERS, ""))
     others = digest_of_others(found, large)
     if not plan:
-        watch.note_others(node, others, changes)
+        watch.note_others(node, Others(others, began, changes))
     if large and flex_large_map == large:
         found = {name: text for name, text in found.items() if name != OWNERS}
         found[LEFT_OUT] = large
@@ -172,8 +174,8 @@ async def doors(
     desk: NodeItself, node: str, query: Annotated[DoorsQuery, Query()]
 ) -> Response:
     """By what the node's door is to go: at once where the node has an older order, or other files,
-    and else when there is a newer one; nothing after `wait` seconds. What the node says of itself
-    is kept.
+    and else when there is a newer one; nothing after `wait` seconds at the latest. What the node
+    says of itself is kept.
     """
     return await wait_for_doors(desk, node, query)
 

@@ -23,7 +23,12 @@ from flex_api.web.etag_responses import JSON, nothing
 from flex_api.web.gate import unauthenticated_error
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import others_digest
-from flex_api.web.tell_waiting_nodes_of_door_orders import Has, Newest, report_of
+from flex_api.web.tell_waiting_nodes_of_door_orders import (
+    Has,
+    Newest,
+    Others,
+    report_of,
+)
 from flex_api.wiring import nodes
 
 # Seconds for which it is believed which nodes serve. A guess: no order waits for it.
@@ -52,11 +57,13 @@ async def _answer(desk: Desk, node: str, query: DoorsQuery) -> Response:
     goes = query.have if query.goes is None else query.goes
     has = Has(node, query.cluster, query.have)
     watch.note(has, _report(node, goes, query))
-    loop = asyncio.get_running_loop()
+    # Taken before the other files are looked at: what changes from here on is told.
+    loop, changes = asyncio.get_running_loop(), watch.changes
     others = loop.run_in_executor(watch.aside, partial(_others, desk, node))
     # What goes wrong there is not lost where nobody asks for it: the node asks again.
     others.add_done_callback(lambda done: done.cancelled() or done.exception())
-    order = asyncio.ensure_future(watch.next_after(has, max(query.wait, SHORTEST)))
+    wait = max(query.wait, SHORTEST)
+    order = asyncio.ensure_future(watch.next_after(has, wait, changes))
     either: set[asyncio.Future[Any]] = {others, order}
     began = time.monotonic()
     try:
@@ -105,11 +112,11 @@ def _look_for(desk: Desk, node: str) -> None:
 
 
 def _others(desk: Desk, node: str) -> str:
-    watch = desk.house.doors
-    known, changes = watch.others_of(node), watch.changes
+    watch, began = desk.house.doors, time.monotonic()
+    changes, known = watch.changes, watch.others_of(node)
     if known is None:
         known = others_digest(desk, node)
-        watch.note_others(node, known, changes)
+        watch.note_others(node, Others(known, began, changes))
     return known
 
 

@@ -58,18 +58,20 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What a node's files beside the small map are called, when that was found, and after how many
-    changes.
+    """What a node's files beside the small map are called. It began to be looked for at that time,
+    when so many changes had been seen.
     """
 
     digest: str
-    found: float
+    began: float
     changes: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiter:
     has: Has
+    # As many changes as had been seen before it asked; None where it waits for orders alone.
+    changes: int | None
     loop: asyncio.AbstractEventLoop
     told: asyncio.Future[Newest | None]
 
@@ -105,10 +107,12 @@ class DoorWatch:
     serving: dict[str, float] = field(default_factory=dict)
     cluster: str = ""
     newest: Newest | None = None
-    # How often another order, or another plan in force, was seen.
+    # How often something was seen to change by which nodes' other files go.
     changes: int = 0
     _others: dict[str, Others] = field(default_factory=dict)
-    # The plan in force, and when that was looked at; None before the first look.
+    # What that is: of the last order, and the plan in force, with when it was looked at. None
+    # before the first look.
+    _of_order: tuple[object, ...] | None = None
     _in_force: str | None = None
     _in_force_seen: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -119,14 +123,16 @@ class DoorWatch:
     _said: dict[str, DoorReport] = field(default_factory=dict)
     _unnoted: dict[str, tuple[str, DoorReport]] = field(default_factory=dict)
 
-    async def next_after(self, has: Has, seconds: float) -> Newest | None:
-        """The newest order once it is above what the node has; None after so many seconds. Raises
-        FlexError where the store cannot be asked.
+    async def next_after(
+        self, has: Has, seconds: float, changes: int | None = None
+    ) -> Newest | None:
+        """The newest order once it is above what the node has; None after so many seconds, and as
+        soon as more changes were seen. Raises FlexError where the store cannot be asked.
 
         A node that asks again is not told by its question before.
         """
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(has, loop, loop.create_future())
+        waiter = _Waiter(has, changes, loop, loop.create_future())
         with self._lock:
             before = self._waiters.pop(has.node, None)
             self._waiters[has.node] = waiter
@@ -156,11 +162,10 @@ class DoorWatch:
         known = self._others.get(node)
         if known is None or known.changes != self.changes:
             return None
-        return known.digest if time.monotonic() - known.found <= OTHERS else None
+        return known.digest if time.monotonic() - known.began <= OTHERS else None
 
-    def note_others(self, node: str, digest: str, changes: int) -> None:
-        """Found when so many changes had been seen."""
-        self._others[node] = Others(digest, time.monotonic(), changes)
+    def note_others(self, node: str, others: Others) -> None:
+        self._others[node] = others
 
     def _begin(self) -> None:
         self._poked.set()
@@ -199,27 +204,33 @@ class DoorWatch:
             self._read(order)
         newest = self.newest
         if newest:
-            self._tell(lambda has: self._is_behind(has, newest.order), newest)
+            self._tell(lambda one: self._is_behind(one.has, newest.order), newest)
         self._look_at_plan_in_force()
+        # They ask again, and hear of their other files.
+        self._tell(lambda one: one.changes not in (None, self.changes), None)
         self._note()
 
     def _look_at_plan_in_force(self) -> None:
-        """Where it is another one, all ask again, and hear of their other files."""
-        if self._in_force is not None and (
-            time.monotonic() - self._in_force_seen < IN_FORCE
-        ):
+        now = time.monotonic()
+        if self._in_force is not None and now - self._in_force_seen < IN_FORCE:
             return
         before, self._in_force = self._in_force, self.store.in_force()
-        self._in_force_seen = time.monotonic()
-        if before is not None and before != self._in_force:
+        self._in_force_seen = now
+        if before not in (None, self._in_force):
             self.changes += 1
-            self._tell(lambda _: True, None)
 
     def _read(self, order: DoorOrder) -> None:
         text = self.store.moved_map()
         # Else there is another one by now, which the next look finds.
         if host_to_node_maps.digest(text) == order.moved:
             self.newest = Newest(order, json.dumps(text).encode())
+            self._note_of_order(order)
+
+    def _note_of_order(self, order: DoorOrder) -> None:
+        """Where sites move one by one, each order is another one, and the other files are not."""
+        of_order = order.plan, order.large, bool(order.waiting or order.held)
+        before, self._of_order = self._of_order, of_order
+        if before not in (None, of_order):
             self.changes += 1
 
     def _is_behind(self, has: Has, order: DoorOrder) -> bool:
@@ -228,12 +239,12 @@ class DoorWatch:
 
     def _tell(
         self,
-        which: Callable[[Has], bool],
+        which: Callable[[_Waiter], bool],
         newest: Newest | None,
         error: FlexError | None = None,
     ) -> None:
         with self._lock:
-            found = [one for one in self._waiters.values() if which(one.has)]
+            found = [one for one in self._waiters.values() if which(one)]
             for one in found:
                 del self._waiters[one.has.node]
         for one in found:
