@@ -20,6 +20,7 @@ from flex_api.manage_tokens import Caller
 from flex_api.settings.file import parse
 from flex_dns.memory import MemoryPublisher
 from tests.rest.conftest import still
+from tests.thorough import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +120,7 @@ def secret(filling: Callable[[Store], Store]) -> str:
 
 
 FEW = settings(
-    max_examples=5, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=times(5), derandomize=True, suppress_health_check=list(HealthCheck)
 )
 
 
@@ -131,7 +132,7 @@ def test_no_answer_is_other_than_the_document_says(case: Any, secret: str) -> No
 
 @pytest.mark.slow
 @schema_and_its_limits.exclude(path_regex="/events$").parametrize()
-@settings(FEW, max_examples=1)
+@settings(FEW, max_examples=times(2))
 def test_no_answer_is_other_at_any_limit_of_the_document(
     case: Any, secret: str
 ) -> None:
