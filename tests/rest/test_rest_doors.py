@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from flex.model.door_order import (
     is_behind,
     next_number,
 )
+from flex.model.operator_orders import NodeOrder
 from flex.model.roles_and_tokens import Role
 from flex.ports import Store
 from flex.routing import haproxy, host_to_node_maps
@@ -51,12 +53,13 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ROUTING = {"on": True, "doors": "all"}
 
 
-def order(store: Store, number: int, plan: str = "p") -> DoorOrder:
-    """The next one, which has the number in the name of a site, too."""
+def order(store: Store, number: int, **changes: Any) -> DoorOrder:
+    """The next one, which has the number in the name of a site, too. Any: fields of an order."""
     made = maps_of({f"s{number}.example": "n1"}, host_to_node_maps.map_of({}))
     large = host_to_node_maps.digest(made.large)
     text = with_heading(made, Heading(store.installation(), large, number)).moved
-    ordered = DoorOrder(number, plan, large, host_to_node_maps.digest(text), NOW)
+    ordered = DoorOrder(number, "p", large, host_to_node_maps.digest(text), NOW)
+    ordered = replace(ordered, **changes)
     last = store.door_order()
     assert store.put_door_order(ordered, text, last.number if last else 0)
     return ordered
@@ -342,7 +345,8 @@ def test_a_node_that_waits_hears_of_files_that_change_without_an_order(
         answer = node.get(DOORS, params=asked)
         return str(answer.json()["files"]) if answer.content else ""
 
-    files = ask(0, "", goes=0)
+    files = ask(30, "", goes=0)
+    assert files
     with ThreadPoolExecutor(1) as aside:
         waits = aside.submit(ask, 60, files)
         # What it says with the question is noted by whoever tells those that wait.
@@ -378,21 +382,48 @@ def test_what_a_nodes_other_files_are_is_found_anew_where_an_order_may_change_th
     def wait(number: int, changes: int | None = None) -> Newest | None:
         return asyncio.run(watch.next_after(Has("n1", "", number), 60, changes))
 
-    order(store, 1)
-    wait(0)
-    watch.note_others("n1", Others("files", time.monotonic(), watch.changes))
+    def are_the_same(number: int, **changes: Any) -> bool:
+        """Any: fields of an order."""
+        watch.note_others("n1", Others("files", math.inf, watch.changes))
+        order(store, number, **changes)
+        assert wait(number - 1)
+        return watch.others_of("n1") == "files"
+
+    are_the_same(1)
     # A site is led elsewhere, by the same plan.
-    order(store, 2)
-    wait(1)
-    assert watch.others_of("n1") == "files"
-    order(store, 3, plan="another")
+    assert are_the_same(2)
+    assert not are_the_same(3, plan="another")
+    # Sites move one by one.
+    assert not are_the_same(4, plan="another", held=frozenset({"a.example"}))
+    assert are_the_same(5, plan="another", waiting=frozenset({"b.example"}))
+    assert not are_the_same(6, plan="another")
     before = watch.changes
-    wait(2)
-    assert watch.others_of("n1") is None
+    assert not are_the_same(7, plan="another", large="of more names")
     # Who has the order from elsewhere, and asked before this process saw it, is to ask again.
     began = time.monotonic()
-    assert wait(3, before) is None
+    assert wait(7, before) is None
     assert time.monotonic() - began < 30
+
+
+def test_a_node_that_waits_hears_that_another_one_is_down(all_doors: Door) -> None:
+    """Its pools are without that one, also where no plan and no order follows."""
+    store, node = all_doors.store, of_node(all_doors, "n1")
+    order(store, 1)
+
+    def ask(wait: int, files: str, goes: int) -> int:
+        asked = {"have": "1", "wait": str(wait), "files": files, "goes": str(goes)}
+        return node.get(DOORS, params=asked).status_code
+
+    files = node.get(DOORS, params={"have": 1, "wait": 30, "goes": 0}).json()["files"]
+    with ThreadPoolExecutor(1) as aside:
+        waits = aside.submit(ask, 60, files, 1)
+        while [one.number for one in store.door_reports()] != [1]:
+            time.sleep(0.01)
+        store.order_node(NodeOrder("n3", "down", datetime.now(UTC)))
+        began = time.monotonic()
+        told = waits.result(90)
+        assert 200 in (told, ask(60, files, 1))
+        assert time.monotonic() - began < 30
 
 
 def test_a_thousand_nodes_wait_by_one_thread_and_all_are_told(

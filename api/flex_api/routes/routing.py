@@ -168,7 +168,7 @@ def node(
 @router.get(
     "/nodes/{node}/doors",
     response_model=DoorsTold,
-    responses={204: {"description": "Nothing is new."}},
+    responses={204: {"description": "Nothing is new so far: the node asks again."}},
 )
 async def doors(
     desk: NodeItself, node: str, query: Annotated[DoorsQuery, Query()]

@@ -17,6 +17,8 @@ RUNS = ("run.begin", "run.end")
 NODES = ("node.order", "node.put", "node.drop")
 PROFILES = ("profiles.put",)
 LOGS = ("ingest",)
+# What nodes' files go by, beside orders for doors.
+ROUTED_BY = ("plan.update", *IN_FORCE, *NODES)
 
 # What several kinds of answers are made from.
 SITES = (*PROFILES, *IN_FORCE)

@@ -77,6 +77,10 @@ async def _answer(desk: Desk, node: str, query: DoorsQuery) -> Response:
                 watch.cluster, node, newest or watch.newest, await others
             )
         newest = await order
+        if newest is None:
+            # What has changed may be what the look at the other files is about to find.
+            left = wait - (time.monotonic() - began)
+            await asyncio.wait({others}, timeout=max(left, 0))
     finally:
         order.cancel()
         desk.request.state.waited = time.monotonic() - began

@@ -21,6 +21,7 @@ from flex.errors import FlexError
 from flex.model.door_order import DoorOrder, DoorReport
 from flex.ports import Store
 from flex.routing import host_to_node_maps
+from flex_api.web.cache_invalidation import ROUTED_BY
 
 # Seconds between two looks at the store while somebody waits: a change of one site is to be at all
 # nodes within 50 ms. The first for a store that answers at once, as SQLite does; the second for one
@@ -31,9 +32,8 @@ EVERY = 0.02
 PART_OF_TIME = 0.03
 # Seconds until the next look where the store does not answer.
 LATER = 0.5
-# Seconds between two looks at which plan is in force: a node's other files go by it, and no order
-# may follow. A guess.
-IN_FORCE = 1.0
+# Seconds between two looks at what a node's other files go by beside orders. A guess.
+BESIDE = 1.0
 # Seconds for which it is believed what a node's other files are, while no change is seen. A guess:
 # a node asks every half minute.
 OTHERS = 5.0
@@ -110,11 +110,11 @@ class DoorWatch:
     # How often something was seen to change by which nodes' other files go.
     changes: int = 0
     _others: dict[str, Others] = field(default_factory=dict)
-    # What that is: of the last order, and the plan in force, with when it was looked at. None
-    # before the first look.
+    # What that is: of the last order, and the last entry of plans and nodes, with when that was
+    # looked for. None before the first look.
     _of_order: tuple[object, ...] | None = None
-    _in_force: str | None = None
-    _in_force_seen: float = 0.0
+    _beside: int | None = None
+    _beside_seen: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _poked: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -205,18 +205,18 @@ class DoorWatch:
         newest = self.newest
         if newest:
             self._tell(lambda one: self._is_behind(one.has, newest.order), newest)
-        self._look_at_plan_in_force()
+        self._look_beside()
         # They ask again, and hear of their other files.
         self._tell(lambda one: one.changes not in (None, self.changes), None)
         self._note()
 
-    def _look_at_plan_in_force(self) -> None:
+    def _look_beside(self) -> None:
         now = time.monotonic()
-        if self._in_force is not None and now - self._in_force_seen < IN_FORCE:
+        if self._beside is not None and now - self._beside_seen < BESIDE:
             return
-        before, self._in_force = self._in_force, self.store.in_force()
-        self._in_force_seen = now
-        if before not in (None, self._in_force):
+        before, self._beside = self._beside, self.store.last_number(*ROUTED_BY)
+        self._beside_seen = now
+        if before not in (None, self._beside):
             self.changes += 1
 
     def _read(self, order: DoorOrder) -> None:
