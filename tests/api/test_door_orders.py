@@ -135,6 +135,13 @@ def test_who_asked_before_another_one_ordered_orders_nothing(
     assert store_order_for_doors.doors_ordered(settings, store, before, last) is None
     assert (store.door_order(), store.moved_map()) == (newer, store.moved_map())
     assert host_to_node_maps.digest(store.moved_map()) == newer.moved
+    # Nor does one that was slow with that plan bring it back.
+    slow = at_present(settings, store, plan)
+    latest = store_order_for_doors.order(settings, store)
+    assert latest
+    assert latest.number > newer.number
+    assert store_order_for_doors.doors_ordered(settings, store, slow, newer) is None
+    assert store.door_order() == latest
 
 
 class Overtaking(MemoryStore):

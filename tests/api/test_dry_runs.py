@@ -26,8 +26,8 @@ CALLS = {
     "nodes add": ("nodes", "add", "n9", "--addresses", "192.0.2.10", "--ram", "8 MiB"),
     "nodes set": ("nodes", "set", "n3", "--capacity", "1.5"),
     "nodes drain": ("nodes", "drain", "n2"),
-    "nodes undrain": ("nodes", "undrain", "n3"),
-    "nodes up": ("nodes", "up", "n3"),
+    "nodes undrain": ("nodes", "undrain", "n5"),
+    "nodes up": ("nodes", "up", "n5"),
     "nodes down": ("nodes", "down", "n2"),
     "nodes remove": ("nodes", "remove", "n4"),
     "sites pin": ("sites", "pin", "SITE", "--nodes", "n2"),
@@ -76,6 +76,7 @@ def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(
         )
         assert said.code == 0, (verb, said.err)
         assert what_is_kept(installation) == kept, verb
+        assert "already" not in said.out, verb
         if verb in ("rollback", "move"):
             assert "a dry run: this plan was shown and not kept" in said.out
     assert books(installation) == before
@@ -89,12 +90,10 @@ def prepare(installation: Installation) -> tuple[str, str, str]:
     applied = installation.flex(
         "-o", "json", "apply", "--as-of", installation.as_of()
     ).json["id"]
-    assert (
-        installation.flex(
-            "nodes", "add", "n4", "--addresses", "192.0.2.9", "--ram", "8 MiB"
-        ).code
-        == 0
-    )
+    for name, address in (("n4", "192.0.2.9"), ("n5", "192.0.2.8")):
+        more = ("--addresses", address, "--ram", "8 MiB")
+        assert installation.flex("nodes", "add", name, *more).code == 0
+    assert installation.flex("nodes", "drain", "n5").code == 0
     assert installation.flex("freeze").code == 0
     waiting = installation.flex(
         "-o", "json", "plan", "--as-of", installation.as_of()

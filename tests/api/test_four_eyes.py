@@ -230,6 +230,12 @@ def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(
     with pytest.raises(Held, match="anna asked for what it does"):
         yes(found, plan, "anna")
     assert "nobody but anna" in person_says_yes_or_no_to_plan.lacks(found, plan)
+    # Also where her yes is there already.
+    mine = replace(plan, approvals=(Approval("approve", "anna", found.clock()),))
+    found.store.update(mine)
+    assert "nobody but anna" in person_says_yes_or_no_to_plan.lacks(found, mine)
+    with pytest.raises(Held, match="four_eyes"):
+        may_plan_be_applied.refuse_forbidden(found, plan.id)
     assert person_says_yes_or_no_to_plan.lacks(found, yes(found, plan, "bert")) == ""
 
 

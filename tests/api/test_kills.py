@@ -56,11 +56,11 @@ def dies_at(installation: Installation, number: int) -> None:
     )
 
 
-def converges(installation: Installation, url: str) -> None:
+def converges(installation: Installation, url: str) -> str:
     """The next run takes over, ends well, and the one after has nothing to do; nothing is half
-    recorded.
+    recorded. What the next one said.
     """
-    again = installation.night()
+    again = installation.run()
     assert again.code == 0, again.err
     serial = installation.serial()
     placed = {
@@ -87,6 +87,7 @@ def converges(installation: Installation, url: str) -> None:
         base, placement = store.placement()
         assert (store.plan(base).state, len(set(placement["site"]))) == ("applied", 24)
     sound(url)
+    return again.out
 
 
 def sound(url: str) -> None:
@@ -130,13 +131,14 @@ def test_the_next_run_says_where_the_one_before_was_killed(
 
 
 # The others, on both databases, are tried by test_at_every_boundary.
-@pytest.mark.slow("settle")
+@pytest.mark.slow("apply")
 @pytest.mark.parametrize("stage", ["apply", "settle"])
 def test_a_run_killed_behind_the_beginning_of_a_stage_is_finished_by_the_next(
     installation: Installation, stage: str
 ) -> None:
     dies_at(installation, 4 * STAGES.index(stage) + 1)
-    converges(installation, on_sqlite(installation))
+    said = converges(installation, on_sqlite(installation))
+    assert f"was interrupted at {stage}" in said
 
 
 @pytest.mark.slow

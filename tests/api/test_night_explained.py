@@ -22,12 +22,18 @@ from flex.planning.rules_of_movement import COOLDOWN
 from flex.planning.which_rules_stop_moves import Stops
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import results_in_terminal
-from flex_api.night import apply_or_accept_plan, mail_of_the_night, nightly
+from flex_api.night import (
+    apply_or_accept_plan,
+    mail_of_the_night,
+    nightly,
+    route_and_publish_plan,
+)
 from flex_api.report.content import ReportData
 from flex_api.report.json_and_markdown import FORMATS
 from flex_api.wiring import World
 from flex_api.wishes import (
     effect_of_draining,
+    previewing,
     what_if_frontier_compare,
     why_site_is_there,
 )
@@ -288,6 +294,27 @@ def test_a_wish_that_waits_for_a_drain_is_named_with_the_reason_wherever_the_pla
         f"pinned to {wanted}; {limit}" in FORMATS[form](data)
         for form in ("json", "md", "html")
     )
+
+
+def test_what_is_asked_later_moves_nothing_that_flex_cannot_move(
+    cluster: Cluster,
+) -> None:
+    """As what would be where its node fails, and what comes of draining it."""
+    world, stuck = cluster.world, SITES[0]
+    assert isinstance(world.publisher, MemoryPublisher)
+    world.publisher.edit(ZONE, f"{stuck}.", "A", 60, ["192.0.2.1"])
+    cluster.learn(loads(0))
+    route_and_publish_plan.carry_out(world, nightly.propose(world).plan)
+    assert cluster.nodes_of(stuck) == {"n1"}
+    others = cluster.on("n1") - 1
+    node = next(one for one in world.nodes if one.name == "n1")
+    fails = previewing.of_failure(world, node).items
+    assert len(fails) == others
+    assert stuck not in {move.site for move in fails}
+    world.store.order_node(NodeOrder("n1", "draining", cluster.now))
+    turn = effect_of_draining.effect(world, "n1").turn
+    assert turn
+    assert turn.now + turn.later == others
 
 
 def limited(world: World, most: int) -> World:

@@ -29,9 +29,18 @@ def broken(installation: Installation, node: str = "n2", lines: int = 3_000) -> 
 def test_logs_that_are_bad_keep_the_old_partition_until_the_rule_is_forced(
     installation: Installation,
 ) -> None:
+    installation.first_night()
+
+    def in_force() -> object:
+        return installation.serial(), installation.flex(
+            "-o", "json", "sites", "list"
+        ).out
+
+    before = in_force()
     broken(installation)
     refused = installation.night()
     assert refused.code == 20
+    assert in_force() == before
     for word in (
         "n2",
         "no_fields",
@@ -40,7 +49,7 @@ def test_logs_that_are_bad_keep_the_old_partition_until_the_rule_is_forced(
     ):
         assert word in refused.err
     other = installation.night(1, "--force", "profile.max_age")
-    assert other.code == 20
+    assert (other.code, in_force()) == (20, before)
     # Who goes over one rule goes over no other.
     older = installation.night(5, "--force", "profile.max_malformed")
     assert (older.code, "--force profile.max_age" in older.err) == (20, True)

@@ -81,7 +81,11 @@ def test_what_began_or_ended_since_a_night_long_ago_goes_before_other_wishes(
     moment = cluster.now + HOUR
     mine, others = SITES[20], SITES[:6]
     begins, over = (None, moment) if ends else (moment, cluster.now + gap + 9 * DAY)
-    cluster.world.store.put_pin(Pin(mine, since=begins, until=over, campaign="x"))
+    store, long_ago = cluster.world.store, cluster.now - 2 * DAY
+    store.put_pin(Pin(mine, since=begins, until=over, campaign="x"))
+    store.put_pin(Pin(others[0]))
+    store.put_pin(Pin(others[1], until=long_ago, campaign="x"))
+    store.put_pin(Pin(others[2], since=cluster.now + gap + 3 * DAY, campaign="x"))
     cluster.clock[0] += gap
     guard = what_earlier_nights_allow.guard(
         cluster.world, Period.days_before(cluster.now, 1)

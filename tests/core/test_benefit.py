@@ -131,6 +131,17 @@ def test_it_helps_where_each_node_has_room_for_its_own_sites_alone() -> None:
             "not found",
         ),
         (replace(HELPED, rounds=1), "nothing to gain"),
+        # Neither is the reason here, though a site is most of the traffic.
+        (
+            replace(
+                HELPED, files=TOO_MUCH, where={"a.example": EVERYWHERE}, rounds=1
+            ),
+            "nothing to gain",
+        ),
+        (
+            Cluster({"a.example": 270, "b.example": 90}, nodes_of(3, 1, files=400)),
+            "helps",
+        ),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )  # fmt: skip

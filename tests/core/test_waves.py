@@ -75,6 +75,27 @@ def test_the_most_valuable_move_is_made_first_and_the_rest_is_counted() -> None:
     assert score.new_rows(asked, tonight).tolist() == [[asked.sites.index("b"), 1]]
 
 
+def test_nights_within_the_limits_lead_to_the_plan() -> None:
+    where, wanted = OLD, {**OLD, "b": "n1", "c": "n1"}
+    for left in (1, 0):
+        asked = problem(LOADS, where, machines(2))
+        limits = replace(NONE, moved_sites=1)
+        tonight, later = waves.first(asked, rows(asked, wanted), limits)
+        assert (len(score.new_rows(asked, tonight)), later) == (1, left)
+        where = {asked.sites[site]: asked.nodes[node] for site, node in tonight}
+    assert where == wanted
+
+
+def test_an_urgent_wish_goes_before_others() -> None:
+    pins = Pin("b", ("n1",)), Pin("c", ("n1",))
+    asked = problem(LOADS, OLD, machines(2), pins)
+    wanted = rows(asked, {**OLD, "b": "n1", "c": "n1"})
+    for name in ("b", "c"):
+        site, limits = asked.sites.index(name), replace(NONE, moved_sites=1)
+        tonight, later = waves.first(asked, wanted, limits, urgent={site})
+        assert (score.new_rows(asked, tonight).tolist(), later) == ([[site, 1]], 1)
+
+
 def test_a_wish_goes_before_balance() -> None:
     asked = problem(LOADS, OLD, machines(2), (Pin("e", ("n0",)),))
     wanted = rows(asked, {**OLD, "b": "n1", "e": "n0"})
@@ -162,9 +183,9 @@ def test_each_night_is_within_the_limits_no_worse_and_leads_to_the_plan(
         tuple(row) for row in whole.tolist()
     }
     assert np.bincount(tonight[:, 0], minlength=len(names)).tolist() == [1] * len(names)
+    assert len(made) <= most
+    assert np.bincount(made[:, 1], minlength=3).max() <= inflow
     if later:
-        assert len(made) <= most
-        assert np.bincount(made[:, 1], minlength=3).max() <= inflow
         assert (
             score.balance(asked, tonight).worst
             <= score.balance(asked, asked.old).worst + 1e-9

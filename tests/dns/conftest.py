@@ -127,6 +127,18 @@ def edit(target: Publisher, zone: str, named_or_none: PrivateNamed | None) -> Ed
     return lambda name, kind, values: _edit(server, zone, name, kind, values)
 
 
+def held(
+    target: Publisher, named: PrivateNamed | None, zone: str, name: str, kind: str
+) -> list[str]:
+    """What a set of any type holds."""
+    if isinstance(target, MemoryPublisher):
+        return list(target._zones[zone].get((name, kind), (0, ()))[1])
+    assert named is not None
+    asked = dns.message.make_query(name, kind)
+    answer = dns.query.tcp(asked, "127.0.0.1", port=named.port, timeout=60)
+    return [one.to_text().strip('"') for found in answer.answer for one in found]
+
+
 @pytest.fixture
 def named_or_none(
     target: Publisher, request: pytest.FixtureRequest

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones import waves
 from flex.zones.marker import marker_name, marker_text, site_name
+from flex_dns import rfc2136
 from flex_dns.make_before_break import coming_by_name
 from flex_dns.update import change_messages
-from flex_dns.update.change_messages import Message
+from flex_dns.update.change_messages import Claim, Message
 from flex_dns.wire.zone_names_and_owners import Contents
-from flex_dns.zone.change_states import standing
+from flex_dns.zone.change_states import Standing, standing
 
 ZONE, OTHER = "hosting.example.", "other.example."
 
@@ -74,6 +75,15 @@ def test_all_names_of_a_site_are_in_one_message_of_their_zone(
         assert in_order(list(chain(*(one.changes for one in found)))) == made.changes
         in_each = [sites_in(made, message.changes) for message in found]
         assert sum(map(len, in_each)) == len(set().union(*in_each))
+
+
+def test_so_it_is_in_the_messages_that_a_publisher_sends() -> None:
+    (made, _) = moving([(3, 0)] * 400)
+    whole = {ZONE: Standing((), made.changes, ())}
+    found = [row[1] for row in rfc2136._rows([made], whole, Claim("me"))]
+    assert len(found) > 1
+    in_each = [sites_in(made, changes) for changes in found]
+    assert sum(map(len, in_each)) == len(set().union(*in_each))
 
 
 @given(clusters)

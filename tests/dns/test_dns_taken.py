@@ -35,6 +35,7 @@ from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
+from tests.dns.conftest import held
 
 OWNER = "flex-eu1"
 OLD, NEW, THEIRS = "192.0.2.1", "192.0.2.2", "198.51.100.9"
@@ -267,3 +268,6 @@ def test_what_somebody_took_before_we_came_stays_theirs(
         _, _, want = KINDS[kind]
         left = {"AAAA": [THEIR_SIX]} if edit == "AAAA" else {}
         assert here.says() == (want | left, [here.name])
+        if edit == "MX":
+            there = held(here.target, here.named, here.zone, here.name, "MX")
+            assert there == EDITS["MX"]["MX"]

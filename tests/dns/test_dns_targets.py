@@ -13,6 +13,8 @@ from flex.ports import Publisher
 from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.memory import MemoryPublisher
+from flex_dns.private.private_named import PrivateNamed
+from tests.dns.conftest import held
 
 OWNER = "flex-eu1"
 
@@ -286,7 +288,9 @@ def test_names_are_the_same_in_upper_and_lower_case(
     ]
 
 
-def test_what_others_keep_beside_us_survives(target: Publisher, zone: str) -> None:
+def test_what_others_keep_beside_us_survives(
+    target: Publisher, zone: str, named_or_none: PrivateNamed | None
+) -> None:
     mail = f"mail.{zone}"
     target.apply(ZonePlan(zone, placed(zone, mail, "192.0.2.1")))
     target.apply(ZonePlan(zone, (moved(mail, "192.0.2.1", "192.0.2.2"),)))
@@ -294,6 +298,8 @@ def test_what_others_keep_beside_us_survives(target: Publisher, zone: str) -> No
         mail: ["192.0.2.2"],
         f"upper.{zone}": ["192.0.2.77"],
     }
+    for kind, value in {"MX": "10 mx.example.org.", "TXT": "v=spf1 -all"}.items():
+        assert held(target, named_or_none, zone, mail, kind) == [value]
 
 
 def test_verification_agrees_with_what_was_applied(

@@ -179,25 +179,45 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.parametrize("kept", [14, 7])
 def test_what_kill_9_interrupts_loses_nothing_and_counts_nothing_twice(
-    tmp_path: Path, logs: Path, line: Line, source: Source
+    tmp_path: Path, logs: Path, line: Line, source: Source, kept: int
 ) -> None:
+    """While days are added up, and while those are deleted that are not kept."""
     url, counts = f"sqlite:///{tmp_path / 'flex.db'}", tmp_path / "counts"
     migrate.upgrade(url)
     for day in range(-14, 0):
         (logs / f"{day}.log").write_bytes(line("/all", NOON + day * DAY))
     with open_store(url) as store:
         ingest([source], store, counts)
-    for steps in (2, 5, 9):
-        command = [sys.executable, "-c", TIDIER, url, str(counts), str(TODAY), "0"]
+    keep_from = str(0 if kept == 14 else TODAY - kept)
+    # The last one is left alone.
+    for steps in (2, 5, 9, None):
+        command = [
+            sys.executable,
+            "-c",
+            TIDIER,
+            url,
+            str(counts),
+            str(TODAY),
+            keep_from,
+        ]
         with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as tidier:
             assert tidier.stdout
-            all(tidier.stdout.read(1) for _ in range(steps))
-            tidier.kill()
+            if steps is None:
+                tidier.communicate()
+            else:
+                assert all(tidier.stdout.read(1) for _ in range(steps))
+                tidier.kill()
         with open_store(url) as store:
             ingest([source], store, counts)
-            found = file_table(store, counts, days(-14, -1)).whole()
-            assert found["requests"].tolist() == [14]
+            found = file_table(store, counts, days(-kept, -1)).whole()
+            assert found["requests"].tolist() == [kept]
             known: Mapping[str, str] = store.moved_counts()
             ids = {known.get(each.id, each.id) for each in store.segments(0, 10**6)}
-        assert {path.name[:40] for path in counts.glob("*.files.parquet*")} == ids
+        assert {path.name[:40] for path in counts.glob("*.files.parquet*")} == ids - {
+            ""
+        }
+    # Days were added up, or deleted.
+    assert known
+    assert ("" in known.values()) == (kept < 14)

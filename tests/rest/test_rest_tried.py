@@ -313,6 +313,10 @@ def test_files_that_did_not_reach_their_node_are_said_by_pages_and_metrics(
     door.store.put_freeze(Freeze(datetime.now(UTC)))
     page, *_ = shown()
     assert "Only flex route deliver does" in page
+    (tmp_path / "n1" / OWED).unlink()
+    page, *texts = shown()
+    assert said not in page
+    assert not any(metric in text for text in texts)
 
 
 def test_what_nodes_less_would_do_says_which_names_stay_at_them(with_www: Door) -> None:

@@ -90,7 +90,20 @@ def test_a_move_says_all_for_which_its_site_had_to_leave_and_what_would_be_farth
             _walk_over(problem, found.rows, reason)
 
 
+def _has_to_leave(problem: Problem, reason: MoveReason) -> bool:
+    """Whether something but loads and pins forbids the site its node."""
+    site, source = reason.site, reason.source
+    there = set(problem.old[problem.old[:, 1] == source, 0].tolist())
+    return (
+        not problem.open[source]
+        or source in problem.barred.get(site, ())
+        or bool(problem.rivals.get(site, frozenset()) & there)
+    )
+
+
 def _walk_over(problem: Problem, rows: Ints, reason: MoveReason) -> None:
+    if _has_to_leave(problem, reason):
+        assert MUST.search(reason.text), reason
     moved, home = [reason.site, reason.target], [reason.site, reason.source]
     left = np.array(
         [home if row == moved else row for row in rows.tolist()], dtype=np.int64
