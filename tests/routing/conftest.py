@@ -17,6 +17,7 @@ import pytest
 
 from flex.errors import BadSetting
 from flex.routing import haproxy, haproxy_program
+from flex.routing.haproxy_frontends import CHECKED_HOST
 from flex.routing.haproxy_socket import Socket, parse_stat
 from flex.routing.pool import Pool
 from flex.routing.ports_and_paths import Layout
@@ -95,7 +96,13 @@ class Members:
         except OSError:
             connection.close()
             return
-        self.asked.put(Held(node, connection, head))
+        held = Held(node, connection, head)
+        if f"host: {CHECKED_HOST}\r\n".encode() in head:
+            # What HAProxy asks of itself is no request of a visitor.
+            with suppress(OSError):
+                held.answer()
+            return
+        self.asked.put(held)
 
 
 @pytest.fixture
