@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-from bench import locality, loops, sim, startup, web
+from bench import locality, loops, promises, sim, startup, web
 from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
@@ -30,6 +30,7 @@ BENCHES: dict[str, Measure] = {
     "moves-torn": torn_moves.measure,
     "locality": locality.measure,
     "loops": loops.measure,
+    "promises": promises.measure,
     "ready": readiness.measure,
     "routing": routing.measure,
     "sim": sim.measure,
