@@ -47,7 +47,11 @@ class Change:
 
 
 def measure() -> Figures:
-    changes = [change for change in _changes() if WANTED in " ".join((*change.tests, change.file))]
+    changes = [
+        change
+        for change in _changes()
+        if WANTED in " ".join((*change.tests, change.file))
+    ]
     started = perf_counter()
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -68,7 +72,10 @@ def measure() -> Figures:
             print(f"{said}: {change}")
     return {
         "changes": len(changes),
-        **{word: verdicts.count(word) for word in ("noticed", "not noticed", "not tried")},
+        **{
+            word: verdicts.count(word)
+            for word in ("noticed", "not noticed", "not tried")
+        },
         "took_seconds": perf_counter() - started,
     }
 
@@ -111,7 +118,7 @@ def _verdict(copy: Path, change: Change) -> str:
         _write(path, text)
     if ended.returncode == 1:
         return "noticed"
-    # All other ends are pytest's words for tests that did not run; those skipped say nothing either.
+    # All other ends are words for tests that did not run; those skipped say nothing either.
     if ended.returncode == 0 and " passed" in ended.stdout:
         return "not noticed"
     print(ended.stdout[-2000:], ended.stderr[-2000:])
@@ -131,6 +138,7 @@ def _tests_run(copy: Path, tests: tuple[str, ...]) -> subprocess.CompletedProces
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-n0", *quick, *tests],
         cwd=copy,
+        check=False,
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": places},

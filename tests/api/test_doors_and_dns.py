@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -182,6 +183,8 @@ def test_a_killed_run_goes_on_with_the_wave_that_doors_had_not_begun(
             raise RuntimeError("killed")
 
     monkeypatch.setattr(warm_and_check_before_wave, "prepare_wave", dies_in_the_second)
+    # Where the traceback of what looks like a fault is left.
+    monkeypatch.setattr(tempfile, "tempdir", str(installation.folder))
     assert installation.night().code not in (0, 30, 31)
     (done,) = seen[0]
     assert doors(installation) == moved(before, {done: moves[done]})

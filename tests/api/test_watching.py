@@ -149,13 +149,24 @@ def test_where_people_decide_it_only_says_so_and_says_it_once(
 ) -> None:
     prepared(installation, "review")
     said: list[str] = []
-    watched = watch(installation, said, ["n1"])
-    for _ in range(5):
-        watched.round()
-    assert "n1" in on_nodes(installation)
-    assert said[1:] == [
+    dead = ["n1"]
+    watched = watch(installation, said, dead)
+    is_dead = (
         "n1 is dead, and the mode is review: `flex nodes down n1` takes it out of DNS."
-    ]
+    )
+
+    def after(rounds: int) -> list[str]:
+        said.clear()
+        for _ in range(rounds):
+            watched.round()
+        return said
+
+    assert after(5) == ["n1 does not answer any more.", is_dead]
+    assert "n1" in on_nodes(installation)
+    dead.clear()
+    assert after(5) == ["n1 answers again."]
+    dead.append("n1")
+    assert after(5) == ["n1 does not answer any more.", is_dead]
 
 
 def test_when_all_seem_dead_none_is_taken_down(installation: Installation) -> None:

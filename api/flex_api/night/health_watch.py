@@ -220,6 +220,8 @@ class HealthWatch:
     def _tell(self, before: Mapping[str, Pulse]) -> None:
         for node, pulse in self._pulses.items():
             if pulse.is_sick != before.get(node, Pulse()).is_sick:
+                # Whatever is true of it from here on is news, also where it was said before.
+                self._said.pop(node, None)
                 self._world.say(
                     f"{node} "
                     f"{'does not answer any more' if pulse.is_sick else 'answers again'}."

@@ -107,7 +107,7 @@ class DoorWatch:
     serving: dict[str, float] = field(default_factory=dict)
     cluster: str = ""
     newest: Newest | None = None
-    # How often something was seen to change by which nodes' other files go.
+    # How many changes were seen that can change nodes' other files.
     changes: int = 0
     _others: dict[str, Others] = field(default_factory=dict)
     # What that is: of the last order, and the last entry of plans and nodes, with when that was
