@@ -11,6 +11,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from flex.model.nodes import Node
@@ -123,17 +124,20 @@ def records(partition: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.Data
     """A and AAAA for every address of every node a site is on. A node without addresses announces
     nothing.
     """
-    addresses = _addresses(nodes)
-    rows = partition.merge(addresses, on="node")
-    return RECORDS.make(
-        pd.DataFrame(
-            {
-                "name": rows["site"].str.lower().str.rstrip(".") + ".",
-                "type": rows["type"],
-                "ttl": pd.Series(ttl, index=rows.index, dtype="int64"),
-                "value": rows["value"],
-            }
-        )
+    addresses = {
+        node.name: [(record_type(address), address) for address in node.addresses]
+        for node in nodes
+    }
+    of_rows = [addresses.get(node, []) for node in texts(partition["node"])]
+    times = np.fromiter(map(len, of_rows), dtype="int64", count=len(of_rows))
+    names = np.array([name_of(site) for site in texts(partition["site"])], dtype=object)
+    return RECORDS.from_columns(
+        {
+            "name": names.repeat(times),
+            "type": [kind for of_row in of_rows for kind, _ in of_row],
+            "ttl": np.full(times.sum(), ttl),
+            "value": [address for of_row in of_rows for _, address in of_row],
+        }
     )
 
 
@@ -193,14 +197,22 @@ def partition_from(
     nothing of ours.
     """
     site_of = {name_of(site): site for site in sites}
-    of_sites = found[found["name"].isin(list(site_of))]
-    joined = of_sites.merge(_addresses(nodes), on=["type", "value"], how="left")
-    strangers = set(joined.loc[joined["node"].isna(), "name"])
-    ours = joined[~joined["name"].isin(list(strangers))]
-    pairs = pd.DataFrame(
-        {"site": ours["name"].map(site_of).astype("str"), "node": ours["node"]}
-    ).drop_duplicates()
-    return PLACEMENT.make(pairs)
+    node_of = {
+        (record_type(address), address): node.name
+        for node in nodes
+        for address in node.addresses
+    }
+    nodes_of: dict[str, list[str | None]] = {}
+    columns = (texts(found[column]) for column in ("name", "type", "value"))
+    for name, kind, value in zip(*columns, strict=True):
+        if site := site_of.get(name):
+            nodes_of.setdefault(site, []).append(node_of.get((kind, value)))
+    pairs = dict.fromkeys(
+        (site, node) for site, on in nodes_of.items() if None not in on for node in on
+    )
+    return PLACEMENT.from_columns(
+        {"site": [site for site, _ in pairs], "node": [node for _, node in pairs]}
+    )
 
 
 def by_wildcards(below: Mapping[str, BelowWildcard]) -> pd.DataFrame:
@@ -218,15 +230,6 @@ def addresses_of(nodes: Sequence[Node], name: str) -> frozenset[str]:
     return frozenset(
         address for node in nodes if node.name == name for address in node.addresses
     )
-
-
-def _addresses(nodes: Sequence[Node]) -> pd.DataFrame:
-    rows = [
-        (node.name, record_type(address), address)
-        for node in nodes
-        for address in node.addresses
-    ]
-    return pd.DataFrame(rows, columns=["node", "type", "value"]).astype("str")
 
 
 def record_type(address: str) -> AddressType:
