@@ -243,6 +243,12 @@ def test_off_a_dead_node_hints_of_sites_elsewhere_go_though_no_site_is_left_ther
     assert again.code == 0, again.err
     assert hints(installation, name) == f'1 . ipv4hint="{address}"'
     assert installation.addresses(name) == [address]
+    # Those of an excluded site stay, and are named.
+    assert installation.flex("sites", "exclude", name).code == 0
+    write(installation, name, "HTTPS", '1 . ipv4hint="192.0.2.1"')
+    left = installation.flex("-o", "json", "nodes", "down", "n1")
+    assert [row["name"] for row in left.json["left"]] == [f"{name}."], left.err
+    assert hints(installation, name) == '1 . ipv4hint="192.0.2.1"'
 
 
 @pytest.mark.slow

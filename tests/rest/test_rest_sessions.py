@@ -15,7 +15,7 @@ from flex.model.jobs import Job
 from flex.model.roles_and_tokens import Role, Token, digest_of
 from flex.store import MemoryStore, holder
 from flex_api.settings.api import Auth
-from flex_api.web.gate import COOKIE, AskedOfGate, Gate
+from flex_api.web.gate import COOKIE, TRUST, AskedOfGate, Gate
 from tests.web.scriptless import BROWSER
 
 if TYPE_CHECKING:
@@ -138,6 +138,20 @@ def test_a_session_goes_on_no_further_by_the_clock_than_its_token() -> None:
     gate = Gate(Auth(), store)
     assert gate.caller(asked, NOW) is not None
     assert gate.caller(asked, NOW + HOUR) is None
+
+
+def test_a_session_ends_whose_token_another_process_revoked() -> None:
+    """What this one remembers of it holds for a moment."""
+    store, moment = MemoryStore(), [0.0]
+    store.put_token(Token("t1", "anna", "admin", digest_of("token"), "root", NOW))
+    session = Token("s1", "anna", "admin", digest_of("session"), "root", NOW)
+    store.put_token(replace(session, parent="t1"))
+    asked = AskedOfGate("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"})
+    gate = Gate(Auth(), store, lambda: moment[0])
+    assert gate.caller(asked, NOW) is not None
+    store.revoke_token("t1", NOW)
+    moment[0] = TRUST * 1.01
+    assert gate.caller(asked, NOW) is None
 
 
 def test_a_stream_ends_when_the_token_of_who_listens_does(
