@@ -412,3 +412,25 @@ def test_without_a_node_sites_stay_there_that_are_not_ours_to_move(
     assert {move.site for move in found.moves if move.source == "n1"} == {
         *leaving - {SITES[0]}
     }
+
+
+def test_whoever_asks_what_is_not_ours_to_move_counts_where_the_plan_had_it(
+    cluster: Cluster,
+) -> None:
+    """One site leads to a stranger, another one to a node."""
+    world, target = cluster.world, cluster.world.publisher
+    assert isinstance(target, MemoryPublisher)
+    target.edit(ZONE, f"{SITES[0]}.", "A", 300, ["203.0.113.9"])
+    target.edit(ZONE, f"{SITES[1]}.", "A", 300, ["192.0.2.1"])
+    cluster.learn(EVEN)
+    made = apply_or_accept_plan.apply(world, nightly.propose(world).plan.id)
+    worst = made.after.worst
+    assert what_if_frontier_compare.frontier_of(world).in_force_worst_ratio == worst
+    told = why_site_is_there.explain_site(world, SITES[1]).reasons
+    assert told[-1] == "stays on n1: FLEX cannot move it"
+    wished = previewing.with_pin(world, Pin(SITES[2], ("n1",)))
+    assert wished.without.before == made.after
+    (first,) = (node for node in world.nodes if node.name == "n1")
+    failed = previewing.of_failure(world, first)
+    assert failed.worst_ratio_without == worst
+    assert SITES[1] not in {move.site for move in failed.items}

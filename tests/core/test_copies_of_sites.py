@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -61,3 +64,24 @@ def test_a_copy_that_nobody_needs_goes(node: str) -> None:
     move = SiteMove("m", "a", "n1", "n2", "p", NOW)
     copies = Copies([("a", "n3"), ("b", node)], [], [], ["b"], NODES, [move])
     assert copies.why_kept(move, node) == ""
+
+
+MOVE = SiteMove("m", "a", "n1", "n2", "p", NOW)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        {"in_force": [("a", "n1")]},
+        {"coming": [("a", "n1")]},
+        {"in_dns": [("a", "n1")]},
+        {"excluded": ["a"]},
+        {"nodes": NODES[1:]},
+        {"moves": [MOVE, SiteMove("other", "a", "n3", "n1", "p", NOW)]},
+        {"moves": [MOVE, SiteMove("other", "a", "n1", "n3", "p", NOW, "moved")]},
+    ],
+)
+def test_each_reason_alone_keeps_a_copy(reason: Mapping[str, Any]) -> None:
+    copies = Copies([], [], [], [], NODES, [MOVE])
+    assert copies.why_kept(MOVE, "n1") == ""
+    assert replace(copies, **reason).why_kept(MOVE, "n1")

@@ -166,6 +166,19 @@ def test_what_leans_on_a_site_is_what_a_search_of_every_way_finds(
         )
 
 
+@pytest.mark.parametrize("term", ["mx:", "include:", "redirect="])
+def test_a_policy_leans_on_a_site_over_a_cname_and_another_policy(term: str) -> None:
+    policy = PointingRecord("f.example.", "SPF", f"v=spf1 {term}d.example")
+    zone = [
+        policy,
+        PointingRecord("d.example.", "CNAME", "e.example.", "e.example."),
+        PointingRecord("e.example.", "MX", "10 a.example.", "a.example."),
+        PointingRecord("e.example.", "SPF", "v=spf1 mx -all"),
+    ]
+    leant_on = leaning(zone, SITES)["a.example."]
+    assert policy in [one.record for one in leant_on.of("SPF")]
+
+
 # ---- wildcards, compared with a reference that answers as RFC 4592 says -----------------------
 
 ZONES = ("example.", "other.")
@@ -494,17 +507,18 @@ def test_a_site_that_may_get_mail_at_its_address_moves_and_that_is_said(
     assert (one.kind, one.stays) == ("A", False)
 
 
+@pytest.mark.parametrize("name", ["mail", "mail.eu"])
 def test_mail_on_a_name_that_a_wildcard_leads_to_a_site_keeps_it(
-    cluster: Cluster,
+    cluster: Cluster, name: str
 ) -> None:
     settled(cluster)
     here = cluster.is_on(FIRST)
     wants_to_move(cluster)
     cluster.target.edit(ZONE, f"*.{FIRST}.", "CNAME", 60, [f"{FIRST}."])
-    cluster.target.edit(ZONE, f"{FIRST}.", "MX", 60, [f"10 mail.{FIRST}."])
+    cluster.target.edit(ZONE, f"{FIRST}.", "MX", 60, [f"10 {name}.{FIRST}."])
     plan = cluster.night()
     assert cluster.is_on(FIRST) == here
-    assert f"(MX 10 mail.{FIRST}. by {FIRST}.)" in said(plan, "left where they are")
+    assert f"(MX 10 {name}.{FIRST}. by {FIRST}.)" in said(plan, "left where they are")
 
 
 @pytest.mark.parametrize("where", ["everywhere", "zones", "sites"])
