@@ -279,6 +279,31 @@ def test_sites_that_cannot_move_stay_and_the_others_leave_a_full_node(
     }
 
 
+def test_a_site_that_mail_came_to_since_its_plan_stays_with_those_that_cannot_move(
+    cluster: Cluster,
+) -> None:
+    for site in cluster.sites:
+        cluster.target.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.1"])
+    cluster.rules = replace(RULES, adopt=True)
+    made = cluster.propose()
+    stuck, with_mail, *_ = sorted({move.site for move in made.plan.moves})
+    cluster.target.edit(ZONE, f"{with_mail}.", "MX", 60, [f"10 {with_mail}."])
+    base, placement = cluster.store.placement()
+    rest = leave_sites_out_of_plan.leave_out(
+        made.plan,
+        made.placement,
+        {stuck: "no room left"},
+        replace(cluster.facts, base=base, placement=placement),
+        cluster.rules,
+        scratch=SOLVERS["scratch"],
+        publisher=cluster.target,
+        now=NOW,
+    )
+    cluster.store.propose(rest.plan, rest.placement)
+    cluster.carry_out(rest)
+    assert cluster.is_on(stuck) == cluster.is_on(with_mail) == ["n1"]
+
+
 def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(
     cluster: Cluster,
 ) -> None:
