@@ -18,7 +18,7 @@ from flex.routing import host_to_node_maps
 from flex.routing.host_to_node_maps import MOVED, Heading
 from flex.store import MemoryStore, SqlStore, open_store
 from flex.table_schemas import PLACEMENT
-from flex_api.night import store_order_for_doors
+from flex_api.night import haproxy_pools_and_files, store_order_for_doors
 from flex_api.night.plan_to_route_by import at_present
 from flex_api.settings.file import Settings, load
 from tests.rest.conftest import plan
@@ -184,6 +184,16 @@ def proposed(store: Overtaking, number: int, node: str) -> Callable[[], None]:
     made = plan(number, base=store.in_force())
     store.propose(replace(made, state="proposed", settled=None), placement)
     return lambda: store.settle(made, placement)
+
+
+def test_files_of_a_node_are_of_an_order_that_is_in_the_store_by_then() -> None:
+    store = Overtaking()
+    proposed(store, 1, "n1")()
+    made = haproxy_pools_and_files.files(TWO_NODES, store, "n1")
+    heading = host_to_node_maps.heading(made[MOVED])
+    assert heading
+    assert heading.order == ordered(store).number
+    assert made[MOVED] == store.moved_map()
 
 
 def test_who_is_overtaken_while_asking_what_to_order_orders_what_holds_by_then() -> (

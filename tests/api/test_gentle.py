@@ -23,7 +23,6 @@ pytestmark = pytest.mark.real
 TTL = 604_800
 
 
-@pytest.mark.slow("watch")
 @pytest.mark.parametrize("who", ["command", "watch"])
 def test_a_node_that_dies_while_a_run_waits_is_out_of_dns_at_once(
     installation: Installation, who: str

@@ -285,6 +285,19 @@ def test_an_address_that_somebody_edited_is_named_though_its_hints_go_back() -> 
     assert said.endswith(f"of others by now, and left alone: {SITES[0]}.")
 
 
+@pytest.mark.parametrize("made", [1, 2, 3])
+def test_where_a_node_is_not_well_every_site_is_at_its_old_one_in_whatever_wave(
+    made: int,
+) -> None:
+    here = Cluster()
+    here.begin(*[None] * made, AWAY)
+    # Nobody listens there.
+    here.more = {"watch": {"probes": ["tcp:9"], "timeout": "1s", "fails": 1}}
+    finish_plans_of_killed_runs.finish(here.world)
+    assert (here.plan.state, here.homes) == ("failed", ALL_OLD)
+    assert any("does not answer the probes" in line for line in here.said)
+
+
 def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_taken_back() -> (
     None
 ):

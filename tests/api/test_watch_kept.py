@@ -168,7 +168,6 @@ def ready(port: int) -> dict[str, str]:
         return {}
 
 
-@pytest.mark.slow("1")
 @pytest.mark.real
 @pytest.mark.parametrize("workers", [1, 2])
 def test_flex_serve_starts_its_watch_again_and_ends_where_that_cannot_be(

@@ -374,7 +374,6 @@ def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_tim
     assert cluster.agrees(world) == moved(PLAIN)
 
 
-@pytest.mark.slow
 def test_a_site_whose_new_node_ends_before_it_hears_of_the_hold_goes_on_where_it_was(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
