@@ -166,13 +166,16 @@ def test_a_name_that_the_server_does_not_answer_for_is_not_one_without_records(
     )
 
     def say(answer: dns.message.Message) -> None:
-        """It hands out no zone, and says of the zone itself what it should."""
+        """It hands out no zone, and says of the zone itself and of wildcards what it should."""
         (question,) = answer.question
         if question.rdtype == dns.rdatatype.AXFR:
             answer.set_rcode(dns.rcode.REFUSED)
         elif question.rdtype == dns.rdatatype.SOA:
             answer.flags |= dns.flags.AA
             answer.answer = [soa]
+        elif question.name.is_wild():
+            answer.flags |= dns.flags.AA
+            answer.set_rcode(dns.rcode.NXDOMAIN)
         elif trouble != "without authority":
             answer.set_rcode(dns.rcode.from_text(trouble))
 
