@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from flex.model.log_reading import Stream
+from flex.store import MemoryStore
+from flex.table_schemas import PLACEMENT
+from flex_api.facts import logs_good_enough
+from flex_api.settings.file import Settings
+from tests.core.test_quality import DAY, NOW, PERIOD, WHOLE_DAY, segment
+from tests.store.test_store_contract_plans import plan
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -79,6 +88,40 @@ def test_what_is_known_of_each_source_is_shown(installation: Installation) -> No
         == 20
     )
     assert "counts of n1" in installation.flex("doctor").out
+
+
+@pytest.mark.parametrize(("away", "state"), [(True, "ok"), (False, "bad")])
+def test_hours_without_a_site_are_no_fault_of_a_node_that_has_sites_again(
+    away: bool, state: str
+) -> None:
+    store = MemoryStore()
+    hours = dict.fromkeys(list(WHOLE_DAY)[:7], 60)
+    for one in (segment(hours, "n1"), segment(WHOLE_DAY, "n2")):
+        store.record(one, Stream(one.source, one.source, 1, 1, "", ""), None)
+    base = ""
+    # It had none from seven o'clock to midnight.
+    for id_, settled, nodes in (
+        ("first", DAY - timedelta(days=1), ["n1", "n2"]),
+        ("second", DAY + timedelta(hours=7), ["n2", "n2"] if away else ["n1", "n2"]),
+        ("third", DAY + timedelta(hours=24), ["n1", "n2"]),
+    ):
+        placed = PLACEMENT.from_columns({"site": ["a", "b"], "node": nodes})
+        made = replace(plan(id_, base=base), state="applied", settled=settled)
+        store.propose(replace(made, state="proposed"), placed)
+        store.settle(made, placed)
+        base = id_
+    sources = [{"glob": f"/{name}/*", "node": name} for name in ("n1", "n2")]
+    settings = Settings.model_validate(
+        {
+            "node": [
+                {"name": name, "addresses": [f"192.0.2.{number}"], "ram": "1 GiB"}
+                for number, name in enumerate(("n1", "n2"), start=1)
+            ],
+            "ingest": {"source": sources},
+        }
+    )
+    found = logs_good_enough.judge(settings, store, PERIOD, NOW)
+    assert {one.name: one.state for one in found.nodes} == {"n1": state, "n2": "ok"}
 
 
 @pytest.mark.slow

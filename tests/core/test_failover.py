@@ -41,11 +41,12 @@ def asked(problem: Make, placed: Mapping[str, set[str]], size: int = 10) -> Prob
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=times(60)
 )
-@given(clusters)
+@given(clusters, st.sets(st.sampled_from(NODES[1:]), max_size=2))
 def test_each_site_leaves_the_dead_node_and_none_is_without_a_node(
-    problem: Make, placed: dict[str, set[str]]
+    problem: Make, placed: dict[str, set[str]], closed: set[str]
 ) -> None:
-    made = asked(problem, placed)
+    is_open = np.array([node not in closed for node in NODES])
+    made = replace(asked(problem, placed), open=is_open)
     first = survivors(made, 0)
     second = rehome(made, first, 0)
     assert (
@@ -54,12 +55,13 @@ def test_each_site_leaves_the_dead_node_and_none_is_without_a_node(
         == set(made.old[:, 0].tolist())
     )
     assert 0 not in second[:, 1]
-    # Whoever has another node only loses the dead one; whoever has none gets one and no more.
-    alone = {n for n, site in enumerate(made.sites) if placed[site] == {"n1"}}
+    # Whoever has another open node only loses the dead one; whoever has none gets one and no more.
+    alone = {n for n, site in enumerate(made.sites) if placed[site] - closed == {"n1"}}
     kept = {tuple(row) for row in made.old.tolist() if row[1] != 0}
     assert kept <= {tuple(row) for row in second.tolist()}
     new = [row for row in second.tolist() if tuple(row) not in kept]
     assert sorted(site for site, _ in new) == sorted(alone)
+    assert all(is_open[node] for _, node in new)
 
 
 def test_the_homeless_are_spread_over_the_nodes_that_have_room(problem: Make) -> None:

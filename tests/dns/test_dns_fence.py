@@ -27,7 +27,7 @@ from flex_dns.wire import messages
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 from tests.dns.conftest import Edit
-from tests.dns.given import many, owned
+from tests.dns.given import OWNER, many, owned
 
 pytestmark = pytest.mark.real
 
@@ -89,9 +89,8 @@ def test_a_controller_that_was_replaced_while_it_sent_is_refused_by_the_server_i
     edit_real(fence_name(zone), "TXT", [f'"{fence_text(OTHER)}"'])
     changes = many(zone, 2).changes
     rows = [(JournalRow(0, zone, tuple(range(len(changes)))), changes)]
-    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[
-        zone
-    ]
+    claim = Claim(OWNER, ONE)
+    tally = carry(named.server, rows, Unkept(), time.time, 3.0, claim)[zone]
     assert OTHER in str(tally.trouble)
     assert (tally.done, owned(one, zone, 2)) == (0, 0)
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from flex.errors import BadInput
@@ -27,6 +28,7 @@ from flex_logs_ingest.parcels.take_in_parcels import Arrival, take
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import DyingStore, Killed
+from tests.ingest.test_times_in_parcels import opened, written
 
 Line = Callable[..., bytes]
 
@@ -346,6 +348,44 @@ def test_a_parcel_that_says_what_is_not_so_is_refused(
     assert why in arrival.note
     assert store.segments(0, 10**7) == ()
     assert not list(counts.glob("*.parquet"))
+
+
+# The same of the counts of its targets.
+MADE_UP: Mapping[str, tuple[Callable[[pd.DataFrame], object], str]] = {
+    "more bytes than its site": (
+        lambda rows: rows.__setitem__("bytes", rows["bytes"] + 1),
+        "more than their sites",
+    ),
+    "more requests than lines": (
+        lambda rows: rows.__setitem__("requests", rows["requests"] + 1),
+        "counted lines",
+    ),
+    "another site": (
+        lambda rows: rows.__setitem__("site", "b.example"),
+        "had no answers",
+    ),
+    "another day": (lambda rows: rows.__setitem__("day", 1), "of another day"),
+}
+
+
+@pytest.mark.parametrize(("change", "why"), MADE_UP.values(), ids=MADE_UP)
+def test_a_parcel_whose_counts_cannot_be_those_of_its_log_is_refused(
+    change: Callable[[pd.DataFrame], object],
+    why: str,
+    machine: Machine,
+    line: Line,
+    taken: Callable[[Path], Arrival],
+    store: MemoryStore,
+) -> None:
+    parcel = parcel_of(machine, line)
+    said, tables = opened(parcel)
+    rows = tables["files"].to_pandas()
+    change(rows)
+    tables["files"] = pa.Table.from_pandas(rows, preserve_index=False)
+    written(parcel, said, tables)
+    arrival = taken(parcel)
+    assert (arrival.outcome, why in arrival.note) == ("refused", True), arrival.note
+    assert store.segments(0, 10**7) == ()
 
 
 def test_a_damaged_parcel_is_refused_wherever_the_damage_is(

@@ -13,9 +13,11 @@ from random import Random
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flex import native_or_python
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
@@ -105,6 +107,9 @@ def test_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_
     assert engine == "python"
     assert len(others) == 2
     assert len({*digests, *others}) == 1
+    # Or Python was compared with itself.
+    if native_or_python.NATIVE is None:
+        pytest.skip(native_or_python.WHY_NOT)
 
 
 @settings(max_examples=times(60))
