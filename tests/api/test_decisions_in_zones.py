@@ -18,7 +18,13 @@ from flex.errors import DnsError, OnTheWay
 from flex.model.limits_and_approvals import FREEZE
 from flex.model.wish import Pin
 from flex.store import MemoryStore
-from flex.zones.decisions_in_markers import STILL_MARKED, freeze_name
+from flex.zones.decisions_in_markers import (
+    FROZEN,
+    STILL_MARKED,
+    MarkedDecision,
+    decision_text,
+    freeze_name,
+)
 from flex.zones.marker import marker_name
 from flex_api import wiring
 from flex_api.facts.last_words_on_sites import last_entries
@@ -171,6 +177,12 @@ def test_an_excluded_site_and_a_freeze_outlive_the_database(
     assert excluded(installation) == {}
     assert doctor(installation) == ""
     assert installation.flex("audit", "verify").code == 0
+
+    # Of a later freeze an old copy of the database, too, which was told of this one, knows nothing.
+    later = decision_text(FROZEN, MarkedDecision(datetime.now(UTC)))
+    name = freeze_name(installation.zone)
+    update(installation, (name, "300", "TXT", f'"{later}"'))
+    assert "the zones alone say so" in doctor(installation)
 
 
 @pytest.mark.slow
