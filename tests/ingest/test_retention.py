@@ -118,6 +118,19 @@ def test_days_whose_counts_were_deleted_are_never_taken_for_idle(
 
 
 @pytest.mark.usefixtures("four_weeks")
+def test_a_sum_that_reaches_into_days_that_are_kept_stays_whole(
+    store: MemoryStore, counts: Path
+) -> None:
+    before = tables(store, counts, days(-7, -1))
+    tidy(store, counts, window_from=TODAY, keep_from=0)
+    # In the middle of the week that ends three days ago.
+    done = tidy(store, counts, window_from=TODAY, keep_from=TODAY - 7)
+    assert done == Tidied(deleted=19)
+    for then, now in zip(before, tables(store, counts, days(-7, -1)), strict=True):
+        pd.testing.assert_frame_equal(now, then)
+
+
+@pytest.mark.usefixtures("four_weeks")
 def test_the_table_in_use_stays_and_others_go(store: MemoryStore, counts: Path) -> None:
     mine, other = (
         file_table(store, counts, days(-7, -1)),

@@ -90,6 +90,20 @@ def test_a_move_says_all_for_which_its_site_had_to_leave_and_what_would_be_farth
             _walk_over(problem, found.rows, reason)
 
 
+def test_what_a_move_brings_no_nearer_is_not_named_as_farther_off_without_it() -> None:
+    """With the move n0 is nearer to its share of one dimension. Of the other, of which it is
+    farther off, it would be nearer without.
+    """
+    problem = _cluster(
+        {"a": (10, 10), "b": (100, 60), "c": (90, 130)},
+        {"a": ["n0"], "b": ["n0"], "c": ["n1"]},
+    )
+    rows = np.array([[0, 1], [1, 0], [2, 1]], dtype=np.int64)
+    (reason,) = explain.reasons(problem, rows)
+    assert reason.text.endswith("; left there, n0 would be 10 % over")
+    _walk_over(problem, rows, reason)
+
+
 def _has_to_leave(problem: Problem, reason: MoveReason) -> bool:
     """Whether something but loads and pins forbids the site its node."""
     site, source = reason.site, reason.source
