@@ -131,6 +131,17 @@ def test_sites_apart_never_meet_on_the_way() -> None:
     assert (len(score.new_rows(asked, tonight)), later) == (0, 2)
 
 
+def test_a_move_that_makes_the_worst_node_worse_for_now_is_left_for_later() -> None:
+    """It brings the large node back by more than it takes the small one away."""
+    nodes = tuple(Node(f"n{i}", (), size, size) for i, size in enumerate((2, 1, 4)))
+    loads = {"a": 97, "b": 100, "c": 103, "d": 55, "e": 172, "f": 173}
+    old = {"a": "n0", "b": "n0", "c": "n0", "d": "n1", "e": "n2", "f": "n2"}
+    asked = problem(loads, old, nodes)
+    wanted = rows(asked, {**old, "a": "n1", "d": "n2"})
+    tonight, later = waves.first(asked, wanted, replace(NONE, moved_sites=1))
+    assert (tonight.tolist(), later) == (asked.old.tolist(), 2)
+
+
 sizes = st.lists(st.integers(1, 100), min_size=3, max_size=9)
 
 

@@ -94,6 +94,13 @@ real_lines += [
     b'{"host":"a","time":"971186136","uri":"/","status":200,"length":5,"request_time":0.5}\n',
     b'{"host":"a","time":"971186136","uri":"/","status":200,"upstream_response_time":""}\n',
 ]
+# An answer without a body does not say how large its file is: looked at line by line, and as usual
+# lines are.
+HEADS = {
+    "columns": b"2000-10-10 13:55:36 HEAD /a example.org 200 5\n",
+    "vhost_combined": b'example.org:80 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "HEAD /a '
+    b'HTTP/1.1" 200 5 "-" "-"\n',
+}
 pieces = [
     *(
         b'"',
@@ -216,6 +223,8 @@ chunkings = st.lists(st.integers(0, 10**6), max_size=6)
 @given(layouts, rules, logs, chunkings, st.booleans(), st.integers(0, 5))
 @example(LAYOUTS["nginx_json"], RULE, b'{"a":"\\', [], True, 1)
 @example(LAYOUTS["combined"], RULE, b"\0" * 3 + b"\r\r\n\r", [2, 4], True, 1)
+@example(LAYOUTS["vhost_combined"], RULE, HEADS["vhost_combined"], [], True, 1)
+@example(LAYOUTS["columns"], RULE, HEADS["columns"], [], True, 1)
 def test_the_native_scan_says_what_the_reference_says(
     layout: Layout,
     rule: SiteRule,
