@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from flex import native_or_python
@@ -303,6 +303,9 @@ def night(
     st.sampled_from(KINDS),
     st.sampled_from([1, 100, 2**17]),
     st.sampled_from([1, 2]),
+)
+@example(
+    [access("/a") + access("/b", NOON + 1)], [("mask", 0)], b"", KINDS[0], 2**17, 1
 )
 def test_nights_of_logs_that_are_looked_at_together_leave_what_logs_alone_leave(
     texts: list[bytes],
