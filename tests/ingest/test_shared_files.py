@@ -185,9 +185,12 @@ def test_shared_files_answer_as_files_of_each_reading_do(
             for number, log in enumerate(texts):
                 path = Path(name, f"run-{run}", f"{number}-{SITES[number % 2]}.log")
                 path.write_bytes(log)
-        (Path(name) / "run-0" / "98-a.example.log").write_bytes(
-            bytes(Access("a.example", "/one", 5, 1, 200))
-        )
+        # Each of the two is larger in one of these logs.
+        for number, sizes in ((97, (1, 2)), (98, (2, 1))):
+            (Path(name) / "run-0" / f"{number}-a.example.log").write_bytes(
+                bytes(Access("a.example", "/one", 5, sizes[0], 200))
+                + bytes(Access("a.example", "/two", number, sizes[1], 200))
+            )
         (Path(name) / "run-1" / "99-b.example.log").write_bytes(
             bytes(Access("b.example", "/one", 6, 1, 200))
         )
