@@ -104,6 +104,20 @@ def test_what_a_move_brings_no_nearer_is_not_named_as_farther_off_without_it() -
     _walk_over(problem, rows, reason)
 
 
+def test_a_closed_node_and_a_wish_against_it_are_both_said_of_a_site_that_leaves_it() -> (
+    None
+):
+    problem = _cluster(
+        {"a": (10, 10), "b": (90, 90)},
+        {"a": ["n0"], "b": ["n1"]},
+        closed=["n0"],
+    )
+    rows = np.array([[0, 1], [1, 1]], dtype=np.int64)
+    barred = replace(problem, barred={0: frozenset([0])})
+    (reason,) = explain.reasons(barred, rows)
+    assert reason.text == "n0 is given no sites now, and it is not to be on n0"
+
+
 def _has_to_leave(problem: Problem, reason: MoveReason) -> bool:
     """Whether something but loads and pins forbids the site its node."""
     site, source = reason.site, reason.source
