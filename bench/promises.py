@@ -1,23 +1,24 @@
 """Whether the tests notice when what ARCHITECTURE.md promises is no longer so.
 
-promises.toml has a change of the code for each promise there: one that a person could make by
-mistake, after which the promise is not kept. Each is made in a copy of this tree, where the tests
-that stand beside the promise are run: at least one of them has to fail. As many are at work at once
-as there are cores.
+promises.toml has changes of the code for each promise there: mistakes that a person could make,
+after which it is not kept. Each is made in a copy of this tree, where the tests that stand beside
+the promise are run, slow ones left out: at least one of them has to fail. There are as many copies
+as cores. Without any change the tests have to pass: `make test` says whether they do.
 
     make bench NAME=promises
     PROMISES=test_retention make bench NAME=promises     # those that name it
-    CHANGES=mine.toml make bench NAME=promises           # the changes of another file
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +28,10 @@ from time import perf_counter
 from bench.figures import Figures
 
 ROOT = Path(__file__).parent.parent
-CHANGES = Path(os.environ.get("CHANGES", Path(__file__).with_name("promises.toml")))
+CHANGES = Path(__file__).with_name("promises.toml")
 WANTED = os.environ.get("PROMISES", "")
 COPIES = int(os.environ.get("COPIES", os.cpu_count() or 1))
+NOTICED, NOT_NOTICED, NOT_TRIED = "noticed", "not noticed", "not tried"
 PACKAGES = (".", "api", "dns", "logs_ingest", "solver")
 
 
@@ -37,21 +39,17 @@ PACKAGES = (".", "api", "dns", "logs_ingest", "solver")
 class Change:
     """A change of one place in one file, and the tests that have to notice it."""
 
-    tests: tuple[str, ...]
+    tests: Sequence[str]
     file: str
     takes: str
     gives: str
 
     def __str__(self) -> str:
-        return f"{self.file} for {self.tests[0].rpartition('::')[2]}"
+        return f"{self.file} for {self.tests[0]}"
 
 
 def measure() -> Figures:
-    changes = [
-        change
-        for change in _changes()
-        if WANTED in " ".join((*change.tests, change.file))
-    ]
+    wanted = [each for each in changes() if WANTED in f"{each} {each.tests}"]
     started = perf_counter()
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -61,30 +59,40 @@ def measure() -> Figures:
         def verdict(change: Change) -> str:
             copy = copies.get()
             try:
-                return _verdict(copy, change)
+                said = _verdict(copy, change)
             finally:
                 copies.put(copy)
+            if said != NOTICED:
+                print(f"{said}: {change}", flush=True)
+            return said
 
         with ThreadPoolExecutor(COPIES) as threads:
-            verdicts = list(threads.map(verdict, changes))
-    for change, said in zip(changes, verdicts, strict=True):
-        if said != "noticed":
-            print(f"{said}: {change}")
+            verdicts = list(threads.map(verdict, wanted))
     return {
-        "changes": len(changes),
-        **{
-            word: verdicts.count(word)
-            for word in ("noticed", "not noticed", "not tried")
-        },
+        "promises": len({each.tests[0] for each in wanted}),
+        "changes": len(wanted),
+        "noticed": verdicts.count(NOTICED),
+        "not_noticed": verdicts.count(NOT_NOTICED),
+        "not_tried": verdicts.count(NOT_TRIED),
         "took_seconds": perf_counter() - started,
     }
 
 
-def _changes() -> list[Change]:
+def changes() -> list[Change]:
+    tests = tests_of_promises()
     return [
-        Change(tuple(each["tests"]), each["file"], each["takes"], each["gives"])
+        Change(tests[each["promise"]], each["file"], each["takes"], each["gives"])
         for each in tomllib.loads(CHANGES.read_text())["change"]
     ]
+
+
+def tests_of_promises() -> dict[str, Sequence[str]]:
+    """Those that stand beside each promise, by the first of them."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    section = text.partition("\n## Invariants\n")[2].partition("\n## ")[0]
+    bullets = re.split(r"^- ", section, flags=re.MULTILINE)[1:]
+    tests = [re.findall(r"`(tests/[\w/]+\.py::\w+)`", bullet) for bullet in bullets]
+    return {named[0]: named for named in tests}
 
 
 def _copied(folder: Path) -> Path:
@@ -110,19 +118,19 @@ def _verdict(copy: Path, change: Change) -> str:
     path = copy / change.file
     text = path.read_text()
     if text.count(change.takes) != 1:
-        return "not tried"
+        return NOT_TRIED
     _write(path, text.replace(change.takes, change.gives))
     try:
         ended = _tests_run(copy, change.tests)
     finally:
         _write(path, text)
     if ended.returncode == 1:
-        return "noticed"
+        return NOTICED
     # All other ends are words for tests that did not run; those skipped say nothing either.
     if ended.returncode == 0 and " passed" in ended.stdout:
-        return "not noticed"
+        return NOT_NOTICED
     print(ended.stdout[-2000:], ended.stderr[-2000:])
-    return "not tried"
+    return NOT_TRIED
 
 
 def _write(path: Path, text: str) -> None:
@@ -132,7 +140,7 @@ def _write(path: Path, text: str) -> None:
     os.utime(path, (after, after))
 
 
-def _tests_run(copy: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+def _tests_run(copy: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
     places = os.pathsep.join(str((copy / package).resolve()) for package in PACKAGES)
     quick = ["-m", "not slow and not torture"]
     return subprocess.run(
@@ -141,5 +149,5 @@ def _tests_run(copy: Path, tests: tuple[str, ...]) -> subprocess.CompletedProces
         check=False,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": places},
+        env={**os.environ, "PYTHONPATH": places, "EXAMPLES": "until-one-fails"},
     )

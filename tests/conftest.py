@@ -7,7 +7,7 @@ import gc
 import os
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.ports import any_port
 from tests.postgresql import cluster
@@ -28,7 +28,7 @@ gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 20, 100)
 
 def pytest_configure() -> None:
     """Timings on a shared machine say nothing about a law. Where nobody watches, the same examples
-    run every time.
+    run every time. Who only asks whether one fails needs no smaller one, which takes minutes.
     """
     by_steps = settings(
         examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -37,7 +37,13 @@ def pytest_configure() -> None:
     settings.register_profile(
         "ci", by_steps, derandomize=True, database=None, print_blob=True
     )
-    settings.load_profile("ci" if "CI" in os.environ else "here")
+    settings.register_profile(
+        "until-one-fails",
+        settings.get_profile("ci"),
+        phases=[Phase.explicit, Phase.generate],
+    )
+    usual = "ci" if "CI" in os.environ else "here"
+    settings.load_profile(os.environ.get("EXAMPLES", usual))
 
 
 @pytest.hookimpl(tryfirst=True)

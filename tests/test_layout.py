@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import promises
 from flex import errors
 from flex.errors import FlexError
 from flex_api.cli import EXIT_CODES
@@ -249,49 +250,49 @@ def test_nothing_is_left_for_later() -> None:
     assert lines_that_match(r"\b(TO[D]O|FIX[M]E|XX[X])\b", paths) == []
 
 
-def promises() -> dict[str, str]:
-    """The bullets under `## Invariants` of ARCHITECTURE.md, each with the test it names."""
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    section = text.partition("\n## Invariants\n")[2].partition("\n## ")[0]
-    bullets = [
-        " ".join(bullet.split())
-        for bullet in re.split(r"^- ", section, flags=re.MULTILINE)[1:]
-    ]
-    named = [
-        (bullet, re.search(r"`(tests/[\w/]+\.py::\w+)`", bullet)) for bullet in bullets
-    ]
-    return {bullet: found[1] if found else "" for bullet, found in named}
-
-
-def test_every_invariant_names_a_test_that_exists() -> None:
-    invariants = promises()
-    assert invariants, "ARCHITECTURE.md lists no invariants"
+def test_every_invariant_names_tests_that_exist() -> None:
+    tests = promises.tests_of_promises()
+    assert tests, "ARCHITECTURE.md lists no invariants"
     broken = []
-    for sentence, test in invariants.items():
+    for test in [each for named in tests.values() for each in named]:
         file, _, function = test.partition("::")
         path = ROOT / file
-        if (
-            not test
-            or not path.is_file()
-            or not re.search(rf"^\s*def {function}\(", path.read_text(), re.MULTILINE)
+        if not path.is_file() or not re.search(
+            rf"^\s*def {function}\(", path.read_text(), re.MULTILINE
         ):
-            broken.append(sentence)
+            broken.append(test)
     assert broken == []
+
+
+def test_there_is_a_change_that_breaks_each_invariant() -> None:
+    """It would no longer be tried where what it changes was written anew, and it was not."""
+    changes = promises.changes()
+    assert [
+        str(each)
+        for each in changes
+        if (ROOT / each.file).read_text().count(each.takes) != 1
+    ] == []
+    assert {each.tests[0] for each in changes} == set(promises.tests_of_promises())
 
 
 @pytest.mark.slow
 def test_each_invariant_has_a_test_that_is_not_slow() -> None:
-    named = sorted(set(promises().values()))
+    tests = promises.tests_of_promises()
     collect = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-n", "0"]
     quick = subprocess.run(
-        [*collect, "-m", "not slow and not torture", *named],
+        [
+            *collect,
+            "-m",
+            "not slow and not torture",
+            *{each for named in tests.values() for each in named},
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
     found = {line.partition("[")[0] for line in quick.stdout.splitlines()}
-    assert [test for test in named if test not in found] == []
+    assert [first for first, named in tests.items() if not found & {*named}] == []
 
 
 # Folders of the API that stand beside each other, each a way in to the same resources: the command
