@@ -310,6 +310,20 @@ def test_where_no_placement_is_better_no_rule_is_blamed() -> None:
     assert done.quality.shortfalls
 
 
+def test_where_a_plan_is_balanced_no_rule_is_blamed_that_keeps_it_from_more() -> None:
+    """The site that would balance the nodes to the byte rests, and another one does nearly as
+    well.
+    """
+    cluster = Cluster(
+        [22, 20, 28, 30], ["n0", "n0", "n0", "n1"], (), [True, True, False]
+    )
+    rest = Resting(COOLDOWN, "3 d", {"b": "moved 1 d ago"}, until={"b": END})
+    reins = Reins(0.1, 0.01, Guard(resting=(rest,)))
+    _, _, stops = cluster.decided(reins)
+    assert cluster.changes(reins) != cluster.changes(reins, [COOLDOWN])
+    assert stops == ()
+
+
 def test_what_a_plan_would_gain_is_told_where_that_is_too_little() -> None:
     cluster = Cluster(
         [20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3
