@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -66,6 +66,7 @@ class Installation:
     mode: str = "auto"
     extra: str = ""
     calls: int = 0
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
     # None where folder and zone are this one's alone.
     home: Home | None = None
 
@@ -122,12 +123,21 @@ class Installation:
             "--config",
             str(self.settings),
         ]
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*command, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.processes.append(process)
+        return process
+
+    def close(self) -> None:
+        """What a test that failed left behind."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
 
     def traffic(self, number: int = 1, requests: int = 3_000) -> None:
         """A further day of logs."""
@@ -253,9 +263,10 @@ def home(
 @pytest.fixture
 def empty(
     home: Home, named: PrivateNamed, key: Key, capsys: pytest.CaptureFixture[str]
-) -> Installation:
+) -> Iterator[Installation]:
     """Settings, key and database, and no log yet."""
-    return new_at(home, named, key, capsys)
+    with closing(new_at(home, named, key, capsys)) as made:
+        yield made
 
 
 def new_at(
