@@ -54,11 +54,11 @@ class Schema:
             return self.empty()
         types = _types(frame)
         fits = [*types.items()] == [*self.columns.items()]
-        cast = frame if fits else self._cast(frame, types)
+        cast = self._check_values(frame if fits else self._cast(frame, types))
         if not self.key or _rises(cast, self.key):
-            return self._check_values(_numbered(cast))
+            return _numbered(cast)
         rows = cast.sort_values(list(self.key), kind="stable", ignore_index=True)
-        return self._check_values(rows) if _rises(rows, self.key) else self.check(rows)
+        return rows if _rises(rows, self.key) else self.check(rows)
 
     def _cast(self, frame: pd.DataFrame, types: Mapping[str, str]) -> pd.DataFrame:
         cast = frame[list(self.columns)]
@@ -134,7 +134,7 @@ def _types(frame: pd.DataFrame) -> dict[str, str]:
 
 def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame of its own with the same rows, numbered from 0."""
-    is_numbered = frame.index.equals(pd.RangeIndex(len(frame)))
+    is_numbered = frame.index.identical(pd.RangeIndex(len(frame)))
     return frame.copy(deep=False) if is_numbered else frame.reset_index(drop=True)
 
 

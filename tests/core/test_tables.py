@@ -51,6 +51,14 @@ def test_a_key_that_is_there_twice_is_refused_wherever_it_stands(
             PLACEMENT.make(pd.DataFrame(order, columns=["site", "node"], dtype="str"))
 
 
+@pytest.mark.parametrize("other", ["str", "object"])
+def test_a_key_with_a_gap_is_refused(other: str) -> None:
+    gap = pd.Series(["a", None, "b"], dtype="str")
+    node = pd.Series(["n1"] * 3, dtype=other)
+    with pytest.raises(BadTable, match="site has missing values"):
+        PLACEMENT.make(pd.DataFrame({"site": gap, "node": node}))
+
+
 def test_rows_keep_what_belongs_to_their_key() -> None:
     rows = [("b", 2, 20), ("a", 3, 13), ("b", 1, 10), ("a", 2, 12)]
     made = SPREADS.make(pd.DataFrame(rows, columns=list(SPREADS.columns)))
