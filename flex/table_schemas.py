@@ -56,7 +56,7 @@ class Schema:
         fits = [*types.items()] == [*self.columns.items()]
         cast = self._check_values(frame if fits else self._cast(frame, types))
         if not self.key or _rises(cast, self.key):
-            return _numbered(cast)
+            return _number_rows(cast)
         rows = cast.sort_values(list(self.key), kind="stable", ignore_index=True)
         return rows if _rises(rows, self.key) else self.check(rows)
 
@@ -132,7 +132,7 @@ def _types(frame: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+def _number_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame of its own with the same rows, numbered from 0."""
     is_numbered = frame.index.identical(pd.RangeIndex(len(frame)))
     return frame.copy(deep=False) if is_numbered else frame.reset_index(drop=True)
