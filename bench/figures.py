@@ -39,11 +39,7 @@ def keep(name: str, figures: Figures) -> Path:
     path.parent.mkdir(exist_ok=True)
     path.write_text(
         json.dumps(
-            {
-                "python": platform.python_version(),
-                "machine": platform.machine(),
-                **figures,
-            },
+            {"python": platform.python_version(), "machine": platform.machine(), **figures},
             indent=2,
         )
     )
@@ -54,11 +50,7 @@ def kept_figures(name: str) -> Figures:
     """The figures that an earlier run has kept."""
     path = RESULTS / f"{name}.json"
     found: Figures = json.loads(path.read_text()) if path.exists() else {}
-    return {
-        figure: value
-        for figure, value in found.items()
-        if figure not in ("python", "machine")
-    }
+    return {figure: value for figure, value in found.items() if figure not in ("python", "machine")}
 
 
 def show(name: str, figures: Figures) -> None:

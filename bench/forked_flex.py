@@ -100,11 +100,7 @@ def run(
     """To its end. Raises TimeoutError where that does not come; it is killed then."""
     with TemporaryFile() as said, TemporaryFile() as complaints:
         flex = start(
-            *words,
-            said=said,
-            complaints=complaints,
-            folder=folder,
-            environment=environment,
+            *words, said=said, complaints=complaints, folder=folder, environment=environment
         )
         try:
             code = flex.wait(seconds)
@@ -160,9 +156,7 @@ def _serve(asked: socket.socket) -> None:
             os.close(file)
 
 
-def _wait_for_it(
-    request: dict[str, object], news: int, said: int, complaints: int
-) -> None:
+def _wait_for_it(request: dict[str, object], news: int, said: int, complaints: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     child = os.fork()
     if not child:
@@ -183,11 +177,7 @@ def _be(request: dict[str, object], said: int, complaints: int) -> None:
     """The program: what it raises ends this process as it would end that one."""
     from flex_api.cli import main
 
-    words, folder, environment = (
-        request["words"],
-        request["folder"],
-        request["environment"],
-    )
+    words, folder, environment = (request["words"], request["folder"], request["environment"])
     assert isinstance(words, list)
     assert isinstance(environment, dict)
     os.setsid()

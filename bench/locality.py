@@ -55,16 +55,12 @@ def _fitted(trace: Trace) -> tuple[FittedLocality, int]:
 
 def _drawn(names: Sequence[str]) -> list[str]:
     """The same ten on every machine."""
-    return sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[
-        :DRAWN
-    ]
+    return sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:DRAWN]
 
 
 def _tell(of: str, found: Sequence[FittedLocality]) -> Figures:
     off = np.concatenate([np.array(fitted.points_off) for fitted in found])
-    without = np.concatenate(
-        [np.array(fitted.points_off_independent) for fitted in found]
-    )
+    without = np.concatenate([np.array(fitted.points_off_independent) for fitted in found])
     return {
         f"points_off_median{of}": float(np.median(off)),
         f"points_off_p95{of}": float(np.percentile(off, 95)),
@@ -78,11 +74,7 @@ def _usual(found: Sequence[FittedLocality]) -> Figures:
     for field in ("repeats", "gap", "spread", "life"):
         values = [getattr(fitted.locality, field) for fitted in found]
         low, middle, high = np.percentile(values, (25, 50, 75)).tolist()
-        figures |= {
-            f"usual_{field}_p25": low,
-            f"usual_{field}": middle,
-            f"usual_{field}_p75": high,
-        }
+        figures |= {f"usual_{field}_p25": low, f"usual_{field}": middle, f"usual_{field}_p75": high}
     return figures
 
 
@@ -91,9 +83,7 @@ def _traces() -> Iterator[Trace]:
         yield _night()
         return
     with tempfile.TemporaryDirectory() as folder:
-        for log in real.logs(
-            Path(os.environ["TRACES"]), Path(folder), least=LEAST_ACCESSES
-        ):
+        for log in real.logs(Path(os.environ["TRACES"]), Path(folder), least=LEAST_ACCESSES):
             try:
                 trace = of_logs([log.path], format_=log.format)
             except FlexError:

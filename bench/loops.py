@@ -31,9 +31,7 @@ def measure() -> Figures:
     }
     log, day = _log(), _day()
     for name, scan in _engines("Scan", ReferenceScan).items():
-        figures[f"scan_{name}_lines_per_second"] = LINES / best_of(
-            3, partial(_scan, scan, log)
-        )
+        figures[f"scan_{name}_lines_per_second"] = LINES / best_of(3, partial(_scan, scan, log))
     for name, replay in _engines("replay", reference_replay).items():
         figures[f"lru_{name}_accesses_per_second"] = ACCESSES / best_of(
             3, partial(replay, "lru", *day)
@@ -44,11 +42,7 @@ def measure() -> Figures:
 def _engines(loop: str, reference: Loop) -> dict[str, Loop]:
     """The reference and, where it is installed, the native loop."""
     native = native_or_python.pick(loop, reference)
-    return (
-        {"python": reference}
-        if native is reference
-        else {"python": reference, "native": native}
-    )
+    return {"python": reference} if native is reference else {"python": reference, "native": native}
 
 
 def _scan(scan: type[ReferenceScan], log: bytes) -> None:

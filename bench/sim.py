@@ -58,10 +58,7 @@ LINES, ROUNDS = 1_000_000, 5
 
 
 def measure() -> Figures:
-    figures: Figures = {
-        "engine": native_or_python.name(),
-        "load_average": os.getloadavg()[0],
-    }
+    figures: Figures = {"engine": native_or_python.name(), "load_average": os.getloadavg()[0]}
     figures |= _speed()
     figures["placement_100k_eval_s"] = _evaluation()
     figures["sample_cost_ratio"] = _sampling()
@@ -72,8 +69,7 @@ def measure() -> Figures:
             found[rate].append(told)
         figures |= _tell(f"_{trace.name}", list(of_trace.values()))
         figures |= _tell(
-            f"_sampled_{trace.name}",
-            [told for rate, told in of_trace.items() if rate < 1],
+            f"_sampled_{trace.name}", [told for rate, told in of_trace.items() if rate < 1]
         )
     figures |= _tell("", [told for each in found.values() for told in each])
     figures |= _tell(
@@ -118,9 +114,7 @@ def _speed() -> Figures:
     if theirs:
         seconds, misses = theirs
         figures["replay_vs_libcachesim"] = seconds / ours
-        figures["misses_differ_from_libcachesim"] = abs(
-            misses - int(native("lru", *columns)[1][0])
-        )
+        figures["misses_differ_from_libcachesim"] = abs(misses - int(native("lru", *columns)[1][0]))
     return figures
 
 
@@ -133,8 +127,7 @@ def _libcachesim(target: Ints, size: Ints, limit: int) -> tuple[float, int] | No
     except ImportError:
         return None
     rows = np.zeros(
-        len(target),
-        dtype=[("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")],
+        len(target), dtype=[("time", "<u4"), ("id", "<u8"), ("size", "<u4"), ("next", "<i8")]
     )
     rows["time"], rows["id"], rows["size"] = (
         np.arange(len(target)) // 1000,
@@ -146,9 +139,7 @@ def _libcachesim(target: Ints, size: Ints, limit: int) -> tuple[float, int] | No
         rows.tofile(path)
         best, ratio = float("inf"), 0.0
         for _ in range(3):
-            reader = library.TraceReader(
-                str(path), library.TraceType.ORACLE_GENERAL_TRACE
-            )
+            reader = library.TraceReader(str(path), library.TraceType.ORACLE_GENERAL_TRACE)
             cache = library.LRU(cache_size=limit)
             started = process_time()
             ratio = cache.process_trace(reader)[0]
@@ -171,9 +162,7 @@ def _evaluation() -> float:
     # As many targets again nine times were left out.
     times = np.tile(np.bincount(sample.target, minlength=targets), 10)
     every = kinds(
-        np.tile(sample.site, 10)[times > 0],
-        times[times > 0],
-        np.tile(sample.size, 10)[times > 0],
+        np.tile(sample.site, 10)[times > 0], times[times > 0], np.tile(sample.size, 10)[times > 0]
     )
     sample = replace(sample, totals=every)
     nodes = [Node(f"n{n:03}", (), 64 * 2**20) for n in range(MANY_NODES)]
@@ -238,34 +227,20 @@ def _accuracy(trace: Trace) -> Iterator[tuple[float, tuple[Floats, Floats]]]:
     placements ranks alike.
     """
     whole = Sample(
-        trace.sites,
-        trace.site,
-        trace.size,
-        trace.target,
-        np.arange(len(trace.target)),
-        1.0,
+        trace.sites, trace.site, trace.size, trace.target, np.arange(len(trace.target)), 1.0
     )
     samples = [
-        sample
-        for sample in (_sample(whole, rate) for rate in RATES)
-        if len(sample.target) >= LEAST
+        sample for sample in (_sample(whole, rate) for rate in RATES) if len(sample.target) >= LEAST
     ]
     off: dict[float, list[float]] = {sample.rate: [] for sample in samples}
     agree: dict[float, list[bool]] = {sample.rate: [] for sample in samples}
     for share in MEMORY:
-        nodes = [
-            Node(f"n{n}", (), int(trace.working_set() * share / NODES))
-            for n in range(NODES)
-        ]
+        nodes = [Node(f"n{n}", (), int(trace.working_set() * share / NODES)) for n in range(NODES)]
         placements = [_random_placement(trace, seed) for seed in range(PLACEMENTS)]
-        true = [
-            forecast(whole, placement, nodes, policy="replayed")
-            for placement in placements
-        ]
+        true = [forecast(whole, placement, nodes, policy="replayed") for placement in placements]
         for sample in samples:
             said = [
-                forecast(sample, placement, nodes, policy="predicted")
-                for placement in placements
+                forecast(sample, placement, nodes, policy="predicted") for placement in placements
             ]
             off[sample.rate] += [
                 point
@@ -285,16 +260,10 @@ def _sample(whole: Sample, rate: float) -> Sample:
     kept = chosen[whole.target]
     times = np.bincount(whole.target, minlength=len(whole.size))
     totals = (
-        kinds(whole.site[times > 0], times[times > 0], whole.size[times > 0])
-        if rate < 1
-        else None
+        kinds(whole.site[times > 0], times[times > 0], whole.size[times > 0]) if rate < 1 else None
     )
     return replace(
-        whole,
-        target=whole.target[kept],
-        time=whole.time[kept],
-        rate=rate,
-        totals=totals,
+        whole, target=whole.target[kept], time=whole.time[kept], rate=rate, totals=totals
     )
 
 

@@ -66,8 +66,7 @@ def measure() -> Figures:
             figures[f"{name}_{clock}_seconds_max"] = round(max(found), 4)
     for name, (beside, _) in CALLS.items():
         ratios = [
-            verb[0] / imports[0]
-            for verb, imports in zip(took[name], took[beside], strict=True)
+            verb[0] / imports[0] for verb, imports in zip(took[name], took[beside], strict=True)
         ]
         figures[f"{name}_ratio"] = round(median(ratios), 3)
         figures[f"{name}_ratio_max"] = round(max(ratios), 3)
@@ -77,9 +76,7 @@ def measure() -> Figures:
 def _run(command: list[str], code: int) -> tuple[float, float]:
     """Seconds of the processor, and on the clock."""
     began = perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     wall = perf_counter() - began
     # It was waited for, which `process` cannot know.

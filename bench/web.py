@@ -55,15 +55,8 @@ def measure() -> Figures:
                 figures[f"{name}_bytes"] <= MOST_BYTES
                 and figures[f"{name}_seconds"] <= MOST_SECONDS
             )
-            over += (
-                []
-                if within and figures[f"{name}_first_seconds"] <= MOST_SECONDS
-                else [name]
-            )
-            print(
-                ", ".join(f"{key} {value}" for key, value in figures.items()),
-                flush=True,
-            )
+            over += [] if within and figures[f"{name}_first_seconds"] <= MOST_SECONDS else [name]
+            print(", ".join(f"{key} {value}" for key, value in figures.items()), flush=True)
     return {**found, "pages_over_the_limit": ", ".join(over) or "none"}
 
 
@@ -84,10 +77,7 @@ def _client(size: given.Size) -> Iterator[tuple[TestClient, Views]]:
         with open_store(settings.database.url) as store:
             target = MemoryPublisher([given.ZONE], settings.owner)
             app = create_app(settings, store, lambda: target, clock=lambda: size.now)
-            yield (
-                TestClient(app, headers={"Accept": "text/html"}),
-                app.state.house.views,
-            )
+            yield (TestClient(app, headers={"Accept": "text/html"}), app.state.house.views)
 
 
 def _page(client: TestClient, address: str) -> tuple[str, dict[str, float]]:

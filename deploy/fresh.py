@@ -140,19 +140,14 @@ def counts_of(junit: str) -> Counts:
         kinds = {child.tag for child in case}
         # A test that passed and whose fixture then failed to end has both.
         outcome = next(
-            (kind for kind in ("error", "failure", "skipped") if kind in kinds),
-            "passed",
+            (kind for kind in ("error", "failure", "skipped") if kind in kinds), "passed"
         )
         outcomes[outcome] += 1
         if outcome == "skipped":
             reasons[case.findall("skipped")[0].get("message", "")] += 1
     ordered = tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
     return Counts(
-        outcomes["passed"],
-        outcomes["failure"],
-        outcomes["error"],
-        outcomes["skipped"],
-        ordered,
+        outcomes["passed"], outcomes["failure"], outcomes["error"], outcomes["skipped"], ordered
     )
 
 
@@ -165,14 +160,7 @@ def table(results: Sequence[Result]) -> str:
     layout = "{:15}{:11}{:>7}{:>8}{:>8}{:>9}{:>8}{:>8}"
     lines = [
         layout.format(
-            "Debian 12",
-            "command",
-            "passed",
-            "failed",
-            "errors",
-            "skipped",
-            "time",
-            "CPU",
+            "Debian 12", "command", "passed", "failed", "errors", "skipped", "time", "CPU"
         )
     ]
     for result in results:
@@ -180,30 +168,18 @@ def table(results: Sequence[Result]) -> str:
         ended = "passed" if demo.code == 0 else f"exit {demo.code}"
         lines.append(
             layout.format(
-                result.kind,
-                "make demo",
-                ended,
-                "",
-                "",
-                "",
-                _clock(demo.seconds),
-                _clock(demo.cpu),
+                result.kind, "make demo", ended, "", "", "", _clock(demo.seconds), _clock(demo.cpu)
             )
         )
         figures = (counts.passed, counts.failed, counts.errors, counts.skipped)
         lines.append(
             layout.format(
-                result.kind,
-                "make test",
-                *figures,
-                _clock(test.seconds),
-                _clock(test.cpu),
+                result.kind, "make test", *figures, _clock(test.seconds), _clock(test.cpu)
             )
         )
     for result in results:
         lines += [
-            f"skipped {result.kind}: {number} times: {why}"
-            for why, number in result.tests.reasons
+            f"skipped {result.kind}: {number} times: {why}" for why, number in result.tests.reasons
         ]
     return "\n".join(lines)
 
@@ -243,9 +219,7 @@ def _mirror(lists: Sequence[tuple[str, str, str]]) -> str:
 
 
 def carry_apt(root: Path, lists: Sequence[tuple[str, str, str]]) -> None:
-    text = "".join(
-        f"deb {uri} {release} {component}\n" for uri, release, component in lists
-    )
+    text = "".join(f"deb {uri} {release} {component}\n" for uri, release, component in lists)
     (root / "etc/apt/sources.list").write_text(text, encoding="utf-8")
     wanted = ("Acquire::http", "Acquire::Check-", "Acquire::Retries")
     dumped = _output("apt-config", "dump").splitlines()
@@ -276,14 +250,9 @@ def carried() -> dict[str, str]:
 def carry_files(root: Path) -> None:
     """Settings, the certificates that they name, and how names and users of networks are found."""
     pairs = [(source, root / inside) for source, inside in _settings_files(Path.home())]
+    pairs += [(Path(name), root / name[1:]) for name in ("/etc/resolv.conf", "/etc/hosts", BUNDLE)]
     pairs += [
-        (Path(name), root / name[1:])
-        for name in ("/etc/resolv.conf", "/etc/hosts", BUNDLE)
-    ]
-    pairs += [
-        (Path(value), root / value[1:])
-        for value in carried().values()
-        if value.startswith("/")
+        (Path(value), root / value[1:]) for value in carried().values() if value.startswith("/")
     ]
     for source, inside in pairs:
         if source.is_file():
@@ -348,18 +317,14 @@ def _base(folder: Path, lists: Sequence[tuple[str, str, str]], log: Path) -> Pat
     return base
 
 
-def _prepared(
-    kind: str, commit: str, folder: Path, lists: Sequence[tuple[str, str, str]]
-) -> Path:
+def _prepared(kind: str, commit: str, folder: Path, lists: Sequence[tuple[str, str, str]]) -> Path:
     """A Debian of its own for this run, with the clone in it and all that it may see of the machine
     mounted.
     """
     base = _base(folder, lists, RESULTS / "debootstrap.log")
     root = folder / kind
     remove(root)
-    subprocess.run(
-        ["cp", "--archive", "--reflink=auto", str(base), str(root)], check=True
-    )
+    subprocess.run(["cp", "--archive", "--reflink=auto", str(base), str(root)], check=True)
     carry_apt(root, lists)
     carry_files(root)
     mount(root, "proc", "-t", "proc", "proc")
@@ -371,12 +336,10 @@ def _prepared(
         (folder / name).mkdir(exist_ok=True)
         mount(root, inside, "--bind", str(folder / name))
     subprocess.run(
-        ["git", "clone", "--quiet", "--no-hardlinks", str(CHECKOUT), str(root / CLONE)],
-        check=True,
+        ["git", "clone", "--quiet", "--no-hardlinks", str(CHECKOUT), str(root / CLONE)], check=True
     )
     subprocess.run(
-        ["git", "-C", str(root / CLONE), "reset", "--quiet", "--hard", commit],
-        check=True,
+        ["git", "-C", str(root / CLONE), "reset", "--quiet", "--hard", commit], check=True
     )
     return root
 
@@ -386,15 +349,7 @@ def _inside(root: Path, command: str, log: Path, environment: Mapping[str, str])
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with log.open("w") as output:
         code = subprocess.run(
-            [
-                "timeout",
-                str(LONGEST),
-                "chroot",
-                str(root),
-                "sh",
-                "-c",
-                f"cd /{CLONE} && {command}",
-            ],
+            ["timeout", str(LONGEST), "chroot", str(root), "sh", "-c", f"cd /{CLONE} && {command}"],
             stdout=output,
             stderr=output,
             stdin=subprocess.DEVNULL,
@@ -407,11 +362,7 @@ def _inside(root: Path, command: str, log: Path, environment: Mapping[str, str])
 
 
 def _tried(
-    kind: str,
-    commit: str,
-    folder: Path,
-    lists: Sequence[tuple[str, str, str]],
-    only: str,
+    kind: str, commit: str, folder: Path, lists: Sequence[tuple[str, str, str]], only: str
 ) -> Result:
     root = _prepared(kind, commit, folder, lists)
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -425,10 +376,7 @@ def _tried(
         mount(root, RUST, "--bind", "-o", "ro", str(_toolchain()))
         environment["PATH"] = f"/{RUST}/bin:{path}"
         install = f"apt-get update && apt-get install -y --no-install-recommends {' '.join(LINKER)}"
-        if (
-            _inside(root, install, RESULTS / f"{kind}-linker.log", environment).code
-            != 0
-        ):
+        if _inside(root, install, RESULTS / f"{kind}-linker.log", environment).code != 0:
             raise NotHere(
                 f"what Rust links with could not be installed: see {RESULTS}/{kind}-linker.log"
             )
@@ -455,20 +403,12 @@ def why_not() -> str:
     if os.geteuid() != 0:
         return "a fresh Debian takes root's rights: run it as root"
     missing = [
-        name
-        for name in ("debootstrap", "apt-get", "unshare", "chroot")
-        if not shutil.which(name)
+        name for name in ("debootstrap", "apt-get", "unshare", "chroot") if not shutil.which(name)
     ]
     if missing:
         return f"{', '.join(missing)} cannot be found: `make fresh` wants a Debian with debootstrap"
-    tried = subprocess.run(
-        [*APART, "true"], capture_output=True, text=True, check=False
-    )
-    return (
-        f"no namespaces may be made here: {tried.stderr.strip()}"
-        if tried.returncode
-        else ""
-    )
+    tried = subprocess.run([*APART, "true"], capture_output=True, text=True, check=False)
+    return f"no namespaces may be made here: {tried.stderr.strip()}" if tried.returncode else ""
 
 
 def _apart(arguments: Sequence[str]) -> int:
@@ -478,9 +418,7 @@ def _apart(arguments: Sequence[str]) -> int:
     """
     program = [sys.executable, str(Path(__file__).resolve()), "--apart", *arguments]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with subprocess.Popen(
-        [*APART, "bash", "-c", '"$@"; exit $?', "bash", *program]
-    ) as running:
+    with subprocess.Popen([*APART, "bash", "-c", '"$@"; exit $?', "bash", *program]) as running:
         try:
             return running.wait()
         finally:
@@ -498,9 +436,7 @@ def main(arguments: Sequence[str]) -> int:
         help="say so and end with 0 where this cannot be done",
     )
     parser.add_argument(
-        "--only",
-        default="",
-        help="what pytest is told besides, to try some of the tests",
+        "--only", default="", help="what pytest is told besides, to try some of the tests"
     )
     parser.add_argument("--apart", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(

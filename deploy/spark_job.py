@@ -65,9 +65,7 @@ def read(given: argparse.Namespace) -> int:
             read_with_spark.on_spark(spark), source, given.to, read_at=int(time.time())
         )
     for report in reports:
-        lines = ", ".join(
-            f"{number:,} {name}" for name, number in report.lines if number
-        )
+        lines = ", ".join(f"{number:,} {name}" for name, number in report.lines if number)
         sys.stdout.write(
             f"{report.path}: {': '.join(filter(None, (report.outcome, report.note, lines)))}\n"
         )
@@ -81,16 +79,12 @@ def merge(given: argparse.Namespace) -> int:
     with _session("merge") as spark:
         files = merge_expression.files(merge_expression.on_spark(spark, counts), period)
         files.order_by("site", "target").to_parquet_dir(f"{given.to}/files")
-        merge_expression.sites(files).order_by("site").to_parquet_dir(
-            f"{given.to}/sites"
-        )
+        merge_expression.sites(files).order_by("site").to_parquet_dir(f"{given.to}/sites")
     return 0
 
 
 def send(given: argparse.Namespace) -> int:
-    sys.stdout.write(
-        f"{read_with_spark.send(given.of, given.to)} parcels in {given.to}\n"
-    )
+    sys.stdout.write(f"{read_with_spark.send(given.of, given.to)} parcels in {given.to}\n")
     return 0
 
 
@@ -105,17 +99,13 @@ def _parser() -> argparse.ArgumentParser:
         help="the name of the source, as the controller's settings have it",
     )
     reading.add_argument("--node", required=True, help="which node wrote the logs")
-    reading.add_argument(
-        "--format", default="auto", help="a format of docs/reference/formats.md"
-    )
+    reading.add_argument("--format", default="auto", help="a format of docs/reference/formats.md")
     reading.add_argument("--site", help="of logs whose lines do not name theirs")
     reading.add_argument(
         "--site-pattern", default="", help="the site is this group of the file's name"
     )
     reading.add_argument("--to", required=True, help="folder for the counts")
-    reading.add_argument(
-        "logs", nargs="+", help="paths or URIs; the last part may be a pattern"
-    )
+    reading.add_argument("logs", nargs="+", help="paths or URIs; the last part may be a pattern")
     merging = verbs.add_parser("merge", help="file table and sums per site of a period")
     merging.set_defaults(work=merge)
     merging.add_argument("--first", required=True, help="first day, such as 2026-11-14")
@@ -126,10 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     sending.set_defaults(work=send)
     sending.add_argument("--of", required=True, help="folder with the counts")
     sending.add_argument(
-        "--to",
-        type=Path,
-        required=True,
-        help="directory that the controller imports from",
+        "--to", type=Path, required=True, help="directory that the controller imports from"
     )
     return parser
 

@@ -10,9 +10,7 @@ VERSION = re.compile(r'__version__ = "([^"]+)"')
 
 project = "FLEX"
 author = "The authors of FLEX"
-release = VERSION.findall(
-    (HERE.parent / "flex/__init__.py").read_text(encoding="utf-8")
-)[0]
+release = VERSION.findall((HERE.parent / "flex/__init__.py").read_text(encoding="utf-8"))[0]
 version = release
 
 extensions = ["myst_parser"]

@@ -59,9 +59,7 @@ class Thing(NamedTuple):
 
     def __str__(self) -> str:
         name = NAMES[self.made_by].format(self.subject)
-        return (
-            f"the campaign {self.campaign} of {self.subject}" if self.campaign else name
-        )
+        return f"the campaign {self.campaign} of {self.subject}" if self.campaign else name
 
 
 IN_FORCE = Thing("plan.settle")
@@ -92,9 +90,7 @@ class Record:
             thing = Thing(made_by, entry.subject)
             before = json.loads(entry.before)
             after = json.loads(entry.after)
-            wishes = (
-                self._wishes(thing, before, after) if made_by == "pin.put" else [thing]
-            )
+            wishes = self._wishes(thing, before, after) if made_by == "pin.put" else [thing]
             for one in wishes:
                 self._change(one, entry, before, after)
             if len(wishes) > 1:
@@ -114,9 +110,7 @@ class Record:
             self.settled.add(plan)
             self.told.setdefault(IN_FORCE, ToldByAuditLog(number))
 
-    def _change(
-        self, thing: Thing, entry: Entry, before: object, after: object
-    ) -> None:
+    def _change(self, thing: Thing, entry: Entry, before: object, after: object) -> None:
         known = self.told.setdefault(thing, ToldByAuditLog(entry.number))
         known.number, known.there = entry.number, after is not None
         if before is None or after is None:
@@ -128,9 +122,7 @@ class Record:
                 known.parts.setdefault("approvals", [])
             case "plan.settle":
                 self.settled.add(entry.subject)
-                self.told[IN_FORCE] = ToldByAuditLog(
-                    entry.number, parts={"plan": entry.subject}
-                )
+                self.told[IN_FORCE] = ToldByAuditLog(entry.number, parts={"plan": entry.subject})
             case "token.create":
                 self.sessions.setdefault(known.parts.get("parent"), []).append(thing)
             case "token.revoke":
@@ -153,9 +145,7 @@ class Record:
             found = [thing._replace(campaign=str(campaign or ""))]
         else:
             there = sorted(one for one in of_site if self.told[one].there)
-            found = [
-                one for one in there if agree(_parts(before), self.told[one].parts)
-            ] or [thing]
+            found = [one for one in there if agree(_parts(before), self.told[one].parts)] or [thing]
         of_site.update(found)
         return found
 
@@ -166,25 +156,21 @@ class Record:
         for one in wishes:
             self.told[one].there, self.told[one].parts = True, {}
 
-    def differences(
-        self, there: Iterable[tuple[Thing, Parts]], until: int
-    ) -> list[str]:
+    def differences(self, there: Iterable[tuple[Thing, Parts]], until: int) -> list[str]:
         """Where what is there is not as it is told, a sentence each. What entries behind `until`
         tell of was changed while people looked, and is left alone.
         """
         found: dict[str, None] = {}
         missing = {
-            thing
-            for thing, known in self.told.items()
-            if known.there and known.number <= until
+            thing for thing, known in self.told.items() if known.there and known.number <= until
         }
         for thing, parts in there:
             missing.discard(thing)
             found |= dict.fromkeys(self._wrong(thing, parts, until))
         for thing in sorted(missing):
-            found[
-                f"{thing} is not there, though entry {self.told[thing].number} tells of it"
-            ] = None
+            found[f"{thing} is not there, though entry {self.told[thing].number} tells of it"] = (
+                None
+            )
         return list(found)
 
     def _wrong(self, thing: Thing, parts: Parts, until: int) -> Iterator[str]:
@@ -210,9 +196,7 @@ class Record:
 def agree(said: object, found: object) -> bool:
     """Whether two values are the same in all that both have."""
     if isinstance(said, dict) and isinstance(found, dict):
-        return all(
-            agree(said[name], found[name]) for name in said.keys() & found.keys()
-        )
+        return all(agree(said[name], found[name]) for name in said.keys() & found.keys())
     if isinstance(said, list) and isinstance(found, list):
         return len(said) == len(found) and all(map(agree, said, found))
     return said == found
@@ -256,9 +240,7 @@ def of_headline(plan: Headline) -> tuple[Thing, Parts]:
 
 
 def of_plan(plan: Plan) -> tuple[Thing, Parts]:
-    approvals = cast(
-        Parts, plain({"approvals": [asdict(one) for one in plan.approvals]})
-    )
+    approvals = cast(Parts, plain({"approvals": [asdict(one) for one in plan.approvals]}))
     return Thing("plan.propose", plan.id), _parts_of(headline(plan)) | approvals
 
 
@@ -267,6 +249,4 @@ def of_base(plan: str) -> tuple[Thing, Parts]:
 
 
 def _parts_of(value: Pin | NodeOrder | Node | Freeze | Token | Headline) -> Parts:
-    return cast(
-        Parts, plain({one.name: getattr(value, one.name) for one in fields(value)})
-    )
+    return cast(Parts, plain({one.name: getattr(value, one.name) for one in fields(value)}))

@@ -64,13 +64,7 @@ class FlexError(Exception):
     slug = "internal"
 
     def __init__(
-        self,
-        asked: str,
-        answer: str,
-        *,
-        kept: str,
-        advice: str,
-        stops: Sequence[Stop] = (),
+        self, asked: str, answer: str, *, kept: str, advice: str, stops: Sequence[Stop] = ()
     ) -> None:
         super().__init__(f"{asked}: {answer}")
         self.asked = asked

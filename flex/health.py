@@ -82,9 +82,7 @@ def finding_of_round(
         return Finding(sick)
     do = "does" if len(sick) == 1 else "do"
     if len(sick) <= allowed:
-        return Finding(
-            why_not=f"{', '.join(sick)} {do} not answer, and {_nobody_left(takes)}"
-        )
+        return Finding(why_not=f"{', '.join(sick)} {do} not answer, and {_nobody_left(takes)}")
     more = f"only {allowed} more" if allowed > 0 else "no more"
     of_all = f"{more} of {len(serving) + down} nodes may be taken out of service"
     return Finding(why_not=f"{', '.join(sick)} {do} not answer, and {of_all}")

@@ -184,9 +184,7 @@ class Orders(Protocol):
         """The slots of each site's nodes, by site, for sites that are or were routed by content."""
         ...
 
-    def put_slots(
-        self, site: str, slots: Mapping[str, int], before: Mapping[str, int]
-    ) -> bool:
+    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
         """Replaces all slots of one site. Returns False, and changes nothing, where the stored ones
         are not `before`.
 
@@ -277,9 +275,7 @@ class Moves(Segments, Protocol):
 
 
 class Profiles(Protocol):
-    def put_profiles(
-        self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame
-    ) -> None:
+    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
         """Stores them in place of those of the same period."""
         ...
 
@@ -295,9 +291,7 @@ class Profiles(Protocol):
         """
         ...
 
-    def bytes_sent(
-        self, last: Period, most: int, *, gaps: bool = False
-    ) -> pd.DataFrame:
+    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         """Bytes sent, with a row for each site and a column for each period; `last` is the last
         column.
 
@@ -359,9 +353,7 @@ class Plans(Protocol):
         """The plan with this id, or whose id alone begins so. Raises Unknown."""
         ...
 
-    def plans(
-        self, limit: int = 50, *, state: PlanState | None = None
-    ) -> tuple[Plan, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         """The newest first; only those of one state, where it is given."""
         ...
 
@@ -386,12 +378,7 @@ class Runs(Protocol):
     """One lease for the whole cluster, and a record of every run."""
 
     def begin(
-        self,
-        run: NightlyRun,
-        lease: timedelta,
-        now: datetime,
-        *,
-        breaks_in: bool = False,
+        self, run: NightlyRun, lease: timedelta, now: datetime, *, breaks_in: bool = False
     ) -> tuple[NightlyRun, ...]:
         """Takes the lease and records the run. Raises Busy while another live run holds the lease.
 
@@ -491,9 +478,7 @@ class Audit(Protocol):
         """
         ...
 
-    def last_of_each(
-        self, *actions: str, saying: Collection[str] = ()
-    ) -> Mapping[str, Entry]:
+    def last_of_each(self, *actions: str, saying: Collection[str] = ()) -> Mapping[str, Entry]:
         """The last entry with one of these actions about each subject; only of those with one of
         these texts before or after the change, where any is given.
         """

@@ -70,9 +70,7 @@ class Schema:
             cast[name] = cast[name].astype(pandas_dtype(type_))
         return cast
 
-    def from_columns(
-        self, columns: Mapping[str, Sequence[object] | np.ndarray]
-    ) -> pd.DataFrame:
+    def from_columns(self, columns: Mapping[str, Sequence[object] | np.ndarray]) -> pd.DataFrame:
         return self.make(pd.DataFrame(dict(columns)))
 
     def check(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -127,9 +125,7 @@ def _empty(columns: tuple[tuple[str, str], ...]) -> pd.DataFrame:
 
 def _types(frame: pd.DataFrame) -> dict[str, str]:
     types = frame.dtypes.to_numpy()
-    return {
-        str(name): str(type_) for name, type_ in zip(frame.columns, types, strict=True)
-    }
+    return {str(name): str(type_) for name, type_ in zip(frame.columns, types, strict=True)}
 
 
 def _number_rows(frame: pd.DataFrame) -> pd.DataFrame:
@@ -144,9 +140,7 @@ def _rises(table: pd.DataFrame, key: Sequence[str]) -> bool:
     """
     columns = [table[name] for name in key]
     return all(
-        _rises_within(
-            [column.iloc[first : first + LOOKED_AT + 1] for column in columns]
-        )
+        _rises_within([column.iloc[first : first + LOOKED_AT + 1] for column in columns])
         for first in range(0, len(table), LOOKED_AT)
     )
 
@@ -221,11 +215,7 @@ HOURS = Schema(
 # A time-ordered sample of accesses. `target` numbers the rows of the partial (or file table) it
 # belongs to; a row with level >= j belongs to the sample of 1 target in 2**j, so samples of
 # different rates can be brought to one.
-SAMPLE = Schema(
-    "sampled accesses",
-    {"time": "int64", "target": "int64", "level": "int64"},
-    key=(),
-)
+SAMPLE = Schema("sampled accesses", {"time": "int64", "target": "int64", "level": "int64"}, key=())
 
 # What a site asks of a node when one node serves it: A(s), W(s) and what helps to judge them. Times
 # are as in HOURS.

@@ -30,17 +30,11 @@ def pytest_configure() -> None:
     """Timings on a shared machine say nothing about a law. Where nobody watches, the same examples
     run every time. Who only asks whether one fails needs no smaller one, which takes minutes.
     """
-    by_steps = settings(
-        examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-    )
+    by_steps = settings(examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("here", by_steps)
+    settings.register_profile("ci", by_steps, derandomize=True, database=None, print_blob=True)
     settings.register_profile(
-        "ci", by_steps, derandomize=True, database=None, print_blob=True
-    )
-    settings.register_profile(
-        "until-one-fails",
-        settings.get_profile("ci"),
-        phases=[Phase.explicit, Phase.generate],
+        "until-one-fails", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate]
     )
     usual = "ci" if "CI" in os.environ else "here"
     settings.load_profile(os.environ.get("EXAMPLES", usual))

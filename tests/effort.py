@@ -41,9 +41,7 @@ def grows_with(work: Callable[[int], object], size: int) -> bool:
     try is enough: what grows with the square has none.
     """
     work(size // TIMES)
-    return any(
-        _spent(work, size) < ENOUGH * _spent(work, size // TIMES) for _ in range(TRIES)
-    )
+    return any(_spent(work, size) < ENOUGH * _spent(work, size // TIMES) for _ in range(TRIES))
 
 
 def _spent(work: Callable[[int], object], size: int) -> float:

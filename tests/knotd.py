@@ -37,10 +37,7 @@ def written(folder: Path, port: int, text: str) -> Path:
 
 def checked(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [found("knotc"), "-c", str(path), "conf-check"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [found("knotc"), "-c", str(path), "conf-check"], capture_output=True, text=True, check=False
     )
 
 

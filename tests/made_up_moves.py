@@ -25,11 +25,7 @@ KINDS: tuple[tuple[State, str, tuple[Run, ...]], ...] = (
     ("ready", "", (("copy", "files", "done", 1, 4),)),
     ("moved", "", WITH_ONE_WRITER),
     ("done", "", (*WITH_ONE_WRITER, ("clean", "files", "done", 1, 3))),
-    (
-        "taking back",
-        "copy (files): it ended with 1",
-        (("copy", "files", "undoing", 3, 30),),
-    ),
+    ("taking back", "copy (files): it ended with 1", (("copy", "files", "undoing", 3, 30),)),
     (
         "stayed",
         "check (answers): it ended with 75",
@@ -38,9 +34,7 @@ KINDS: tuple[tuple[State, str, tuple[Run, ...]], ...] = (
 )
 
 
-def fill_with_moves(
-    store: Store, sites: Sequence[str], plan: str, now: datetime
-) -> list[SiteMove]:
+def fill_with_moves(store: Store, sites: Sequence[str], plan: str, now: datetime) -> list[SiteMove]:
     """One of each kind, for as many sites as there are; the newest is still under way. The last
     rests until somebody says otherwise.
     """
@@ -50,17 +44,13 @@ def fill_with_moves(
         begun = now - timedelta(minutes=3 + at)
         ended = begun + 90 * SECOND if state in ("moved", "done", "stayed") else None
         rests = FOREVER if state == "stayed" else None
-        move = SiteMove(
-            f"m{at}", site, "n1", "n2", plan, begun, state, ended, why, rests
-        )
+        move = SiteMove(f"m{at}", site, "n1", "n2", plan, begun, state, ended, why, rests)
         made.append(move)
         store.put_site_moves([move])
         for stage, hook, ended_as, tries, seconds in runs:
             until = begun + seconds * SECOND
             over = until if ended_as not in ("begun", "undoing") else None
             said = "exit code 1: no answer" if ended_as == "failed" else ""
-            store.put_stage_run(
-                StageRun(move.id, stage, hook, ended_as, tries, begun, over, said)
-            )
+            store.put_stage_run(StageRun(move.id, stage, hook, ended_as, tries, begun, over, said))
             begun = until
     return made

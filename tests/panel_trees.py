@@ -98,11 +98,7 @@ def directadmin(root: Path, sites: Sequence[Hosted]) -> dict[str, Path]:
                 )
                 put(root, f"{base}.subdomains", "")
                 pointers = [p for p in one.others if p != f"www.{one.name}"]
-                put(
-                    root,
-                    f"{base}.pointers",
-                    "".join(f"{p}=type=alias\n" for p in pointers),
-                )
+                put(root, f"{base}.pointers", "".join(f"{p}=type=alias\n" for p in pointers))
                 put(root, f"{base}.ftp", f"{user}={SECRET}\n")
             logs[one.name] = put(root, f"/var/log/httpd/domains/{name}.log", "")
             put(root, f"/var/log/httpd/domains/{name}.error.log", "an error\n")
@@ -168,10 +164,7 @@ def plesk(root: Path, sites: Sequence[Hosted]) -> dict[str, Path]:
             f'\tErrorLog "{base}/logs/error_log"\n'
             f'\t<Directory "/var/www/vhosts/{one.name}/httpdocs">\n\t</Directory>\n'
             "</VirtualHost>\n"
-            for port, named, log in (
-                (7081, 443, "access_ssl_log"),
-                (7080, 80, "access_log"),
-            )
+            for port, named, log in ((7081, 443, "access_ssl_log"), (7080, 80, "access_log"))
         )
         put(
             root,
@@ -191,11 +184,7 @@ def plesk(root: Path, sites: Sequence[Hosted]) -> dict[str, Path]:
         logs[one.name] = put(root, f"{base}/logs/proxy_access_ssl_log", "")
         put(root, f"{base}/logs/access_ssl_log", "")
         put(root, f"{base}/logs/error_log", "an error\n")
-        put(
-            root,
-            f"/var/www/vhosts/{one.name}/httpdocs/index.php",
-            f"<?php // {SECRET}\n",
-        )
+        put(root, f"/var/www/vhosts/{one.name}/httpdocs/index.php", f"<?php // {SECRET}\n")
     return logs
 
 
@@ -208,9 +197,7 @@ def ispconfig(root: Path, sites: Sequence[Hosted]) -> dict[str, Path]:
         "<VirtualHost _default_:8080>\n  ServerName panel.hosting.example\n</VirtualHost>\n",
     )
     (root / enabled.lstrip("/")).mkdir(parents=True, exist_ok=True)
-    (root / f"{enabled}/000-ispconfig.vhost".lstrip("/")).symlink_to(
-        f"{available}/ispconfig.vhost"
-    )
+    (root / f"{enabled}/000-ispconfig.vhost".lstrip("/")).symlink_to(f"{available}/ispconfig.vhost")
     logs: dict[str, Path] = {}
     for number, one in enumerate(sites):
         home = f"/var/www/clients/client1/web{number}"
@@ -235,11 +222,7 @@ def ispconfig(root: Path, sites: Sequence[Hosted]) -> dict[str, Path]:
 
 def nginx(root: Path, sites: Sequence[Hosted]) -> dict[str, Path]:
     """No panel: a file for each site, in a folder that the server includes."""
-    put(
-        root,
-        "/etc/nginx/nginx.conf",
-        "http {\n  include /etc/nginx/sites-enabled/*;\n}\n",
-    )
+    put(root, "/etc/nginx/nginx.conf", "http {\n  include /etc/nginx/sites-enabled/*;\n}\n")
     logs: dict[str, Path] = {}
     for one in sites:
         put(

@@ -31,25 +31,20 @@ class Cluster:
     numbers: Iterator[int] = field(default_factory=count)
 
     def url(self, database: str) -> str:
-        url = URL.create(
-            "postgresql", "flex", database=database, query={"host": str(self.sockets)}
-        )
+        url = URL.create("postgresql", "flex", database=database, query={"host": str(self.sockets)})
         return url.render_as_string(hide_password=False)
 
     def new_database(self) -> str:
         name = f"flex_{next(self.numbers)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(
-                sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
-            )
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self.url(name)
 
 
 def binaries() -> Path | None:
     """Where the server's own programs are: Debian keeps them out of the path."""
     debian = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin/initdb"),
-        key=lambda path: int(path.parts[4]),
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4])
     )
     found = shutil.which("initdb") or (debian[-1] if debian else None)
     return Path(found).resolve().parent if found else None
@@ -88,21 +83,10 @@ def start(programs: Path, folder: Path) -> Callable[[], None]:
     )
     # Who waits for a lock that nobody gives back hears so, and which statement it was.
     limits = (
-        f"-c lock_timeout={LOCK_SECONDS}s -c "
-        f"idle_in_transaction_session_timeout={LOCK_SECONDS}s"
+        f"-c lock_timeout={LOCK_SECONDS}s -c idle_in_transaction_session_timeout={LOCK_SECONDS}s"
     )
-    options = (
-        f"-k {folder} -c listen_addresses= -c fsync=off -c max_connections=50 {limits}"
-    )
-    run(
-        "pg_ctl",
-        "start",
-        "--wait",
-        "--log",
-        str(folder / "server.log"),
-        "--options",
-        options,
-    )
+    options = f"-k {folder} -c listen_addresses= -c fsync=off -c max_connections=50 {limits}"
+    run("pg_ctl", "start", "--wait", "--log", str(folder / "server.log"), "--options", options)
     return lambda: run("pg_ctl", "stop", "--wait", "--mode=immediate")
 
 
@@ -110,14 +94,10 @@ def start(programs: Path, folder: Path) -> Callable[[], None]:
 def cluster() -> Iterator[Cluster]:
     programs = binaries()
     if programs is None:
-        pytest.skip(
-            "PostgreSQL's server programs are not installed (Debian: postgresql)"
-        )
+        pytest.skip("PostgreSQL's server programs are not installed (Debian: postgresql)")
     with ExitStack() as later:
         # A socket's path holds about a hundred characters, so it does not go below the tests' own
         # folder.
-        folder = Path(
-            later.enter_context(tempfile.TemporaryDirectory(prefix="flex-pg-"))
-        )
+        folder = Path(later.enter_context(tempfile.TemporaryDirectory(prefix="flex-pg-")))
         later.callback(start(programs, folder))
         yield Cluster(folder)

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from flex import native_or_python
 from flex.caches import CACHES
-from flex.prediction.replay_accesses_through_caches import (
-    Ints,
-    Loop,
-    reference_replay,
-    replay_loop,
-)
+from flex.prediction.replay_accesses_through_caches import Ints, Loop, reference_replay, replay_loop
 
 
 def replays(cache: str) -> dict[str, Loop]:
@@ -75,9 +70,7 @@ def test_what_is_looked_at_first_is_in_memory(
     for target in asked:
         memory.ask(target, size[target])
         assert (
-            memory.oldest() in memory.contents()
-            if memory.contents()
-            else memory.oldest() is None
+            memory.oldest() in memory.contents() if memory.contents() else memory.oldest() is None
         )
 
 
@@ -103,23 +96,16 @@ def test_every_engine_counts_the_same(
 def test_engines_agree_on_long_skewed_traffic(cache: str) -> None:
     """Long enough for counters to saturate, ghosts to be forgotten and heaps to be tidied."""
     columns = _skewed(6000, 400)
-    counted = [
-        [c.tolist() for c in replay(cache, *columns)]
-        for replay in replays(cache).values()
-    ]
+    counted = [[c.tolist() for c in replay(cache, *columns)] for replay in replays(cache).values()]
     assert all(counts == counted[0] for counts in counted)
 
 
 @pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
-def test_the_native_loop_is_asked_for_what_it_knows_and_the_reference_for_the_rest() -> (
-    None
-):
+def test_the_native_loop_is_asked_for_what_it_knows_and_the_reference_for_the_rest() -> None:
     known = native_or_python.members("CACHES")
     assert set(known) <= set(CACHES)
     assert replay_loop("lru") is not reference_replay
-    assert replay_loop("lru", [name for name in known if name != "lru"]) is (
-        reference_replay
-    )
+    assert replay_loop("lru", [name for name in known if name != "lru"]) is (reference_replay)
 
 
 # Misses and bytes read: 20,000 accesses to 1,000 targets by Zipf's law, one node, a tenth of all
@@ -136,9 +122,7 @@ EXACT = {
 def test_counts_stay_what_they_were(cache: str) -> None:
     target, node, size, _ = _skewed(20_000, 1000)
     for replay in replays(cache).values():
-        _, misses, _, disk = replay(
-            cache, target, node * 0, size, np.array([size.sum() // 10])
-        )
+        _, misses, _, disk = replay(cache, target, node * 0, size, np.array([size.sum() // 10]))
         assert (int(misses[0]), int(disk[0])) == EXACT[cache]
 
 
@@ -153,17 +137,13 @@ def _skewed(count: int, targets: int) -> tuple[Ints, Ints, Ints, Ints]:
     return target, target % 3, size, np.full(3, size.sum() // 20)
 
 
-def _evicted(
-    cache: str, accesses: str, *, limit: int, sizes: dict[str, int] | None = None
-) -> str:
+def _evicted(cache: str, accesses: str, *, limit: int, sizes: dict[str, int] | None = None) -> str:
     """What leaves memory, in order, while targets a, b, c … are asked for."""
     memory, gone = CACHES[cache](limit), ""
     for name in accesses:
         before = memory.contents()
         memory.ask(ord(name), (sizes or {}).get(name, 1))
-        gone += "".join(
-            sorted(chr(target) for target in before.keys() - memory.contents().keys())
-        )
+        gone += "".join(sorted(chr(target) for target in before.keys() - memory.contents().keys()))
     return gone
 
 
@@ -175,12 +155,7 @@ def test_gds_lets_go_of_large_targets_first_and_ages_the_others() -> None:
     # L is 0: a (size 4) is worth 1/4, b (1) is worth 1; a goes for c and L becomes 1/4.
     assert _evicted("gds", "abc", limit=5, sizes={"a": 4, "b": 1, "c": 3}) == "a"
     # c is worth 1/4 + 1/3, d 1/4 + 1/2; c goes first though it came later than b.
-    assert (
-        _evicted(
-            "gds", "abcde", limit=5, sizes={"a": 4, "b": 1, "c": 3, "d": 1, "e": 2}
-        )
-        == "ac"
-    )
+    assert _evicted("gds", "abcde", limit=5, sizes={"a": 4, "b": 1, "c": 3, "d": 1, "e": 2}) == "ac"
 
 
 def test_gdsf_keeps_what_is_asked_for_often() -> None:

@@ -25,9 +25,7 @@ SAID = """<?xml version="1.0" encoding="utf-8"?>
 
 def test_each_test_is_counted_once_and_each_reason_to_skip_named_once() -> None:
     reasons = (("no browser", 2), ("no logs", 1))
-    assert counts_of(SAID) == Counts(
-        passed=2, failed=1, errors=1, skipped=3, reasons=reasons
-    )
+    assert counts_of(SAID) == Counts(passed=2, failed=1, errors=1, skipped=3, reasons=reasons)
 
 
 @pytest.mark.parametrize(
@@ -44,10 +42,7 @@ def test_each_test_is_counted_once_and_each_reason_to_skip_named_once() -> None:
 def test_it_is_good_only_where_both_commands_worked_and_some_tests_ran(
     demo: int, test: int, tests: Counts, good: bool
 ) -> None:
-    assert (
-        Result("with-cargo", Ran(demo, 1.0, 1.0), Ran(test, 1.0, 1.0), tests).good
-        is good
-    )
+    assert Result("with-cargo", Ran(demo, 1.0, 1.0), Ran(test, 1.0, 1.0), tests).good is good
 
 
 def test_the_table_has_a_line_for_each_command_and_for_each_reason() -> None:
@@ -61,14 +56,7 @@ def test_the_table_has_a_line_for_each_command_and_for_each_reason() -> None:
     said = table(
         [Result("without-cargo", Ran(0, 80.0, 70.0), Ran(1, 1690.0, 2940.0), tests)]
     ).splitlines()
-    assert said[1].split() == [
-        "without-cargo",
-        "make",
-        "demo",
-        "passed",
-        "1:20",
-        "1:10",
-    ]
+    assert said[1].split() == ["without-cargo", "make", "demo", "passed", "1:20", "1:10"]
     assert said[2].split() == [
         "without-cargo",
         "make",

@@ -12,8 +12,7 @@ from tests.thorough import times
 
 # The bytes of a site are a whole number of 64 bits: these targets have less than 2**63 in all.
 TARGETS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(1, 2**35), st.integers(0, 2**22)),
-    max_size=40,
+    st.tuples(st.integers(0, 3), st.integers(1, 2**35), st.integers(0, 2**22)), max_size=40
 )
 Target = tuple[int, int, int]
 
@@ -23,9 +22,7 @@ def of(targets: list[Target]) -> Kinds:
 
 
 def rows(found: Kinds) -> list[tuple[int, ...]]:
-    return sorted(
-        zip(*(getattr(found, name).tolist() for name in Kinds.__slots__), strict=True)
-    )
+    return sorted(zip(*(getattr(found, name).tolist() for name in Kinds.__slots__), strict=True))
 
 
 @pytest.mark.slow
@@ -54,9 +51,7 @@ def test_every_target_request_and_byte_of_a_site_is_in_one_of_its_kinds(
 
 @pytest.mark.slow
 @given(st.integers(1, 2**40), st.integers(1, 2**22), st.integers(2, 50))
-def test_targets_alike_are_one_kind_and_others_are_not(
-    times: int, size: int, many: int
-) -> None:
+def test_targets_alike_are_one_kind_and_others_are_not(times: int, size: int, many: int) -> None:
     alike, apart = (
         [(0, times, size)] * many,
         [(0, times, size), (0, 2 * times, size), (0, times, 2 * size)],

@@ -51,9 +51,7 @@ GENERATED = {
 def walk(folder: Path) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(
-            name
-            for name in folders
-            if name not in GENERATED and not name.endswith("_cache")
+            name for name in folders if name not in GENERATED and not name.endswith("_cache")
         )
         folders[:] = [name for name in folders if name != ".hypothesis"]
         # In a second work tree of one repository `.git` is a file.
@@ -63,9 +61,7 @@ def walk(folder: Path) -> Iterator[Path]:
 FILES = [path for path in walk(ROOT) if path.name != "Cargo.lock"]
 MODULES = [path for path in FILES if path.suffix == ".py"]
 SHIPPED = [
-    path
-    for path in MODULES
-    if any(path.is_relative_to(folder) for folder in PACKAGES.values())
+    path for path in MODULES if any(path.is_relative_to(folder) for folder in PACKAGES.values())
 ]
 
 
@@ -104,9 +100,7 @@ def lines_that_match(pattern: str, paths: list[Path]) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", ["dns", "alembic"])
-def test_a_folder_named_like_a_third_party_package_is_not_a_package(
-    folder: str,
-) -> None:
+def test_a_folder_named_like_a_third_party_package_is_not_a_package(folder: str) -> None:
     assert not (ROOT / folder / "__init__.py").exists()
 
 
@@ -121,9 +115,7 @@ def test_dnspython_and_alembic_are_not_hidden_by_our_folders() -> None:
         text=True,
         timeout=300,
     )
-    assert not [
-        line for line in answer.stdout.splitlines() if Path(line).parent.parent == ROOT
-    ]
+    assert not [line for line in answer.stdout.splitlines() if Path(line).parent.parent == ROOT]
 
 
 @pytest.mark.slow
@@ -141,22 +133,16 @@ def test_only_the_command_line_prints() -> None:
 
 
 def test_only_settings_read_the_environment() -> None:
-    others = [
-        path for path in SHIPPED if name_of(path) != "api/flex_api/settings/file.py"
-    ]
+    others = [path for path in SHIPPED if name_of(path) != "api/flex_api/settings/file.py"]
     assert (
-        lines_that_match(
-            r"\bos\.(environ|getenv)\b|from os import .*\b(environ|getenv)\b", others
-        )
+        lines_that_match(r"\bos\.(environ|getenv)\b|from os import .*\b(environ|getenv)\b", others)
         == []
     )
 
 
 @pytest.mark.slow
 def test_every_module_says_what_it_is() -> None:
-    assert [
-        name_of(path) for path in MODULES if not ast.get_docstring(tree(path))
-    ] == []
+    assert [name_of(path) for path in MODULES if not ast.get_docstring(tree(path))] == []
 
 
 def test_the_core_leans_on_the_standard_library_numpy_and_pandas_alone() -> None:
@@ -175,13 +161,9 @@ def test_every_core_module_has_its_layer() -> None:
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
     layered = set(
-        re.findall(
-            r"flex(?:\.\w+)?", contracts["importlinter:contract:layers"]["layers"]
-        )
+        re.findall(r"flex(?:\.\w+)?", contracts["importlinter:contract:layers"]["layers"])
     )
-    core = {
-        f"flex.{module.name}" for module in pkgutil.iter_modules([str(ROOT / "flex")])
-    }
+    core = {f"flex.{module.name}" for module in pkgutil.iter_modules([str(ROOT / "flex")])}
     assert core - layered == set()
 
 
@@ -213,9 +195,7 @@ def test_the_drawn_error_tree_names_every_error() -> None:
 def test_every_error_ends_the_program_with_the_documented_code() -> None:
     drawn, classes = drawn_errors(), error_classes()
     documented = {
-        name: next(
-            drawn[base.__name__] for base in error.__mro__ if drawn.get(base.__name__)
-        )
+        name: next(drawn[base.__name__] for base in error.__mro__ if drawn.get(base.__name__))
         for name, error in classes.items()
         if name != "FlexError"
     }
@@ -243,9 +223,7 @@ def test_no_file_names_a_package_index_or_a_path_of_one_machine() -> None:
 
 def test_nothing_is_left_for_later() -> None:
     paths = [
-        path
-        for path in FILES
-        if path.suffix in {".py", ".rs", ".sh", ".md", ".toml", ".html", ""}
+        path for path in FILES if path.suffix in {".py", ".rs", ".sh", ".md", ".toml", ".html", ""}
     ]
     assert lines_that_match(r"\b(TO[D]O|FIX[M]E|XX[X])\b", paths) == []
 
@@ -268,9 +246,7 @@ def test_there_is_a_change_that_breaks_each_invariant() -> None:
     """It would no longer be tried where what it changes was written anew, and it was not."""
     changes = promises.changes()
     assert [
-        str(each)
-        for each in changes
-        if (ROOT / each.file).read_text().count(each.takes) != 1
+        str(each) for each in changes if (ROOT / each.file).read_text().count(each.takes) != 1
     ] == []
     assert {each.tests[0] for each in changes} == set(promises.tests_of_promises())
 
@@ -299,14 +275,7 @@ def test_each_invariant_has_a_test_that_is_not_slow() -> None:
 # line and what does its verbs, here and on a server; routes; pages; what is answered. Who looks for
 # plans finds them in each of them as `plans.py`. So a name may stand once in each of these folders,
 # and then nowhere else in the package.
-WAYS_IN = {
-    "cli",
-    "cli/on_a_server",
-    "cli/on_this_machine",
-    "pages",
-    "routes",
-    "schemas",
-}
+WAYS_IN = {"cli", "cli/on_a_server", "cli/on_this_machine", "pages", "routes", "schemas"}
 
 
 def folders_of_files(package: str) -> dict[str, list[str]]:
@@ -344,7 +313,7 @@ NOT_PARTICIPLES = {"feed", "need", "seed", "speed"}
 # Those that may stay. None is ever added: a function is named by what it does or computes.
 LONE_PARTICIPLES = {
     # How many record sets were checked: the field of a verdict, which `-o json` prints.
-    "flex/planning/which_servers_agree.py: checked",
+    "flex/planning/which_servers_agree.py: checked"
 }
 
 
@@ -361,9 +330,7 @@ def is_lone_participle(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool
     returned = ast.unparse(function.returns) if function.returns else ""
     ends = name.endswith("ed") and name not in NOT_PARTICIPLES
     return (
-        "_" not in name
-        and returned != "bool"
-        and (ends or IRREGULAR.fullmatch(name) is not None)
+        "_" not in name and returned != "bool" and (ends or IRREGULAR.fullmatch(name) is not None)
     )
 
 
@@ -415,8 +382,7 @@ def rust_uses(module: str, text: str, modules: dict[str, str]) -> set[str]:
     named += re.findall(r"\b(?:crate|super)(?:::\w+)+", text)
     children = [name for name in modules if name and name.rpartition("::")[0] == module]
     named += re.findall(
-        rf"\b(?:{'|'.join(name.rpartition('::')[2] for name in children) or '0'})::\w+",
-        text,
+        rf"\b(?:{'|'.join(name.rpartition('::')[2] for name in children) or '0'})::\w+", text
     )
     found = set()
     for name in named:
@@ -450,7 +416,6 @@ def test_no_docstring_begins_with_of() -> None:
         f"{name_of(path)}:{getattr(node, 'lineno', 1)}"
         for path in MODULES
         for node in ast.walk(tree(path))
-        if isinstance(node, documented)
-        and (ast.get_docstring(node) or "").startswith("Of ")
+        if isinstance(node, documented) and (ast.get_docstring(node) or "").startswith("Of ")
     ]
     assert beginning == []

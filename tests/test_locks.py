@@ -20,22 +20,15 @@ NAMES = ["run", "node", "build", "spark", "dev"]
 def asked(name: str) -> dict[str, Requirement]:
     """What one .in file asks for itself, without the files it includes."""
     lines = [
-        line.partition("#")[0].strip()
-        for line in (FOLDER / f"{name}.in").read_text().splitlines()
+        line.partition("#")[0].strip() for line in (FOLDER / f"{name}.in").read_text().splitlines()
     ]
-    requirements = [
-        Requirement(line) for line in lines if line and not line.startswith("-r")
-    ]
-    return {
-        canonicalize_name(requirement.name): requirement for requirement in requirements
-    }
+    requirements = [Requirement(line) for line in lines if line and not line.startswith("-r")]
+    return {canonicalize_name(requirement.name): requirement for requirement in requirements}
 
 
 def included(name: str) -> list[str]:
     """The .in files whose packages belong in the lock of `name`, itself among them."""
-    found = re.findall(
-        r"^-r (\w+)\.in$", (FOLDER / f"{name}.in").read_text(), re.MULTILINE
-    )
+    found = re.findall(r"^-r (\w+)\.in$", (FOLDER / f"{name}.in").read_text(), re.MULTILINE)
     return [name, *found]
 
 
@@ -62,9 +55,7 @@ def test_a_lock_does_not_say_where_packages_come_from(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_locked_package_is_known_by_its_hashes(name: str) -> None:
     assert [
-        package
-        for package, entry in entries(name).items()
-        if "--hash=sha256:" not in entry
+        package for package, entry in entries(name).items() if "--hash=sha256:" not in entry
     ] == []
 
 
@@ -76,22 +67,19 @@ def test_a_lock_holds_what_was_asked_for_in_a_version_that_will_do(name: str) ->
             assert package in locked, (
                 f"{package} of {source}.in is not in {name}.txt: run `make lock`"
             )
-            assert requirement.specifier.contains(
-                version(locked[package]), prereleases=True
-            ), package
+            assert requirement.specifier.contains(version(locked[package]), prereleases=True), (
+                package
+            )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lock_holds_nothing_that_is_asked_for_no_longer(name: str) -> None:
     wanted_by = {
-        package: set(re.findall(r"-r (\w+)\.in", entry))
-        for package, entry in entries(name).items()
+        package: set(re.findall(r"-r (\w+)\.in", entry)) for package, entry in entries(name).items()
     }
     for package, sources in wanted_by.items():
         for source in sources:
-            assert package in asked(source), (
-                f"{package} left {source}.in: run `make lock`"
-            )
+            assert package in asked(source), f"{package} left {source}.in: run `make lock`"
 
 
 @pytest.mark.parametrize("name", ["run", "node", "build", "spark"])
@@ -111,8 +99,7 @@ def test_what_runs_is_what_was_tested(name: str) -> None:
 def test_the_wheel_asks_for_what_the_lock_holds() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {
-        canonicalize_name(need.name): need
-        for need in map(Requirement, project["dependencies"])
+        canonicalize_name(need.name): need for need in map(Requirement, project["dependencies"])
     }
     locked = entries("run")
     assert set(declared) == set(asked("run"))

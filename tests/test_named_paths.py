@@ -58,10 +58,7 @@ def test_the_map_names_every_room() -> None:
 
 def test_comments_in_rust_name_python_files_that_are_there() -> None:
     missing = []
-    folders = [
-        ROOT / "native" / name
-        for name in ("src", "core/src", "core/benches", "fuzz/src")
-    ]
+    folders = [ROOT / "native" / name for name in ("src", "core/src", "core/benches", "fuzz/src")]
     for source in (path for folder in folders for path in sorted(folder.rglob("*.rs"))):
         named = re.findall(r"(?:\w+/)+\w+\.py\b", source.read_text(encoding="utf-8"))
         missing += [f"{source.name}: {path}" for path in named if not is_there(path)]
@@ -91,13 +88,9 @@ def test_scripts_within_tests_and_benches_import_modules_that_are_there() -> Non
     """Those that stand in a text, which no tool for imports sees."""
     packages = "flex_solver|flex_logs_ingest|flex_dns|flex_api|flex"
     missing = []
-    for source in (
-        path for top in ("tests", "bench") for path in (ROOT / top).rglob("*.py")
-    ):
+    for source in (path for top in ("tests", "bench") for path in (ROOT / top).rglob("*.py")):
         text = source.read_text(encoding="utf-8")
-        for module in re.findall(
-            rf"^from ((?:{packages})[\w.]*) import ", text, re.MULTILINE
-        ):
+        for module in re.findall(rf"^from ((?:{packages})[\w.]*) import ", text, re.MULTILINE):
             if not any(
                 (root / Path(*module.split("."))).with_suffix(end).exists()
                 for root in PACKAGES

@@ -66,9 +66,7 @@ def files(*rows: tuple[str, str, int, int]) -> pd.DataFrame:
 
 def test_a_site_asks_for_what_it_sent_and_for_the_files_it_needs() -> None:
     of_files = files(
-        ("a.example", "/", 3, 500),
-        ("a.example", "/once", 1, 200),
-        ("a.example", "/unseen", 2, 0),
+        ("a.example", "/", 3, 500), ("a.example", "/once", 1, 200), ("a.example", "/unseen", 2, 0)
     )
     of_hours = HOURS.from_columns(
         {
@@ -153,17 +151,14 @@ def test_a_site_has_the_same_profile_alone_and_among_others(
     together = profiles(of_files, of_hours).set_index("site")
     for site in together.index:
         ours = (
-            table[table["site"] == site].reset_index(drop=True)
-            for table in (of_files, of_hours)
+            table[table["site"] == site].reset_index(drop=True) for table in (of_files, of_hours)
         )
         alone = profiles(*ours).set_index("site")
         assert alone.loc[site].to_dict() == together.loc[site].to_dict()
 
 
 def test_a_file_asked_for_once_is_on_one_of_k_nodes_and_a_hot_one_on_all() -> None:
-    of_files = files(
-        ("a.example", "/hot", 10**6, 1000), ("a.example", "/once", 1, 1200)
-    )
+    of_files = files(("a.example", "/hot", 10**6, 1000), ("a.example", "/once", 1, 1200))
     found = spreads(of_files, ["a.example"], 4)
     assert found["working_set"].tolist() == [1000 + 600, 1000 + 400, 1000 + 300]
 
@@ -196,16 +191,9 @@ def cut(table: pd.DataFrame, at: list[int]) -> list[pd.DataFrame]:
 @settings(max_examples=times(40))
 @given(FILE_TABLES, HOUR_TABLES, CUTS, CUTS)
 def test_tables_in_pieces_say_the_same_however_they_are_cut(
-    of_files: pd.DataFrame,
-    of_hours: pd.DataFrame,
-    cut_files: list[int],
-    cut_hours: list[int],
+    of_files: pd.DataFrame, of_hours: pd.DataFrame, cut_files: list[int], cut_hours: list[int]
 ) -> None:
     files, hours = cut(of_files, cut_files), cut(of_hours, cut_hours)
-    pd.testing.assert_frame_equal(
-        profiles_of(files, hours), profiles(of_files, of_hours)
-    )
+    pd.testing.assert_frame_equal(profiles_of(files, hours), profiles(of_files, of_hours))
     some = {"a.example", "c.example"}
-    pd.testing.assert_frame_equal(
-        spreads_of(files, some, 5), spreads(of_files, some, 5)
-    )
+    pd.testing.assert_frame_equal(spreads_of(files, some, 5), spreads(of_files, some, 5))

@@ -24,9 +24,7 @@ from flex.prediction.replay_accesses_through_caches import (
 Loop = Callable[[Ints, Ints, Ints, Ints], tuple[Ints, Ints, Ints, Ints]]
 LOOPS: dict[str, Loop] = {
     "python": partial(reference_replay, "lru"),
-    native_or_python.name(): partial(
-        native_or_python.pick("replay", reference_replay), "lru"
-    ),
+    native_or_python.name(): partial(native_or_python.pick("replay", reference_replay), "lru"),
 }
 
 
@@ -75,9 +73,7 @@ def test_without_memory_everything_is_read_from_disk(loop: Loop) -> None:
 
 def test_bytes_are_counted_where_they_came_from(loop: Loop) -> None:
     target, node = _ints(0, 1, 0, 1, 0), _ints(0, 0, 0, 1, 1)
-    requests, misses, total, disk = loop(
-        target, node, _ints(10, 300), _ints(1000, 1000)
-    )
+    requests, misses, total, disk = loop(target, node, _ints(10, 300), _ints(1000, 1000))
     assert requests.tolist() == [3, 2]
     assert misses.tolist() == [2, 2]
     assert total.tolist() == [320, 310]
@@ -90,21 +86,12 @@ def test_no_access_is_no_load(loop: Loop) -> None:
 
 
 @st.composite
-def traffic(
-    draw: st.DrawFn, *, equal_sizes: bool = False
-) -> tuple[Ints, Ints, Ints, Ints]:
+def traffic(draw: st.DrawFn, *, equal_sizes: bool = False) -> tuple[Ints, Ints, Ints, Ints]:
     targets, nodes = draw(st.integers(1, 12)), draw(st.integers(1, 3))
     accesses = draw(
-        st.lists(
-            st.tuples(st.integers(0, targets - 1), st.integers(0, nodes - 1)),
-            max_size=80,
-        )
+        st.lists(st.tuples(st.integers(0, targets - 1), st.integers(0, nodes - 1)), max_size=80)
     )
-    size = (
-        [draw(st.integers(0, 9))] * targets
-        if equal_sizes
-        else draw(_counts(targets, 9))
-    )
+    size = [draw(st.integers(0, 9))] * targets if equal_sizes else draw(_counts(targets, 9))
     target, node = (
         (_ints(*column) for column in zip(*accesses, strict=True))
         if accesses
@@ -152,27 +139,18 @@ def test_a_node_with_room_for_all_reads_each_target_once(
 
 
 @given(traffic())
-def test_nodes_do_not_share_their_memory(
-    loop: Loop, asked: tuple[Ints, Ints, Ints, Ints]
-) -> None:
+def test_nodes_do_not_share_their_memory(loop: Loop, asked: tuple[Ints, Ints, Ints, Ints]) -> None:
     target, node, size, ram = asked
     together = loop(*asked)
     for n in range(len(ram)):
         here = node == n
-        alone = loop(
-            target[here], np.zeros(here.sum(), dtype=np.int64), size, ram[n : n + 1]
-        )
-        assert [int(counts[0]) for counts in alone] == [
-            int(counts[n]) for counts in together
-        ]
+        alone = loop(target[here], np.zeros(here.sum(), dtype=np.int64), size, ram[n : n + 1])
+        assert [int(counts[0]) for counts in alone] == [int(counts[n]) for counts in together]
 
 
 @given(traffic())
 def test_every_engine_counts_the_same(asked: tuple[Ints, Ints, Ints, Ints]) -> None:
-    answers = {
-        name: [counts.tolist() for counts in loop(*asked)]
-        for name, loop in LOOPS.items()
-    }
+    answers = {name: [counts.tolist() for counts in loop(*asked)] for name, loop in LOOPS.items()}
     assert all(answer == answers["python"] for answer in answers.values())
 
 
@@ -194,9 +172,7 @@ def test_columns_that_skip_in_memory_are_replayed() -> None:
 
 
 @pytest.mark.parametrize(
-    "node",
-    [_ints(0), _ints(0, -1), _ints(0, 2)],
-    ids=["too few", "none", "one too many"],
+    "node", [_ints(0), _ints(0, -1), _ints(0, 2)], ids=["too few", "none", "one too many"]
 )
 def test_an_access_to_a_node_that_is_not_there_is_a_fault(node: Ints) -> None:
     with pytest.raises(AssertionError):

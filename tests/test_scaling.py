@@ -35,20 +35,14 @@ def part(whole: Sample, chosen: Flags, rate: float) -> Sample:
     """Only accesses to the chosen targets, with the kinds of all."""
     kept = chosen[whole.target]
     return replace(
-        whole,
-        target=whole.target[kept],
-        time=whole.time[kept],
-        rate=rate,
-        totals=totals(whole),
+        whole, target=whole.target[kept], time=whole.time[kept], rate=rate, totals=totals(whole)
     )
 
 
 @pytest.fixture(scope="module")
 def whole() -> Sample:
     rng = np.random.default_rng(5)
-    hosting = made_up_cluster.hosting(
-        rng, "example.net", made_up_cluster.Shape(sites=60)
-    )
+    hosting = made_up_cluster.hosting(rng, "example.net", made_up_cluster.Shape(sites=60))
     return made_up_cluster.sample(
         hosting, made_up_cluster.night(hosting, date(2026, 3, 1), 200_000, rng)
     )
@@ -67,31 +61,22 @@ def points(said: Forecast, true: Forecast) -> list[float]:
 
 
 @pytest.mark.slow
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=60),
-    st.integers(0, 100),
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=60), st.integers(0, 100))
 def test_totals_of_a_sample_that_leaves_nothing_out_change_nothing(
     asked: list[tuple[int, int]], ram: int
 ) -> None:
     target = np.array([5 * site + number for site, number in asked], dtype=np.int64)
     site, size = np.repeat(np.arange(4), 5), np.arange(20) + 1
-    sample = Sample(
-        ("a", "b", "c", "d"), site, size, target, np.arange(len(target)), 1.0
-    )
+    sample = Sample(("a", "b", "c", "d"), site, size, target, np.arange(len(target)), 1.0)
     nodes = [replace(node, ram=ram) for node in NODES]
-    placement = PLACEMENT.from_columns(
-        {"site": ["a", "b", "c"], "node": ["n0", "n1", "n1"]}
-    )
+    placement = PLACEMENT.from_columns({"site": ["a", "b", "c"], "node": ["n0", "n1", "n1"]})
     told = replace(sample, totals=totals(sample))
     assert forecast(told, placement, nodes, policy="x") == forecast(
         sample, placement, nodes, policy="x"
     )
 
 
-def test_what_a_node_is_asked_for_is_known_whatever_the_sample_has_of_it(
-    whole: Sample,
-) -> None:
+def test_what_a_node_is_asked_for_is_known_whatever_the_sample_has_of_it(whole: Sample) -> None:
     """Even when it has nothing of the most popular target: that would be one access in ten."""
     popular = np.bincount(whole.target).argmax()
     said = placed(part(whole, np.arange(len(whole.size)) != popular, 0.999))
@@ -103,18 +88,12 @@ def test_what_a_node_is_asked_for_is_known_whatever_the_sample_has_of_it(
 
 
 @pytest.mark.slow
-def test_miss_ratios_of_a_sample_are_nearly_those_of_all_accesses(
-    whole: Sample,
-) -> None:
+def test_miss_ratios_of_a_sample_are_nearly_those_of_all_accesses(whole: Sample) -> None:
     """Half of the targets, and memory for half of what is asked for."""
-    nodes = [
-        replace(node, ram=int(totals(whole).working_set.sum()) // 8) for node in NODES
-    ]
+    nodes = [replace(node, ram=int(totals(whole).working_set.sum()) // 8) for node in NODES]
     near, far = [], []
     for seed in range(8):
-        sample = part(
-            whole, np.random.default_rng(seed).random(len(whole.size)) < 0.5, 0.5
-        )
+        sample = part(whole, np.random.default_rng(seed).random(len(whole.size)) < 0.5, 0.5)
         near += points(placed(sample, nodes), placed(whole, nodes))
         far += points(placed(replace(sample, totals=None), nodes), placed(whole, nodes))
     assert np.median(near) < 1
@@ -125,26 +104,18 @@ def test_miss_ratios_of_a_sample_are_nearly_those_of_all_accesses(
 def test_a_sample_with_nothing_that_was_asked_for_twice_leaves_it_to_the_kinds_of_targets(
     whole: Sample,
 ) -> None:
-    nodes = [
-        replace(node, ram=int(totals(whole).working_set.sum()) // 8) for node in NODES
-    ]
+    nodes = [replace(node, ram=int(totals(whole).working_set.sum()) // 8) for node in NODES]
     once = np.bincount(whole.target, minlength=len(whole.size)) == 1
     assert max(points(placed(part(whole, once, 0.1), nodes), placed(whole, nodes))) < 2
 
 
 @pytest.mark.slow
-def test_a_tenth_of_the_targets_ranks_placements_as_all_of_them_do(
-    whole: Sample,
-) -> None:
-    nodes = [
-        replace(node, ram=int(totals(whole).working_set.sum()) // 16) for node in NODES
-    ]
+def test_a_tenth_of_the_targets_ranks_placements_as_all_of_them_do(whole: Sample) -> None:
+    nodes = [replace(node, ram=int(totals(whole).working_set.sum()) // 16) for node in NODES]
     tenth = part(whole, np.random.default_rng(3).random(len(whole.size)) < 0.1, 0.1)
     right = [
         (said[a] > said[b]) == (true[a] > true[b])
-        for said, true in [
-            tuple(throughputs(sample, nodes) for sample in (tenth, whole))
-        ]
+        for said, true in [tuple(throughputs(sample, nodes) for sample in (tenth, whole))]
         for a, b in combinations(range(len(true)), 2)
         if abs(true[a] / true[b] - 1) > 0.02
     ]
@@ -164,9 +135,7 @@ def throughputs(sample: Sample, nodes: Sequence[Node]) -> list[float]:
     return found
 
 
-def test_of_a_site_that_the_sample_has_nothing_of_each_target_is_missed_once(
-    whole: Sample,
-) -> None:
+def test_of_a_site_that_the_sample_has_nothing_of_each_target_is_missed_once(whole: Sample) -> None:
     alone = PLACEMENT.from_columns({"site": [whole.sites[7]], "node": ["n0"]})
     sample = part(whole, whole.site != 7, 0.99)
     (node, *_) = forecast(sample, alone, NODES, policy="after").nodes
@@ -181,9 +150,7 @@ def test_of_a_site_that_the_sample_has_nothing_of_each_target_is_missed_once(
 
 
 def test_a_site_on_several_nodes_is_asked_for_on_each(whole: Sample) -> None:
-    rows = PLACEMENT.from_columns(
-        {"site": [whole.sites[0]] * 3, "node": ["n0", "n1", "n2"]}
-    )
+    rows = PLACEMENT.from_columns({"site": [whole.sites[0]] * 3, "node": ["n0", "n1", "n2"]})
     chosen = np.random.default_rng(1).random(len(whole.size)) < 0.25
     said = forecast(part(whole, chosen, 0.25), rows, NODES, policy="after")
     true = forecast(whole, rows, NODES, policy="after")
@@ -194,15 +161,12 @@ def test_a_site_on_several_nodes_is_asked_for_on_each(whole: Sample) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "accesses", "said"),
-    [(0.1, 99_999, True), (0.1, 100_000, False), (1.0, 5, False)],
+    ("rate", "accesses", "said"), [(0.1, 99_999, True), (0.1, 100_000, False), (1.0, 5, False)]
 )
 def test_a_part_that_is_too_small_to_tell_misses_says_so(
     whole: Sample, rate: float, accesses: int, said: bool
 ) -> None:
-    small = replace(
-        whole, rate=rate, target=whole.target[:accesses], time=whole.time[:accesses]
-    )
+    small = replace(whole, rate=rate, target=whole.target[:accesses], time=whole.time[:accesses])
     assert bool(list(remarks_on_forecasts.of_sample(small))) == said
 
 
@@ -223,25 +187,19 @@ def test_a_large_file_that_the_sample_leaves_out_is_read_from_disk_as_often_as_i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "serving", [placed, round_robin], ids=["by site", "everywhere"]
-)
+@pytest.mark.parametrize("serving", [placed, round_robin], ids=["by site", "everywhere"])
 def test_what_is_read_from_disk_hangs_less_on_which_large_files_the_sample_has(
     whole: Sample, serving: Callable[..., Forecast]
 ) -> None:
     """A quarter of the targets, and memory that is much too small."""
-    nodes = [
-        replace(node, ram=int(totals(whole).working_set.sum()) // 32) for node in NODES
-    ]
+    nodes = [replace(node, ram=int(totals(whole).working_set.sum()) // 32) for node in NODES]
 
     def read(sample: Sample) -> int:
         return sum(node.disk_bytes for node in serving(sample, nodes=nodes).nodes)
 
     near, far = [], []
     for seed in range(8):
-        sample = part(
-            whole, np.random.default_rng(seed).random(len(whole.size)) < 0.25, 0.25
-        )
+        sample = part(whole, np.random.default_rng(seed).random(len(whole.size)) < 0.25, 0.25)
         near.append(abs(read(sample) / read(whole) - 1))
         far.append(abs(read(replace(sample, totals=None)) / read(whole) - 1))
     assert np.mean(near) < 0.2

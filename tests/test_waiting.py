@@ -28,9 +28,9 @@ LIMIT = ["-o", "faulthandler_timeout=1"]
 
 
 def of_pytest() -> dict[str, object]:
-    told: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text())[
-        "tool"
-    ]["pytest"]["ini_options"]
+    told: dict[str, object] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "pytest"
+    ]["ini_options"]
     return told
 
 
@@ -50,19 +50,9 @@ def test_a_test_that_never_ends_is_named_and_tried_once(tmp_path: Path) -> None:
         "loadfile",
         str(tmp_path),
     ]
-    alone = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("PYTEST_")
-    }
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     ended = subprocess.run(
-        command,
-        env=alone,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+        command, env=alone, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert ended.returncode == 1
     assert "crashed while running 'test_endless.py::test_that_waits'" in ended.stdout
@@ -85,9 +75,7 @@ def test_a_process_of_several_waits_for_the_others_as_long_as_they_take(
     process: SimpleNamespace, ended: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clocks = list[object]()
-    monkeypatch.setattr(
-        faulthandler, "dump_traceback_later", lambda *_, **__: clocks.append(_)
-    )
+    monkeypatch.setattr(faulthandler, "dump_traceback_later", lambda *_, **__: clocks.append(_))
     pytest_unconfigure(cast("pytest.Config", process))
     gc.freeze()
     assert len(clocks) == ended

@@ -79,9 +79,7 @@ def _segments() -> None:
         sa.Column("samples", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_segments")),
     )
-    op.create_index(
-        op.f("ix_segments_last_day_first_day"), "segments", ["last_day", "first_day"]
-    )
+    op.create_index(op.f("ix_segments_last_day_first_day"), "segments", ["last_day", "first_day"])
 
 
 def _profiles() -> None:
@@ -118,9 +116,7 @@ def _profiles() -> None:
         sa.Column("replicas", sa.BigInteger(), nullable=False),
         sa.Column("working_set", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("period", "position", name=op.f("pk_spreads")),
-        sa.ForeignKeyConstraint(
-            ["period"], ["periods.id"], name=op.f("fk_spreads_period_periods")
-        ),
+        sa.ForeignKeyConstraint(["period"], ["periods.id"], name=op.f("fk_spreads_period_periods")),
         sqlite_with_rowid=False,
     )
 
@@ -145,9 +141,7 @@ def _cycles() -> None:
         sa.Column("site", TEXT, nullable=False),
         sa.Column("node", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("cycle", "position", name=op.f("pk_placements")),
-        sa.ForeignKeyConstraint(
-            ["cycle"], ["cycles.id"], name=op.f("fk_placements_cycle_cycles")
-        ),
+        sa.ForeignKeyConstraint(["cycle"], ["cycles.id"], name=op.f("fk_placements_cycle_cycles")),
         sqlite_with_rowid=False,
     )
     in_force = op.create_table(
@@ -156,9 +150,7 @@ def _cycles() -> None:
         sa.Column("cycle", TEXT),
         sa.CheckConstraint("id = 1", name=op.f("ck_in_force_single")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_in_force")),
-        sa.ForeignKeyConstraint(
-            ["cycle"], ["cycles.id"], name=op.f("fk_in_force_cycle_cycles")
-        ),
+        sa.ForeignKeyConstraint(["cycle"], ["cycles.id"], name=op.f("fk_in_force_cycle_cycles")),
     )
     op.bulk_insert(in_force, [{"id": 1}])
 

@@ -16,13 +16,9 @@ depends_on = None
 def upgrade() -> None:
     with op.batch_alter_table("pins") as pins:
         for name in ("not_on", "together", "apart"):
-            pins.add_column(
-                sa.Column(name, sa.JSON(), nullable=False, server_default="[]")
-            )
+            pins.add_column(sa.Column(name, sa.JSON(), nullable=False, server_default="[]"))
         pins.add_column(
-            sa.Column(
-                "max_replicas", sa.BigInteger(), nullable=False, server_default="0"
-            )
+            sa.Column("max_replicas", sa.BigInteger(), nullable=False, server_default="0")
         )
     # The defaults were for the rows that are there.
     with op.batch_alter_table("pins") as pins:

@@ -25,9 +25,7 @@ def upgrade() -> None:
         sa.Column("state", TEXT, nullable=False),
         sa.Column("note", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("cycle", "number", name=op.f("pk_messages")),
-        sa.ForeignKeyConstraint(
-            ["cycle"], ["cycles.id"], name=op.f("fk_messages_cycle_cycles")
-        ),
+        sa.ForeignKeyConstraint(["cycle"], ["cycles.id"], name=op.f("fk_messages_cycle_cycles")),
         sa.CheckConstraint(
             "state IN ('planned', 'sent', 'done', 'conflict', 'refused')",
             name=op.f("ck_messages_state"),

@@ -17,9 +17,7 @@ TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 def upgrade() -> None:
     with op.batch_alter_table("segments") as segments:
-        segments.add_column(
-            sa.Column("begins", TEXT, nullable=False, server_default="")
-        )
+        segments.add_column(sa.Column("begins", TEXT, nullable=False, server_default=""))
         segments.add_column(sa.Column("ends", TEXT, nullable=False, server_default=""))
     with op.batch_alter_table("segments") as segments:
         segments.alter_column("begins", server_default=None)
@@ -34,9 +32,9 @@ def _name_ends() -> None:
     streams = sa.table("streams", *map(sa.column, ("source", "head", "offset", "tail")))
     connection = op.get_bind()
     for stream in connection.execute(sa.select(streams)).all():
-        place = hashlib.sha256(
-            f"{stream.head} {stream.offset} {stream.tail}".encode()
-        ).hexdigest()[:40]
+        place = hashlib.sha256(f"{stream.head} {stream.offset} {stream.tail}".encode()).hexdigest()[
+            :40
+        ]
         # Where the names of files say their sites, a stream is of source:site.
         parts = stream.source.split(":")
         sources = [":".join(parts[:end]) for end in range(1, len(parts) + 1)]

@@ -59,8 +59,7 @@ def _tokens() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
         sa.UniqueConstraint("digest", name=op.f("uq_tokens_digest")),
         sa.CheckConstraint(
-            "role IN ('viewer', 'operator', 'approver', 'admin')",
-            name=op.f("ck_tokens_role"),
+            "role IN ('viewer', 'operator', 'approver', 'admin')", name=op.f("ck_tokens_role")
         ),
     )
 
@@ -68,26 +67,16 @@ def _tokens() -> None:
 def _jobs() -> None:
     op.create_table(
         "jobs",
-        *(
-            sa.Column(word, TEXT, nullable=False)
-            for word in ("id", "kind", "author", "holder")
-        ),
+        *(sa.Column(word, TEXT, nullable=False) for word in ("id", "kind", "author", "holder")),
         sa.Column("created", UTC, nullable=False),
         *(sa.Column(word, TEXT, nullable=False) for word in ("state", "stage")),
-        *(
-            sa.Column(number, sa.BigInteger(), nullable=False)
-            for number in ("done", "size")
-        ),
+        *(sa.Column(number, sa.BigInteger(), nullable=False) for number in ("done", "size")),
         sa.Column("ended", UTC),
-        *(
-            sa.Column(word, TEXT, nullable=False)
-            for word in ("result", "problem", "cancelled_by")
-        ),
+        *(sa.Column(word, TEXT, nullable=False) for word in ("result", "problem", "cancelled_by")),
         sa.Column("past_return", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
         sa.CheckConstraint(
-            "state IN ('running', 'done', 'failed', 'cancelled')",
-            name=op.f("ck_jobs_state"),
+            "state IN ('running', 'done', 'failed', 'cancelled')", name=op.f("ck_jobs_state")
         ),
     )
     op.create_index(op.f("ix_jobs_created"), "jobs", ["created"])
@@ -114,15 +103,12 @@ def _figures() -> None:
             table.add_column(sa.Column(name, sa.BigInteger()))
         table.add_column(sa.Column("worst", sa.Float()))
     cycles = sa.table(
-        "cycles",
-        *map(sa.column, ("id", "body", "sites", "moves", "scratch_moves", "worst")),
+        "cycles", *map(sa.column, ("id", "body", "sites", "moves", "scratch_moves", "worst"))
     )
     connection = op.get_bind()
     for row in connection.execute(sa.select(cycles.c.id, cycles.c.body)).all():
         figures = _figures_of(json.loads(row.body)[0])
-        connection.execute(
-            sa.update(cycles).where(cycles.c.id == row.id).values(figures)
-        )
+        connection.execute(sa.update(cycles).where(cycles.c.id == row.id).values(figures))
     with op.batch_alter_table("cycles") as table:
         for name in ("sites", "moves", "scratch_moves", "worst"):
             table.alter_column(name, nullable=False)

@@ -51,8 +51,7 @@ def _orders() -> None:
         sa.Column("author", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("node", name=op.f("pk_node_orders")),
         sa.CheckConstraint(
-            "state IN ('active', 'draining', 'down', 'removed')",
-            name=op.f("ck_node_orders_state"),
+            "state IN ('active', 'draining', 'down', 'removed')", name=op.f("ck_node_orders_state")
         ),
     )
     op.execute(
@@ -65,14 +64,10 @@ def _orders() -> None:
 def _pins() -> None:
     with op.batch_alter_table("pins") as pins:
         pins.add_column(sa.Column("since", STAMP))
-        pins.add_column(
-            sa.Column("weight", sa.Double(), nullable=False, server_default="1")
-        )
+        pins.add_column(sa.Column("weight", sa.Double(), nullable=False, server_default="1"))
         pins.add_column(sa.Column("sla", TEXT, nullable=False, server_default=""))
         pins.add_column(
-            sa.Column(
-                "excluded", sa.Boolean(), nullable=False, server_default=sa.false()
-            )
+            sa.Column("excluded", sa.Boolean(), nullable=False, server_default=sa.false())
         )
     # The defaults were for the rows that are there.
     with op.batch_alter_table("pins") as pins:

@@ -27,17 +27,7 @@ THERE = {
     "plan.settle": "SELECT id FROM cycles WHERE state = 'applied'",
     "token.create": "SELECT id FROM tokens",
 }
-WORDS = (
-    "actor",
-    "action",
-    "subject",
-    "reason",
-    "request",
-    "before",
-    "after",
-    "previous",
-    "hash",
-)
+WORDS = ("actor", "action", "subject", "reason", "request", "before", "after", "previous", "hash")
 AUDIT = sa.table(
     "audit",
     sa.column("number"),
@@ -58,9 +48,7 @@ def upgrade() -> None:
     )
     connection = op.get_bind()
     head = _first_head(connection)
-    connection.execute(
-        sa.insert(HEAD), {"id": 1, "number": head.number, "hash": head.hash}
-    )
+    connection.execute(sa.insert(HEAD), {"id": 1, "number": head.number, "hash": head.hash})
     sqlite = connection.dialect.name == "sqlite"
     entries, of_head = (
         (audit_triggers.SQLITE_ENTRIES, audit_triggers.SQLITE_HEAD)
@@ -79,9 +67,7 @@ def _first_head(connection: sa.Connection) -> Head:
         sa.select(AUDIT.c.number, AUDIT.c.hash).order_by(AUDIT.c.number.desc())
     ).first()
     head = Head(row.number, row.hash) if row else Head()
-    if older := {
-        action: found for action in THERE if (found := _untold(connection, action))
-    }:
+    if older := {action: found for action in THERE if (found := _untold(connection, action))}:
         made = entry(head, Author("flex"), BEGIN, "", None, older)
         connection.execute(sa.insert(AUDIT), dataclasses.asdict(made))
         return Head(made.number, made.hash)
@@ -89,7 +75,5 @@ def _first_head(connection: sa.Connection) -> Head:
 
 
 def _untold(connection: sa.Connection, action: str) -> list[str]:
-    told = set(
-        connection.scalars(sa.select(AUDIT.c.subject).where(AUDIT.c.action == action))
-    )
+    told = set(connection.scalars(sa.select(AUDIT.c.subject).where(AUDIT.c.action == action)))
     return sorted(set(connection.scalars(sa.text(THERE[action]))) - told)

@@ -26,9 +26,7 @@ def upgrade() -> None:
     op.bulk_insert(made, [{"id": 1, "name": secrets.token_hex(8)}])
     with op.batch_alter_table("lease") as lease:
         lease.add_column(
-            sa.Column(
-                "waiting", sa.Boolean(), nullable=False, server_default=sa.false()
-            )
+            sa.Column("waiting", sa.Boolean(), nullable=False, server_default=sa.false())
         )
     with op.batch_alter_table("lease") as lease:
         lease.alter_column("waiting", server_default=None)

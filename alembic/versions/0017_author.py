@@ -24,12 +24,8 @@ def upgrade() -> None:
     # One at a time: a body can be large.
     for plan in connection.scalars(sa.select(cycles.c.id)).all():
         body = json.loads(
-            connection.execute(
-                sa.select(cycles.c.body).where(cycles.c.id == plan)
-            ).scalar_one()
+            connection.execute(sa.select(cycles.c.body).where(cycles.c.id == plan)).scalar_one()
         )[0]
         connection.execute(
-            sa.update(cycles)
-            .where(cycles.c.id == plan)
-            .values(author=body.get("author", ""))
+            sa.update(cycles).where(cycles.c.id == plan).values(author=body.get("author", ""))
         )

@@ -19,13 +19,9 @@ NEW = ("signature", "opening", "copy_of")
 def upgrade() -> None:
     with op.batch_alter_table("segments") as segments:
         for name in NEW:
-            segments.add_column(
-                sa.Column(name, TEXT, nullable=False, server_default="")
-            )
+            segments.add_column(sa.Column(name, TEXT, nullable=False, server_default=""))
     with op.batch_alter_table("segments") as segments:
         for name in NEW:
             segments.alter_column(name, server_default=None)
     op.create_index(op.f("ix_segments_begins"), "segments", ["begins"])
-    op.create_index(
-        op.f("ix_segments_opening_first_time"), "segments", ["opening", "first_time"]
-    )
+    op.create_index(op.f("ix_segments_opening_first_time"), "segments", ["opening", "first_time"])

@@ -21,9 +21,7 @@ def upgrade() -> None:
         table.alter_column("held", server_default=None)
     with op.batch_alter_table("door_reports") as table:
         table.add_column(sa.Column("busy", TEXT, nullable=False, server_default=""))
-        table.add_column(
-            sa.Column("busy_names", sa.Integer, nullable=False, server_default="-1")
-        )
+        table.add_column(sa.Column("busy_names", sa.Integer, nullable=False, server_default="-1"))
     with op.batch_alter_table("door_reports") as table:
         table.alter_column("busy", server_default=None)
         table.alter_column("busy_names", server_default=None)

@@ -18,8 +18,6 @@ def upgrade() -> None:
         "plan_proofs",
         sa.Column("cycle", TEXT, nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["cycle"], ["cycles.id"], name="fk_plan_proofs_cycle_cycles"
-        ),
+        sa.ForeignKeyConstraint(["cycle"], ["cycles.id"], name="fk_plan_proofs_cycle_cycles"),
         sa.PrimaryKeyConstraint("cycle", name="pk_plan_proofs"),
     )

@@ -22,9 +22,7 @@ def upgrade() -> None:
         sa.Column("requests", sa.BigInteger(), nullable=False),
         sa.Column("errors", sa.BigInteger(), nullable=False),
         sa.Column("times", TEXT, nullable=False),
-        sa.PrimaryKeyConstraint(
-            "node", "name", "span", name=op.f("pk_answers_of_sites")
-        ),
+        sa.PrimaryKeyConstraint("node", "name", "span", name=op.f("pk_answers_of_sites")),
     )
     op.create_index(op.f("ix_answers_of_sites_name"), "answers_of_sites", ["name"])
     op.create_index(op.f("ix_answers_of_sites_span"), "answers_of_sites", ["span"])

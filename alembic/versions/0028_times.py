@@ -14,6 +14,5 @@ depends_on = None
 def upgrade() -> None:
     for name in ("timed", "service_us", "cpu_us"):
         op.add_column(
-            "profiles",
-            sa.Column(name, sa.BigInteger(), nullable=False, server_default="0"),
+            "profiles", sa.Column(name, sa.BigInteger(), nullable=False, server_default="0")
         )

@@ -14,12 +14,7 @@ depends_on = None
 def upgrade() -> None:
     with op.batch_alter_table("node_orders") as table:
         table.add_column(
-            sa.Column(
-                "without_content",
-                sa.Boolean(),
-                nullable=False,
-                server_default=sa.false(),
-            )
+            sa.Column("without_content", sa.Boolean(), nullable=False, server_default=sa.false())
         )
     with op.batch_alter_table("node_orders") as table:
         table.alter_column("without_content", server_default=None)

@@ -14,9 +14,7 @@ depends_on = None
 def upgrade() -> None:
     with op.batch_alter_table("site_moves") as table:
         table.add_column(
-            sa.Column(
-                "for_now", sa.Boolean(), nullable=False, server_default=sa.false()
-            )
+            sa.Column("for_now", sa.Boolean(), nullable=False, server_default=sa.false())
         )
     with op.batch_alter_table("site_moves") as table:
         table.alter_column("for_now", server_default=None)

@@ -37,8 +37,4 @@ put_off_modules_of(
     "flex_logs_ingest.reading",
     "flex_logs_ingest.scan",
 )
-put_off(
-    "flex.store.migrate",
-    "flex_api.cli.is_started_by_timer",
-    "flex_api.cli.progress_bar",
-)
+put_off("flex.store.migrate", "flex_api.cli.is_started_by_timer", "flex_api.cli.progress_bar")

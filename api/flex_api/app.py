@@ -145,9 +145,7 @@ def create_app(
         views,
         Later(store),
         Workers(
-            lambda error, job, request: problems.describe(
-                error, f"/api/v1/jobs/{job.id}", request
-            )
+            lambda error, job, request: problems.describe(error, f"/api/v1/jobs/{job.id}", request)
         ),
         timing,
         Turns(ticks),
@@ -192,9 +190,7 @@ def _answer_problems(app: FastAPI) -> None:
         return problems.of_error(request, error)
 
     @app.exception_handler(RequestValidationError)
-    async def answer_bad_request(
-        request: Request, error: RequestValidationError
-    ) -> Response:
+    async def answer_bad_request(request: Request, error: RequestValidationError) -> Response:
         return problems.of_bad_request(request, error)
 
     @app.exception_handler(HTTPException)

@@ -164,10 +164,7 @@ def _remarks_on_names(
 
 def _files(settings: Settings) -> Iterator[tuple[str, Path]]:
     for number, hook in enumerate(settings.notify.webhook):
-        for name, path in (
-            ("url_file", hook.url_file),
-            ("secret_file", hook.secret_file),
-        ):
+        for name, path in (("url_file", hook.url_file), ("secret_file", hook.secret_file)):
             if path:
                 yield f"notify.webhook[{number}].{name}", path
     if settings.move.ready.ca_file:

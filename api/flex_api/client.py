@@ -17,12 +17,7 @@ from flex.errors import BadInput
 from flex_api.client_http import Filter, ServerCalls, error_of, part, plain
 from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.log_verbs_output import DataOutput
-from flex_api.schemas.nodes_holders_jobs_freezes import (
-    DeadRow,
-    HoldersOutput,
-    NodeRow,
-    NodeTurn,
-)
+from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow, HoldersOutput, NodeRow, NodeTurn
 from flex_api.schemas.paged_dns_changes_differences_and_routes import (
     DifferencePage,
     DnsChangeRow,
@@ -135,24 +130,14 @@ class Client(ServerCalls):
         return self.get(PinShown, _wish(site, campaign))
 
     def put_pin(
-        self,
-        site: str,
-        pin: PinGiven,
-        tag: str = "",
-        *,
-        campaign: str = "",
-        dry_run: bool = False,
+        self, site: str, pin: PinGiven, tag: str = "", *, campaign: str = "", dry_run: bool = False
     ) -> PinShown:
         """Without a tag it must be new. A dry run gives a PinTried."""
         condition = {"If-Match": tag} if tag else {"If-None-Match": ANY}
         path = f"{_wish(site, campaign)}{_dry(dry_run)}"
-        return self.ask(PinTried if dry_run else PinShown, "PUT", path, pin, condition)[
-            0
-        ]
+        return self.ask(PinTried if dry_run else PinShown, "PUT", path, pin, condition)[0]
 
-    def drop_pin(
-        self, site: str, tag: str, reason: str = "", campaign: str = ""
-    ) -> None:
+    def drop_pin(self, site: str, tag: str, reason: str = "", campaign: str = "") -> None:
         path = f"{_wish(site, campaign)}?{urlencode({'reason': reason})}"
         self.send("DELETE", path, None, {"If-Match": tag})
 
@@ -216,20 +201,12 @@ class Client(ServerCalls):
 
     def decide(self, plan: str, digest: str, given: ApprovalGiven) -> PlanOutput:
         return self.ask(
-            PlanOutput,
-            "POST",
-            f"/plans/{part(plan)}/approval",
-            given,
-            {"If-Match": f'"{digest}"'},
+            PlanOutput, "POST", f"/plans/{part(plan)}/approval", given, {"If-Match": f'"{digest}"'}
         )[0]
 
     def apply(self, plan: str, digest: str, given: ApplyGiven) -> JobShown:
         return self.ask(
-            JobShown,
-            "POST",
-            f"/plans/{part(plan)}/apply",
-            given,
-            {"If-Match": f'"{digest}"'},
+            JobShown, "POST", f"/plans/{part(plan)}/apply", given, {"If-Match": f'"{digest}"'}
         )[0]
 
     def rollback(self, given: RollbackGiven) -> JobShown:
@@ -273,9 +250,7 @@ class Client(ServerCalls):
     def freeze(self) -> tuple[FreezeShown, str]:
         return self.get(FreezeShown, "/freeze")
 
-    def put_freeze(
-        self, given: FreezeGiven, tag: str, *, dry_run: bool = False
-    ) -> FreezeShown:
+    def put_freeze(self, given: FreezeGiven, tag: str, *, dry_run: bool = False) -> FreezeShown:
         path = f"/freeze{_dry(dry_run)}"
         return self.ask(FreezeShown, "PUT", path, given, {"If-Match": tag})[0]
 
@@ -285,12 +260,7 @@ class Client(ServerCalls):
         return self.ask(FreezeShown, "DELETE", path, None, {"If-Match": tag})[0]
 
     def thaw(self, tag: str, reason: str = "") -> None:
-        self.send(
-            "DELETE",
-            f"/freeze?{urlencode({'reason': reason})}",
-            None,
-            {"If-Match": tag},
-        )
+        self.send("DELETE", f"/freeze?{urlencode({'reason': reason})}", None, {"If-Match": tag})
 
     def explanation(self, site: str) -> ExplainOutput:
         return self.get(ExplainOutput, f"/sites/{part(site)}/explanation")[0]
@@ -300,9 +270,7 @@ class Client(ServerCalls):
 
     def frontier(self, plan: str = "") -> FrontierOutput:
         """The frontier of a plan, or of what would be planned now where none is named."""
-        path = (
-            f"/plans/{part(plan)}/frontier" if plan else "/partitions/current/frontier"
-        )
+        path = f"/plans/{part(plan)}/frontier" if plan else "/partitions/current/frontier"
         return self.get(FrontierOutput, path)[0]
 
     def partitions(self, **filters: Filter) -> Iterator[PlanRow]:
@@ -313,17 +281,13 @@ class Client(ServerCalls):
         return self.get(PlanOutput, f"/partitions/{part(plan)}")[0]
 
     def placement(self, plan: str, **filters: Filter) -> Iterator[PlacementRow]:
-        for page in self.pages(
-            PlacementPage, f"/partitions/{part(plan)}/placement", filters
-        ):
+        for page in self.pages(PlacementPage, f"/partitions/{part(plan)}/placement", filters):
             yield from page.items
 
     def difference(self, one: str, other: str = "current") -> DiffOutput:
         """All of it, however many pages it has."""
         pages = list(
-            self.pages(
-                DifferencePage, f"/partitions/{part(one)}/difference", {"to": other}
-            )
+            self.pages(DifferencePage, f"/partitions/{part(one)}/difference", {"to": other})
         )
         said = pages[0].model_dump(exclude={"items", "next"})
         return DiffOutput(**said, items=[row for page in pages for row in page.items])
@@ -347,20 +311,14 @@ class Client(ServerCalls):
 
     def try_remove_node(self, node: str, tag: str) -> NodeChanged:
         return self.ask(
-            NodeChanged,
-            "DELETE",
-            f"/nodes/{part(node)}{_dry(True)}",
-            None,
-            {"If-Match": tag},
+            NodeChanged, "DELETE", f"/nodes/{part(node)}{_dry(True)}", None, {"If-Match": tag}
         )[0]
 
     def take_down(self, node: str, given: DownGiven) -> JobShown:
         return self.ask(JobShown, "PUT", f"/nodes/{part(node)}/down", given, {})[0]
 
     def try_take_down(self, node: str, given: DownGiven) -> NodeChanged:
-        return self.ask(
-            NodeChanged, "PUT", f"/nodes/{part(node)}/down{_dry(True)}", given, {}
-        )[0]
+        return self.ask(NodeChanged, "PUT", f"/nodes/{part(node)}/down{_dry(True)}", given, {})[0]
 
     def take_up(
         self, node: str, tag: str, reason: str = "", *, dry_run: bool = False
@@ -418,9 +376,7 @@ class Client(ServerCalls):
             yield from page.items
 
     def report(self, plan: str, form: str) -> str:
-        return self.text(
-            f"/reports/{part(plan or 'latest')}?format={part(form)}", ANY + "/" + ANY
-        )
+        return self.text(f"/reports/{part(plan or 'latest')}?format={part(form)}", ANY + "/" + ANY)
 
     def report_pdf(self, plan: str) -> bytes:
         """The report as PDF."""
@@ -439,9 +395,7 @@ class Client(ServerCalls):
     def ask_ready(self, given: ReadyGiven) -> ReadyOutput:
         return self.ask(ReadyOutput, "POST", "/moves/ready", given, {})[0]
 
-    def let_move_again(
-        self, site: str, reason: str = "", *, dry_run: bool = False
-    ) -> RestOutput:
+    def let_move_again(self, site: str, reason: str = "", *, dry_run: bool = False) -> RestOutput:
         given = AgainGiven(site=site, reason=reason)
         only = "?dry_run=true" if dry_run else ""
         return self.ask(RestOutput, "POST", f"/moves/again{only}", given, {})[0]
@@ -451,9 +405,7 @@ class Client(ServerCalls):
             yield from page.items
 
     def audit_verified(self, last: str = "") -> AuditVerified:
-        return self.get(
-            AuditVerified, f"/audit/verification?{urlencode({'last': last})}"
-        )[0]
+        return self.get(AuditVerified, f"/audit/verification?{urlencode({'last': last})}")[0]
 
     def tokens(self) -> Iterator[TokenRow]:
         for page in self.pages(TokensPage, "/tokens", {}):
@@ -466,9 +418,7 @@ class Client(ServerCalls):
         return self.get(TokenRow, f"/tokens/{part(token)}")[0]
 
     def revoke(self, token: str, reason: str = "") -> None:
-        self.send(
-            "DELETE", f"/tokens/{part(token)}?{urlencode({'reason': reason})}", None, {}
-        )
+        self.send("DELETE", f"/tokens/{part(token)}?{urlencode({'reason': reason})}", None, {})
 
     def read_logs(self, given: IngestGiven) -> JobShown:
         return self.ask(JobShown, "POST", "/ingests", given, {})[0]
@@ -487,9 +437,7 @@ class Client(ServerCalls):
     def cancel(self, job: str) -> JobShown:
         return self.ask(JobShown, "DELETE", f"/jobs/{part(job)}", None, {})[0]
 
-    def follow(
-        self, job: JobShown, say: Callable[[str], None] = lambda _: None
-    ) -> JobShown:
+    def follow(self, job: JobShown, say: Callable[[str], None] = lambda _: None) -> JobShown:
         """The job once it has ended. Raises what it failed with; one that is done may have a
         problem, too: what it could not do.
         """

@@ -46,14 +46,11 @@ class ServerCalls:
     timeout: float = TIMEOUT
     wait: Ticks = time.sleep
 
-    def pages(
-        self, page: type[Page], path: str, filters: Mapping[str, Filter]
-    ) -> Iterator[Page]:
+    def pages(self, page: type[Page], path: str, filters: Mapping[str, Filter]) -> Iterator[Page]:
         asked = {"limit": 1000, **filters}
         while True:
             found, _ = self.get(
-                page,
-                f"{path}?{urlencode({name: plain(value) for name, value in asked.items()})}",
+                page, f"{path}?{urlencode({name: plain(value) for name, value in asked.items()})}"
             )
             yield found
             if found.next is None:
@@ -76,8 +73,7 @@ class ServerCalls:
             return model.model_validate_json(said), tag
         except ValidationError as error:
             raise self._away(
-                "its answer is not one of this version of FLEX: "
-                f"{error.errors()[0]['msg']}"
+                f"its answer is not one of this version of FLEX: {error.errors()[0]['msg']}"
             ) from error
 
     def send(
@@ -106,9 +102,7 @@ class ServerCalls:
 
     def text(self, path: str, media: str) -> str:
         """What is no model, such as a report."""
-        return self.send("GET", path, None, {"Accept": media})[0].decode(
-            "utf-8", "replace"
-        )
+        return self.send("GET", path, None, {"Accept": media})[0].decode("utf-8", "replace")
 
     def _away(self, answer: str, kept: str = UNSURE) -> Away:
         return Away(

@@ -93,15 +93,11 @@ def _of_primary(
     sites: Collection[str],
 ) -> Configured:
     keys = wiring.keys(primary)
-    server = Server(
-        primary.server, primary.port, keys[0], settings.dns.timeout.total_seconds()
-    )
+    server = Server(primary.server, primary.port, keys[0], settings.dns.timeout.total_seconds())
     told = _name_servers(server, zones)
     setup = PrimarySetup(
         keys=_file(primary.key_file, keys),
-        reader=_file(
-            primary.transfer_key_file, read_keys(primary.transfer_key_file)[:1]
-        )
+        reader=_file(primary.transfer_key_file, read_keys(primary.transfer_key_file)[:1])
         if primary.transfer_key_file
         else None,
         zones=tuple(
@@ -109,9 +105,7 @@ def _of_primary(
             for one in _zones(settings.dns.every_zone, zones, told, sites)
         ),
         address=_seen_by_others(primary.server),
-        followers=tuple(
-            one for one in wiring.servers(primary) if one != server.address
-        ),
+        followers=tuple(one for one in wiring.servers(primary) if one != server.address),
     )
     asked = tuple(zone for zone in zones if told.get(zone))
     return Configured(address_text(server.address), tuple(zones), asked, write(setup))
@@ -119,9 +113,7 @@ def _of_primary(
 
 def _file(path: Path | None, keys: Sequence[Key]) -> KeyFile:
     return KeyFile(
-        tuple(key.name for key in keys),
-        {key.name: key.algorithm for key in keys},
-        str(path or ""),
+        tuple(key.name for key in keys), {key.name: key.algorithm for key in keys}, str(path or "")
     )
 
 
@@ -144,20 +136,11 @@ def _zones(
     known = frozenset(every)
     servers = sorted({name for names in told.values() for name in names})
     for zone in zones:
-        within = [
-            name
-            for name in servers
-            if records_of_partition.zone_of(name, known) == zone
-        ]
+        within = [name for name in servers if records_of_partition.zone_of(name, known) == zone]
         usual = () if told.get(zone) else ZoneRights(zone).servers
-        below = sorted(
-            other for other in every if other != zone and other.endswith(f".{zone}")
-        )
+        below = sorted(other for other in every if other != zone and other.endswith(f".{zone}"))
         yield ZoneRights(
-            zone,
-            tuple(dict.fromkeys((*within, *usual))),
-            zone in sites,
-            _outermost(below),
+            zone, tuple(dict.fromkeys((*within, *usual))), zone in sites, _outermost(below)
         )
 
 

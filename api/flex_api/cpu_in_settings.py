@@ -44,9 +44,7 @@ def _pools(path: Path) -> dict[str, tuple[str, ...]]:
             pool = words[0].lower()
             found[pool] = tuple(dict.fromkeys((*found.get(pool, ()), *sites)))
         except FlexError as error:
-            raise _refusal(
-                path, f"line {number}: {error.asked}: {error.answer}"
-            ) from error
+            raise _refusal(path, f"line {number}: {error.asked}: {error.answer}") from error
     return found
 
 

@@ -112,9 +112,7 @@ def run(
             f"  it answers on 127.0.0.1 port {server.port}; updates are signed with a "
             "key made for it"
         )
-        web_port = (
-            running.enter_context(free_ports(LOOPBACKS)).visitors if stays_up else 0
-        )
+        web_port = running.enter_context(free_ports(LOOPBACKS)).visitors if stays_up else 0
         stage = DemoStage(folder, server, key, rng, say, ports, web_port)
         hosting = made_up_cluster.hosting(rng, ZONE)
 
@@ -134,9 +132,7 @@ def run(
         say(_ending(second, seconds))
         if stays_up:
             addresses = dict(zip(NODES, LOOPBACKS, strict=True))
-            demo_stays_up.stay(
-                here, drifted, addresses, web_port, server.port, REQUESTS, seed, say
-            )
+            demo_stays_up.stay(here, drifted, addresses, web_port, server.port, REQUESTS, seed, say)
     return DemoOutput(
         directory=str(folder),
         report=str(path),
@@ -209,24 +205,19 @@ def _world(
     """The settings written to a file and read back, as an operator's would be."""
     path = stage.folder / "flex.toml"
     path.write_text(_settings(stage, hosting, sources), encoding="utf-8")
-    (stage.folder / "sites").write_text(
-        "\n".join(hosting.sites) + "\n", encoding="utf-8"
-    )
+    (stage.folder / "sites").write_text("\n".join(hosting.sites) + "\n", encoding="utf-8")
     loaded: Settings = settings.load(path)
     migrate.upgrade(loaded.database.url)
     return replace(world(loaded, clock), say=lambda line: stage.say(f"  {line}"))
 
 
-def _settings(
-    stage: DemoStage, hosting: Hosting, sources: tuple[LogSource, ...]
-) -> str:
+def _settings(stage: DemoStage, hosting: Hosting, sources: tuple[LogSource, ...]) -> str:
     key_file = stage.folder / "flex.key"
     if not key_file.exists():
         key_file.touch(mode=0o600)
         key_file.write_text(stage.key.clause(), encoding="utf-8")
     nodes = "".join(
-        f'[[node]]\nname = "{name}"\naddresses = {list(stage.addresses(number))}\n'
-        f"ram = {RAM}\n\n"
+        f'[[node]]\nname = "{name}"\naddresses = {list(stage.addresses(number))}\nram = {RAM}\n\n'
         for number, name in enumerate(NODES)
     )
     globs = "".join(
@@ -236,8 +227,7 @@ def _settings(
         for source in sources
     )
     aliases = "".join(
-        f'"{other}" = "{site}"\n'
-        for other, site in made_up_logs.aliases(hosting).items()
+        f'"{other}" = "{site}"\n' for other, site in made_up_logs.aliases(hosting).items()
     )
     return f"""\
 # The settings of the demo, as `flex init` would write them for a real cluster.
@@ -312,17 +302,11 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
         placement = PLACEMENTS.get(forecast.policy, forecast.policy)
         miss = amounts.share(forecast.miss_ratio)
         rate = f"{forecast.operations_per_second:,.0f}"
-        say(
-            f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a "
-            f"second {placement}"
-        )
+        say(f"  predicted {miss:>5} of requests from disk, {rate:>5} requests a second {placement}")
     moves = [move for move in output.moves if move.source]
     for move in moves[:12]:
         cold = amounts.size(move.cold_bytes)
-        say(
-            f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  "
-            f"{move.reason}"
-        )
+        say(f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  {move.reason}")
 
 
 def _before(output: PlanOutput) -> str:
@@ -330,9 +314,7 @@ def _before(output: PlanOutput) -> str:
 
 
 def _dns(output: PlanOutput) -> str:
-    sent = sum(
-        1 for zone in output.zones for line in zone.changes if line.startswith("+")
-    )
+    sent = sum(1 for zone in output.zones for line in zone.changes if line.startswith("+"))
     wrong = sum(1 for verdict in output.verdicts if not verdict.agrees)
     checked = sum(verdict.checked for verdict in output.verdicts)
     answer = (

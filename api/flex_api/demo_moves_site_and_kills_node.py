@@ -125,9 +125,7 @@ def _small_site(world: World) -> tuple[str, str, str]:
     return site, known[site], target
 
 
-def _looking(
-    stage: DoorsStage, sites: Sequence[str]
-) -> tuple[World, list[DemoAnswers]]:
+def _looking(stage: DoorsStage, sites: Sequence[str]) -> tuple[World, list[DemoAnswers]]:
     """A world that asks at every node before it changes DNS, and what it will have heard."""
     heard: list[DemoAnswers] = []
     world = stage.world
@@ -150,13 +148,9 @@ def _hear(stage: DoorsStage, sites: Sequence[str]) -> DemoAnswers:
             kept="DNS was not changed",
             advice="try again while the machine has less to do",
         )
-    heard = [
-        report.since for report in store.door_reports() if report.node in nodes.alive
-    ]
+    heard = [report.since for report in store.door_reports() if report.node in nodes.alive]
     took = max(heard) - order.time
-    answers = {
-        site: {node: nodes.answer(node, site) for node in nodes.alive} for site in sites
-    }
+    answers = {site: {node: nodes.answer(node, site) for node in nodes.alive} for site in sites}
     return DemoAnswers(number, took.total_seconds() * 1000, answers, _dns(stage, sites))
 
 
@@ -164,10 +158,7 @@ def _dns(stage: DoorsStage, sites: Sequence[str]) -> dict[str, list[str]]:
     """The addresses that the name server says, as a resolver would hear them."""
     timeout = stage.world.settings.dns.timeout.total_seconds()
     said = verify.ask(stage.dns, [(name_of(site), "A") for site in sites], timeout)
-    found = {
-        site: verify.set_of(name_of(site), "A", said[name_of(site), "A"])
-        for site in sites
-    }
+    found = {site: verify.set_of(name_of(site), "A", said[name_of(site), "A"]) for site in sites}
     return {site: sorted(one[1]) if one else [] for site, one in found.items()}
 
 
@@ -197,8 +188,7 @@ def _doors_shown(
 def _tell(stage: DoorsStage, shown: DoorsShown) -> None:
     say, asked = stage.say, shown.asked
     say(
-        f"  doors     all go by order {shown.order}, {shown.milliseconds:.0f} ms after it "
-        "was given"
+        f"  doors     all go by order {shown.order}, {shown.milliseconds:.0f} ms after it was given"
     )
     if len(asked) == 1:
         _tell_of_site(stage, asked[0])
@@ -224,9 +214,7 @@ def _tell_of_site(stage: DoorsStage, row: AskedRow) -> None:
 
 def _addresses(stage: DoorsStage, addresses: Sequence[str]) -> str:
     names = _names(stage, addresses)
-    return ", ".join(
-        f"{address} ({name})" for address, name in zip(addresses, names, strict=True)
-    )
+    return ", ".join(f"{address} ({name})" for address, name in zip(addresses, names, strict=True))
 
 
 def _names(stage: DoorsStage, addresses: Sequence[str]) -> list[str]:

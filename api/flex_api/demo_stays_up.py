@@ -95,9 +95,7 @@ class WebServers:
         handler = type("Node", (_Answers,), {"node": node})
         server = ThreadingHTTPServer((self._addresses[node], self._port), handler)
         server.daemon_threads = True
-        thread = threading.Thread(
-            target=server.serve_forever, args=(0.05,), daemon=True
-        )
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         self._running[node] = server, thread
 
@@ -140,12 +138,7 @@ class Traffic:
     """
 
     def __init__(
-        self,
-        hosting: Hosting,
-        folder: Path,
-        nodes: Sequence[str],
-        requests: int,
-        seed: int,
+        self, hosting: Hosting, folder: Path, nodes: Sequence[str], requests: int, seed: int
     ) -> None:
         self._hosting, self._folder, self._nodes = hosting, folder, nodes
         self._requests, self._rng = requests, np.random.default_rng(seed)
@@ -173,9 +166,7 @@ class Traffic:
         if self._day is not None:
             self._hosting = made_up_cluster.drift(self._hosting, self._rng)
         self._day = day
-        self._accesses = made_up_cluster.night(
-            self._hosting, day, self._requests, self._rng
-        )
+        self._accesses = made_up_cluster.night(self._hosting, day, self._requests, self._rng)
         self._written = 0
 
     def _write(self, upto: int, here: World) -> int:
@@ -183,10 +174,7 @@ class Traffic:
         if self._accesses is None or upto <= first:
             return 0
         part = Accesses(
-            *(
-                getattr(self._accesses, name)[first:upto]
-                for name in Accesses.__dataclass_fields__
-            )
+            *(getattr(self._accesses, name)[first:upto] for name in Accesses.__dataclass_fields__)
         )
         made_up_logs.grow(
             self._folder, self._hosting, part, self._nodes, self._rng,
@@ -244,37 +232,23 @@ class ToTry:
     to: str
 
 
-def ten_things(
-    folder: Path, dns_port: int, web_port: int, sites: Sequence[str]
-) -> list[ToTry]:
+def ten_things(folder: Path, dns_port: int, web_port: int, sites: Sequence[str]) -> list[ToTry]:
     first, second = sites[0], sites[1]
     config = f"flex --config {folder}/flex.toml"
     return [
         ToTry("see who serves what, and light up a site by its name", "/#partition"),
         ToTry(f"ask the name server: dig @127.0.0.1 -p {dns_port} {first}", "/dns"),
         ToTry(
-            "ask the site's node: curl -H 'Host: "
-            + first
-            + f"' http://ADDRESS:{web_port}/",
+            "ask the site's node: curl -H 'Host: " + first + f"' http://ADDRESS:{web_port}/",
             "/nodes",
         ),
-        ToTry(
-            f"why is {first} where it is? {config} explain {first}",
-            f"/site?name={first}",
-        ),
-        ToTry(
-            f"pin {second} to n1, see what that would do, keep the wish",
-            f"/site?name={second}",
-        ),
+        ToTry(f"why is {first} where it is? {config} explain {first}", f"/site?name={first}"),
+        ToTry(f"pin {second} to n1, see what that would do, keep the wish", f"/site?name={second}"),
         ToTry("make a plan now, look it over, apply it", "/plans"),
-        ToTry(
-            "kill a node on this page and see its sites leave it within seconds", "/"
-        ),
+        ToTry("kill a node on this page and see its sites leave it within seconds", "/"),
         ToTry("start it again, then take it back: flex nodes up", "/nodes"),
         ToTry("what if there were a node more, or a third more visitors?", "/what-if"),
-        ToTry(
-            "wait for 02:17 of the demo's time: a night moves a few sites", "/history"
-        ),
+        ToTry("wait for 02:17 of the demo's time: a night moves a few sites", "/history"),
     ]
 
 
@@ -311,11 +285,7 @@ class DemoDoor:
             return RedirectResponse(self.path, 303)
         nodes = [(name, self._servers.answers(name)) for name in self._servers.names]
         shown = page(
-            "demo.html",
-            path=self.path,
-            nodes=nodes,
-            to_try=self._to_try,
-            now=self._clock(),
+            "demo.html", path=self.path, nodes=nodes, to_try=self._to_try, now=self._clock()
         )
         answer = HTMLResponse(shown, headers={"Cache-Control": "no-store"})
         _, secret = await run_in_threadpool(
@@ -342,9 +312,9 @@ def stay(
     lived = replace(world(here.settings, clock), say=say)
     traffic = Traffic(hosting, folder / "logs", sorted(addresses), requests, seed)
     store = open_store(here.settings.database.url)
-    token = manage_tokens.create(
-        store, Caller("demo", "admin"), "you", "admin", datetime.now(UTC)
-    )[1]
+    token = manage_tokens.create(store, Caller("demo", "admin"), "you", "admin", datetime.now(UTC))[
+        1
+    ]
     to_try = ten_things(folder, dns_port, web_port, sorted(hosting.sites))
     with WebServers(addresses, web_port) as servers, _listening() as bound:
         door = DemoDoor(
@@ -358,9 +328,7 @@ def stay(
 
 
 def _tell(say: Say, link: str, to_try: Sequence[ToTry]) -> None:
-    say(
-        f"\nThe cluster stays up until Ctrl-C. A day takes {86_400 // FASTER // 60} minutes."
-    )
+    say(f"\nThe cluster stays up until Ctrl-C. A day takes {86_400 // FASTER // 60} minutes.")
     say(f"Open {link}\n\nTen things to try:")
     for number, one in enumerate(to_try, 1):
         say(f"{number:>3}. {one.said}")
@@ -425,8 +393,7 @@ def _signals_only_end_it() -> Iterator[None]:
     an interruption of something that goes on another time.
     """
     before = {
-        number: signal.signal(number, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGTERM)
+        number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         yield

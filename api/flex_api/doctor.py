@@ -46,10 +46,7 @@ from flex_dns.wire.session import Session
 from flex_dns.zone.zones_of_names import zones_of
 from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text, paths
 
-OTHER_NAMES = (
-    "make each a CNAME to its site, which then takes it along; only an "
-    "apex cannot be one"
-)
+OTHER_NAMES = "make each a CNAME to its site, which then takes it along; only an apex cannot be one"
 NAME_MAIL_SERVER = (
     "give each an MX that names its mail server, as in `MX 10 mail`, or `MX 0 .` if it takes no "
     "mail; in DNS nobody sees whether mail comes"
@@ -83,9 +80,7 @@ def _engine() -> CheckRow:
     if native_or_python.NATIVE:
         return _ok("engine", "native loops")
     return _warn(
-        "engine",
-        f"Python loops: {native_or_python.WHY_NOT}",
-        "install flex-native for large logs",
+        "engine", f"Python loops: {native_or_python.WHY_NOT}", "install flex-native for large logs"
     )
 
 
@@ -116,32 +111,19 @@ def _nodes(settings: Settings) -> CheckRow:
     addresses = [address for node in settings.node for address in node.addresses]
     twice = sorted({address for address in addresses if addresses.count(address) > 1})
     if not settings.node:
-        return _warn(
-            "nodes",
-            "there are none",
-            "add a [[node]] for each machine that serves sites",
-        )
+        return _warn("nodes", "there are none", "add a [[node]] for each machine that serves sites")
     if twice:
         return _warn(
-            "nodes",
-            f"{twice[0]} belongs to more than one",
-            "give each node addresses of its own",
+            "nodes", f"{twice[0]} belongs to more than one", "give each node addresses of its own"
         )
-    return _ok(
-        "nodes",
-        f"{amounts.count(len(settings.node), 'node')}, {len(addresses)} addresses",
-    )
+    return _ok("nodes", f"{amounts.count(len(settings.node), 'node')}, {len(addresses)} addresses")
 
 
 def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     """Node by node: one silent log among others is a quiet site, a silent node is a fault."""
     if not settings.ingest.source:
-        yield _warn(
-            "logs", "there is no source", "add an [[ingest.source]] for each node"
-        )
-    of_source = [
-        (source, paths(source)) for source in _sources(settings) if source.globs
-    ]
+        yield _warn("logs", "there is no source", "add an [[ingest.source]] for each node")
+    of_source = [(source, paths(source)) for source in _sources(settings) if source.globs]
     of_node: dict[str, list[Path]] = {}
     for source, files in of_source:
         of_node.setdefault(source.node, []).extend(map(Path, files))
@@ -150,9 +132,7 @@ def _logs(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield from _check_shared_files(of_source)
 
 
-def _check_shared_files(
-    of_source: Sequence[tuple[Source, Sequence[str]]],
-) -> Iterator[CheckRow]:
+def _check_shared_files(of_source: Sequence[tuple[Source, Sequence[str]]]) -> Iterator[CheckRow]:
     """A file of two sources is read for the first, but a copy that is made of it may count for the
     other.
 
@@ -182,25 +162,15 @@ def _sources(settings: Settings) -> Sequence[Source]:
         return ()
 
 
-def _logs_of(
-    node: str, files: Sequence[Path], settings: Settings, now: datetime
-) -> CheckRow:
+def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime) -> CheckRow:
     name = f"logs of {node}"
     times = [time for time in map(_time_written, files) if time is not None]
     if not times:
-        return _warn(
-            name, "its globs match no file", "correct the globs, or let the logs arrive"
-        )
+        return _warn(name, "its globs match no file", "correct the globs, or let the logs arrive")
     written = datetime.fromtimestamp(max(times), UTC)
-    said = (
-        f"{amounts.count(len(times), 'file')}, last written {amounts.ago(written, now)}"
-    )
+    said = f"{amounts.count(len(times), 'file')}, last written {amounts.ago(written, now)}"
     if now - written > settings.profile.max_age:
-        return _warn(
-            name,
-            said,
-            "let the logs arrive: with old ones the partition stays as it is",
-        )
+        return _warn(name, said, "let the logs arrive: with old ones the partition stays as it is")
     return _ok(name, said)
 
 
@@ -219,11 +189,7 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         with open_store(settings.database.url) as store:
             found = logs_good_enough.judge(settings, store, period, now)
             gone = logs_good_enough.gone_sources(settings, store, period)
-            unread = {
-                node.name
-                for node in found.nodes
-                if not store.readings(1, node=node.name)
-            }
+            unread = {node.name for node in found.nodes if not store.readings(1, node=node.name)}
             nothing = not store.readings(1)
     except FlexError:
         return
@@ -233,21 +199,12 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     for node in found.nodes:
         name = f"counts of {node.name}"
         if node.name in unread:
-            yield _warn(
-                name,
-                "none of its logs was read yet",
-                _how_to_read(settings, {node.name}),
-            )
+            yield _warn(name, "none of its logs was read yet", _how_to_read(settings, {node.name}))
         elif node.findings:
-            yield _warn(
-                name,
-                "; ".join(map(str, node.findings)),
-                "`flex data` shows every source",
-            )
+            yield _warn(name, "; ".join(map(str, node.findings)), "`flex data` shows every source")
         else:
             yield _ok(
-                name,
-                f"answers in {amounts.count(node.heard, 'hour')} of {period}, none missing",
+                name, f"answers in {amounts.count(node.heard, 'hour')} of {period}, none missing"
             )
     for source, node_name in gone:
         yield _warn(
@@ -262,10 +219,7 @@ def _how_to_read(settings: Settings, nodes: Collection[str]) -> str:
     of_nodes = [source for source in settings.ingest.source if source.node in nodes]
     here = any(not source.shipped for source in of_nodes)
     sent = any(source.shipped for source in of_nodes)
-    import_ = (
-        "`flex import` the parcels that `flex ingest --partials-only` makes "
-        "beside the logs"
-    )
+    import_ = "`flex import` the parcels that `flex ingest --partials-only` makes beside the logs"
     return " and ".join(["run `flex ingest`"] * here + [import_] * sent)
 
 
@@ -282,8 +236,7 @@ def _sites(settings: Settings) -> CheckRow:
     except FlexError as error:
         return _fail("hosted sites", error)
     return _ok(
-        "hosted sites",
-        f"{amounts.count(len(listed), 'site')} in {settings.ingest.sites_file}",
+        "hosted sites", f"{amounts.count(len(listed), 'site')} in {settings.ingest.sites_file}"
     )
 
 
@@ -326,9 +279,7 @@ def _names_in_files(settings: Settings) -> Iterator[CheckRow]:
 
 
 def _room(directory: Path) -> CheckRow:
-    there = next(
-        folder for folder in (directory, *directory.parents) if folder.exists()
-    )
+    there = next(folder for folder in (directory, *directory.parents) if folder.exists())
     free = shutil.disk_usage(there).free
     if free < ROOM:
         return _warn(
@@ -344,9 +295,7 @@ def _dns(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         yield (
             _ok("DNS", "no zone is FLEX's to change: doors alone lead visitors")
             if settings.routing.leads_to_all
-            else _warn(
-                "DNS", "there is no zone", "name the zones of your sites in dns.zones"
-            )
+            else _warn("DNS", "there is no zone", "name the zones of your sites in dns.zones")
         )
     for primary in settings.dns.primaries:
         yield from _primary(settings, primary)
@@ -387,13 +336,9 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     name = "other names"
     try:
         with closing(wiring.world(settings, lambda: now)) as world:
-            found = other_names.read_other_names(
-                world, known_sites(settings), world.pins
-            )
+            found = other_names.read_other_names(world, known_sites(settings), world.pins)
     except FlexError as error:
-        yield _warn(
-            name, f"where other names of sites lead was not read: {error}", error.advice
-        )
+        yield _warn(name, f"where other names of sites lead was not read: {error}", error.advice)
         return
     every = [stray.name for stray in found.behind]
     for said in remarks_on_sites.of_other_names(replace(found, unseen=()), most=MOST):
@@ -481,18 +426,14 @@ def _other_zones(settings: Settings) -> Iterator[CheckRow]:
     """Sites that are in no zone of the settings, and in one that a primary answers for all the
     same.
     """
-    _, outside = records_of_partition.split(
-        known_sites(settings), settings.dns.every_zone
-    )
+    _, outside = records_of_partition.split(known_sites(settings), settings.dns.every_zone)
     asked = [one for one in (settings.dns, *settings.dns.primary) if one.key_file]
     for primary in asked if outside else ():
         try:
             found = server(settings, primary)
             with Session(found) as session:
                 zones = zones_of(
-                    session,
-                    found,
-                    [records_of_partition.name_of(site) for site in outside],
+                    session, found, [records_of_partition.name_of(site) for site in outside]
                 )
         except FlexError as error:
             yield _warn("zones of sites", str(error), error.advice)
@@ -514,9 +455,7 @@ def known_sites(settings: Settings) -> list[str]:
     """Those listed, else those that are placed or have been seen."""
     try:
         if settings.ingest.sites_file is not None:
-            return sorted(
-                which_names_are_sites.read_site_list(settings.ingest.sites_file)
-            )
+            return sorted(which_names_are_sites.read_site_list(settings.ingest.sites_file))
         with open_store(settings.database.url) as store:
             kept, (_, placement) = store.profiles(), store.placement()
     except FlexError:
@@ -533,9 +472,7 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     us = _controller(settings)
     names = frozenset(map(records_of_partition.name_of, names_to_change(settings)))
     for zone in primary.zones:
-        wanted = ExpectedOfPrimary(
-            servers(primary), primary.verify_ns, us, own_name=zone in names
-        )
+        wanted = ExpectedOfPrimary(servers(primary), primary.verify_ns, us, own_name=zone in names)
         for check in preflight(found, zone, wanted=wanted):
             yield CheckRow(
                 name=f"{zone} {check.name}",

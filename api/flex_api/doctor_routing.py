@@ -78,9 +78,7 @@ def _ports(settings: Settings) -> CheckRow:
     return _ok(f"to open to the other nodes, and to nobody else: {named}{who}")
 
 
-def _checks_of_reach(
-    settings: Settings, serving: Collection[str]
-) -> Iterator[CheckRow]:
+def _checks_of_reach(settings: Settings, serving: Collection[str]) -> Iterator[CheckRow]:
     """Only where FLEX can ask the HAProxies of all nodes."""
     if not settings.routing.sockets:
         return
@@ -109,9 +107,7 @@ def _ask(socket: Socket) -> list[Unreached] | None:
 
 
 def _not_reached(
-    settings: Settings,
-    said: Mapping[str, list[Unreached] | None],
-    serving: Collection[str],
+    settings: Settings, said: Mapping[str, list[Unreached] | None], serving: Collection[str]
 ) -> Iterator[str]:
     """A line for each node that some do not reach at a port. Those that FLEX knows to be down are
     none of them.
@@ -124,10 +120,7 @@ def _not_reached(
     for one, nodes in sorted(by.items(), key=lambda each: repr(each[0])):
         port = getattr(settings.routing, one.setting)
         check = f" ({one.check})" if one.check else ""
-        yield (
-            f"{one.node} is not reached at {port} ({one.setting}) by "
-            f"{first_few(nodes)}{check}"
-        )
+        yield (f"{one.node} is not reached at {port} ({one.setting}) by {first_few(nodes)}{check}")
 
 
 def _ok(detail: str) -> CheckRow:

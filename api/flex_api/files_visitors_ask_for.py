@@ -39,10 +39,7 @@ def files_output(
     locality = ask_file_table.locality(table, site)
     if site and not len(locality):
         raise unknown_site(
-            site,
-            ask_file_table.ask(table, "SELECT DISTINCT site FROM files")[
-                "site"
-            ].tolist(),
+            site, ask_file_table.ask(table, "SELECT DISTINCT site FROM files")["site"].tolist()
         )
     found = ask_file_table.largest(table, site, order=order, limit=limit, match=match)
     return FilesOutput(

@@ -44,11 +44,7 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         files = _files(folder.absolute())
-        fresh = {
-            name: content
-            for name, content in files.items()
-            if not (folder / name).exists()
-        }
+        fresh = {name: content for name, content in files.items() if not (folder / name).exists()}
         for name, content in fresh.items():
             (folder / name).parent.mkdir(exist_ok=True)
             _write(folder / name, content, _mode(name))
@@ -142,9 +138,7 @@ def _mode(name: str) -> int:
 
 def is_command(name: str) -> bool:
     """Whether it is one of the commands for sites that move, and not what they read."""
-    return name in {
-        f"{_HOOKS}/{each}" for each in ("files", "database", "vhost", "cron")
-    }
+    return name in {f"{_HOOKS}/{each}" for each in ("files", "database", "vhost", "cron")}
 
 
 def give_to_account(path: Path) -> None:

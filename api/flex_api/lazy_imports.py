@@ -80,10 +80,7 @@ class _PutOff(Loader):
         self.used: dict[str, _Later] = {}
 
     def find_spec(
-        self,
-        name: str,
-        path: Sequence[str] | None = None,
-        target: ModuleType | None = None,
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name in sys.modules and target is None:
             # It came along just now, with its package that was put off: `import numpy.linalg`.

@@ -51,9 +51,7 @@ def refuse(claims: Sequence[Claim], listed: Set[str]) -> None:
         raise refusal(f"the name {name!r:.255}", f"{said}{more}")
 
 
-def _contradictions(
-    claims: Sequence[Claim], listed: Set[str]
-) -> Iterator[tuple[str, str]]:
+def _contradictions(claims: Sequence[Claim], listed: Set[str]) -> Iterator[tuple[str, str]]:
     """Each name with what is wrong. `ingest.aliases` by itself may lead from one name to the next,
     and from a site elsewhere, as it always could.
     """
@@ -88,8 +86,7 @@ def refusal(asked: str, answer: str) -> BadSetting:
     return BadSetting(
         asked,
         answer,
-        kept="no log was read, DNS and doors are as they were, and the partition in "
-        "force stays",
+        kept="no log was read, DNS and doors are as they were, and the partition in force stays",
         advice="correct that place: each name is a site or another name of one site alone; "
         "`flex config check` reads all of it again",
     )

@@ -21,13 +21,7 @@ from flex_api import names_of_two_sites, which_names_are_sites
 from flex_api.names_of_two_sites import ALIASES, Claim, refusal
 from flex_api.settings.whole_settings import Ingest
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule, spelling_in_logs
-from flex_logs_ingest.vhosts.read_vhosts import (
-    Vhost,
-    Vhosts,
-    files_of,
-    read_vhosts,
-    stamp_of,
-)
+from flex_logs_ingest.vhosts.read_vhosts import Vhost, Vhosts, files_of, read_vhosts, stamp_of
 
 VHOSTS = "ingest.vhosts"
 
@@ -127,9 +121,7 @@ def _names(ingest: Ingest, listed: frozenset[str], vhosts: Vhosts) -> NamesInSet
         rule = SiteRule(aliases=known, listed=listed or None, www=ingest.www)
         claims += _of_vhosts(vhosts.hosts, rule)
         names_of_two_sites.refuse((*written, *claims), listed)
-    every = ingest.aliases | {
-        claim.name: claim.site for claim in claims if not claim.is_known
-    }
+    every = ingest.aliases | {claim.name: claim.site for claim in claims if not claim.is_known}
     return NamesInSettings(every, tuple(claims), vhosts, written)
 
 
@@ -148,9 +140,7 @@ def _of_file(path: Path) -> Iterator[Claim]:
             continue
         where = f"line {number}"
         if len(words) != 2:
-            raise refusal(
-                asked, f"{where} is not a name and its site: {row.strip()!r:.200}"
-            )
+            raise refusal(asked, f"{where} is not a name and its site: {row.strip()!r:.200}")
         try:
             name, site = map(which_names_are_sites.site_name, words)
         except FlexError as error:
@@ -171,11 +161,7 @@ def _of_vhosts(hosts: tuple[Vhost, ...], rule: SiteRule) -> Iterator[Claim]:
     are no site's own.
     """
     site_of = rule.naming_of_names()
-    known = {
-        *rule.aliases,
-        *map(_spelling, rule.aliases.values()),
-        *(rule.listed or ()),
-    }
+    known = {*rule.aliases, *map(_spelling, rule.aliases.values()), *(rule.listed or ())}
     # Of these only `ingest.www` says whose they are.
     twins: list[Claim] = []
     said: dict[str, str] = {}
@@ -222,9 +208,7 @@ class _LastNames:
         with self._lock:
             return self._kept if self._of == _places(ingest) else None
 
-    def read(
-        self, ingest: Ingest, listed: frozenset[str], vhosts: Vhosts
-    ) -> NamesInSettings:
+    def read(self, ingest: Ingest, listed: frozenset[str], vhosts: Vhosts) -> NamesInSettings:
         with self._lock:
             # Before it is read: who writes meanwhile is seen the next time.
             key = (
@@ -268,11 +252,7 @@ class _LastRead:
     def read(self, patterns: tuple[str, ...]) -> Vhosts:
         with self._lock:
             kept, around = self._kept.get(patterns, (Vhosts(), None))
-            if (
-                around is None
-                or not _is_unchanged(kept)
-                or around != _around(kept, patterns)
-            ):
+            if around is None or not _is_unchanged(kept) or around != _around(kept, patterns):
                 kept = read_vhosts(patterns, VHOSTS)
                 self._kept = {patterns: (kept, _around(kept, patterns))}
             return kept

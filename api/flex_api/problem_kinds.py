@@ -72,8 +72,7 @@ KINDS: dict[str, Kind] = {
         503,
         "Logs are too old, missing or empty",
         "The partition in force stays.",
-        "Look at the sources in `/api/v1/ingests`, fix what feeds them, and read the "
-        "logs again.",
+        "Look at the sources in `/api/v1/ingests`, fix what feeds them, and read the logs again.",
     ),
     "infeasible": Kind(
         409,
@@ -113,14 +112,10 @@ KINDS: dict[str, Kind] = {
         "The process that did it is gone",
         "What it had done until then is kept; DNS that it was changing is finished "
         "by the next run.",
-        "Start it again when it is wanted; the log of `flex serve` may say why the "
-        "process ended.",
+        "Start it again when it is wanted; the log of `flex serve` may say why the process ended.",
     ),
     "frozen": Kind(
-        423,
-        "Somebody froze all changes",
-        NOTHING,
-        "Wait until the freeze ends, or thaw it.",
+        423, "Somebody froze all changes", NOTHING, "Wait until the freeze ends, or thaw it."
     ),
     "busy": Kind(
         409,
@@ -141,17 +136,13 @@ KINDS: dict[str, Kind] = {
         "Ask for localhost or the server's own address, or name the host in `api.hosts`.",
     ),
     "forbidden": Kind(
-        403,
-        "The caller may not do this",
-        NOTHING,
-        "Ask somebody whose role allows it.",
+        403, "The caller may not do this", NOTHING, "Ask somebody whose role allows it."
     ),
     "precondition-required": Kind(
         428,
         "A change must say what it was made from",
         NOTHING,
-        "Send `If-Match` with the ETag that reading it gave, or `If-None-Match: *` "
-        "for a new one.",
+        "Send `If-Match` with the ETag that reading it gave, or `If-None-Match: *` for a new one.",
     ),
     "precondition-failed": Kind(
         412,
@@ -160,10 +151,7 @@ KINDS: dict[str, Kind] = {
         "Read it again, then decide again.",
     ),
     "idempotency-conflict": Kind(
-        422,
-        "The key belongs to another request",
-        NOTHING,
-        "Take a new key for a new request.",
+        422, "The key belongs to another request", NOTHING, "Take a new key for a new request."
     ),
     "too-large": Kind(
         413,
@@ -175,8 +163,7 @@ KINDS: dict[str, Kind] = {
         429,
         "Too many requests with one token",
         NOTHING,
-        "Ask again after the seconds in `Retry-After`; `api.requests_per_second` "
-        "sets the limit.",
+        "Ask again after the seconds in `Retry-After`; `api.requests_per_second` sets the limit.",
     ),
     "away": Kind(
         502,
@@ -200,8 +187,7 @@ KINDS: dict[str, Kind] = {
         503,
         "No PDF can be made on the server",
         NOTHING,
-        "Ask for the report as HTML and print that; or install Chromium where `flex "
-        "serve` runs.",
+        "Ask for the report as HTML and print that; or install Chromium where `flex serve` runs.",
     ),
     "dns-refused": Kind(
         502,

@@ -25,12 +25,7 @@ from typing import ClassVar
 from flex.errors import FlexError, Unreachable
 from flex.model.door_order import DoorReport
 from flex.ports import Store
-from flex.routing import (
-    apply_owners_map_to_haproxy,
-    apply_to_haproxy,
-    haproxy,
-    install_files,
-)
+from flex.routing import apply_owners_map_to_haproxy, apply_to_haproxy, haproxy, install_files
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
@@ -107,9 +102,7 @@ class PrivateNodes:
     def __enter__(self) -> PrivateNodes:
         with ExitStack() as started:
             # Paths of sockets have about a hundred letters at most, whatever folder others work in.
-            folder = Path(
-                started.enter_context(TemporaryDirectory(prefix="flex-nodes-"))
-            )
+            folder = Path(started.enter_context(TemporaryDirectory(prefix="flex-nodes-")))
             store = open_store(self._settings.database.url)
             started.callback(store.close)
             for name, address in self.addresses.items():
@@ -151,17 +144,13 @@ class PrivateNodes:
             connection.close()
         return said if answer.status == http.HTTPStatus.OK else f"{answer.status}"
 
-    def _start(
-        self, stack: ExitStack, folder: Path, name: str, address: str, store: Store
-    ) -> None:
+    def _start(self, stack: ExitStack, folder: Path, name: str, address: str, store: Store) -> None:
         own = stack.enter_context(ExitStack())
         node = _Node(name, folder, _own(self._settings, folder, address, self.ports))
         own.enter_context(_web_server(name, address, self.ports.origin))
         install_files.put(node.files(store), folder, self._found)
         own.enter_context(
-            start_with_master(
-                self._found, folder, self.ports.visitors, folder / "m", address
-            )
+            start_with_master(self._found, folder, self.ports.visitors, folder / "m", address)
         )
         self._nodes[name], self._running[name] = node, own
 
@@ -220,18 +209,14 @@ class _Node:
 
     def go_by_newest(self, store: Store, found: HaproxyProgram) -> None:
         moved = store.moved_map()
-        if not apply_owners_map_to_haproxy.flip(
-            moved, self.folder, self._sockets, refuse_older
-        ):
+        if not apply_owners_map_to_haproxy.flip(moved, self.folder, self._sockets, refuse_older):
             # It goes beside another large map than the one here.
             apply_to_haproxy.enforce(
                 self.files(store), self.folder, found, self._sockets, refuse_older
             )
 
     def goes_by(self) -> tuple[int, str]:
-        return apply_owners_map_to_haproxy.order_in_force(
-            self._sockets.stats, self.folder
-        )
+        return apply_owners_map_to_haproxy.order_in_force(self._sockets.stats, self.folder)
 
 
 def _own(settings: Settings, folder: Path, address: str, ports: Ports) -> Settings:

@@ -61,11 +61,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
 
 
 def _serve_alone(
-    settings: Settings,
-    bound: socket.socket,
-    beside: Beside,
-    systemd: Systemd,
-    listen: str,
+    settings: Settings, bound: socket.socket, beside: Beside, systemd: Systemd, listen: str
 ) -> None:
     """It ends where the watch does."""
 
@@ -84,20 +80,12 @@ def _serve_alone(
 
 
 def _server(
-    settings: Settings,
-    beside: Beside,
-    beat: Beat,
-    pause: float | None,
-    shared: Path | None = None,
+    settings: Settings, beside: Beside, beat: Beat, pause: float | None, shared: Path | None = None
 ) -> uvicorn.Server:
     """`beat` is called by the loop that answers: once it does, and at every `pause` seconds. In
     `shared`, processes leave what they count for each other.
     """
-    app = create_app(
-        settings,
-        open_store(settings.database.url),
-        watched=beside.post.state,
-    )
+    app = create_app(settings, open_store(settings.database.url), watched=beside.post.state)
     timing = app.state.house.timing
     timing.shared = shared
 
@@ -148,11 +136,7 @@ class Worker:
 
 
 def _supervise(
-    settings: Settings,
-    bound: socket.socket,
-    beside: Beside,
-    systemd: Systemd,
-    listen: str,
+    settings: Settings, bound: socket.socket, beside: Beside, systemd: Systemd, listen: str
 ) -> None:
     """Each process opens the database for itself. One that ends is replaced, and so is one that
     hangs for as long as systemd would wait; all end with this one.
@@ -198,9 +182,7 @@ def _start(
     shared: Path,
 ) -> Worker:
     seen = RawValue("d", 0.0)
-    process = fork.Process(
-        target=_answer, args=(settings, bound, beside, seen, pause, shared)
-    )
+    process = fork.Process(target=_answer, args=(settings, bound, beside, seen, pause, shared))
     process.start()
     return Worker(process, seen)
 

@@ -56,10 +56,7 @@ class Systemd:
             return
         # The kernel's own names begin with a null byte, which is written as an at sign.
         to = f"\0{self.address[1:]}" if self.address[0] == "@" else self.address
-        with (
-            suppress(OSError),
-            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
-        ):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
             sender.sendto("\n".join(lines).encode(), to)
 

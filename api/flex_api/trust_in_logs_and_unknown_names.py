@@ -66,8 +66,7 @@ def unknown_output(world: World, most: int) -> UnknownOutput:
         settings.ingest.directory, world.store.segments(*days), *days, MOST_LOOKED_AT
     )
     items = [
-        UnknownName(name=name, requests_at_least=requests)
-        for name, requests in told.names[:most]
+        UnknownName(name=name, requests_at_least=requests) for name, requests in told.names[:most]
     ]
     return UnknownOutput(
         since=since,
@@ -98,9 +97,7 @@ def _proposals(world: World, unknown: Mapping[str, int]) -> list[ProposalRow]:
         www=ingest.www,
     )
     found = proposed_names.proposals(
-        names,
-        newest_plan(world),
-        () if names.are_listed else _same_files(world, period),
+        names, newest_plan(world), () if names.are_listed else _same_files(world, period)
     )
     return [ProposalRow.model_validate(one, from_attributes=True) for one in found]
 

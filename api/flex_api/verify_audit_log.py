@@ -50,9 +50,7 @@ def _list_differences(differences: Sequence[str]) -> str:
     return "\n  ".join([*differences[:TOLD], *more])
 
 
-def _refuse_missing(
-    before: Head, newest: Head, after: Head, missed: set[str], last: str
-) -> None:
+def _refuse_missing(before: Head, newest: Head, after: Head, missed: set[str], last: str) -> None:
     if newest.number < before.number:
         raise altered_error(
             f"{before.number - newest.number} entries are missing at the end: there "

@@ -29,11 +29,7 @@ def read_site_list(path: Path) -> tuple[str, ...]:
     names = (row.partition("#")[0] for row in _rows(path))
     return tuple(
         sorted(
-            {
-                site_name(name, f" in ingest.sites_file, {path}")
-                for name in names
-                if name.strip()
-            }
+            {site_name(name, f" in ingest.sites_file, {path}") for name in names if name.strip()}
         )
     )
 
@@ -92,9 +88,7 @@ def site_name(written: str, where: str = "") -> str:
         ) from error
 
 
-def only(
-    profiles: pd.DataFrame, sites: tuple[str, ...] | None
-) -> tuple[pd.DataFrame, int]:
+def only(profiles: pd.DataFrame, sites: tuple[str, ...] | None) -> tuple[pd.DataFrame, int]:
     """The PROFILES of hosted sites, and how many other names there were."""
     if sites is None:
         # Errors alone make no site: whoever sends requests for any name gets them.
@@ -106,6 +100,4 @@ def only(
         {name: silent if name == "site" else 0 for name in PROFILES.columns},
         index=range(len(silent)),
     )
-    return PROFILES.make(pd.concat([profiles[ours], idle], ignore_index=True)), int(
-        (~ours).sum()
-    )
+    return PROFILES.make(pd.concat([profiles[ours], idle], ignore_index=True)), int((~ours).sum())

@@ -175,9 +175,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         owner=settings.owner,
         ttl=settings.dns.ttl,
         adopt=settings.dns.adopt,
-        budget=problem.Budget(
-            settings.solver.steps, settings.solver.time_limit.total_seconds()
-        ),
+        budget=problem.Budget(settings.solver.steps, settings.solver.time_limit.total_seconds()),
         terms=settings.solver.terms(
             pins, routed=settings.routing.by_content(settings.solver.content_routed)
         ),
@@ -209,9 +207,7 @@ def publisher(settings: Settings, store: Store) -> Publisher:
     if not settings.dns.every_zone:
         return several_primaries.SeveralPublishers({})
     us = controller(settings, store)
-    publishers = [
-        (one, _publisher(settings, one, store, us)) for one in settings.dns.primaries
-    ]
+    publishers = [(one, _publisher(settings, one, store, us)) for one in settings.dns.primaries]
     if len(publishers) == 1:
         return publishers[0][1]
     if not publishers:
@@ -221,9 +217,7 @@ def publisher(settings: Settings, store: Store) -> Publisher:
     )
 
 
-def _publisher(
-    settings: Settings, primary: Primary, store: Store, us: str
-) -> Rfc2136Publisher:
+def _publisher(settings: Settings, primary: Primary, store: Store, us: str) -> Rfc2136Publisher:
     found = server(settings, primary)
     return rfc2136.Rfc2136Publisher(
         found,
@@ -277,9 +271,7 @@ def server(settings: Settings, primary: Primary) -> Server:
         )
         for one in keys(primary)
     ]
-    return (
-        found[0] if len(found) == 1 else primary_check.choose_key(found, primary.zones)
-    )
+    return found[0] if len(found) == 1 else primary_check.choose_key(found, primary.zones)
 
 
 def _address(name: str) -> tuple[str, int]:

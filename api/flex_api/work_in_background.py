@@ -53,9 +53,7 @@ class Follow:
     def beat(self) -> None:
         """Others see by it that this process is still at it."""
         with self.store.together():
-            self.store.put_job(
-                replace(find(self.store, self.job_id), seen=datetime.now(UTC))
-            )
+            self.store.put_job(replace(find(self.store, self.job_id), seen=datetime.now(UTC)))
 
     def past_return(self) -> None:
         """From here on it can not be ended any more."""
@@ -95,19 +93,12 @@ class Workers:
     describe: Callable[[BaseException, Job, str], str]
     threads: dict[str, threading.Thread] = field(default_factory=dict)
 
-    def start(
-        self, world: World, kind: str, author: str, work: Work, request: str = ""
-    ) -> Job:
+    def start(self, world: World, kind: str, author: str, work: Work, request: str = "") -> Job:
         """Raises Busy while another job is being done that changes the same things."""
         store = world.store
         now = datetime.now(UTC)
         job = Job(
-            f"{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}",
-            kind,
-            author,
-            holder(),
-            now,
-            stage="begun",
+            f"{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}", kind, author, holder(), now, stage="begun"
         )
         with store.together():
             _refuse_busy(store, kind)
@@ -116,10 +107,7 @@ class Workers:
         follow = Follow(store, job.id, request)
         inside = replace(world, say=follow.say, progress=follow.progress)
         thread = threading.Thread(
-            target=self._do,
-            args=(inside, follow, work),
-            name=f"job-{job.id}",
-            daemon=True,
+            target=self._do, args=(inside, follow, work), name=f"job-{job.id}", daemon=True
         )
         self.threads[job.id] = thread
         thread.start()
@@ -138,9 +126,7 @@ class Workers:
             self._end(follow, state="done", result=result, stage="done")
         except DoneInPart as part:
             problem = self._problem(part.error, follow)
-            self._end(
-                follow, state="done", result=part.result, problem=problem, stage="done"
-            )
+            self._end(follow, state="done", result=part.result, problem=problem, stage="done")
         except Cancelled:
             self._end(follow, state="cancelled", stage="cancelled")
         except BaseException as error:  # noqa: BLE001  whatever it was, the job says so
@@ -158,9 +144,7 @@ class Workers:
             job = find(store, follow.job_id)
             # These are names and values of a job.
             store.put_job(replace(job, ended=datetime.now(UTC), **values))  # type: ignore[arg-type]
-            store.note(
-                "job.end", job.id, None, {"kind": job.kind, "state": values["state"]}
-            )
+            store.note("job.end", job.id, None, {"kind": job.kind, "state": values["state"]})
 
 
 def cancel(store: Store, job_id: str, author: str) -> Job:
@@ -199,9 +183,7 @@ def find(store: Store, job_id: str) -> Job:
 
 
 def as_it_is(job: Job) -> Job:
-    if job.live and has_ended(
-        job.holder, (job.seen or job.created) + PATIENCE, datetime.now(UTC)
-    ):
+    if job.live and has_ended(job.holder, (job.seen or job.created) + PATIENCE, datetime.now(UTC)):
         return replace(job, state="failed", ended=job.created)
     return job
 

@@ -56,9 +56,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 _NEVER_TWICE = count()
 
 
-def measure(
-    folder: Path, size: given.Size, workers: int, say: Callable[[str], None]
-) -> Figures:
+def measure(folder: Path, size: given.Size, workers: int, say: Callable[[str], None]) -> Figures:
     secret = _token(folder)
     with _serve(folder, workers) as (address, process):
         found = _lists(address, secret, size, say)
@@ -83,17 +81,9 @@ def _serve(folder: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[b
     """A server without limits for one token, until the end of the block."""
     path = folder / "served.toml"
     extra = f"[api]\nworkers = {workers}\nrequests_per_second = 0\n"
-    path.write_text(
-        (folder / "flex.toml").read_text(encoding="utf-8") + extra, encoding="utf-8"
-    )
+    path.write_text((folder / "flex.toml").read_text(encoding="utf-8") + extra, encoding="utf-8")
     address = f"127.0.0.1:{_free_port()}"
-    flex = [
-        sys.executable,
-        "-c",
-        "from flex_api.cli import main; main()",
-        "-c",
-        str(path),
-    ]
+    flex = [sys.executable, "-c", "from flex_api.cli import main; main()", "-c", str(path)]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(
         [*flex, "serve", "--listen", address], stdout=quiet, stderr=quiet
@@ -118,12 +108,7 @@ def _cpu_seconds(pid: int) -> float:
 
 def _children(pid: int) -> list[int]:
     return list(
-        map(
-            int,
-            Path(f"/proc/{pid}/task/{pid}/children")
-            .read_text(encoding="ascii")
-            .split(),
-        )
+        map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split())
     )
 
 
@@ -134,9 +119,7 @@ def _peak_mib(pid: int) -> float:
 
 def _ticks(pid: int) -> int:
     """Fields 14 and 15, counted behind the name, which may hold spaces."""
-    fields = (
-        Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    )
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
 
@@ -152,9 +135,7 @@ def _wait_for(address: str) -> None:
     raise RuntimeError(f"nobody answers at {address}")
 
 
-def _lists(
-    address: str, secret: str, size: given.Size, say: Callable[[str], None]
-) -> Figures:
+def _lists(address: str, secret: str, size: given.Size, say: Callable[[str], None]) -> Figures:
     """Milliseconds of each page as a client sees it; the first, cold one of each list is told
     apart.
     """
@@ -168,9 +149,7 @@ def _lists(
         for _ in range(PAGES):
             took, following = _page(connection, secret, following or asked)
             times[path].append(took)
-        say(
-            f"{path}: a page in {median(times[path]):.1f} ms, the first in {colds[path]:,.0f} ms"
-        )
+        say(f"{path}: a page in {median(times[path]):.1f} ms, the first in {colds[path]:,.0f} ms")
     every = [took for found in times.values() for took in found]
     return {
         "list_page_ms_p50": median(every),
@@ -180,9 +159,7 @@ def _lists(
     }
 
 
-def _page(
-    connection: HTTPConnection, secret: str, path: str
-) -> tuple[float, str | None]:
+def _page(connection: HTTPConnection, secret: str, path: str) -> tuple[float, str | None]:
     """Each accepts something else besides, so that no answer which the server kept is measured."""
     accepted = f"application/json, text/x-{next(_NEVER_TWICE)}"
     began = time.perf_counter()
@@ -197,17 +174,10 @@ def _page(
     return (time.perf_counter() - began) * 1000, following[1] if following else None
 
 
-def _load(
-    address: str, secret: str, size: given.Size, say: Callable[[str], None]
-) -> Figures:
+def _load(address: str, secret: str, size: given.Size, say: Callable[[str], None]) -> Figures:
     """In a process of its own: one that also measures would be late by its own fault."""
     return apart.measure_apart(
-        "bench.api.asked",
-        address,
-        str(size.sites),
-        str(size.nodes),
-        say=say,
-        told=secret,
+        "bench.api.asked", address, str(size.sites), str(size.nodes), say=say, told=secret
     )
 
 
@@ -264,18 +234,14 @@ class Load:
     def _ask(self, number: int) -> bytes:
         path = self.paths[number % len(self.paths)]
         return (
-            f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer "
-            f"{self.secret}\r\n\r\n"
+            f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.secret}\r\n\r\n"
         ).encode()
 
     async def _tell(self) -> None:
         while True:
             await asyncio.sleep(TELLS)
             seconds = asyncio.get_running_loop().time() - self.began
-            print(
-                f"{seconds:.0f} s: {len(self.late):,} answers, {self.errors} errors",
-                flush=True,
-            )
+            print(f"{seconds:.0f} s: {len(self.late):,} answers, {self.errors} errors", flush=True)
 
 
 async def _answer(reader: asyncio.StreamReader) -> int:
@@ -299,24 +265,11 @@ def _paths(sites: int, nodes: int) -> Sequence[str]:
         )
     )
     single = cycle(
-        (
-            f"/nodes/{given.node_name(7 % nodes)}",
-            "/freeze",
-            "/partitions?limit=5",
-            "/jobs",
-        )
+        (f"/nodes/{given.node_name(7 % nodes)}", "/freeze", "/partitions?limit=5", "/jobs")
     )
-    return [
-        f"/api/v1{path}"
-        for trio in zip(near, some, single, strict=False)
-        for path in trio
-    ]
+    return [f"/api/v1{path}" for trio in zip(near, some, single, strict=False) for path in trio]
 
 
 if __name__ == "__main__":
     asked_for = _paths(int(sys.argv[2]), int(sys.argv[3]))
-    print(
-        json.dumps(
-            asyncio.run(Load(sys.argv[1], sys.stdin.read().strip(), asked_for).run())
-        )
-    )
+    print(json.dumps(asyncio.run(Load(sys.argv[1], sys.stdin.read().strip(), asked_for).run())))

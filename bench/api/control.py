@@ -50,16 +50,11 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
 
     period = Period.days_before(size.now, 1)
     with lease(world, "bench") as held:
-        timed(
-            "profile",
-            lambda: world.store.put_profiles(period, profiles, SPREADS.empty()),
-        )
+        timed("profile", lambda: world.store.put_profiles(period, profiles, SPREADS.empty()))
         timed("gates", lambda: what_earlier_nights_allow.guard(world, period))
         made = timed("plan", lambda: nightly.propose(world))
         held.concerns(made.plan)
-        applied = timed(
-            "apply", lambda: route_and_publish_plan.carry_out(world, made.plan)
-        )
+        applied = timed("apply", lambda: route_and_publish_plan.carry_out(world, made.plan))
     timed("report", lambda: write_reports.write(world, applied))
     timed("tidy", lambda: world.store.drop_profiles(given.FIRST + timedelta(days=2)))
     status = Path("/proc/self/status").read_text()
@@ -79,9 +74,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
 def _publish(world: wiring.World, target: MemoryPublisher) -> None:
     """The partition in force as the name server has it after all those nights."""
     _, placement = world.store.placement()
-    wanted = records_of_partition.records(
-        placement, world.nodes, world.settings.dns.ttl
-    )
+    wanted = records_of_partition.records(placement, world.nodes, world.settings.dns.ttl)
     state = target.read(given.ZONE, [])
     first = zone_changes.diff(
         given.ZONE, wanted, state, owner=world.settings.owner, ttl=300, left_alone={}

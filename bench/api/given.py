@@ -97,15 +97,11 @@ def profiles_of(size: Size, night: int) -> pd.DataFrame:
     drift = tonight.lognormal(0, 0.1, size.sites)
     if night:
         popular = max(SURGES, size.sites // 50)
-        drift[tonight.choice(popular, SURGES, replace=False)] *= tonight.uniform(
-            3, 10, SURGES
-        )
+        drift[tonight.choice(popular, SURGES, replace=False)] *= tonight.uniform(3, 10, SURGES)
     requests = np.rint(rate / rate.sum() * 2e9 * drift).astype(np.int64) + 1
     columns = {
         "access_bytes": requests * 15_000,
-        "working_set": np.rint(held / held.sum() * size.nodes * OFFICE * 2).astype(
-            np.int64
-        ),
+        "working_set": np.rint(held / held.sum() * size.nodes * OFFICE * 2).astype(np.int64),
         "requests": requests,
         "targets": requests // 50 + 1,
         "one_timers": requests // 200,
@@ -133,9 +129,7 @@ def _fill(store: SqlStore, url: str, size: Size) -> None:
             store.put_profiles(_period(0), profiles_of(size, 0), SPREADS.empty())
             plan = _plan(size, 0, "")
             store.propose(plan, placement)
-            store.settle(
-                replace(plan, state="applied", settled=plan.created), placement
-            )
+            store.settle(replace(plan, state="applied", settled=plan.created), placement)
     database = Database(url)
     with database.writing() as connection:
         for night in range(1, size.nights):
@@ -146,8 +140,7 @@ def _fill(store: SqlStore, url: str, size: Size) -> None:
             insert(schema.runs), [_run_row(size, night) for night in range(size.nights)]
         )
         connection.execute(
-            insert(schema.stages),
-            [row for n in range(size.nights) for row in _stage_rows(size, n)],
+            insert(schema.stages), [row for n in range(size.nights) for row in _stage_rows(size, n)]
         )
     database.close()
 
@@ -171,22 +164,17 @@ def _put_aside(store: SqlStore, size: Size) -> None:
         id=put_aside(size),
         created=first.created - HOUR,
         moves=tuple(
-            Move(site, None, node, 2**20, "new")
-            for site, node in zip(sites, nodes, strict=True)
+            Move(site, None, node, 2**20, "new") for site, node in zip(sites, nodes, strict=True)
         ),
         zone_plans=(ZonePlan(ZONE, tuple(_records(placement))),),
     )
     store.propose(plan, placement)
-    store.update(
-        replace(plan, state="discarded", message="put aside", settled=first.created)
-    )
+    store.update(replace(plan, state="discarded", message="put aside", settled=first.created))
     with store.together():
-        for site, of_site in placement[
-            placement["site"].duplicated(keep=False)
-        ].groupby("site")["node"]:
-            store.put_slots(
-                str(site), {node: slot for slot, node in enumerate(of_site)}, {}
-            )
+        for site, of_site in placement[placement["site"].duplicated(keep=False)].groupby("site")[
+            "node"
+        ]:
+            store.put_slots(str(site), {node: slot for slot, node in enumerate(of_site)}, {})
 
 
 def _elsewhere(size: Size) -> pd.DataFrame:
@@ -206,9 +194,7 @@ def _records(placement: pd.DataFrame) -> Iterator[Change]:
             f"198.18.{int(node[1:]) // 250}.{int(node[1:]) % 250 + 1}" for node in nodes
         )
         yield Change(None, Rrset(name, "A", 300, tuple(addresses)))
-        yield Change(
-            None, Rrset(marker_name(name, ZONE), "TXT", 300, (marker_text("bench"),))
-        )
+        yield Change(None, Rrset(marker_name(name, ZONE), "TXT", 300, (marker_text("bench"),)))
 
 
 def _night(connection: Connection, size: Size, night: int) -> None:
@@ -251,8 +237,7 @@ def _period(night: int) -> Period:
 def _plan(size: Size, night: int, base: str) -> Plan:
     created = FIRST + timedelta(days=night + 1, hours=2)
     nodes = tuple(
-        NodeLoad(node_name(n), 100.0, 100.0, size.sites // size.nodes)
-        for n in range(size.nodes)
+        NodeLoad(node_name(n), 100.0, 100.0, size.sites // size.nodes) for n in range(size.nodes)
     )
     balance = Balance(nodes, 0.03, node_name(0), "access rate")
     moved = (
@@ -269,13 +254,7 @@ def _plan(size: Size, night: int, base: str) -> Plan:
         digest=digest,
         quality=Proven("auto", 18, proven=False),
         moves=tuple(
-            Move(
-                site_name(s),
-                node_name(0),
-                node_name(1),
-                2**20,
-                "n000 over access rate by 6 %",
-            )
+            Move(site_name(s), node_name(0), node_name(1), 2**20, "n000 over access rate by 6 %")
             for s in moved
         ),
         scratch_moves=size.sites // 2,
@@ -285,12 +264,7 @@ def _plan(size: Size, night: int, base: str) -> Plan:
         forecasts=(),
         zone_plans=(),
         stops=(
-            Stop(
-                "safety.site_cooldown",
-                "in force",
-                "20 sites",
-                "sites that moved lately stay",
-            ),
+            Stop("safety.site_cooldown", "in force", "20 sites", "sites that moved lately stay"),
         ),
     )
 
@@ -337,17 +311,10 @@ def _balance(size: Size) -> pd.DataFrame:
     """
     profiles = profiles_of(size, 0)
     asked = np.stack(
-        [
-            profiles[name] / profiles[name].sum()
-            for name in ("access_bytes", "working_set")
-        ],
-        axis=1,
+        [profiles[name] / profiles[name].sum() for name in ("access_bytes", "working_set")], axis=1
     )
     ordered = np.argsort(-asked.max(axis=1), kind="stable")
-    left, node = (
-        np.full((2, size.nodes), 1 / size.nodes),
-        np.empty(size.sites, dtype=np.int64),
-    )
+    left, node = (np.full((2, size.nodes), 1 / size.nodes), np.empty(size.sites, dtype=np.int64))
     for place, (rate, held) in enumerate(asked[ordered].tolist()):
         # What is left counts squared: a node that is full of one takes what asks for little of
         # that.

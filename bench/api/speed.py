@@ -24,15 +24,9 @@ def measure() -> Figures:
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as name:
         folder = Path(os.environ.get("API_FOLDER", name))
         folder.mkdir(parents=True, exist_ok=True)
-        _say(
-            f"{size.sites:,} sites, {size.nodes} nodes, {size.nights} nights: filling the store"
-        )
+        _say(f"{size.sites:,} sites, {size.nodes} nodes, {size.nights} nights: filling the store")
         given.installation(folder, size)
-        figures: Figures = {
-            "sites": size.sites,
-            "nodes": size.nodes,
-            "nights": size.nights,
-        }
+        figures: Figures = {"sites": size.sites, "nodes": size.nodes, "nights": size.nights}
         figures["load_average"] = os.getloadavg()[0]
         return figures | asked.measure(folder, size, WORKERS, _say) | control(folder)
 

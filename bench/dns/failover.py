@@ -66,10 +66,7 @@ def failover_figures(size: int) -> dict[str, float]:
     `failover_watched_10000_s`.
     """
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as bytecode:
-        installed = os.environ | {
-            "PYTHONDONTWRITEBYTECODE": "",
-            "PYTHONPYCACHEPREFIX": bytecode,
-        }
+        installed = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": bytecode}
         # Whatever the command loads is compiled when FLEX is installed.
         _command(10, installed)
         took, worked = _command(size, installed)
@@ -93,15 +90,9 @@ def _command(size: int, environment: Mapping[str, str]) -> tuple[float, float]:
             "down",
             "n1",
         ]
-        before, started = (
-            resource.getrusage(resource.RUSAGE_CHILDREN),
-            time.perf_counter(),
-        )
+        before, started = (resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter())
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
-        took, after = (
-            time.perf_counter() - started,
-            resource.getrusage(resource.RUSAGE_CHILDREN),
-        )
+        took, after = (time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN))
         return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
@@ -124,9 +115,7 @@ def _serve(size: int) -> Iterator[Rig]:
     with rig(0, records={ZONE: "".join(_records(sites))}) as one:
         _settle(one, sites)
         yield one
-        assert not any(_names_left(one, sites)), (
-            "no address of the dead node is left anywhere"
-        )
+        assert not any(_names_left(one, sites)), "no address of the dead node is left anywhere"
 
 
 def _homes(number: int) -> list[str]:
@@ -143,31 +132,23 @@ def _settle(one: Rig, sites: list[str]) -> None:
     """A store in which that placement is in force, and settings."""
     now = datetime.now(UTC)
     period = Period.days_before(now, 1)
-    rows = [
-        (site, node) for number, site in enumerate(sites) for node in _homes(number)
-    ]
+    rows = [(site, node) for number, site in enumerate(sites) for node in _homes(number)]
     placement = PLACEMENT.make(pd.DataFrame(rows, columns=["site", "node"]))
     loads = [(site, 10**6, 10**6, 1000, 10, 1, 10**5) for site in sites]
     url = f"sqlite:///{one.folder}/flex.db"
     migrate.upgrade(url)
     with open_store(url) as store:
         store.put_profiles(
-            period,
-            PROFILES.make(pd.DataFrame(loads, columns=PROFILES.earlier)),
-            SPREADS.empty(),
+            period, PROFILES.make(pd.DataFrame(loads, columns=PROFILES.earlier)), SPREADS.empty()
         )
-        made = replace(
-            plan(), created=now - timedelta(hours=1), zone_plans=(ZonePlan(ZONE, ()),)
-        )
+        made = replace(plan(), created=now - timedelta(hours=1), zone_plans=(ZonePlan(ZONE, ()),))
         store.propose(made, placement)
         store.settle(replace(made, state="applied", settled=now), placement)
     nodes = "".join(
         f'[[node]]\nname = "{name}"\naddresses = ["{address}"]\nram = "1 GiB"\n'
         for name, address in NODES.items()
     )
-    servers = ", ".join(
-        f'"127.0.0.1:{server.port}"' for server in (one.primary, one.secondary)
-    )
+    servers = ", ".join(f'"127.0.0.1:{server.port}"' for server in (one.primary, one.secondary))
     (one.folder / "flex.toml").write_text(
         f'schema = 1\n{nodes}[cluster]\nname = "{OWNER}"\nmode = "auto"\n'
         f'[watch]\nprobes = ["tcp:80"]\n[database]\nurl = "{url}"\n'
@@ -180,6 +161,4 @@ def _settle(one: Rig, sites: list[str]) -> None:
 def _names_left(one: Rig, sites: list[str]) -> Iterator[bool]:
     for server in (one.primary, one.secondary):
         target = replace(one.target, server=server.server)
-        yield "192.0.2.1" in set(
-            target.read(ZONE, [f"{site}." for site in sites]).records["value"]
-        )
+        yield "192.0.2.1" in set(target.read(ZONE, [f"{site}." for site in sites]).records["value"])

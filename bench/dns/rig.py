@@ -57,9 +57,7 @@ class Rig:
     @property
     def target(self) -> Rfc2136Publisher:
         return Rfc2136Publisher(
-            self.primary.server,
-            OWNER,
-            (self.primary.server.address, self.secondary.server.address),
+            self.primary.server, OWNER, (self.primary.server.address, self.secondary.server.address)
         )
 
     @property
@@ -71,26 +69,18 @@ class Rig:
         before, after = f"192.0.2.{self.address}", f"192.0.2.{self.address % 250 + 1}"
         self.address = self.address % 250 + 1
         names = self.names[: count or self.size]
-        return ZonePlan(
-            ZONE, tuple(_replacement(name, before, after) for name in names)
-        )
+        return ZonePlan(ZONE, tuple(_replacement(name, before, after) for name in names))
 
     def wanted_records(self) -> pd.DataFrame:
         """What the zone should hold after the last plan."""
-        columns = {
-            "name": self.names,
-            "type": "A",
-            "ttl": TTL,
-            "value": f"192.0.2.{self.address}",
-        }
+        columns = {"name": self.names, "type": "A", "ttl": TTL, "value": f"192.0.2.{self.address}"}
         return RECORDS.make(pd.DataFrame(columns))
 
     def script(self, zone_plan: ZonePlan, per_message: int) -> Path:
         """The plan as nsupdate reads it, without prerequisites."""
         changes = zone_plan.changes
         groups = [
-            changes[first : first + per_message]
-            for first in range(0, len(changes), per_message)
+            changes[first : first + per_message] for first in range(0, len(changes), per_message)
         ]
         return self.script_of([ZonePlan(zone_plan.zone, group) for group in groups])
 
@@ -124,9 +114,7 @@ class Rig:
 
     def nsupdate(self, script: Path) -> None:
         """By TCP, with the key: the whole script, to its last acknowledgement."""
-        subprocess.run(
-            ["nsupdate", "-v", "-k", str(self.key_file), str(script)], check=True
-        )
+        subprocess.run(["nsupdate", "-v", "-k", str(self.key_file), str(script)], check=True)
 
 
 def zone_lines(name: str, marker: str) -> str:
@@ -142,9 +130,7 @@ def plan() -> Plan:
     """Journals belong to one."""
     now = datetime.now(UTC)
     day, quality = Period.days_before(now, 1), Proven("none", 0, False)
-    return Plan(
-        "bench", now, day, "", "", quality, (), 0, 0, None, Balance((), 0.0), (), ()
-    )
+    return Plan("bench", now, day, "", "", quality, (), 0, 0, None, Balance((), 0.0), (), ())
 
 
 @contextmanager
@@ -156,16 +142,15 @@ def rig(
     folder.chmod(0o755)
     (folder / "key").touch(mode=0o600)
     (folder / "key").write_text(key.clause(), encoding="ascii")
-    lines = "".join(
-        zone_lines(f"site-{number}", f"site-{number}._flex") for number in range(size)
-    )
+    lines = "".join(zone_lines(f"site-{number}", f"site-{number}._flex") for number in range(size))
     both = zone_lines("@", "_flex") + zone_lines("www", "www._flex")
     records = records or {ZONE: lines} if ZONE in zones else dict.fromkeys(zones, both)
     try:
         threads = THREADS_A_CORE * (os.cpu_count() or 1)
-        with pair(
-            folder, zones, key, records=records, threads=threads, own_names=zones
-        ) as (primary, secondary):
+        with pair(folder, zones, key, records=records, threads=threads, own_names=zones) as (
+            primary,
+            secondary,
+        ):
             yield Rig(primary, secondary, folder, size)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -92,11 +92,7 @@ while True:
 def measure() -> Figures:
     # The whole run is measured in this process: it collects as the command line does.
     gc.set_threshold(COLLECTED_AFTER)
-    figures: Figures = {
-        "rounds": ROUNDS,
-        "scale": SCALE,
-        "load_average": os.getloadavg()[0],
-    }
+    figures: Figures = {"rounds": ROUNDS, "scale": SCALE, "load_average": os.getloadavg()[0]}
     figures |= _one_zone("10k", _scale(10_000))
     figures |= _one_zone("100k", _scale(100_000))
     figures |= _many_zones(_scale(2000))
@@ -157,9 +153,7 @@ def _round(one: Rig) -> dict[str, float]:
         checked = _seconds(
             lambda: deliver(
                 one.primary,
-                change_messages.messages(
-                    zone_plan.zone, zone_plan.changes, claim=CLAIM
-                ),
+                change_messages.messages(zone_plan.zone, zone_plan.changes, claim=CLAIM),
             )
         )
     whole, lag = _whole(one)
@@ -178,10 +172,7 @@ def _round(one: Rig) -> dict[str, float]:
 def _cpu(server: PrivateNamed) -> float:
     """The seconds that its threads have worked."""
     behind_the_name = (
-        Path(f"/proc/{server.pid}/stat")
-        .read_text(encoding="utf-8")
-        .rpartition(")")[2]
-        .split()
+        Path(f"/proc/{server.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     )
     return sum(map(int, behind_the_name[11:13])) * TICK
 
@@ -191,14 +182,9 @@ def _by_nsupdate(one: Rig, batch: int) -> float:
     return _seconds(lambda: one.nsupdate(script))
 
 
-def deliver(
-    server: PrivateNamed, messages: Iterable[Message], *secondaries: PrivateNamed
-) -> None:
+def deliver(server: PrivateNamed, messages: Iterable[Message], *secondaries: PrivateNamed) -> None:
     """Encoded, signed, sent and acknowledged."""
-    every, followers = (
-        list(messages),
-        [secondary.server.address for secondary in secondaries],
-    )
+    every, followers = (list(messages), [secondary.server.address for secondary in secondaries])
     outcomes = list(
         deliver_many_messages_at_once.deliver(
             server.server, every, time.time, lambda _: None, followers
@@ -252,16 +238,7 @@ def _asking(server: PrivateNamed) -> Iterator[list[float]]:
 
 def _read(one: Rig) -> Figures:
     """A transfer, parsed and checked, beside dig's, whose text is thrown away."""
-    dig = [
-        "dig",
-        "@127.0.0.1",
-        "-p",
-        str(one.primary.port),
-        "-k",
-        str(one.key_file),
-        ZONE,
-        "AXFR",
-    ]
+    dig = ["dig", "@127.0.0.1", "-p", str(one.primary.port), "-k", str(one.key_file), ZONE, "AXFR"]
     ours = [
         sys.executable,
         "-c",
@@ -273,15 +250,9 @@ def _read(one: Rig) -> Figures:
     ]
     ratios, peaks = [], []
     for _ in range(ROUNDS):
-        theirs = _seconds(
-            lambda: subprocess.run(dig, check=True, stdout=subprocess.DEVNULL)
-        )
-        said = subprocess.run(
-            ours, check=True, stdout=subprocess.PIPE, text=True
-        ).stdout.split()
-        ratios.append(
-            _tell({"read_vs_dig_100k": float(said[0]) / theirs})["read_vs_dig_100k"]
-        )
+        theirs = _seconds(lambda: subprocess.run(dig, check=True, stdout=subprocess.DEVNULL))
+        said = subprocess.run(ours, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+        ratios.append(_tell({"read_vs_dig_100k": float(said[0]) / theirs})["read_vs_dig_100k"])
         peaks.append(float(said[1]))
     return {"read_vs_dig_100k": median(ratios), "read_peak_mib": max(peaks)}
 
@@ -299,13 +270,10 @@ def _many_zones(count: int) -> Figures:
             theirs = _seconds(partial(many.nsupdate, script))
             _behind(many.secondary, zones, first)
             messages = [
-                Message(zone, _both(zone, second, first).changes, claim=CLAIM)
-                for zone in zones
+                Message(zone, _both(zone, second, first).changes, claim=CLAIM) for zone in zones
             ]
             worked = _cpu(many.secondary)
-            ratio = theirs / _seconds(
-                partial(deliver, many.primary, messages, many.secondary)
-            )
+            ratio = theirs / _seconds(partial(deliver, many.primary, messages, many.secondary))
             lag = _behind(many.secondary, zones, second)
             ms = 1000 * (_cpu(many.secondary) - worked) / count
             found = {
@@ -320,10 +288,7 @@ def _many_zones(count: int) -> Figures:
 def _both(zone: str, address: str, before: str = OLD) -> ZonePlan:
     return ZonePlan(
         zone,
-        tuple(
-            Change(_set(name, before), _set(name, address))
-            for name in (zone, f"www.{zone}")
-        ),
+        tuple(Change(_set(name, before), _set(name, address)) for name in (zone, f"www.{zone}")),
     )
 
 
@@ -337,9 +302,7 @@ def _behind(secondary: PrivateNamed, zones: Sequence[str], address: str) -> floa
     A zone that is behind for too long is told of once more, as FLEX does: the primary may have lost
     that NOTIFY.
     """
-    asked = {
-        number: _question(number, f"www.{zone}") for number, zone in enumerate(zones)
-    }
+    asked = {number: _question(number, f"www.{zone}") for number, zone in enumerate(zones)}
     wanted, unheard = socket.inet_aton(address), UNHEARD
     with socket.socket(type=socket.SOCK_DGRAM) as secondaries:
         secondaries.connect(secondary.server.address)
@@ -354,10 +317,7 @@ def _behind(secondary: PrivateNamed, zones: Sequence[str], address: str) -> floa
                         _tell(
                             {
                                 "told_again": nudged(
-                                    secondary.server.address,
-                                    zones[number],
-                                    secondary.key,
-                                    1.0,
+                                    secondary.server.address, zones[number], secondary.key, 1.0
                                 )
                             }
                         )

@@ -29,9 +29,7 @@ Reader = Callable[[list[Path]], int]
 
 def figures(folder: Path, goaccess: GoAccess | None) -> Figures:
     found: Figures = {
-        "copytruncate_flex_extra_lines": _extra(
-            folder / "ours", _flex(folder / "counts")
-        )
+        "copytruncate_flex_extra_lines": _extra(folder / "ours", _flex(folder / "counts"))
     }
     if goaccess:
         kept = folder / "kept"
@@ -46,11 +44,7 @@ def _flex(counts: Path) -> Reader:
 
     def read(logs: list[Path]) -> int:
         globs = tuple(str(log) for log in logs)
-        ingest(
-            [Source("bench", globs, "node", SiteRule(fixed="one.example"))],
-            store,
-            counts,
-        )
+        ingest([Source("bench", globs, "node", SiteRule(fixed="one.example"))], store, counts)
         known = store.segments(0, 10**6)
         return sum(number for segment in known for _, number in segment.lines)
 
@@ -75,6 +69,5 @@ def _lines(first: int, end: int) -> bytes:
         '100 "-" "Mozilla/5.0"\n'
     )
     return "".join(
-        line % (n % 250, n // 36_000, n // 600 % 60, n // 10 % 60, n)
-        for n in range(first, end)
+        line % (n % 250, n // 36_000, n // 600 % 60, n // 10 % 60, n) for n in range(first, end)
     ).encode()

@@ -55,8 +55,7 @@ HOURS = """
     from $lines group by all order by all
 """
 SAMPLE = (
-    "select time, hash(site, target) as target from $lines where status between "
-    "'200' and '399'"
+    "select time, hash(site, target) as target from $lines where status between '200' and '399'"
 )
 
 
@@ -73,29 +72,17 @@ def main() -> None:
     lines = LINES.replace("$log", given.log)
     started, spent = perf_counter(), process_time()
     if given.files_alone:
-        _write(
-            database, FILES.replace("$lines", f"({lines})"), given.out / "files.parquet"
-        )
+        _write(database, FILES.replace("$lines", f"({lines})"), given.out / "files.parquet")
     else:
         database.execute(f"create temp table lines as {lines}")
         for name, query in {"files": FILES, "hours": HOURS, "sample": SAMPLE}.items():
-            _write(
-                database,
-                query.replace("$lines", "lines"),
-                given.out / f"{name}.parquet",
-            )
+            _write(database, query.replace("$lines", "lines"), given.out / f"{name}.parquet")
     wall, cpu = perf_counter() - started, process_time() - spent
     written = f"select count(*), sum(requests) from '{given.out}/files.parquet'"
     rows, requests = database.execute(written).fetchall()[0]
     print(
         json.dumps(
-            {
-                "wall": wall,
-                "cpu": cpu,
-                "rows": rows,
-                "requests": requests,
-                "peak_mib": peak_mib(),
-            }
+            {"wall": wall, "cpu": cpu, "rows": rows, "requests": requests, "peak_mib": peak_mib()}
         )
     )
 

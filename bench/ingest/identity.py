@@ -82,13 +82,9 @@ class Totals:
 
 
 def main(arguments: Sequence[str]) -> int:
-    asked = argparse.ArgumentParser(
-        description="Count real logs in several ways and compare."
-    )
+    asked = argparse.ArgumentParser(description="Count real logs in several ways and compare.")
     asked.add_argument("--without-spark", action="store_true")
-    asked.add_argument(
-        "traces", type=Path, help="a folder that has a folder for each set of logs"
-    )
+    asked.add_argument("traces", type=Path, help="a folder that has a folder for each set of logs")
     asked.add_argument("sets", nargs="*", help="all of them when none is named")
     given = asked.parse_args(arguments)
     if native_or_python.NATIVE is None:
@@ -101,23 +97,15 @@ def main(arguments: Sequence[str]) -> int:
             if not given.sets or folder.name in given.sets
         }
     _show(found)
-    differing = [
-        name for name, (_, ways) in found.items() if len(set(ways.values())) > 1
-    ]
-    print(
-        f"they differ on {', '.join(differing)}"
-        if differing
-        else "they agree on every set"
-    )
+    differing = [name for name, (_, ways) in found.items() if len(set(ways.values())) > 1]
+    print(f"they differ on {', '.join(differing)}" if differing else "they agree on every set")
     return 1 if differing else 0
 
 
 def _show(found: Mapping[str, tuple[int, Mapping[str, Totals]]]) -> None:
     table = Table(title="real logs, counted in several ways", title_justify="left")
     for column in ("set", "lines", "sites", "targets", "requests", "bytes", *WAYS):
-        table.add_column(
-            column, justify="left" if column in ("set", *WAYS) else "right"
-        )
+        table.add_column(column, justify="left" if column in ("set", *WAYS) else "right")
     for name, (lines, ways) in found.items():
         table.add_row(*_row(name, lines, ways))
     Console(width=None if sys.stdout.isatty() else 150).print(table)
@@ -149,8 +137,7 @@ def _count(folder: Path, spark: SparkSession | None) -> tuple[int, dict[str, Tot
         found["python"] = _by_reference(folder)
         if lines:
             found["duckdb"] = _merge(
-                merge_expression.on_duckdb,
-                *(_paths(counts, kind) for kind in ("files", "hours")),
+                merge_expression.on_duckdb, *(_paths(counts, kind) for kind in ("files", "hours"))
             )
         if lines and spark:
             found["spark"] = _there(spark, sources, f"{scratch}/there")
@@ -184,9 +171,7 @@ def _here(sources: Sequence[Source], counts: Path) -> tuple[int, Totals]:
     for source in sources:
         with suppress(NoData):
             ingest([source], store, counts)
-    lines = sum(
-        number for segment in store.segments(0, LAST_DAY) for _, number in segment.lines
-    )
+    lines = sum(number for segment in store.segments(0, LAST_DAY) for _, number in segment.lines)
     return lines, _totals(
         file_table(store, counts, ALWAYS).whole(),
         add_up_hours_and_sample.hours_of(store, counts, ALWAYS),
@@ -196,9 +181,7 @@ def _here(sources: Sequence[Source], counts: Path) -> tuple[int, Totals]:
 def _by_reference(folder: Path) -> Totals:
     command = [sys.executable, "-c", REFERENCE, str(folder)]
     return Totals(
-        **json.loads(
-            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
-        )
+        **json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
     )
 
 

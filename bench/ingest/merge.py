@@ -46,19 +46,14 @@ def measure(partials: int = PARTIALS, rows: int = ROWS) -> Figures:
         return measure_in(Path(folder), partials, rows)
 
 
-def measure_in(
-    folder: Path, partials: int, rows: int, *, distinct: bool = False
-) -> Figures:
+def measure_in(folder: Path, partials: int, rows: int, *, distinct: bool = False) -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
     kind = "distinct" if distinct else "shared"
     paths = [folder / f"{kind}-{number}-{rows}.parquet" for number in range(partials)]
     for number, path in enumerate(paths):
         if not path.exists():
             write(
-                path,
-                _distinct(number, partials, rows)
-                if distinct
-                else _rows_of_run(number, rows),
+                path, _distinct(number, partials, rows) if distinct else _rows_of_run(number, rows)
             )
     alone = [
         sys.executable,
@@ -119,10 +114,7 @@ def _distinct(number: int, partials: int, rows: int) -> Iterator[Ints]:
 
 
 def _blocks(targets: int) -> Iterator[Ints]:
-    return (
-        np.arange(begin, min(begin + BLOCK, targets))
-        for begin in range(0, targets, BLOCK)
-    )
+    return (np.arange(begin, min(begin + BLOCK, targets)) for begin in range(0, targets, BLOCK))
 
 
 def _rows(name: Ints) -> pa.Table:
@@ -137,8 +129,7 @@ def _rows(name: Ints) -> pa.Table:
         6,
     )
     return pa.Table.from_arrays(
-        [site, target, *map(pa.array, (requests, requests * size, size, last))],
-        schema=SCHEMA,
+        [site, target, *map(pa.array, (requests, requests * size, size, last))], schema=SCHEMA
     )
 
 
@@ -152,9 +143,7 @@ def _texts(pattern: bytes, numbers: dict[int, Ints], width: int) -> pa.Array:
             left, last = np.divmod(left, 10)
             texts[:, digit] = last + ord("0")
     ends = np.arange(count + 1, dtype=np.int32) * len(pattern)
-    return pa.StringArray.from_buffers(
-        count, pa.py_buffer(ends), pa.py_buffer(texts.tobytes())
-    )
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(texts.tobytes()))
 
 
 def _peak_mib() -> float:

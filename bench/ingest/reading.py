@@ -21,8 +21,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 WARM_UP = (
-    b'a.example:80 192.0.2.1 - - [20/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" '
-    b'200 1 "-" "-"\n'
+    b'a.example:80 192.0.2.1 - - [20/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n'
 )
 
 
@@ -64,9 +63,7 @@ def read(logs: list[str], counts: Path, site: str | None) -> int:
     from flex_logs_ingest.scan.site_rules import SiteRule
 
     reports = ingest(
-        [Source("bench", tuple(logs), "node", SiteRule(fixed=site))],
-        MemoryStore(),
-        counts,
+        [Source("bench", tuple(logs), "node", SiteRule(fixed=site))], MemoryStore(), counts
     )
     if refused := [
         f"{report.path}: {report.outcome}: {report.note}"
@@ -83,10 +80,7 @@ def rows(counts: Path) -> int:
     import pyarrow.parquet as pq
 
     keys = ["site", "target"]
-    tables = [
-        pq.read_table(path, columns=keys)
-        for path in sorted(counts.glob("*.files.parquet"))
-    ]
+    tables = [pq.read_table(path, columns=keys) for path in sorted(counts.glob("*.files.parquet"))]
     return len(pa.concat_tables(tables).group_by(keys).aggregate([]))
 
 

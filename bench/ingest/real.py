@@ -32,10 +32,7 @@ class RealLog:
 
 
 def logs(
-    traces: Path,
-    folder: Path,
-    only: Container[str] | None = None,
-    least: int = LEAST_LINES,
+    traces: Path, folder: Path, only: Container[str] | None = None, least: int = LEAST_LINES
 ) -> Iterator[RealLog]:
     """The large sets, or only these of them, each as one plain log in the folder."""
     for directory in sorted(path for path in traces.iterdir() if path.is_dir()):

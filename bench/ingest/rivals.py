@@ -49,16 +49,11 @@ class GoAccess:
         """
         report = kept / "report.json"
         time_command(
-            *self._command(logs, "COMBINED", report),
-            "--restore",
-            "--persist",
-            f"--db-path={kept}",
+            *self._command(logs, "COMBINED", report), "--restore", "--persist", f"--db-path={kept}"
         )
         return int(json.loads(report.read_text())["general"]["total_requests"])
 
-    def _command(
-        self, logs: list[Path], format_: str, report: Path
-    ) -> list[str | Path]:
+    def _command(self, logs: list[Path], format_: str, report: Path) -> list[str | Path]:
         return [
             self.program,
             *logs,
@@ -74,8 +69,6 @@ def goaccess() -> GoAccess | None:
     program = os.environ.get("GOACCESS") or shutil.which("goaccess")
     if not program:
         return None
-    said = subprocess.run(
-        [program, "--version"], capture_output=True, text=True, check=True
-    ).stdout
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"GoAccess - ([\d.]*\d)", said)
     return GoAccess(program, found[1]) if found else None

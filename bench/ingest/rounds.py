@@ -35,9 +35,7 @@ class Spent:
 def time_command(*command: str | Path) -> Spent:
     """What the command cost from its start to its end."""
     started = perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr
     said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -54,13 +52,9 @@ def time_command(*command: str | Path) -> Spent:
 def figures_of(module: str, *arguments: str | Path) -> dict[str, float]:
     """The line of JSON that one of our own modules says when it is run with these arguments."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(
-            f"{module} ended with {done.returncode}: {done.stderr.strip()[-2000:]}"
-        )
+        sys.exit(f"{module} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -82,8 +76,4 @@ def ratio(name: str, above: Sequence[float], below: Sequence[float]) -> Figures:
 
 
 def middle(name: str, values: Sequence[float]) -> Figures:
-    return {
-        name: median(values),
-        f"{name}_min": min(values),
-        f"{name}_max": max(values),
-    }
+    return {name: median(values), f"{name}_min": min(values), f"{name}_max": max(values)}

@@ -67,13 +67,11 @@ def _figures(files: int, rounds: list[dict[str, Reading]]) -> Figures:
     of = {name: [each[name] for each in rounds] for name in rounds[0]}
     for name in ("small", "large", "small_next_day"):
         figures |= middle(
-            f"{name}_{files}_bytes_per_second",
-            [one.size / one.wall for one in of[name]],
+            f"{name}_{files}_bytes_per_second", [one.size / one.wall for one in of[name]]
         )
     for name in ("small", "small_alone", "small_next_day"):
         figures |= middle(
-            f"{name}_{files}_cpu_seconds_per_file",
-            [one.cpu / files for one in of[name]],
+            f"{name}_{files}_cpu_seconds_per_file", [one.cpu / files for one in of[name]]
         )
     for figure, above, below in (
         (f"small_{files}_vs_large", "small", "large"),
@@ -89,9 +87,7 @@ def _figures(files: int, rounds: list[dict[str, Reading]]) -> Figures:
 
 
 def _round(files: int) -> dict[str, Reading]:
-    with tempfile.TemporaryDirectory(
-        prefix="flex-bench-", dir=os.environ.get("BENCH_DIR")
-    ) as name:
+    with tempfile.TemporaryDirectory(prefix="flex-bench-", dir=os.environ.get("BENCH_DIR")) as name:
         folder = Path(name)
         small, large = folder / "small", folder / "large"
         small.mkdir()
@@ -102,8 +98,7 @@ def _round(files: int) -> dict[str, Reading]:
                 (small / f"{site}.log").write_bytes(text)
                 every.write(
                     b"".join(
-                        f"{site}:80 ".encode() + line
-                        for line in text.splitlines(keepends=True)
+                        f"{site}:80 ".encode() + line for line in text.splitlines(keepends=True)
                     )
                 )
         by_name = SiteRule(pattern=r"(?P<site>.+)\.log")

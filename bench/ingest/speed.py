@@ -41,11 +41,7 @@ LINES = int(1_000_000 * SCALE)
 MANY_LINES = int(5_000_000 * SCALE)
 # Bytes: room for the logs of all parts at once, on a disk that is memory where there is one.
 ROOM = int(6e9 * SCALE)
-GOACCESS_FORMATS = {
-    "combined": "COMBINED",
-    "common": "COMMON",
-    "vhost_combined": "VCOMBINED",
-}
+GOACCESS_FORMATS = {"combined": "COMBINED", "common": "COMMON", "vhost_combined": "VCOMBINED"}
 
 Row = dict[str, float]
 
@@ -65,9 +61,7 @@ def measure() -> Figures:
         figures |= _wall(folder)
         figures |= _real(folder, rival)
         figures |= copytruncate.figures(folder, rival)
-        figures |= merge.measure_in(
-            folder / "merge", merge.PARTIALS, int(merge.ROWS * SCALE)
-        )
+        figures |= merge.measure_in(folder / "merge", merge.PARTIALS, int(merge.ROWS * SCALE))
     return figures
 
 
@@ -89,23 +83,16 @@ def _cpu(folder: Path, rival: GoAccess | None) -> Figures:
         "lines_per_second", [row["ours"]["lines"] / row["ours"]["wall"] for row in rows]
     )
     figures |= middle(
-        "lines_per_cpu_second",
-        [row["ours"]["lines"] / row["ours"]["cpu"] for row in rows],
+        "lines_per_cpu_second", [row["ours"]["lines"] / row["ours"]["cpu"] for row in rows]
     )
     figures |= ratio("cpu_vs_duckdb_csv", _column(rows, "duckdb", "cpu"), ours)
-    figures |= ratio(
-        "cpu_vs_duckdb_csv_files_alone", _column(rows, "duckdb files", "cpu"), ours
-    )
+    figures |= ratio("cpu_vs_duckdb_csv_files_alone", _column(rows, "duckdb files", "cpu"), ours)
     if rival:
         theirs = _column(rows, "goaccess", "cpu")
         whole = _column(rows, "goaccess", "process_cpu")
         figures |= ratio(f"cpu_vs_goaccess_{rival.figure}", theirs, ours)
-        figures |= ratio(
-            "python_reference_cpu_vs_goaccess", theirs, _column(rows, "python", "cpu")
-        )
-        figures |= ratio(
-            "process_cpu_vs_goaccess", whole, _column(rows, "ours", "process_cpu")
-        )
+        figures |= ratio("python_reference_cpu_vs_goaccess", theirs, _column(rows, "python", "cpu"))
+        figures |= ratio("process_cpu_vs_goaccess", whole, _column(rows, "ours", "process_cpu"))
     return figures
 
 
@@ -201,9 +188,7 @@ def _wall(folder: Path) -> Figures:
     synthetic.write(log, MANY_LINES)
     rows = list(_rounds({"ours": partial(_reading, log), "wc": partial(_wc, log)}))
     figures = ratio(
-        "wall_vs_wc_synthetic",
-        _column(rows, "ours", "wall"),
-        _column(rows, "wc", "wall"),
+        "wall_vs_wc_synthetic", _column(rows, "ours", "wall"), _column(rows, "wc", "wall")
     )
     figures["synthetic_targets"] = rows[0]["ours"]["rows"]
     figures["scan_peak_mib"] = max(_column(rows, "ours", "peak_mib"))
@@ -223,11 +208,7 @@ def _real(folder: Path, rival: GoAccess | None) -> Figures:
         return _nothing_measured(
             f"no set of logs in {traces} has {real.LEAST_LINES} lines that FLEX reads"
         )
-    figures = (
-        _real_cpu(max(sets, key=lambda log: log.path.stat().st_size), rival)
-        if rival
-        else {}
-    )
+    figures = _real_cpu(max(sets, key=lambda log: log.path.stat().st_size), rival) if rival else {}
     parts: dict[str, Callable[[], Row]] = {}
     for log in sets:
         parts[f"ours {log.name}"] = partial(_reading, log.path, site=log.site)
@@ -240,9 +221,7 @@ def _real(folder: Path, rival: GoAccess | None) -> Figures:
         all_theirs.append(sum(row[f"wc {log.name}"]["wall"] for log in sets))
     figures |= ratio("wall_vs_wc_real", all_ours, all_theirs)
     for log in sets:
-        ours, theirs = (
-            _column(rows, f"{who} {log.name}", "wall") for who in ("ours", "wc")
-        )
+        ours, theirs = (_column(rows, f"{who} {log.name}", "wall") for who in ("ours", "wc"))
         figures |= ratio(f"wall_vs_wc_{log.name}", ours, theirs)
     return figures
 
@@ -250,15 +229,9 @@ def _real(folder: Path, rival: GoAccess | None) -> Figures:
 def _real_cpu(log: RealLog, rival: GoAccess) -> Figures:
     """CPU on the largest real log, where GoAccess has a name for its format."""
     if log.format not in GOACCESS_FORMATS:
-        return _nothing_measured(
-            f"GoAccess on {log.name}: it has no name for {log.format}"
-        )
+        return _nothing_measured(f"GoAccess on {log.name}: it has no name for {log.format}")
     theirs = partial(_goaccess, rival, log.path, GOACCESS_FORMATS[log.format])
-    rows = list(
-        _rounds(
-            {"ours": partial(_reading, log.path, site=log.site), "goaccess": theirs}
-        )
-    )
+    rows = list(_rounds({"ours": partial(_reading, log.path, site=log.site), "goaccess": theirs}))
     name = f"cpu_vs_goaccess_{rival.figure}_{log.name}"
     return ratio(name, _column(rows, "goaccess", "cpu"), _column(rows, "ours", "cpu"))
 
@@ -298,7 +271,5 @@ def _folder() -> Iterator[Path]:
     """In memory where that has room: neither side waits for a disk then."""
     memory = Path("/dev/shm")
     fits = memory.is_dir() and shutil.disk_usage(memory).free > ROOM
-    with tempfile.TemporaryDirectory(
-        prefix="flex-bench-", dir=memory if fits else None
-    ) as folder:
+    with tempfile.TemporaryDirectory(prefix="flex-bench-", dir=memory if fits else None) as folder:
         yield Path(folder)

@@ -28,9 +28,7 @@ BATCH = 200_000
 HOSTILE_SHARE = 0.001
 # Share of requests whose target is asked for only once.
 NEVER_AGAIN_SHARE = 0.058
-LAST_LINE = (
-    b'www.site0001.example.org:443 192.0.2.9 - - [20/Nov/2026:23:59:59 +0000] "GET /cut'
-)
+LAST_LINE = b'www.site0001.example.org:443 192.0.2.9 - - [20/Nov/2026:23:59:59 +0000] "GET /cut'
 
 WORDS = (
     "assets", "images", "css", "js", "blog", "post", "product", "category", "news", "media",
@@ -44,17 +42,7 @@ KINDS = {
     ".pdf": 2, ".mp4": 1, ".woff2": 3, "/": 5, ".php": 2,
 }  # fmt: skip
 # Statuses, with their weights in thousandths. A guess.
-STATUSES = {
-    200: 780,
-    304: 80,
-    404: 60,
-    301: 20,
-    302: 20,
-    206: 20,
-    500: 10,
-    403: 9,
-    201: 1,
-}
+STATUSES = {200: 780, 304: 80, 404: 60, 301: 20, 302: 20, 206: 20, 500: 10, 403: 9, 201: 1}
 # Methods, with their weights in percent. A guess.
 METHODS = {"GET": 96, "HEAD": 1, "POST": 3}
 REFERERS = (
@@ -105,11 +93,7 @@ def write(path: Path, lines: int, seed: int = 1) -> None:
         for first in range(0, lines, BATCH):
             count = min(BATCH, lines - first)
             seconds = np.sort(
-                rng.integers(
-                    86_400 * first // lines,
-                    86_400 * (first + count) // lines + 1,
-                    count,
-                )
+                rng.integers(86_400 * first // lines, 86_400 * (first + count) // lines + 1, count)
             )
             file.write(day.lines(np.minimum(seconds, 86_399), rng))
         file.write(LAST_LINE)
@@ -132,9 +116,7 @@ class _Day:
         count = int(self.files.sum())
         self.targets = _targets(count, rng)
         large = 133_000 * (1 - rng.random(count)) ** (-1 / 1.1)
-        size = np.where(
-            rng.random(count) < 0.93, rng.lognormal(9.357, 1.318, count), large
-        )
+        size = np.where(rng.random(count) < 0.93, rng.lognormal(9.357, 1.318, count), large)
         self.sizes = size.clip(30, 2e9).astype(np.int64)
         self.clients = _texts([_client(n, rng.random() < 0.15) for n in range(CLIENTS)])
         self.agents = _agents()
@@ -180,25 +162,19 @@ class _Day:
             _same(""),
         )
         return pc.if_else(
-            pa.array(rng.random(count) < NEVER_AGAIN_SHARE),
-            once,
-            self.targets.take(file),
+            pa.array(rng.random(count) < NEVER_AGAIN_SHARE), once, self.targets.take(file)
         )
 
     def _agent(self, client: Ints, rng: np.random.Generator) -> Ints:
         """One in twenty requests comes from another program behind the same address."""
         other = _zipf(rng, len(self.agents), len(client))
-        return np.where(
-            rng.random(len(client)) < 0.05, other, self.agent_of_client[client]
-        )
+        return np.where(rng.random(len(client)) < 0.05, other, self.agent_of_client[client])
 
     def _bytes_sent(self, status: Ints, file: Ints, client: Ints) -> pa.Array:
         size = self.sizes[file]
         size = np.where(status == 206, np.maximum(size // (2 + client % 7), 1), size)
         size = np.where(
-            (status >= 300) & (status < 400),
-            np.where(status == 304, 0, 200 + client % 80),
-            size,
+            (status >= 300) & (status < 400), np.where(status == 304, 0, 200 + client % 80), size
         )
         size = np.where(status >= 400, 150 + client % 400, size)
         return pc.if_else(pa.array(size == 0), _same("-"), _numbers(size))
@@ -216,18 +192,14 @@ def _spoilt(
     chosen = rng.random(len(lines)) < HOSTILE_SHARE
     fields = {"host": host, "client": client, "time": time, "target": target}
     at = np.flatnonzero(chosen)
-    texts = {
-        name: column.take(pa.array(at)).to_pylist() for name, column in fields.items()
-    }
+    texts = {name: column.take(pa.array(at)).to_pylist() for name, column in fields.items()}
     long = rng.integers(8_192, 65_000, len(at)).tolist()
     spoilt: list[bytes] = []
     for n in range(len(at)):
         values = {name.encode(): column[n] for name, column in texts.items()}
         values[b"long"] = b"A" * long[n]
         spoilt.append(HOSTILE[n % len(HOSTILE)] % values)
-    return pc.replace_with_mask(
-        lines, pa.array(chosen), pa.array(spoilt, type=pa.large_binary())
-    )
+    return pc.replace_with_mask(lines, pa.array(chosen), pa.array(spoilt, type=pa.large_binary()))
 
 
 def _targets(count: int, rng: np.random.Generator) -> pa.Array:
@@ -244,29 +216,22 @@ def _targets(count: int, rng: np.random.Generator) -> pa.Array:
 
 
 def _queries(count: int, rng: np.random.Generator) -> pa.Array:
-    version, campaign = (
-        _numbers(rng.integers(0, 97, count)),
-        _numbers(rng.integers(0, 11, count)),
-    )
-    query = pc.binary_join_element_wise(
-        _same("?v="), version, _same("&utm="), campaign, _same("")
-    )
+    version, campaign = (_numbers(rng.integers(0, 97, count)), _numbers(rng.integers(0, 11, count)))
+    query = pc.binary_join_element_wise(_same("?v="), version, _same("&utm="), campaign, _same(""))
     return pc.if_else(pa.array(rng.random(count) < 0.18), query, _same(""))
 
 
 def _agents() -> pa.Array:
     """1,500 user agents as browsers spell them, and those that are unlike any browser's."""
     agent = (
-        "Mozilla/5.0 (%s) AppleWebKit/537.36 (KHTML, like Gecko) "
-        "Chrome/%d.0.%d.%d Safari/537.36"
+        "Mozilla/5.0 (%s) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.%d.%d Safari/537.36"
     )
     browsers = [
         agent % (DESKTOPS[n % len(DESKTOPS)], 142 - n % 60, n * 37 % 7000, n % 211)
         for n in range(1_500)
     ]
     return pa.array(
-        [*(browser.encode() for browser in browsers), *ODD_AGENTS * 4],
-        type=pa.large_binary(),
+        [*(browser.encode() for browser in browsers), *ODD_AGENTS * 4], type=pa.large_binary()
     )
 
 
@@ -279,9 +244,7 @@ def _client(number: int, is_ipv6: bool) -> str:
 
 def _zipf(rng: np.random.Generator, size: int, count: int) -> Ints:
     heaped = np.cumsum(1.0 / np.arange(1, size + 1))
-    drawn: Ints = np.searchsorted(heaped, rng.random(count) * heaped[-1]).astype(
-        np.int64
-    )
+    drawn: Ints = np.searchsorted(heaped, rng.random(count) * heaped[-1]).astype(np.int64)
     return drawn
 
 
@@ -289,9 +252,9 @@ def _draw_weighted(
     rng: np.random.Generator, weights: dict[str, int] | dict[int, int], count: int
 ) -> Ints:
     heaped = np.cumsum(list(weights.values()))
-    return np.searchsorted(
-        heaped, rng.integers(0, heaped[-1], count), side="right"
-    ).astype(np.int64)
+    return np.searchsorted(heaped, rng.integers(0, heaped[-1], count), side="right").astype(
+        np.int64
+    )
 
 
 def _draw(rng: np.random.Generator, weights: dict[int, int], count: int) -> Ints:

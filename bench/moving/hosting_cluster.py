@@ -54,11 +54,7 @@ def lacking() -> str:
     """What is not there for it; "" where all is."""
     programs = {"php-fpm": _PHP, "mariadbd": _DATABASE, "rsync": ("rsync",)}
     missing = [name for name, ways in programs.items() if not _program(ways)]
-    return (
-        network_namespaces.lacking()
-        or web_servers.lacking_for_hosts()
-        or ", ".join(missing)
-    )
+    return network_namespaces.lacking() or web_servers.lacking_for_hosts() or ", ".join(missing)
 
 
 def _program(ways: Sequence[str]) -> str:
@@ -102,16 +98,7 @@ class Hosting:
     def ask_database(self, node: str, words: str) -> list[list[str]]:
         """Raises CalledProcessError where it says no."""
         socket = f"{self.cluster.folder}/{node}/mariadb.sock"
-        command = [
-            "mariadb",
-            "--no-defaults",
-            "-S",
-            socket,
-            "-uroot",
-            "-N",
-            "-e",
-            words,
-        ]
+        command = ["mariadb", "--no-defaults", "-S", socket, "-uroot", "-N", "-e", words]
         said = subprocess.run(command, check=True, capture_output=True, text=True)
         return [line.split("\t") for line in said.stdout.splitlines()]
 
@@ -174,10 +161,7 @@ _HOOKS = (
     ("copy", "cron copy {site} {from} {to}", "cron remove {site} {to}"),
     ("final copy", "cron off {site} {from}", "cron on {site} {from}"),
     ("final copy", "files final {site} {from} {to}", ""),
-    (
-        *("final copy", "database final {site} {from} {to}"),
-        "database remove {site} {to} {from}",
-    ),
+    (*("final copy", "database final {site} {from} {to}"), "database remove {site} {to} {from}"),
     ("release", "cron on {site} {to}", ""),
     ("clean", "cron remove {site} {from}", ""),
     ("clean", "vhost remove {site} {from}", ""),
@@ -188,9 +172,7 @@ _HOOKS = (
 
 def _settings(folder: Path, sites: Sequence[str]) -> str:
     """With the shipped hooks; what needs time is done before the hold, and again within it."""
-    writers = "".join(
-        f'[[routing.site]]\nname = "{site}"\nstateful = true\n' for site in sites
-    )
+    writers = "".join(f'[[routing.site]]\nname = "{site}"\nstateful = true\n' for site in sites)
     hooks = "".join(
         f'[[move.hook]]\nstage = "{stage}"\nname = "{number}"\nretries = 1\n'
         f'timeout = "60s"\ncommand = {_words(folder, command)}\nundo = {_words(folder, undo)}\n'
@@ -219,9 +201,7 @@ def _put_hooks(folder: Path, hosts: Hosts) -> None:
     shutil.copytree(_SHIPPED, hooks_of(folder))
     # It tries to listen where it would.
     on = " ".join(hosts.on("$1"))
-    nginx = (
-        f"{on} {web_servers.nginx()} -e {folder}/$1/nginx.log -c {folder}/$1/nginx.conf"
-    )
+    nginx = f"{on} {web_servers.nginx()} -e {folder}/$1/nginx.log -c {folder}/$1/nginx.conf"
     own = f"""
 run_on() {{ shift; "$@"; }}
 fetch() {{
@@ -286,15 +266,7 @@ def _begin_services(made: Hosting, hosts: Hosts) -> None:
         ]
         kept.add(f"{node} mariadb", [*on, *database], here / "log")
         (here / "php.conf").write_text(_php(here))
-        php = [
-            _program(_PHP),
-            "-n",
-            *_php_modules(),
-            "-F",
-            "-R",
-            "-y",
-            f"{here}/php.conf",
-        ]
+        php = [_program(_PHP), "-n", *_php_modules(), "-F", "-R", "-y", f"{here}/php.conf"]
         kept.add(f"{node} php", [*on, *php], here / "log")
         for part in ("vhosts", "certificates", "cron", "kept"):
             (here / part).mkdir()
@@ -313,9 +285,7 @@ def _begin_services(made: Hosting, hosts: Hosts) -> None:
 
 def _php_modules() -> list[str]:
     """With no other configuration of this machine."""
-    return [
-        word for name in ("mysqlnd", "mysqli") for word in ("-d", f"extension={name}")
-    ]
+    return [word for name in ("mysqlnd", "mysqli") for word in ("-d", f"extension={name}")]
 
 
 def _php(here: Path) -> str:
@@ -355,9 +325,7 @@ def _site_of_nginx(made: Hosting, node: str) -> str:
         "FLEX_ROOT": f"{here}/www/$host",
         "FLEX_DATABASE": f"{here}/mariadb.sock",
     }
-    told = "".join(
-        f"    fastcgi_param {key} {value};\n" for key, value in given.items()
-    )
+    told = "".join(f"    fastcgi_param {key} {value};\n" for key, value in given.items())
     return f"listen {at};\nlocation / {{\n    fastcgi_pass unix:{here}/php.sock;\n{told}}}\n"
 
 

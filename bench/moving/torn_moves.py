@@ -23,13 +23,7 @@ from statistics import median
 
 from bench.figures import Figures
 from bench.forked_flex import Forked, start
-from bench.moving.hosting_cluster import (
-    Hosting,
-    base_of,
-    hooks_of,
-    hosting,
-    lacking,
-)
+from bench.moving.hosting_cluster import Hosting, base_of, hooks_of, hosting, lacking
 from bench.moving.visitors_who_write import Visitors, visitors
 from flex.model.wish import Pin
 
@@ -82,9 +76,7 @@ def measure() -> Figures:
         return {"torn_moves": f"not measured: {missing}"}
     with hosting(NODES, SITES) as made:
         at = made.cluster.ports["visit"]
-        doors = {
-            node: (address, at) for node, address in made.cluster.addresses.items()
-        }
+        doors = {node: (address, at) for node, address in made.cluster.addresses.items()}
         with visitors(doors, made.sites) as people:
             world = Histories(made, people, random.Random(SEED))
             world.begin()
@@ -118,8 +110,7 @@ class Histories:
         before = self._in_force()
         moving = chance.sample(made.sites, chance.randint(1, MOST_MOVING))
         target = {
-            site: chance.choice([node for node in NODES if node != before[site]])
-            for site in moving
+            site: chance.choice([node for node in NODES if node != before[site]]) for site in moving
         }
         for site, node in target.items():
             self._pin(site, node)
@@ -157,11 +148,7 @@ class Histories:
         return self.chance.choices([*_VICTIMS], [*_VICTIMS.values()])[0]
 
     def _kill(
-        self,
-        victim: str,
-        flex: Forked,
-        target: dict[str, str],
-        moving: Sequence[str],
+        self, victim: str, flex: Forked, target: dict[str, str], moving: Sequence[str]
     ) -> None:
         time.sleep(self.chance.uniform(0.0, self._usual()))
         self.found.stages[self._stage(moving)] += 1
@@ -245,14 +232,8 @@ class Histories:
                 self.found.fault(f"{where}: its database is gone: {error.stderr}")
                 continue
             in_table, in_file = Counter(rows), Counter(self._lines(after[site], site))
-            lost = {
-                id_ for id_ in acknowledged if not in_table[id_] or not in_file[id_]
-            }
-            doubled = [
-                id_
-                for id_ in {*in_table, *in_file}
-                if max(in_table[id_], in_file[id_]) > 1
-            ]
+            lost = {id_ for id_ in acknowledged if not in_table[id_] or not in_file[id_]}
+            doubled = [id_ for id_ in {*in_table, *in_file} if max(in_table[id_], in_file[id_]) > 1]
             # More was sent while the table was read.
             sent = self.people.known_of([site])[site][1]
             strange = [id_ for id_ in {*in_table, *in_file} if id_ > sent]

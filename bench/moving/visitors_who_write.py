@@ -70,14 +70,10 @@ class Visitors:
 
 
 @contextmanager
-def visitors(
-    doors: Mapping[str, tuple[str, int]], sites: Sequence[str]
-) -> Iterator[Visitors]:
+def visitors(doors: Mapping[str, tuple[str, int]], sites: Sequence[str]) -> Iterator[Visitors]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(
-        target=_visit, args=(theirs, dict(doors), list(sites)), daemon=True
-    )
+    process = context.Process(target=_visit, args=(theirs, dict(doors), list(sites)), daemon=True)
     process.start()
     try:
         yield Visitors(ours)
@@ -86,9 +82,7 @@ def visitors(
         process.join()
 
 
-def _visit(
-    pipe: Connection, doors: dict[str, tuple[str, int]], sites: Sequence[str]
-) -> None:
+def _visit(pipe: Connection, doors: dict[str, tuple[str, int]], sites: Sequence[str]) -> None:
     asyncio.run(_visit_all(pipe, doors, sites))
 
 
@@ -127,9 +121,7 @@ def _say(seen: Seen, asked: Mapping[str, Sequence[str]]) -> object:
     }
 
 
-async def _keep_asking(
-    at: tuple[str, int], number: int, pause: float, seen: Seen
-) -> None:
+async def _keep_asking(at: tuple[str, int], number: int, pause: float, seen: Seen) -> None:
     chosen = random.Random(f"{at} {number}")
     names = [*seen.sites]
     streams = None

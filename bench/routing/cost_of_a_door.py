@@ -56,9 +56,7 @@ class Cost:
         return [a + b for a, b in zip(self.first, self.second, strict=True)]
 
 
-def measure(
-    without: Rig, rig: Rig, owner_of: Mapping[str, str], rounds: int
-) -> Figures:
+def measure(without: Rig, rig: Rig, owner_of: Mapping[str, str], rounds: int) -> Figures:
     """The nodes `without` know no sites; the others know `owner_of`, and do so afterwards, too."""
     names = list(owner_of)
     away, here = names[:ASKED], names[ASKED : 2 * ASKED]
@@ -95,11 +93,7 @@ def take_turn(kind: Kind, cost: Cost) -> int:
 def _asked_by_many(kind: Kind) -> Visits:
     connections = LARGE_AT_ONCE if kind.path == "/1m" else AT_ONCE
     return many_visitors.visit(
-        kind.rig.door,
-        kind.names,
-        path=kind.path,
-        connections=connections,
-        seconds=SECONDS,
+        kind.rig.door, kind.names, path=kind.path, connections=connections, seconds=SECONDS
     )
 
 

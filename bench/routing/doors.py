@@ -67,9 +67,7 @@ def _of_flips(rig: Rig, owner_of: Mapping[str, str]) -> Figures:
                 acknowledged = time.perf_counter()
                 time.sleep(0.2)
             failed += sum(not node for _, _, node in asked)
-            wrong += sum(
-                sent > acknowledged and node == "n1" for sent, _, node in asked
-            )
+            wrong += sum(sent > acknowledged and node == "n1" for sent, _, node in asked)
             slowest.append(max(end - sent for sent, end, _ in asked))
             rig.flip("n1", rig.files("n1", owner_of))
     return {

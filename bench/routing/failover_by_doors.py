@@ -102,9 +102,7 @@ def _start(cluster: Cluster, node: str, *words: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, stdout=log, stderr=log)
 
 
-def _until_led_around(
-    cluster: Cluster, living: list[str], before: int, dead: str
-) -> float:
+def _until_led_around(cluster: Cluster, living: list[str], before: int, dead: str) -> float:
     """The moment in which the last of them was seen to lead nobody to the dead node."""
     seen: dict[str, float] = {}
     end = time.monotonic() + PATIENCE

@@ -121,30 +121,21 @@ FAULTS = tuple(fault for drill in DRILLS for fault in drill.faults)
 
 
 def measure(quick: bool, slower: float) -> Figures:
-    pace = (
-        Pace(3.0, 6.0, 0.0, 5, slower) if quick else Pace(12.0, 40.0, 5.0, 60, slower)
-    )
+    pace = Pace(3.0, 6.0, 0.0, 5, slower) if quick else Pace(12.0, 40.0, 5.0, 60, slower)
     case = next(traffic.made_up(NODES))
     healthy = {nodes: _healthy(case, nodes, pace) for nodes in (NODES - 1, NODES)}
-    figures: Figures = {
-        f"healthy_per_second_k{nodes}": rate for nodes, rate in healthy.items()
-    }
+    figures: Figures = {f"healthy_per_second_k{nodes}": rate for nodes, rate in healthy.items()}
     figures |= _reloads(case, pace)
     for drill in DRILLS:
         figures |= _drill(drill, case, pace, healthy)
     return figures
 
 
-def _start(
-    each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1
-) -> None:
+def _start(each: Rig, case: Case, machine: Machine, pace: Pace, distributors: int = 1) -> None:
     each.relay()
-    each.start(
-        "lardr", LardLimits(), on=list(each.addresses)[:distributors], mastered=True
-    )
+    each.start("lardr", LardLimits(), on=list(each.addresses)[:distributors], mastered=True)
     each.tell(
-        "machine",
-        value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0),
+        "machine", value=Machine(machine.memory, machine.read / 50, 0, machine.answer / 10, 0)
     )
     each.all_once(case.trace, VISITORS)
     each.during(VISITORS, pace.warm)
@@ -168,9 +159,7 @@ def _reloads(case: Case, pace: Pace) -> Figures:
         each.begin(VISITORS)
         for _ in range(pace.reloads):
             began = time.monotonic()
-            apply_to_haproxy.reload(
-                Socket(str(each.folder / next(iter(each.running)) / "m"))
-            )
+            apply_to_haproxy.reload(Socket(str(each.folder / next(iter(each.running)) / "m")))
             time.sleep(max(0.0, 1.0 - (time.monotonic() - began)))
         answers = each.end()
     return {
@@ -181,9 +170,7 @@ def _reloads(case: Case, pace: Pace) -> Figures:
     }
 
 
-def _drill(
-    drill: Drill, case: Case, pace: Pace, healthy: Mapping[int, float]
-) -> Figures:
+def _drill(drill: Drill, case: Case, pace: Pace, healthy: Mapping[int, float]) -> Figures:
     machine = Machine(case.memory).slower(pace.slower)
     moments = []
     with rig(NODES, machine, case.trace) as each:
@@ -198,13 +185,8 @@ def _drill(
         answers = each.end()
     figures: Figures = {}
     for fault, begin, end in zip(drill.faults, moments[:-1], moments[1:], strict=True):
-        found = _figures(
-            fault, answers.between(begin, end), begin, end, healthy[fault.left]
-        )
-        print(
-            f"{fault.name}: {', '.join(f'{value:.4g}' for value in found.values())}",
-            flush=True,
-        )
+        found = _figures(fault, answers.between(begin, end), begin, end, healthy[fault.left])
+        print(f"{fault.name}: {', '.join(f'{value:.4g}' for value in found.values())}", flush=True)
         figures |= found
     return figures
 
@@ -221,15 +203,11 @@ def _heal(each: Rig, rate: float, pace: Pace) -> None:
     each.settle(pace.calm)
 
 
-def _figures(
-    fault: Fault, answers: Answers, begin: float, end: float, healthy: float
-) -> Figures:
+def _figures(fault: Fault, answers: Answers, begin: float, end: float, healthy: float) -> Figures:
     last = answers.between(end - WINDOW, end)
     at_once = answers.between(begin, begin + AT_ONCE).failures
     return {
-        f"{fault.name}_seconds_until_90_percent": _until(
-            answers, begin, end, ENOUGH * healthy
-        ),
+        f"{fault.name}_seconds_until_90_percent": _until(answers, begin, end, ENOUGH * healthy),
         f"{fault.name}_at_last_vs_healthy": len(last.at) / WINDOW / healthy,
         f"{fault.name}_failed_in_flight": at_once,
         f"{fault.name}_failed_later": answers.failures - at_once,
@@ -244,13 +222,9 @@ def _until(answers: Answers, begin: float, end: float, rate: float) -> float:
     """
     good = np.sort(answers.at[answers.status == 200])
     moments = np.arange(begin, max(end - WINDOW, begin + STEP), STEP)
-    rates = (
-        np.searchsorted(good, moments + WINDOW) - np.searchsorted(good, moments)
-    ) / WINDOW
+    rates = (np.searchsorted(good, moments + WINDOW) - np.searchsorted(good, moments)) / WINDOW
     if rates.min() >= rate:
         return 0.0
     worst = int(rates.argmin())
     again = np.flatnonzero(rates[worst:] >= rate)
-    return (
-        float(moments[worst + again[0]] - begin) if len(again) else float(end - begin)
-    )
+    return float(moments[worst + again[0]] - begin) if len(again) else float(end - begin)

@@ -117,13 +117,9 @@ def _of_flips(cluster: Cluster) -> Figures:
     names = list(cluster.owner_of)
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    doors = {
-        node: (at, cluster.ports["visit"]) for node, at in cluster.addresses.items()
-    }
+    doors = {node: (at, cluster.ports["visit"]) for node, at in cluster.addresses.items()}
     moving, staying = names[:FLIPPED], names[FLIPPED:]
-    visitors = context.Process(
-        target=visit, args=(theirs, doors, moving, staying), daemon=True
-    )
+    visitors = context.Process(target=visit, args=(theirs, doors, moving, staying), daemon=True)
     visitors.start()
     # Health checks find the web servers, and visitors their doors.
     time.sleep(5)
@@ -198,15 +194,12 @@ async def _visit(
     over = asyncio.Event()
     pause = NODES * CONNECTIONS / RATE
     visitors = [
-        asyncio.create_task(
-            _keep_asking(door, at, number, pause, over, (moving, staying), answers)
-        )
+        asyncio.create_task(_keep_asking(door, at, number, pause, over, (moving, staying), answers))
         for door, at in doors.items()
         for number in range(CONNECTIONS)
     ]
     visitors += [
-        asyncio.create_task(_keep_downloading(at, over, moving, downloads))
-        for at in doors.values()
+        asyncio.create_task(_keep_downloading(at, over, moving, downloads)) for at in doors.values()
     ]
     while not commands.poll():
         await asyncio.sleep(0.1)
@@ -240,9 +233,7 @@ async def _downloaded(at: tuple[str, int], asked: str) -> int:
         loop = asyncio.get_running_loop()
         await loop.sock_connect(connection, at)
         await loop.sock_sendall(connection, asked.encode())
-        head, _, body = (await loop.sock_recv(connection, SLOW_BYTES)).partition(
-            b"\r\n\r\n"
-        )
+        head, _, body = (await loop.sock_recv(connection, SLOW_BYTES)).partition(b"\r\n\r\n")
         if b" 200 " not in head:
             return 0
         count = len(body)

@@ -32,12 +32,7 @@ from flex.model.balance import Balance
 from flex.model.door_order import DoorOrder
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.routing import (
-    apply_owners_map_to_haproxy,
-    haproxy,
-    haproxy_program,
-    host_to_node_maps,
-)
+from flex.routing import apply_owners_map_to_haproxy, haproxy, haproxy_program, host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import Heading, maps_of, with_heading
@@ -118,9 +113,7 @@ class Cluster:
         its = self.folder if self.has_one_server else self.folder / node
         return its / "flex.toml"
 
-    def owners(
-        self, flipped: int, number: int, owner: str = "n2"
-    ) -> host_to_node_maps.Owners:
+    def owners(self, flipped: int, number: int, owner: str = "n2") -> host_to_node_maps.Owners:
         """So many of the names are another node's."""
         names = list(self.owner_of)[:flipped]
         owner_of = {**self.owner_of, **dict.fromkeys(names, owner)}
@@ -165,17 +158,13 @@ class Cluster:
     def _goes_by(self, node: str, stats: Socket) -> int | None:
         """None while its HAProxy does not answer, as one that was killed and begins again."""
         try:
-            return apply_owners_map_to_haproxy.order_in_force(stats, self.there(node))[
-                0
-            ]
+            return apply_owners_map_to_haproxy.order_in_force(stats, self.there(node))[0]
         except Away:
             return None
 
     def until_all_say(self, number: int) -> None:
         end = time.monotonic() + PATIENCE
-        while [one.number for one in self.store.door_reports()] != [number] * len(
-            self.addresses
-        ):
+        while [one.number for one in self.store.door_reports()] != [number] * len(self.addresses):
             assert time.monotonic() < end, self.store.door_reports()
             time.sleep(0.1)
 
@@ -197,9 +186,7 @@ def following_cluster(
     `routing` are further lines of these settings. Nodes are on these `hosts`, or on loopback.
     """
     with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-"))
-        )
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-")))
         url = os.environ.get("DATABASE") or f"sqlite:///{folder}/flex.db"
         migrate.upgrade(url)
         owner_of = {f"site{number:07}.example": "n1" for number in range(names)}
@@ -252,17 +239,13 @@ def write_settings(cluster: Cluster, node: str, url: str, routing: str) -> None:
     )
 
 
-def put_in_force(
-    store: SqlStore, rows: Mapping[str, Sequence[str]], name: str = "bench"
-) -> None:
+def put_in_force(store: SqlStore, rows: Mapping[str, Sequence[str]], name: str = "bench") -> None:
     """By a plan of that name."""
     now, base = datetime.now(UTC), store.in_force()
     placement = PLACEMENT.from_columns(rows)
     balance = Balance((), 0.0, "", "access rate")
     quality, period = Proven("bench", 0, proven=True), Period.days_before(now, 1)
-    plan = Plan(
-        name, now, period, base, "0" * 64, quality, (), 0, 1, None, balance, (), ()
-    )
+    plan = Plan(name, now, period, base, "0" * 64, quality, (), 0, 1, None, balance, (), ())
     store.propose(plan, placement)
     store.settle(plan, placement)
 
@@ -282,9 +265,7 @@ def _begin(cluster: Cluster) -> None:
         haproxy_program.write(files, cluster.here(node))
 
 
-def _start_server(
-    cluster: Cluster, settings: Path, stack: ExitStack
-) -> tuple[str, int]:
+def _start_server(cluster: Cluster, settings: Path, stack: ExitStack) -> tuple[str, int]:
     """FLEX's own, where visitors are. Returns where it listens."""
     server = VISITORS if cluster.hosts else HERE, free_port()
     listen = f"{server[0]}:{server[1]}"
@@ -294,9 +275,7 @@ def _start_server(
     return server
 
 
-def _start(
-    cluster: Cluster, node: str, server: tuple[str, int], stack: ExitStack
-) -> None:
+def _start(cluster: Cluster, node: str, server: tuple[str, int], stack: ExitStack) -> None:
     """Everything that is on the node."""
     here, there = cluster.here(node), cluster.there(node)
     address, visit = cluster.addresses[node], cluster.ports["visit"]

@@ -69,11 +69,7 @@ end
 
 
 def _by_wrk(
-    at: tuple[str, int],
-    names: Sequence[str],
-    path: str,
-    connections: int,
-    seconds: int,
+    at: tuple[str, int], names: Sequence[str], path: str, connections: int, seconds: int
 ) -> Visits:
     with tempfile.TemporaryDirectory(prefix="flex-bench-") as folder:
         (Path(folder) / "names").write_text("\n".join(names))
@@ -81,9 +77,7 @@ def _by_wrk(
         script.write_text(_SCRIPT.format(folder=folder, path=path))
         how = ["-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script)]
         url = f"http://{at[0]}:{at[1]}/"
-        done = subprocess.run(
-            ["wrk", *how, url], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(["wrk", *how, url], capture_output=True, text=True, check=True)
     seen = re.search(r"^SEEN (\d+) (\d+) (\d+) (\d+)$", done.stdout, re.MULTILINE)
     assert seen, done.stdout + done.stderr
     answers, microseconds, half, failed = map(int, seen.groups())
@@ -91,11 +85,7 @@ def _by_wrk(
 
 
 def _by_python(
-    at: tuple[str, int],
-    names: Sequence[str],
-    path: str,
-    connections: int,
-    seconds: int,
+    at: tuple[str, int], names: Sequence[str], path: str, connections: int, seconds: int
 ) -> Visits:
     """In a process of its own, so that it waits for nothing but answers."""
     context = multiprocessing.get_context("spawn")
@@ -120,11 +110,7 @@ def _ask_and_say(
 
 
 async def _ask(
-    at: tuple[str, int],
-    names: Sequence[str],
-    path: str,
-    connections: int,
-    seconds: int,
+    at: tuple[str, int], names: Sequence[str], path: str, connections: int, seconds: int
 ) -> Visits:
     loop = asyncio.get_running_loop()
     made = [

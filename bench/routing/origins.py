@@ -164,9 +164,7 @@ class Origins:
     async def _do(
         self, command: Command, number: int, value: Any
     ) -> Any:  # what a command takes is its own
-        chosen = (
-            [self.nodes[number]] if number in self.nodes else list(self.nodes.values())
-        )
+        chosen = [self.nodes[number]] if number in self.nodes else list(self.nodes.values())
         for node in chosen:
             await self._on(node, command, value)
         return {node.number: (node.hits, node.misses) for node in chosen}
@@ -188,12 +186,8 @@ class Origins:
             await self.listen(node.number)
 
 
-def serve(
-    pipe: Connection, addresses: Mapping[int, tuple[str, int]], machine: Machine
-) -> None:
+def serve(pipe: Connection, addresses: Mapping[int, tuple[str, int]], machine: Machine) -> None:
     """Until the other end of the pipe is closed."""
     uvloop.run(
-        Origins(
-            pipe, addresses, {number: Origin(number, machine) for number in addresses}
-        ).run()
+        Origins(pipe, addresses, {number: Origin(number, machine) for number in addresses}).run()
     )

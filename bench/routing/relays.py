@@ -26,9 +26,7 @@ class _Relays:
 
     async def mend(self) -> None:
         for (host, port), to in self.links.items():
-            self.listening.append(
-                await asyncio.start_server(partial(self._relay, to), host, port)
-            )
+            self.listening.append(await asyncio.start_server(partial(self._relay, to), host, port))
 
     def cut(self) -> None:
         while self.listening:

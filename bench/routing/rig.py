@@ -56,10 +56,7 @@ class Rig:
     def relay(self) -> None:
         """From now on distributors reach each other by links that can be cut."""
         port = self.ports["peers"]
-        links = {
-            (_relay_of(address), port): (address, port)
-            for address in self.addresses.values()
-        }
+        links = {(_relay_of(address), port): (address, port) for address in self.addresses.values()}
         self.links = self.stack.enter_context(_process(relays.relay, links))
         _answer(self.links)
 
@@ -85,14 +82,10 @@ class Rig:
         for node in nodes:
             folder = self.folder / node
             folder.mkdir(exist_ok=True)
-            haproxy_program.write(
-                self.files(node, policy, limits, threads, nodes), folder
-            )
+            haproxy_program.write(self.files(node, policy, limits, threads, nodes), folder)
             port, address = self.ports["visit"], self.addresses[node]
             ours = (
-                haproxy_program.start_with_master(
-                    self.found, folder, port, folder / "m", address
-                )
+                haproxy_program.start_with_master(self.found, folder, port, folder / "m", address)
                 if mastered
                 else haproxy_program.running(self.found, folder, port, address)
             )
@@ -104,12 +97,8 @@ class Rig:
         """
         for node in self.running:
             folder = self.folder / node
-            made = self.files(
-                node, "lardr", LardLimits(), 1, list(self.running), without, leaving
-            )
-            sockets = apply_to_haproxy.Sockets(
-                Socket(str(folder / "s")), Socket(str(folder / "m"))
-            )
+            made = self.files(node, "lardr", LardLimits(), 1, list(self.running), without, leaving)
+            sockets = apply_to_haproxy.Sockets(Socket(str(folder / "s")), Socket(str(folder / "m")))
             apply_to_haproxy.enforce(made, folder, None, sockets)
 
     def files(
@@ -123,18 +112,10 @@ class Rig:
         leaving: str = "",
     ) -> Mapping[str, str]:
         there = members(
-            {
-                name: address
-                for name, address in self.addresses.items()
-                if name != without
-            }
+            {name: address for name, address in self.addresses.items() if name != without}
         )
-        there = tuple(
-            replace(member, leaving=member.node == leaving) for member in there
-        )
-        pool = Pool(
-            HOST, (), there, "least_connections" if policy in PLAIN else policy, limits
-        )
+        there = tuple(replace(member, leaving=member.node == leaving) for member in there)
+        pool = Pool(HOST, (), there, "least_connections" if policy in PLAIN else policy, limits)
         layout = Layout(
             directory=str(self.folder / node),
             listen=(f"{self.addresses[node]}:{self.ports['visit']}",),
@@ -146,9 +127,7 @@ class Rig:
             threads=threads,
             connections=4_000,
         )
-        made = haproxy.files(
-            node, {each: self._peer(node, each) for each in on}, [pool], layout
-        )
+        made = haproxy.files(node, {each: self._peer(node, each) for each in on}, [pool], layout)
         if policy in PLAIN:
             name = f"\nbackend {pool.name}\n"
             before, after = made[haproxy.CONFIGURATION].split(name)
@@ -248,21 +227,16 @@ def rig(nodes: int, machine: Machine, trace: Trace) -> Iterator[Rig]:
     ports = dict(zip(("visit", "web", "peers"), _free(3), strict=True))
     # Names that no other rig of this machine has: HAProxy's own sockets are called after them.
     addresses = {
-        f"n{number}-{ports['visit']}": f"127.0.1.{number}"
-        for number in range(1, nodes + 1)
+        f"n{number}-{ports['visit']}": f"127.0.1.{number}" for number in range(1, nodes + 1)
     }
-    listening = {
-        number: (f"127.0.1.{number}", ports["web"]) for number in range(1, nodes + 1)
-    }
+    listening = {number: (f"127.0.1.{number}", ports["web"]) for number in range(1, nodes + 1)}
     folder = Path(tempfile.mkdtemp(prefix="flex-bench-"))
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         web = stack.enter_context(_process(origins.serve, listening, machine))
         crowd = stack.enter_context(_process(visitors.visit, trace.target, trace.size))
         _answer(web)
-        yield Rig(
-            folder, addresses, ports, web, crowd, haproxy_program.program(), stack
-        )
+        yield Rig(folder, addresses, ports, web, crowd, haproxy_program.program(), stack)
 
 
 @contextmanager
@@ -285,8 +259,5 @@ def _process(work: Any, *args: Any) -> Iterator[Connection]:
 
 def _free(count: int) -> list[int]:
     with ExitStack() as stack:
-        probes = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            for _ in range(count)
-        ]
+        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [probe.getsockname()[1] for probe in probes]

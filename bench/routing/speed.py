@@ -83,9 +83,7 @@ class Measured:
 
     def slowest(self, percent: float) -> float:
         """Seconds within which so many percent had their answer."""
-        return float(
-            np.percentile(np.concatenate([turn.took for turn in self.turns]), percent)
-        )
+        return float(np.percentile(np.concatenate([turn.took for turn in self.turns]), percent))
 
     def imbalance(self, nodes: int) -> float:
         """The load of the busiest node over the mean."""
@@ -147,10 +145,9 @@ def _on_trace(case: Case) -> Figures:
     """Every policy on four nodes. Round robin and a distributor on each node only where a figure is
     made of them.
     """
-    more = {
-        "zipf": ("round_robin", f"lardr{EVERYWHERE}"),
-        "hot": (f"lardr{EVERYWHERE}",),
-    }.get(case.name, ())
+    more = {"zipf": ("round_robin", f"lardr{EVERYWHERE}"), "hot": (f"lardr{EVERYWHERE}",)}.get(
+        case.name, ()
+    )
     found = compare(case, 4, (*(FEW[1:] if QUICK else POLICIES), *more))
     _show(case, 4, found)
     best = max(each.rate for each in found.values())
@@ -162,9 +159,7 @@ def _on_trace(case: Case) -> Figures:
             found[f"lardr{EVERYWHERE}"].rate / found["lardr"].rate
         )
     if case.name == "fits":
-        figures["fits_in_ram_vs_leastconn"] = (
-            found["lardr"].rate / found["least_connections"].rate
-        )
+        figures["fits_in_ram_vs_leastconn"] = found["lardr"].rate / found["least_connections"].rate
     return figures
 
 
@@ -199,10 +194,7 @@ def compare(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measur
     with ExitStack() as stack:
         # First, as it ends last: HAProxy ends with the thread that started it.
         side_by_side = stack.enter_context(ThreadPoolExecutor(WARMING))
-        rigs = {
-            policy: stack.enter_context(rig(nodes, machine, case.trace))
-            for policy in policies
-        }
+        rigs = {policy: stack.enter_context(rig(nodes, machine, case.trace)) for policy in policies}
         list(side_by_side.map(partial(_ready, case, machine), rigs.values(), rigs))
         for first in _parts_of(case):
             for policy, each in rigs.items():
@@ -310,9 +302,7 @@ def _costs(case: Case, nodes: int) -> dict[str, Measured]:
     found = {way: Measured(way) for way in ways}
     with ExitStack() as stack:
         rigs = {
-            way: stack.enter_context(
-                rig(nodes, Machine(case.memory, 0, 0, 0, 0), case.trace)
-            )
+            way: stack.enter_context(rig(nodes, Machine(case.memory, 0, 0, 0, 0), case.trace))
             for way in ways
         }
         for way, each in rigs.items():
@@ -327,15 +317,7 @@ def _costs(case: Case, nodes: int) -> dict[str, Measured]:
 def _show(case: Case, nodes: int, found: dict[str, Measured]) -> None:
     table = Table(title=f"{case.name}, {nodes} nodes", title_justify="left")
     table.add_column("policy")
-    for column in (
-        "requests/s",
-        "miss",
-        "p50 ms",
-        "p99 ms",
-        "busiest/mean",
-        "CPU us",
-        "failed",
-    ):
+    for column in ("requests/s", "miss", "p50 ms", "p99 ms", "busiest/mean", "CPU us", "failed"):
         table.add_column(column, justify="right")
     for policy, each in found.items():
         table.add_row(

@@ -58,8 +58,7 @@ class Case:
 def zipf() -> Trace:
     chance = 1.0 / np.arange(1, TARGETS + 1) ** SKEW
     return _trace(
-        "zipf",
-        np.random.default_rng(1).choice(TARGETS, ACCESSES, p=chance / chance.sum()),
+        "zipf", np.random.default_rng(1).choice(TARGETS, ACCESSES, p=chance / chance.sum())
     )
 
 
@@ -67,9 +66,7 @@ def hot() -> Trace:
     """30 % of all requests are for one target."""
     random, plain = np.random.default_rng(2), zipf()
     return replace(
-        plain,
-        name="hot",
-        target=np.where(random.random(ACCESSES) < HOT, TARGETS - 1, plain.target),
+        plain, name="hot", target=np.where(random.random(ACCESSES) < HOT, TARGETS - 1, plain.target)
     )
 
 
@@ -85,9 +82,7 @@ def made_up(nodes: int) -> Iterator[Case]:
         yield Case(name, trace, trace.working_set() // nodes)
 
 
-def logs(
-    folder: Path, nodes: int, only: Container[str] | None = None
-) -> Iterator[Case]:
+def logs(folder: Path, nodes: int, only: Container[str] | None = None) -> Iterator[Case]:
     """Real ones with enough accesses, all their sites as one; or only these of them. Whatever the
     share of a node, it has room for its largest target beside others: one that never fits is read
     at each request, whoever is asked.
@@ -105,9 +100,7 @@ def logs(
 
 def _trace(name: str, target: Ints) -> Trace:
     size = _sizes(np.random.default_rng(7))
-    return Trace(
-        name, target.astype(np.int64), size, np.zeros(TARGETS, dtype=np.int64), (name,)
-    )
+    return Trace(name, target.astype(np.int64), size, np.zeros(TARGETS, dtype=np.int64), (name,))
 
 
 def _sizes(random: np.random.Generator) -> Ints:

@@ -65,9 +65,7 @@ class Rig:
     def flip(self, node: str, made: Mapping[str, str]) -> float:
         """Seconds until the node goes by these files."""
         here = self.folder / node
-        sockets = apply_to_haproxy.Sockets(
-            Socket(str(here / "s")), Socket(str(here / "m"))
-        )
+        sockets = apply_to_haproxy.Sockets(Socket(str(here / "s")), Socket(str(here / "m")))
         begun = time.perf_counter()
         told = apply_to_haproxy.enforce(made, here, self.found, sockets)
         assert told == "commands", told
@@ -89,15 +87,10 @@ class Rig:
 
 @contextmanager
 def two_nodes(
-    owner_of: Mapping[str, str],
-    *,
-    doors: bool = True,
-    one_writer: frozenset[str] | None = None,
+    owner_of: Mapping[str, str], *, doors: bool = True, one_writer: frozenset[str] | None = None
 ) -> Iterator[Rig]:
     with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-"))
-        )
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="flex-bench-")))
         ports = {name: free_port() for name in ("visit", "inner", "origin", "peers")}
         stack.enter_context(web_servers(ports["origin"], NODES))
         rig = Rig(folder, haproxy_program.program(), ports, doors, one_writer)

@@ -80,9 +80,7 @@ class _Crowd:
 
     def note_answer(self, started: float, status: int, node: int, hit: int) -> None:
         now = asyncio.get_running_loop().time()
-        for column, value in zip(
-            self.rows, (now, now - started, status, node, hit), strict=True
-        ):
+        for column, value in zip(self.rows, (now, now - started, status, node, hit), strict=True):
             column.append(value)
 
     def answers(self) -> Answers:
@@ -114,10 +112,7 @@ class _Visitor(asyncio.Protocol):
             self.request = b""
             transport.close()
             return
-        self.request, self.started = (
-            self.crowd.request(),
-            asyncio.get_running_loop().time(),
-        )
+        self.request, self.started = (self.crowd.request(), asyncio.get_running_loop().time())
         transport.write(self.request)
 
     def data_received(self, data: bytes) -> None:
@@ -151,9 +146,7 @@ class _Visitor(asyncio.Protocol):
         while self.crowd.open:
             host, port = self.crowd.ports[self.which % len(self.crowd.ports)]
             try:
-                await asyncio.get_running_loop().create_connection(
-                    lambda: self, host, port
-                )
+                await asyncio.get_running_loop().create_connection(lambda: self, host, port)
             except OSError:
                 self.which += 1
                 await asyncio.sleep(_AGAIN)

@@ -42,11 +42,7 @@ def measure(quick: bool, slower: float) -> Figures:
 
 
 def _miss_ratio(
-    case: Case,
-    asked: np.ndarray,
-    known: np.ndarray | None,
-    seconds: float,
-    slower: float,
+    case: Case, asked: np.ndarray, known: np.ndarray | None, seconds: float, slower: float
 ) -> float:
     """Misses as a share of all requests."""
     machine = Machine(case.memory).slower(slower)

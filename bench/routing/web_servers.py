@@ -60,9 +60,7 @@ def _is_silent(place: tuple[str, int]) -> bool:
 
 
 @contextmanager
-def nginx_of(
-    port: int, nodes: Mapping[str, str], before: Sequence[str] = ()
-) -> Iterator[None]:
+def nginx_of(port: int, nodes: Mapping[str, str], before: Sequence[str] = ()) -> Iterator[None]:
     """One process for these nodes. `before` is what its command begins with that makes it a host's
     own: then it listens on that host's loopback, too.
     """
@@ -83,9 +81,7 @@ def nginx_of(
             process.wait(_PATIENCE)
 
 
-def _configuration(
-    folder: Path, port: int, nodes: Mapping[str, str], on_loopback: bool
-) -> str:
+def _configuration(folder: Path, port: int, nodes: Mapping[str, str], on_loopback: bool) -> str:
     # A worker of another user could not read what a folder of ours has.
     user = "user root;\n" if os.geteuid() == 0 else ""
     parts = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -144,9 +140,7 @@ def _answerer(node: str):  # type: ignore[no-untyped-def]  # what asyncio calls
         for body in (b"ok", os.urandom(MIB))
     )
 
-    async def answer(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 writer.write(large if head.startswith(b"GET /1m ") else small)

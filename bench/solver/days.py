@@ -65,10 +65,7 @@ def measure() -> Figures:
                 ),
             }
             keep("solver-days", figures)
-            print(
-                f"{scenario}, {policy}: {month.moves} moves on {month.acted} days",
-                flush=True,
-            )
+            print(f"{scenario}, {policy}: {month.moves} moves on {month.acted} days", flush=True)
     return figures
 
 
@@ -86,9 +83,7 @@ def live(start: Problem, act: Act, change: Change) -> Month:
 
 
 def _above(trigger: float) -> Act:
-    return lambda today: (
-        decide(today, SOLVERS["auto"], BUDGET, trigger=trigger, margin=0.0).rows
-    )
+    return lambda today: decide(today, SOLVERS["auto"], BUDGET, trigger=trigger, margin=0.0).rows
 
 
 def _from_scratch(today: Problem) -> Ints:
@@ -150,8 +145,7 @@ def _with_pins(problem: Problem, day: int) -> Problem:  # noqa: ARG001  # The pi
     return replace(
         problem,
         pinned={
-            int(s): frozenset({n % nodes})
-            for n, s in enumerate(sorted(largest[::5].tolist()))
+            int(s): frozenset({n % nodes}) for n, s in enumerate(sorted(largest[::5].tolist()))
         },
     )
 

@@ -103,11 +103,7 @@ def _surging(random: Random, access: Floats, nodes: int) -> Ints:
     """A few sites of middling size."""
     count, share = max(3, nodes // 16), access.sum() / nodes
     middling = np.flatnonzero((access > 0.02 * share) & (access < 0.1 * share))
-    pool = (
-        middling
-        if len(middling) >= count
-        else np.argsort(-access)[: max(4 * count, 20)]
-    )
+    pool = middling if len(middling) >= count else np.argsort(-access)[: max(4 * count, 20)]
     chosen: Ints = random.choice(pool, count, replace=False)
     return chosen
 
@@ -119,9 +115,7 @@ def _clip(working: Floats, nodes: int) -> Floats:
 
 
 def _split(access: Floats, nodes: int) -> Ints:
-    parts: Ints = np.ceil(access * nodes / (WANTED * access.sum()) - 1e-9).astype(
-        np.int64
-    )
+    parts: Ints = np.ceil(access * nodes / (WANTED * access.sum()) - 1e-9).astype(np.int64)
     return parts
 
 
@@ -158,9 +152,7 @@ def _largest_first(load: Floats, replicas: Ints, nodes: int) -> Ints:
     for site in np.argsort(-load.max(axis=1), kind="stable").tolist():
         after = np.maximum(total[0] + load[site, 0], total[1] + load[site, 1])
         count = int(replicas[site])
-        chosen = (
-            after.argmin() if count == 1 else np.argsort(after, kind="stable")[:count]
-        )
+        chosen = after.argmin() if count == 1 else np.argsort(after, kind="stable")[:count]
         total[:, chosen] += load[site, :, None] if count > 1 else load[site]
         rows[end : end + count, 0], rows[end : end + count, 1] = site, chosen
         end += count

@@ -65,13 +65,10 @@ def by_the_hour(sites: int, nodes: int, seed: int) -> Problem:
     rhythm = 0.3 + np.exp(-(away**2) / 18)
     of_resources = [problem.load[:, :1], problem.load[:, 1:], problem.load[:, :1]]
     sizes = [
-        one * rhythm * np.exp(0.3 * random.standard_normal((sites, 1)))
-        for one in of_resources
+        one * rhythm * np.exp(0.3 * random.standard_normal((sites, 1))) for one in of_resources
     ]
     drift = np.exp(0.1 * random.standard_normal((sites, 3 * HOURS)))
-    names = tuple(
-        f"{what} {hour}" for what in ("rate", "set", "time") for hour in range(HOURS)
-    )
+    names = tuple(f"{what} {hour}" for what in ("rate", "set", "time") for hour in range(HOURS))
     bare = replace(problem, load=problem.load[:, :0])
     return _balanced_before(bare, names, np.concatenate(sizes, axis=1), drift)
 
@@ -117,9 +114,7 @@ def with_wishes(sites: int, nodes: int, seed: int) -> Problem:
     )
 
 
-def _pins(
-    sites: Ints, node: Ints, nodes: int, random: Random
-) -> Mapping[int, frozenset[int]]:
+def _pins(sites: Ints, node: Ints, nodes: int, random: Random) -> Mapping[int, frozenset[int]]:
     """One of ten is wished elsewhere than it is."""
     return {
         int(site): frozenset(
@@ -242,24 +237,16 @@ def measure(size: str, seeds: int, seconds: float, families: list[str]) -> Figur
     every = list[Found]()
     for name in families:
         found = [
-            solve(
-                FAMILIES[name](*SIZES[size], first_seed() + nth),
-                seconds,
-                f"{name} {size}",
-            )
+            solve(FAMILIES[name](*SIZES[size], first_seed() + nth), seconds, f"{name} {size}")
             for nth in range(seeds)
         ]
         every += found
         figures |= {
-            f"{name}_{size}_gap": _mean(
-                [one.moves / max(1, one.bound) - 1 for one in found]
-            ),
+            f"{name}_{size}_gap": _mean([one.moves / max(1, one.bound) - 1 for one in found]),
             f"{name}_{size}_outside": sum(one.outside for one in found),
             f"{name}_{size}_proven": sum(one.proven for one in found),
             f"{name}_{size}_overrun": round(max(one.overrun for one in found), 3),
-            f"{name}_{size}_outside_from_scratch": sum(
-                one.scratch_outside for one in found
-            ),
+            f"{name}_{size}_outside_from_scratch": sum(one.scratch_outside for one in found),
             f"{name}_{size}_certified_part": _mean(
                 [one.certified / max(1, one.bound) for one in found]
             ),
@@ -267,9 +254,7 @@ def measure(size: str, seeds: int, seconds: float, families: list[str]) -> Figur
     return figures | {
         f"moves_vs_core_{size}_worst": max(one.more_than_core for one in every),
         f"overrun_{size}_max": round(max(one.overrun for one in every), 3),
-        f"certificate_check_{size}_s": round(
-            max(one.check_seconds for one in every), 2
-        ),
+        f"certificate_check_{size}_s": round(max(one.check_seconds for one in every), 2),
     }
 
 
@@ -324,9 +309,7 @@ def core_alone(problem: Problem, seconds: float) -> int | None:
     return min(found, default=None)
 
 
-def _certified(
-    problem: Problem, certificate: Mapping[str, object] | None
-) -> tuple[int, float]:
+def _certified(problem: Problem, certificate: Mapping[str, object] | None) -> tuple[int, float]:
     if certificate is None:
         return 0, 0.0
     started = time.process_time()

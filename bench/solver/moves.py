@@ -103,15 +103,11 @@ def measure(seeds: Mapping[str, int] = SEEDS, name: str = "solver") -> Figures:
             }
             figures |= _of_others(size, others) if seed == 1 else {}
             keep(name, figures)
-        figures[f"{size}_peak_bytes"] = (
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        )
+        figures[f"{size}_peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         keep(name, figures)
     figures |= _hard(seeds, name, figures)
     return figures | {
-        "equal_sites_1000000_seconds": _solve(
-            "auto", _equal(1_000_000, 16), 15.0
-        ).seconds
+        "equal_sites_1000000_seconds": _solve("auto", _equal(1_000_000, 16), 15.0).seconds
     }
 
 
@@ -173,10 +169,7 @@ def _of_all(size: str, found: list[Found], seeds: int) -> Figures:
     for name in ("gap", "moves", "bound", "seconds"):
         values = [float(getattr(answer, name)) for answer in found]
         figures[f"{size}_{name}"] = float(np.mean(values))
-        figures[f"{size}_{name}_min"], figures[f"{size}_{name}_max"] = (
-            min(values),
-            max(values),
-        )
+        figures[f"{size}_{name}_min"], figures[f"{size}_{name}_max"] = (min(values), max(values))
     return figures
 
 
@@ -184,9 +177,7 @@ def _others(problem: Problem, size: str, *, with_slow: bool) -> dict[str, Found]
     """By name, those of the register that are done in time."""
     names = (*(SLOW.get(size, ()) if with_slow else ()), *OTHERS.get(size, ()))
     return {
-        name: _solve(name, problem, PATIENCE * SECONDS[size])
-        for name in names
-        if name in SOLVERS
+        name: _solve(name, problem, PATIENCE * SECONDS[size]) for name in names if name in SOLVERS
     }
 
 
@@ -203,16 +194,10 @@ def _solve(solver: str, problem: Problem, seconds: float) -> Found:
     started = time.perf_counter()
     solution = SOLVERS[solver](problem, Budget(seconds=seconds))
     seconds = time.perf_counter() - started
-    outside = (
-        np.abs(score.deviation(problem, solution.rows))
-        > problem.tolerance + score.ROUNDING
-    )
+    outside = np.abs(score.deviation(problem, solution.rows)) > problem.tolerance + score.ROUNDING
     moves = score.moves(problem, solution.rows)
     size = f"{len(problem.sites):,} x {len(problem.nodes):,}"
     print(
-        f"{solver}, {size}: {moves} moves, at least {solution.bound}, {seconds:.1f} s",
-        flush=True,
+        f"{solver}, {size}: {moves} moves, at least {solution.bound}, {seconds:.1f} s", flush=True
     )
-    return Found(
-        moves, solution.bound, solution.proven, int(outside.any(axis=1).sum()), seconds
-    )
+    return Found(moves, solution.bound, solution.proven, int(outside.any(axis=1).sum()), seconds)

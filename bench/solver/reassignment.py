@@ -81,10 +81,7 @@ def measure() -> Figures:
                 (cost(of, found) - best) / cost(of, of.initial), 4
             )
         keep("solver-roadef", figures)
-        print(
-            f"{name}: {cost(of, found):,}, the best known is {BEST.get(name, 0):,}",
-            flush=True,
-        )
+        print(f"{name}: {cost(of, found):,}, the best known is {BEST.get(name, 0):,}", flush=True)
     return figures
 
 
@@ -111,9 +108,7 @@ def _carried_out(of: Instance, machine: Ints, wanted: Ints) -> Ints:
     going = True
     while going:
         refused = [
-            process
-            for process in waiting
-            if not _moved(rules, process, int(wanted[process]))
+            process for process in waiting if not _moved(rules, process, int(wanted[process]))
         ]
         going, waiting = len(refused) < len(waiting), refused
     return rules.machine
@@ -164,8 +159,7 @@ def _dimensions(of: Instance) -> tuple[Ints, Ints, Ints]:
         *((_both(of.required, b), _both(of.capacity, b), far) for b in of.balances),
     ]
     load, low, high = (
-        np.ascontiguousarray(np.stack(part, axis=1))
-        for part in zip(*parts, strict=True)
+        np.ascontiguousarray(np.stack(part, axis=1)) for part in zip(*parts, strict=True)
     )
     return load, low, high
 

@@ -62,9 +62,7 @@ def read(model: Path, assignment: Path) -> Instance:
     for _ in range(numbers.one()):
         spread, needs = numbers.take(2)
         services.append((spread, tuple(numbers.take(needs))))
-    processes = [
-        (numbers.one(), numbers.take(wide), numbers.one()) for _ in range(numbers.one())
-    ]
+    processes = [(numbers.one(), numbers.take(wide), numbers.one()) for _ in range(numbers.one())]
     balances = tuple(Balance(*numbers.take(4)) for _ in range(numbers.one()))
     weights = numbers.take(3)
     return Instance(
@@ -94,8 +92,7 @@ def cost(of: Instance, machine: Ints) -> int:
     overload = int((np.maximum(0, used - of.safety) * of.load_weight).sum())
     free = of.capacity - used
     unbalanced = sum(
-        int(np.maximum(0, b.target * free[:, b.first] - free[:, b.second]).sum())
-        * b.weight
+        int(np.maximum(0, b.target * free[:, b.first] - free[:, b.second]).sum()) * b.weight
         for b in of.balances
     )
     moved = machine != of.initial
@@ -131,10 +128,7 @@ class Rules:
             services, int(of.location.max()) + 1, of.service, of.location[machine]
         )
         self._near: Ints = _counts(
-            services,
-            int(of.neighborhood.max()) + 1,
-            of.service,
-            of.neighborhood[machine],
+            services, int(of.neighborhood.max()) + 1, of.service, of.neighborhood[machine]
         )
         self._needed_by: list[list[int]] = [[] for _ in range(services)]
         for service, needs in enumerate(of.needs):
@@ -186,8 +180,7 @@ class Rules:
         finds = all(self._near[needed, there] for needed in of.needs[service])
         is_last = self._near[service, here] == 1
         return finds and not (
-            is_last
-            and any(self._near[needing, here] for needing in self._needed_by[service])
+            is_last and any(self._near[needing, here] for needing in self._needed_by[service])
         )
 
 

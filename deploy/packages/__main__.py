@@ -30,9 +30,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--without-native", action="store_true", help="FLEX runs on its Python loops"
     )
-    parser.add_argument(
-        "--twice", action="store_true", help="build all again, and compare"
-    )
+    parser.add_argument("--twice", action="store_true", help="build all again, and compare")
     parser.add_argument("packages", nargs="*", help=" ".join(KINDS))
     given = parser.parse_args(arguments)
     if unknown := sorted({*given.packages} - KINDS.keys()):
@@ -61,9 +59,7 @@ def main(arguments: list[str]) -> int:
 def _compare(order: Order, first: list[Path]) -> int:
     second = build(replace(order, to=BUILD / "second"))
     differ = [
-        one.name
-        for one, other in zip(first, second, strict=True)
-        if digest(one) != digest(other)
+        one.name for one, other in zip(first, second, strict=True) if digest(one) != digest(other)
     ]
     shutil.rmtree(BUILD / "second")
     say(f"not the same twice: {', '.join(differ)}" if differ else "the same, twice")

@@ -25,9 +25,7 @@ _LONGEST_LICENCE = 100
 Component = Mapping[str, object]
 
 
-def text(
-    package: str, version: str, made: str, wheels: list[Path], cargo_lock: Path | None
-) -> str:
+def text(package: str, version: str, made: str, wheels: list[Path], cargo_lock: Path | None) -> str:
     components = [*map(_of_wheel, wheels)]
     if cargo_lock:
         components += _crates(cargo_lock)

@@ -19,13 +19,7 @@ SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 
 
 def pack(
-    root: Path,
-    kind: Kind,
-    release: Release,
-    sources: Sources,
-    to: Path,
-    *,
-    loose: bool = False,
+    root: Path, kind: Kind, release: Release, sources: Sources, to: Path, *, loose: bool = False
 ) -> Path:
     version = f"{sources.version}+deb{release.number}"
     control = root / "DEBIAN"

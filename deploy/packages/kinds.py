@@ -32,16 +32,11 @@ class Release:
         """Packages that bring this Python, and no other one in its place."""
         major, minor = self.python.split(".")
         newer = f"{major}.{int(minor) + 1}"
-        return (
-            self.interpreter,
-            f"python3 (>= {self.python}~)",
-            f"python3 (<< {newer}~)",
-        )
+        return (self.interpreter, f"python3 (>= {self.python}~)", f"python3 (<< {newer}~)")
 
 
 RELEASES: Mapping[int, Release] = {
-    each.number: each
-    for each in (Release(12, "bookworm", "3.11"), Release(13, "trixie", "3.13"))
+    each.number: each for each in (Release(12, "bookworm", "3.11"), Release(13, "trixie", "3.13"))
 }
 
 

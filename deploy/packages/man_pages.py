@@ -30,19 +30,10 @@ def pages(version: str, day: str) -> Iterator[tuple[str, str]]:
             yield f"flex-{name}", "\n".join(_page(name, verb, version, day)) + "\n"
 
 
-def _overview(
-    top: Any, verbs: Mapping[str, Any], version: str, day: str
-) -> Iterator[str]:
+def _overview(top: Any, verbs: Mapping[str, Any], version: str, day: str) -> Iterator[str]:
     yield _title("FLEX", version, day)
-    yield from (
-        ".SH NAME",
-        r"flex \- decides which node of a cluster serves which site",
-    )
-    yield from (
-        ".SH SYNOPSIS",
-        r".B flex",
-        r"[\fIOPTIONS\fR] \fIVERB\fR [\fIARGS\fR]...",
-    )
+    yield from (".SH NAME", r"flex \- decides which node of a cluster serves which site")
+    yield from (".SH SYNOPSIS", r".B flex", r"[\fIOPTIONS\fR] \fIVERB\fR [\fIARGS\fR]...")
     yield ".SH DESCRIPTION"
     yield from _paragraphs(top.help or "")
     yield ".SH OPTIONS"
@@ -85,9 +76,7 @@ def _page(name: str, verb: Any, version: str, day: str) -> Iterator[str]:
 
 
 def _title(name: str, version: str, day: str) -> str:
-    return (
-        f'.TH "{_text(name)}" "{SECTION}" "{_text(day)}" "FLEX {_text(version)}" "FLEX"'
-    )
+    return f'.TH "{_text(name)}" "{SECTION}" "{_text(day)}" "FLEX {_text(version)}" "FLEX"'
 
 
 def _below(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

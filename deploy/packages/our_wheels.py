@@ -81,6 +81,4 @@ def _run(command: list[str], sources: Sources, more: dict[str, str]) -> None:
     )
     if ended.returncode:
         sys.stderr.write(ended.stdout[-4000:])
-        raise SystemExit(
-            f"packages: {' '.join(command[1:4])} failed; nothing was packaged"
-        )
+        raise SystemExit(f"packages: {' '.join(command[1:4])} failed; nothing was packaged")

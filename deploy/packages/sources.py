@@ -35,9 +35,7 @@ class Sources:
 
 def _git(*words: str) -> str:
     command = ["git", "-C", str(CHECKOUT), *words]
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def export(commit: str, version: str = "") -> Sources:

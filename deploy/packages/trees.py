@@ -36,12 +36,7 @@ sys.exit(main())
 
 
 def fill(
-    root: Path,
-    kind: Kind,
-    release: Release,
-    sources: Sources,
-    packed: list[Path],
-    bill: str,
+    root: Path, kind: Kind, release: Release, sources: Sources, packed: list[Path], bill: str
 ) -> None:
     shutil.rmtree(root, ignore_errors=True)
     site = root / HOME / f"lib/{release.interpreter}/site-packages"
@@ -151,9 +146,7 @@ def _overrides(root: Path, kind: Kind) -> None:
     text = (Path(__file__).parent / "lintian-overrides").read_text(encoding="utf-8")
     folder = root / "usr/share/lintian/overrides"
     folder.mkdir(parents=True)
-    (folder / kind.name).write_text(
-        text.replace("@PACKAGE@", kind.name), encoding="utf-8"
-    )
+    (folder / kind.name).write_text(text.replace("@PACKAGE@", kind.name), encoding="utf-8")
 
 
 def _pack(path: Path) -> None:

@@ -59,10 +59,7 @@ def try_in(release: Release, folder: Path, script: str) -> int:
         (uri, name.replace(fresh.SUITE, release.codename), component)
         for uri, name, component in fresh.sources()
     ]
-    if (
-        not (base / "etc/debian_version").exists()
-        or not base.with_suffix(".made").exists()
-    ):
+    if not (base / "etc/debian_version").exists() or not base.with_suffix(".made").exists():
         fresh.remove(base)
         say(f"makes a minimal Debian ({release.codename})")
         with (RESULTS / "debootstrap.log").open("w") as log:
@@ -78,9 +75,7 @@ def try_in(release: Release, folder: Path, script: str) -> int:
         base.with_suffix(".made").touch()
     root = KEPT / f"tried-{release.codename}"
     fresh.remove(root)
-    subprocess.run(
-        ["cp", "--archive", "--reflink=auto", str(base), str(root)], check=True
-    )
+    subprocess.run(["cp", "--archive", "--reflink=auto", str(base), str(root)], check=True)
     fresh.carry_apt(root, lists)
     fresh.carry_files(root)
     fresh.mount(root, "proc", "-t", "proc", "proc")

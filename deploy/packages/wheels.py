@@ -59,9 +59,7 @@ def for_release(lock: Path, release: Release) -> Iterator[str]:
         "python_full_version": full,
         "implementation_version": full,
     }
-    blocks = re.split(
-        r"^(?=[A-Za-z0-9])", lock.read_text(encoding="utf-8"), flags=re.MULTILINE
-    )
+    blocks = re.split(r"^(?=[A-Za-z0-9])", lock.read_text(encoding="utf-8"), flags=re.MULTILINE)
     for block in blocks[1:]:
         # The name, and behind a semicolon for whom; the hashes follow.
         entry, _, rest = block.partition(" \\\n")

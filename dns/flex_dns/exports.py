@@ -51,18 +51,14 @@ class ZoneToExport:
 Export = Callable[[Sequence[ZoneToExport]], str]
 
 
-def wanted_zone(
-    zone_plan: ZonePlan, records: pd.DataFrame, claim: Claim, ttl: int
-) -> ZoneToExport:
+def wanted_zone(zone_plan: ZonePlan, records: pd.DataFrame, claim: Claim, ttl: int) -> ZoneToExport:
     sets = [
         Rrset(name, kind, *found)  # type: ignore[arg-type]  # RECORDS hold no other types
         for (name, kind), found in by_name(records).items()
     ]
     names = sorted({rrset.name for rrset in sets})
     markers = [
-        Rrset(
-            marker_name(name, zone_plan.zone), "TXT", ttl, (marker_text(claim.owner),)
-        )
+        Rrset(marker_name(name, zone_plan.zone), "TXT", ttl, (marker_text(claim.owner),))
         for name in names
     ]
     return ZoneToExport(zone_plan, (*sets, *markers), claim)
@@ -75,9 +71,7 @@ def zone_lines(zones: Sequence[ZoneToExport]) -> str:
 
 def _zone_lines(zone: ZoneToExport) -> Iterator[str]:
     yield f"; {zone.zone_plan.zone}"
-    yield from (
-        f"; {line}" for change in zone.zone_plan.changes for line in lines(change)
-    )
+    yield from (f"; {line}" for change in zone.zone_plan.changes for line in lines(change))
     yield from (f"; {line}" for line in _what_to_look_for(zone))
     for rrset in zone.sets:
         yield from (
@@ -93,9 +87,7 @@ def _what_to_look_for(zone: ZoneToExport) -> Iterator[str]:
     for change in zone.zone_plan.changes:
         if change.beside is not None:
             name = site_name(zone.zone_plan.zone, change.name)
-            held = [
-                f"{one.ttl} {one.type} {' '.join(one.values)}" for one in change.beside
-            ]
+            held = [f"{one.ttl} {one.type} {' '.join(one.values)}" for one in change.beside]
             yield (
                 f"{name} becomes ours: write this only while it has "
                 f"{' and '.join(held) or 'no address'}"
@@ -136,16 +128,10 @@ def _message_lines(message: Message) -> Iterator[str]:
     required = [
         *_claim_lines(zone, changes, message.claim),
         *(line for change in changes for line in _prerequisite_lines(change)),
-        *(
-            line
-            for one in change_messages.sets_to_keep(zone, changes)
-            for line in _keep_lines(one)
-        ),
+        *(line for one in change_messages.sets_to_keep(zone, changes) for line in _keep_lines(one)),
         *_reach_lines(zone, changes),
     ]
-    parts = (
-        change_messages.halves(message) if _size(required) > PREREQUISITE_BYTES else ()
-    )
+    parts = change_messages.halves(message) if _size(required) > PREREQUISITE_BYTES else ()
     for part in parts:
         yield from _message_lines(part)
     if parts:
@@ -263,9 +249,7 @@ def _octodns(zone: ZoneToExport) -> Iterator[str]:
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     """site2 before site10: digits go by their number, and before other letters."""
     parts = re.findall(r"\d+|\D+", name)
-    return [
-        (False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts
-    ]
+    return [(False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts]
 
 
 def dnscontrol(zones: Sequence[ZoneToExport]) -> str:

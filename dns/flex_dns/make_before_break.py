@@ -12,15 +12,7 @@ name that somebody else changes on the way; such names are listed at the end.
 
 from __future__ import annotations
 
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -144,18 +136,14 @@ class GentlePublisher:
                     self._settle(made[-1].zone_plans, lost)
                 elif standing:
                     self._settle_again(standing, again)
-                self._make(
-                    step, steps[-1].wave, journal, lost, whole=not (made or begun)
-                )
+                self._make(step, steps[-1].wave, journal, lost, whole=not (made or begun))
             made.append(step)
         if lost:
             raise _left_to_others(zone_plans, lost)
 
     def _read(self, made: ZonePlan) -> ZoneState:
         return self.publisher.read(
-            made.zone,
-            zone_changes.changed_names(made),
-            hints=zone_changes.changed_hints(made),
+            made.zone, zone_changes.changed_names(made), hints=zone_changes.changed_hints(made)
         )
 
     def _refuse_outdated(self, zone_plans: Sequence[ZonePlan]) -> None:
@@ -179,14 +167,8 @@ class GentlePublisher:
         ready = [zone_changes.from_lowered(made, self.ttl) for made in left]
         serving = frozenset[str]()
         for number in range(max(wave_of.values(), default=0) + 1):
-            coming = coming_by_name(
-                waves.part(made, wave_of, number) for made in zone_plans
-            )
-            beside = {
-                name: new
-                for name, new in self.beside.items()
-                if wave_of[name] == number
-            }
+            coming = coming_by_name(waves.part(made, wave_of, number) for made in zone_plans)
+            beside = {name: new for name, new in self.beside.items() if wave_of[name] == number}
             serving |= {
                 address
                 for addresses in (*coming.values(), *beside.values())
@@ -195,19 +177,14 @@ class GentlePublisher:
             parts = [waves.part(made, wave_of, number) for made in ready]
             steps += [
                 _Step(
-                    tuple(
-                        zone_changes.add_new_addresses(made, self.ttl) for made in parts
-                    ),
+                    tuple(zone_changes.add_new_addresses(made, self.ttl) for made in parts),
                     number,
                     coming,
                     serving,
                     beside,
                 ),
                 _Step(
-                    tuple(
-                        zone_changes.take_old_addresses(made, self.ttl)
-                        for made in parts
-                    ),
+                    tuple(zone_changes.take_old_addresses(made, self.ttl) for made in parts),
                     number,
                     None,
                     serving,
@@ -216,13 +193,7 @@ class GentlePublisher:
         return [needed for step in steps if (needed := _without(step, lost)).is_needed]
 
     def _make(
-        self,
-        step: _Step,
-        last: int,
-        journal: Journal | None,
-        lost: Lost,
-        *,
-        whole: bool,
+        self, step: _Step, last: int, journal: Journal | None, lost: Lost, *, whole: bool
     ) -> None:
         """Without what is others'. The first step is made `whole`, or where nothing of it was made
         not at all.
@@ -236,9 +207,7 @@ class GentlePublisher:
         try:
             self._apply(step, journal)
         except (Stale, PartlyApplied) as error:
-            refused = isinstance(error, OnTheWay) or (
-                whole and isinstance(error, Stale)
-            )
+            refused = isinstance(error, OnTheWay) or (whole and isinstance(error, Stale))
             if refused or not (found := self._overtaken_names(step.zone_plans)):
                 raise
             lost |= found
@@ -250,11 +219,7 @@ class GentlePublisher:
 
     def _overtaken_names(self, zone_plans: Iterable[ZonePlan]) -> Lost:
         states = ((made, self._read(made)) for made in zone_plans)
-        return {
-            one.name: str(one)
-            for made, state in states
-            for one in conflicts(made, state)
-        }
+        return {one.name: str(one) for made, state in states for one in conflicts(made, state)}
 
     def _settle(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> None:
         """Until no resolver can know any more what was there before."""
@@ -263,9 +228,7 @@ class GentlePublisher:
                 self._refuse_disagreement(_without_lost(zone_plans, lost))
             except Late:
                 if not (
-                    found := self._overtaken_names(
-                        map(_as_made, _without_lost(zone_plans, lost))
-                    )
+                    found := self._overtaken_names(map(_as_made, _without_lost(zone_plans, lost)))
                 ):
                     raise
                 lost |= found
@@ -279,9 +242,7 @@ class GentlePublisher:
             self._refuse_disagreement(standing)
         self.wait(seconds)
 
-    def _what_is_left(
-        self, zone_plans: Sequence[ZonePlan], lost: Lost
-    ) -> list[ZonePlan]:
+    def _what_is_left(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> list[ZonePlan]:
         found: list[ZonePlan] = []
         for made in zone_plans:
             state = self._read(made)
@@ -298,9 +259,7 @@ class GentlePublisher:
                 if len(wanted)
                 else ()
             ):
-                wrong = tuple(
-                    one for one in verdict.wrong if (one.name, one.type) in changed
-                )
+                wrong = tuple(one for one in verdict.wrong if (one.name, one.type) in changed)
                 if verdict.error or wrong:
                     raise _disagrees(made, replace(verdict, wrong=wrong))
 
@@ -321,23 +280,14 @@ class GentlePublisher:
             if one.type in HINTED and one.after
             for address in hinted_addresses(one.after.values)
         ]
-        rows += [
-            (*key, one.ttl, value)
-            for key, one in sets.items()
-            if one
-            for value in one.values
-        ]
+        rows += [(*key, one.ttl, value) for key, one in sets.items() if one for value in one.values]
         if rows:
             others = by_name(
-                self.publisher.read(
-                    made.zone, sorted({name for name, _ in sets})
-                ).records
+                self.publisher.read(made.zone, sorted({name for name, _ in sets})).records
             )
             beside = {key: found for key, found in others.items() if key not in changed}
             rows += [
-                (*key, ttl, value)
-                for key, (ttl, values) in beside.items()
-                for value in values
+                (*key, ttl, value) for key, (ttl, values) in beside.items() for value in values
             ]
         return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
@@ -348,9 +298,7 @@ def _wait_after(zone_plans: Iterable[ZonePlan]) -> float:
 
 def _without(step: _Step, lost: Lost) -> _Step:
     """What of the step is not others', in the zones in which that is anything."""
-    coming = step.coming and {
-        name: new for name, new in step.coming.items() if name not in lost
-    }
+    coming = step.coming and {name: new for name, new in step.coming.items() if name not in lost}
     return replace(step, zone_plans=_without_lost(step.zone_plans, lost), coming=coming)
 
 
@@ -400,10 +348,7 @@ def _standing(step: Sequence[ZonePlan]) -> list[ZonePlan]:
 def _as_made(made: ZonePlan) -> ZonePlan:
     """What nobody has changed since."""
     return replace(
-        made,
-        changes=tuple(
-            replace(one, before=one.after) for one in made.changes if one.after
-        ),
+        made, changes=tuple(replace(one, before=one.after) for one in made.changes if one.after)
     )
 
 
@@ -422,9 +367,7 @@ def _on_the_way() -> Iterator[None]:
 
 
 def _disagrees(made: ZonePlan, verdict: NameServerVerdict) -> Late:
-    said = (
-        verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
-    )
+    said = verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
     return Late(
         f"going on with what moves in {made.zone}",
         f"{verdict.server}: {said}",
@@ -456,18 +399,14 @@ class _Anew:
         earlier = journal.rows()
         self._from = max((row.number for row in earlier), default=-1) + 1
         journal.became(
-            [row.number for row in earlier if row.state in ("planned", "sent")],
-            "refused",
-            ANEW,
+            [row.number for row in earlier if row.state in ("planned", "sent")], "refused", ANEW
         )
 
     def rows(self) -> tuple[JournalRow, ...]:
         return ()
 
     def intend(self, rows: Sequence[JournalRow]) -> None:
-        self._journal.intend(
-            [replace(row, number=self._from + row.number) for row in rows]
-        )
+        self._journal.intend([replace(row, number=self._from + row.number) for row in rows])
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
         self._journal.became([self._from + number for number in numbers], state, note)

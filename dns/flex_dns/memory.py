@@ -21,26 +21,12 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name
-from flex.zones.records_of_partition import (
-    BelowWildcard,
-    NameAnswer,
-    ZoneState,
-    zone_of,
-)
+from flex.zones.records_of_partition import BelowWildcard, NameAnswer, ZoneState, zone_of
 from flex.zones.what_leans_on_names import Pointed, PointingRecord
 from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
 from flex_dns.wire.service_records import data_of_text, text_of_data
-from flex_dns.wire.sets_from_transferred_records import (
-    CAA,
-    HTTPS,
-    MX,
-    NS,
-    SRV,
-    SVCB,
-    TXT,
-    Noted,
-)
+from flex_dns.wire.sets_from_transferred_records import CAA, HTTPS, MX, NS, SRV, SVCB, TXT, Noted
 from flex_dns.wire.zone_names_and_owners import (
     AskedNames,
     Contents,
@@ -133,9 +119,7 @@ class MemoryPublisher:
         asked = [name.lower() for name in names]
         with self._lock:
             contents = replace(
-                self._contents(
-                    zone, [*AskedNames(zone, asked), *product(asked, HINTED)]
-                ),
+                self._contents(zone, [*AskedNames(zone, asked), *product(asked, HINTED)]),
                 pointing=None if pointed is None else self._pointing(zone, pointed),
             )
             return state(
@@ -153,9 +137,7 @@ class MemoryPublisher:
         with self._lock:
             found = [(zone_plan, self._standing(zone_plan)) for zone_plan in zone_plans]
             done = sum(len(one.done) for _, one in found)
-            wrong = [
-                (zone_plan, one.conflicts) for zone_plan, one in found if one.conflicts
-            ]
+            wrong = [(zone_plan, one.conflicts) for zone_plan, one in found if one.conflicts]
             for zone_plan, one in found if done or not wrong else ():
                 for change in one.pending:
                     after = change.after
@@ -194,9 +176,7 @@ class MemoryPublisher:
     ) -> None:
         """What somebody else does to the zone: make one set hold these values, or be gone."""
         with self._lock:
-            self._put(
-                zone, name.lower(), kind, (ttl, tuple(values)) if values else None
-            )
+            self._put(zone, name.lower(), kind, (ttl, tuple(values)) if values else None)
             self._serials[zone] += 1
 
     def serial(self, zone: str) -> int:
@@ -204,15 +184,9 @@ class MemoryPublisher:
         return self._serials[zone]
 
     def _standing(self, zone_plan: ZonePlan) -> Standing:
-        found = self._contents(
-            zone_plan.zone, questions(zone_plan.zone, zone_plan.changes)
-        )
+        found = self._contents(zone_plan.zone, questions(zone_plan.zone, zone_plan.changes))
         said = standing(
-            zone_plan.zone,
-            zone_plan.changes,
-            found,
-            self._owner,
-            zone_plan.site_of_name,
+            zone_plan.zone, zone_plan.changes, found, self._owner, zone_plan.site_of_name
         )
         pointed = pointed_by(zone_plan)
         noted = self._pointing(zone_plan.zone, pointed) if pointed else ()
@@ -247,9 +221,7 @@ class MemoryPublisher:
             and (marker_name(name, zone), "TXT") not in held
             and (one := self._below_wildcard(zone, name))
         }
-        return Contents(
-            self._serials[zone], held, closed, whole=True, below_wildcards=covered
-        )
+        return Contents(self._serials[zone], held, closed, whole=True, below_wildcards=covered)
 
     def _below_wildcard(self, zone: str, name: str) -> BelowWildcard | None:
         sets = self._zones[zone]
@@ -260,9 +232,7 @@ class MemoryPublisher:
         types = tuple(kind for kind in TYPES if kind in held)
         above = owner.removeprefix("*")
         label = name.removesuffix(above).rpartition(".")[2]
-        return BelowWildcard(
-            owner, types, self._answer(name).addresses, f"{label}{above}"
-        )
+        return BelowWildcard(owner, types, self._answer(name).addresses, f"{label}{above}")
 
     def _pointing(self, zone: str, pointed: Pointed) -> tuple[PointingRecord, ...]:
         noted: list[Noted] = []
@@ -290,8 +260,7 @@ class MemoryPublisher:
             if not target:
                 values = (sets.get((owner, kind), (0, ()))[1] for kind in ADDRESSES)
                 return NameAnswer(
-                    tuple(value for of_kind in values for value in of_kind),
-                    tuple(chain),
+                    tuple(value for of_kind in values for value in of_kind), tuple(chain)
                 )
             name = target
             chain.append(name)
@@ -332,8 +301,6 @@ def _owner(name: str, zone: str, sets: Mapping[Question, Set]) -> str:
     there = {owner for owner, _ in sets} | {zone}
     below = tuple(there)
     closest = name
-    while closest not in there and not any(
-        owner.endswith(f".{closest}") for owner in below
-    ):
+    while closest not in there and not any(owner.endswith(f".{closest}") for owner in below):
         closest = closest.partition(".")[2]
     return name if closest == name else f"*.{closest}"

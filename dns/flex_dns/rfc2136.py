@@ -91,9 +91,7 @@ class Rfc2136Publisher:
                 pointed,
                 hints=list(hints),
             )
-            answers = (
-                where_names_lead.answers(session, zone, also, found) if also else {}
-            )
+            answers = where_names_lead.answers(session, zone, also, found) if also else {}
         kept = self.server.hints or bool(hints)
         return state(zone, asked, self.owner, found, answers, hints=kept)
 
@@ -118,14 +116,7 @@ class Rfc2136Publisher:
         kept = journal or Unkept()
         sites = {made.zone: made.site_of_name for made in zone_plans if made.go_along}
         tallies = carry(
-            self.server,
-            rows,
-            kept,
-            self.clock,
-            self.patience,
-            claim,
-            self._secondaries,
-            sites,
+            self.server, rows, kept, self.clock, self.patience, claim, self._secondaries, sites
         )
         for zone, one in found.items():
             tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
@@ -136,9 +127,7 @@ class Rfc2136Publisher:
         """Needs the record of the controller: without one, what is on its way is not refused."""
         if self.controller:
             with self._session() as session:
-                fence.begin_epoch(
-                    session, self.server, zones, self.controller, self.refuse_lost
-                )
+                fence.begin_epoch(session, self.server, zones, self.controller, self.refuse_lost)
 
     def look(self, *zone_plans: ZonePlan) -> None:
         """Raises what `apply` would raise before it sends anything: Stale, or what the server
@@ -188,12 +177,7 @@ class Rfc2136Publisher:
         """
         servers = self.verify_servers or self._answering(zone)
         return settling.verdicts(
-            servers,
-            zone,
-            wanted,
-            self.server.timeout,
-            self.server.reading.key,
-            patience,
+            servers, zone, wanted, self.server.timeout, self.server.reading.key, patience
         )
 
     def catch_up(self, zone: str, patience: float) -> None:
@@ -201,9 +185,7 @@ class Rfc2136Publisher:
         servers = self.verify_servers or self._answering(zone)
         key = self.server.reading.key
         others = [one for one in servers if one != self.server.address]
-        settling.catch_up(
-            self.server.address, others, zone, self.server.timeout, key, patience
-        )
+        settling.catch_up(self.server.address, others, zone, self.server.timeout, key, patience)
 
     def _answering(self, zone: str) -> tuple[Address, ...]:
         return (
@@ -215,9 +197,7 @@ class Rfc2136Publisher:
     @property
     def _secondaries(self) -> tuple[Address, ...]:
         """Those that are listed: who else follows is not known before somebody asks."""
-        return tuple(
-            address for address in self.verify_servers if address != self.server.address
-        )
+        return tuple(address for address in self.verify_servers if address != self.server.address)
 
     @property
     def _claim(self) -> Claim:
@@ -230,20 +210,14 @@ class Rfc2136Publisher:
         Out comes what messages require, zone by zone.
         """
         changing = {row.zone for row, _ in rows}
-        still = [
-            zone_plan.zone for zone_plan in zone_plans if zone_plan.zone not in changing
-        ]
+        still = [zone_plan.zone for zone_plan in zone_plans if zone_plan.zone not in changing]
         if not self.controller:
             return {}
         with self._session() as session:
             if still:
                 fence.free(session, self.server, still, self.controller)
             return fence.hold(
-                session,
-                self.server,
-                sorted(changing),
-                self.controller,
-                self.refuse_lost,
+                session, self.server, sorted(changing), self.controller, self.refuse_lost
             )
 
     def _session(self) -> Session:
@@ -264,8 +238,7 @@ class Rfc2136Publisher:
         _refuse_too_many(self.server, zone_plan)
         if (
             zone_plan.serial
-            and reading.soa_serial(session, self.server, zone_plan.zone)
-            == zone_plan.serial
+            and reading.soa_serial(session, self.server, zone_plan.zone) == zone_plan.serial
         ):
             return Standing((), zone_plan.changes, ())
         found = reading.read(
@@ -276,11 +249,7 @@ class Rfc2136Publisher:
             pointed=pointed_by(zone_plan),
         )
         said = standing(
-            zone_plan.zone,
-            zone_plan.changes,
-            found,
-            self.owner,
-            zone_plan.site_of_name,
+            zone_plan.zone, zone_plan.changes, found, self.owner, zone_plan.site_of_name
         )
         said = without_names_below_wildcards(zone_plan, said, found.below_wildcards)
         return without_names_leant_on(zone_plan, said, found.pointing or ())
@@ -299,9 +268,7 @@ class Unkept:
         """Nor is this."""
 
 
-def _refuse_outdated(
-    zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing]
-) -> None:
+def _refuse_outdated(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing]) -> None:
     """A plan of which nothing holds yet is refused whole; one that was begun is finished as far as
     it can be.
     """
@@ -312,15 +279,12 @@ def _refuse_outdated(
             raise overtaken_changes(zone_plan, 0, found[zone_plan.zone].conflicts)
 
 
-def _rows(
-    zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing], claim: Claim
-) -> Rows:
+def _rows(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing], claim: Claim) -> Rows:
     """A row for each message that is to be sent."""
     rows: Rows = []
     for zone_plan in zone_plans:
         places = {
-            (change.name, change.type): place
-            for place, change in enumerate(zone_plan.changes)
+            (change.name, change.type): place for place, change in enumerate(zone_plan.changes)
         }
         for message in change_messages.messages(
             zone_plan.zone,
@@ -328,12 +292,8 @@ def _rows(
             claim=claim,
             sites=zone_plan.site_of_name,
         ):
-            changes = tuple(
-                places[change.name, change.type] for change in message.changes
-            )
-            rows.append(
-                (JournalRow(len(rows), zone_plan.zone, changes), message.changes)
-            )
+            changes = tuple(places[change.name, change.type] for change in message.changes)
+            rows.append((JournalRow(len(rows), zone_plan.zone, changes), message.changes))
     return rows
 
 
@@ -348,16 +308,13 @@ def _left_of(zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]) -> Row
     return left
 
 
-def _changes_held(
-    zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]
-) -> dict[str, int]:
+def _changes_held(zone_plans: Sequence[ZonePlan], begun: Sequence[JournalRow]) -> dict[str, int]:
     """How many changes an earlier run made."""
     left: Counter[str] = Counter()
     for row in begun:
         left[row.zone] += 0 if row.state == "done" else len(row.changes)
     return {
-        zone_plan.zone: len(zone_plan.changes) - left[zone_plan.zone]
-        for zone_plan in zone_plans
+        zone_plan.zone: len(zone_plan.changes) - left[zone_plan.zone] for zone_plan in zone_plans
     }
 
 

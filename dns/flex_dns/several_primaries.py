@@ -42,9 +42,7 @@ class SeveralPublishers:
         pointed: Pointed | None = None,
         hints: Collection[HintedSet] = (),
     ) -> ZoneState:
-        return self._publisher(zone).read(
-            zone, names, also, pointed=pointed, hints=hints
-        )
+        return self._publisher(zone).read(zone, names, also, pointed=pointed, hints=hints)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
@@ -74,9 +72,7 @@ class SeveralPublishers:
                 publisher.apply(
                     *share,
                     journal=journal
-                    and _Share(
-                        journal, [zone_plan.zone for zone_plan in share], number
-                    ),
+                    and _Share(journal, [zone_plan.zone for zone_plan in share], number),
                 )
                 changed = changed or any(zone_plan.changes for zone_plan in share)
             except (DnsError, PartlyApplied) as error:
@@ -111,25 +107,18 @@ class _Share:
         return tuple(row for row in self._journal.rows() if row.zone in self._zones)
 
     def intend(self, rows: Sequence[JournalRow]) -> None:
-        self._journal.intend(
-            [replace(row, number=self._from + row.number) for row in rows]
-        )
+        self._journal.intend([replace(row, number=self._from + row.number) for row in rows])
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
-        self._journal.became(
-            [self._from + number % ROOM for number in numbers], state, note
-        )
+        self._journal.became([self._from + number % ROOM for number in numbers], state, note)
 
 
-def _one_of(
-    failed: Sequence[DnsError | PartlyApplied], changed: bool
-) -> DnsError | PartlyApplied:
+def _one_of(failed: Sequence[DnsError | PartlyApplied], changed: bool) -> DnsError | PartlyApplied:
     first = failed[0]
     if not changed and all(isinstance(error, DnsError) for error in failed):
         return first
     kept = dict.fromkeys(
-        "nothing was changed there" if error.kept == UNCHANGED else error.kept
-        for error in failed
+        "nothing was changed there" if error.kept == UNCHANGED else error.kept for error in failed
     )
     return kind(*failed)(
         first.asked,

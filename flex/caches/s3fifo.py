@@ -61,9 +61,7 @@ class S3Fifo:
             self._small_bytes += size
 
     def _small_is_next(self) -> bool:
-        return bool(self._small) and (
-            self._small_bytes >= self._small_limit or not self._main
-        )
+        return bool(self._small) and (self._small_bytes >= self._small_limit or not self._main)
 
     def _evict(self) -> None:
         if self._small_is_next():

@@ -45,9 +45,7 @@ class Answers:
 
     def __add__(self, other: Answers) -> Answers:
         times = tuple(a + b for a, b in zip(self.times, other.times, strict=True))
-        return Answers(
-            self.requests + other.requests, self.errors + other.errors, times
-        )
+        return Answers(self.requests + other.requests, self.errors + other.errors, times)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,13 +97,9 @@ def entry(
 
 
 def seal(open_: Entry) -> Entry:
-    values = asdict(open_) | {
-        "time": open_.time.astimezone(UTC).isoformat(timespec="microseconds")
-    }
+    values = asdict(open_) | {"time": open_.time.astimezone(UTC).isoformat(timespec="microseconds")}
     values.pop("hash")
-    return Entry(
-        **asdict(open_) | {"hash": hashlib.sha256(as_text(values).encode()).hexdigest()}
-    )
+    return Entry(**asdict(open_) | {"hash": hashlib.sha256(as_text(values).encode()).hexdigest()})
 
 
 def fault_of_chain(entries: Iterable[Entry], last: Head = FIRST) -> str:
@@ -151,11 +147,7 @@ def plain(value: object) -> object:
 
 def as_text(value: object) -> str:
     return json.dumps(
-        value,
-        sort_keys=True,
-        ensure_ascii=True,
-        default=_plain_value,
-        separators=(",", ":"),
+        value, sort_keys=True, ensure_ascii=True, default=_plain_value, separators=(",", ":")
     )
 
 

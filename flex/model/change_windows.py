@@ -44,9 +44,7 @@ def window(text: str) -> Window:
         raise ValueError(
             f"{text!r} is no window; wanted 'Mon-Fri 01:00-05:00', or '01:00-05:00' for every day"
         )
-    return Window(
-        _days(found["first"], found["last"]), _time(found["begin"]), _time(found["end"])
-    )
+    return Window(_days(found["first"], found["last"]), _time(found["begin"]), _time(found["end"]))
 
 
 def within(windows: Sequence[Window], moment: datetime) -> bool:

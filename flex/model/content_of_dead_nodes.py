@@ -19,8 +19,7 @@ class LeftAtNode:
     @property
     def sentence(self) -> str:
         return (
-            f"it stays at {self.node}, which is down, as no other node has its content: "
-            f"{self.why}"
+            f"it stays at {self.node}, which is down, as no other node has its content: {self.why}"
         )
 
 

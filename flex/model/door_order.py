@@ -134,8 +134,6 @@ def next_number(last: DoorOrder | None, reports: Iterable[DoorReport]) -> int:
 def is_behind(last: DoorOrder, reports: Iterable[DoorReport]) -> bool:
     """Whether a node goes by what was ordered after `last`, and is not remembered here."""
     return any(
-        is_possible(one.number, last)
-        and one.number >= last.number
-        and not one.goes_by(last)
+        is_possible(one.number, last) and one.number >= last.number and not one.goes_by(last)
         for one in reports
     )

@@ -74,9 +74,7 @@ class Stop:
 def in_one_line(stops: Iterable[Stop]) -> str:
     """In one line, each way past them once: several rules may take one command."""
     found = groupby(stops, key=lambda stop: stop.way_past)
-    return "; ".join(
-        f"{'; '.join(map(str, each))} (past it: {way})" for way, each in found
-    )
+    return "; ".join(f"{'; '.join(map(str, each))} (past it: {way})" for way, each in found)
 
 
 @dataclass(frozen=True, slots=True)

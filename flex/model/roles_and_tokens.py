@@ -58,9 +58,7 @@ def within(session: Token, parent: Token | None) -> Token | None:
     return replace(
         session,
         role=min(session.role, parent.role, key=ROLES.index),
-        expires=min(
-            (end for end in (session.expires, parent.expires) if end), default=None
-        ),
+        expires=min((end for end in (session.expires, parent.expires) if end), default=None),
         revoked=session.revoked or parent.revoked,
     )
 
@@ -80,14 +78,10 @@ def one_person(name: str, tokens: Iterable[Token]) -> frozenset[str]:
     made = [(caller_of(token), token.author) for token in tokens]
     above = _all_reached_from({name}, made)
     shared = {one for one in above if one == name or one.startswith(REMOTE)}
-    return above | _all_reached_from(
-        shared, [(author, token) for token, author in made]
-    )
+    return above | _all_reached_from(shared, [(author, token) for token, author in made])
 
 
-def _all_reached_from(
-    names: Set[str], steps: Sequence[tuple[str, str]]
-) -> frozenset[str]:
+def _all_reached_from(names: Set[str], steps: Sequence[tuple[str, str]]) -> frozenset[str]:
     """These, and whatever leads on from them."""
     reached, left = set(names), list(steps)
     while found := [step for step in left if step[0] in reached]:

@@ -18,23 +18,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol, get_args
 
 Stage = Literal[
-    "prepare",
-    "copy",
-    "hold",
-    "final copy",
-    "check",
-    "switch",
-    "release",
-    "watch",
-    "clean",
+    "prepare", "copy", "hold", "final copy", "check", "switch", "release", "watch", "clean"
 ]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 # Those that FLEX does itself.
 OWN_STAGES: tuple[Stage, ...] = ("hold", "switch", "watch")
 # Those that commands of the settings are run for.
-HOOK_STAGES: tuple[Stage, ...] = tuple(
-    stage for stage in STAGES if stage not in OWN_STAGES
-)
+HOOK_STAGES: tuple[Stage, ...] = tuple(stage for stage in STAGES if stage not in OWN_STAGES)
 # Those of them that are run while a site's requests wait, where it has one writer.
 WITHIN_HOLD: tuple[Stage, ...] = ("final copy", "check")
 # Those of them after which the site may still stay where it is.
@@ -58,9 +48,7 @@ FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 # apart, and a plan of the same day goes around it.
 UNTIL_NEXT_NIGHT = timedelta(hours=12)
 
-State = Literal[
-    "under way", "ready", "moved", "done", "taking back", "stayed", "went back"
-]
+State = Literal["under way", "ready", "moved", "done", "taking back", "stayed", "went back"]
 # States in which something is still to be done.
 OPEN: tuple[State, ...] = ("under way", "ready", "moved", "taking back")
 

@@ -109,11 +109,7 @@ class Strays(Protocol):
 
 
 def strays_after_reading(
-    before: Iterable[Stray],
-    door: DoorRead | None,
-    node: str,
-    reading: StrayReading,
-    now: datetime,
+    before: Iterable[Stray], door: DoorRead | None, node: str, reading: StrayReading, now: datetime
 ) -> tuple[DoorRead, tuple[Stray, ...]]:
     """What is kept of the node after a reading. `before` and `door` were kept until then."""
     # Uptimes are rounded down.
@@ -122,14 +118,10 @@ def strays_after_reading(
     told_all = door is not None and door.kept == door.names
     begun = max(started, door.read) if door and told_all else started
     known = {stray.name: stray for stray in before}
-    read = sorted(reading.counted, key=lambda one: (-one.requests, one.name))[
-        :MOST_READ
-    ]
+    read = sorted(reading.counted, key=lambda one: (-one.requests, one.name))[:MOST_READ]
     for one in read:
         last = now - timedelta(seconds=max(one.quiet, 0))
-        known[one.name] = _with(
-            known.get(one.name), node, one, started, begun, last, now
-        )
+        known[one.name] = _with(known.get(one.name), node, one, started, begun, last, now)
     lively = [stray for stray in known.values() if now - stray.last <= KEPT]
     lively.sort(key=lambda stray: (stray.last, stray.requests), reverse=True)
     told = DoorRead(node, now, reading.names, reading.requests, len(read))
@@ -156,9 +148,7 @@ def _with(
     return Stray(node, one.name, requests, known.first, last, one.requests, now)
 
 
-def _is_counted_anew(
-    known: Stray, one: Counted, started: datetime, last: datetime
-) -> bool:
+def _is_counted_anew(known: Stray, one: Counted, started: datetime, last: datetime) -> bool:
     """Whether the door forgot the name since it was read: it was started again, or had no room."""
     return (
         started > known.read

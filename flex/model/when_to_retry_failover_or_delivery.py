@@ -62,9 +62,7 @@ def is_due(last: Attempt | None, now: datetime) -> bool:
     return last is None or not last.last <= now < last.again
 
 
-def after_failure(
-    before: Attempt | None, node: str, now: datetime, error: str
-) -> Attempt:
+def after_failure(before: Attempt | None, node: str, now: datetime, error: str) -> Attempt:
     """What is known after one more attempt."""
     if before is None:
         return Attempt(node, 1, now, now, error)

@@ -169,9 +169,7 @@ ASKS: Mapping[str, Words] = {
     one.name: one.metadata["words"] for one in fields(Pin) if "words" in one.metadata
 }
 # What each of these is where nobody asks for anything.
-DEFAULTS: Mapping[str, object] = {
-    one.name: one.default for one in fields(Pin) if one.name in ASKS
-}
+DEFAULTS: Mapping[str, object] = {one.name: one.default for one in fields(Pin) if one.name in ASKS}
 
 
 def option(name: str) -> str:

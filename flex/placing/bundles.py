@@ -29,9 +29,7 @@ class Bundles:
         if len(self.of) == len(self.problem.sites):
             return in_order(rows)
         members = np.argsort(self.of, kind="stable")
-        first = np.searchsorted(
-            self.of[members], np.arange(len(self.problem.sites) + 1)
-        )
+        first = np.searchsorted(self.of[members], np.arange(len(self.problem.sites) + 1))
         size = np.diff(first)[rows[:, 0]]
         nth = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         site = members[np.repeat(first[rows[:, 0]], size) + nth]
@@ -55,9 +53,7 @@ def bundle_groups(problem: Problem) -> Bundles:
             problem,
             sites=_names(problem, of),
             replicas=_largest(problem.replicas, of),
-            load=np.stack(
-                [np.bincount(of, column) for column in problem.load.T], axis=1
-            ),
+            load=np.stack([np.bincount(of, column) for column in problem.load.T], axis=1),
             cold=_sums(problem.cold, of),
             old=whole,
             held=None,
@@ -84,16 +80,12 @@ def _names(problem: Problem, of: Ints) -> tuple[str, ...]:
 def _name(first: str, *others: str) -> str:
     if not others:
         return first
-    return (
-        f"{first} (with {others[0] if len(others) == 1 else f'{len(others)} others'})"
-    )
+    return f"{first} (with {others[0] if len(others) == 1 else f'{len(others)} others'})"
 
 
 def ties(problem: Problem) -> dict[int, list[int]]:
     """By site that must be together with others: all sites of its group, itself among them."""
-    first = (
-        _first_of_group(problem) if problem.together else np.zeros(0, dtype=np.int64)
-    )
+    first = _first_of_group(problem) if problem.together else np.zeros(0, dtype=np.int64)
     of: dict[int, list[int]] = defaultdict(list)
     tied = sorted(frozenset[int]().union(*problem.together))
     for site in tied:
@@ -128,25 +120,15 @@ def _in_force(problem: Problem, of: Ints, size: Ints) -> tuple[Ints, Ints]:
     need not move.
     """
     site = problem.old[:, 0]
-    keys, row = np.unique(
-        of[site] * len(problem.nodes) + problem.old[:, 1], return_inverse=True
-    )
-    rows = np.stack(np.divmod(keys, max(1, len(problem.nodes))), axis=1).astype(
-        np.int64
-    )
+    keys, row = np.unique(of[site] * len(problem.nodes) + problem.old[:, 1], return_inverse=True)
+    rows = np.stack(np.divmod(keys, max(1, len(problem.nodes))), axis=1).astype(np.int64)
     complete: Bools = np.bincount(row, minlength=len(keys)) == size[rows[:, 0]]
-    spared = np.stack(
-        [_sums(_weights(problem)[site], row), _sums(problem.cold[site], row)], axis=1
-    )
+    spared = np.stack([_sums(_weights(problem)[site], row), _sums(problem.cold[site], row)], axis=1)
     return rows[complete], np.concatenate([rows, spared], axis=1)[~complete]
 
 
 def _weights(problem: Problem) -> Ints:
-    return (
-        np.ones(len(problem.sites), dtype=np.int64)
-        if problem.weight is None
-        else problem.weight
-    )
+    return np.ones(len(problem.sites), dtype=np.int64) if problem.weight is None else problem.weight
 
 
 def _sums(values: Ints, of: Ints) -> Ints:

@@ -43,11 +43,7 @@ def count_causes(problem: Problem) -> list[Cause]:
 def farthest_causes(counted: Sequence[Cause], off: float, near: float) -> list[Cause]:
     """Those that keep a node farthest off, where that is as far as `off`, or nearly."""
     most = counted[0].least if counted else 0.0
-    return [
-        cause
-        for cause in counted
-        if cause.least >= most - ROUNDING and most >= off - near
-    ]
+    return [cause for cause in counted if cause.least >= most - ROUNDING and most >= off - near]
 
 
 def limit_causes(problem: Problem, kinds: Set[str] = LIMITS.keys()) -> list[Cause]:
@@ -77,9 +73,7 @@ def _large_sites(problem: Problem) -> Iterator[Cause]:
         much = float(over[site])
         name = f"{problem.sites[site]}, {much + 1:.0%} of a node"
         times = int(np.ceil(much + 1))
-        yield Cause(
-            _one_name(name), _on_more_nodes(site, times), much, is_one_site=True
-        )
+        yield Cause(_one_name(name), _on_more_nodes(site, times), much, is_one_site=True)
 
 
 def _on_more_nodes(site: int, times: int) -> Callable[[Problem], Problem]:
@@ -93,9 +87,7 @@ def _on_more_nodes(site: int, times: int) -> Callable[[Problem], Problem]:
         count[site] = max(min(count[site] * times, able), count[site])
         load[site] *= made.replicas[site] / count[site]
         partly = None if made.partly is None else made.partly[made.partly[:, 0] != site]
-        return replace(
-            made, replicas=count, load=load, cold=cold, weight=weight, partly=partly
-        )
+        return replace(made, replicas=count, load=load, cold=cold, weight=weight, partly=partly)
 
     return without
 
@@ -110,10 +102,7 @@ def _wishes(problem: Problem) -> Iterator[Cause]:
     kept = _by_node(problem, sites, _cannot_be_on)
     over = np.where(seen, bound @ load / share - 1, 0.0)
     under = np.where(seen, 1 - (whole - kept @ load) / share, 0.0)
-    for nodes_of, off, held in (
-        (bound, over, _wishes_for_it),
-        (kept, under, _wishes_for_others),
-    ):
+    for nodes_of, off, held in ((bound, over, _wishes_for_it), (kept, under, _wishes_for_others)):
         least = off.max(axis=1, initial=0.0)
         for node in np.flatnonzero(least > problem.tolerance + ROUNDING).tolist():
             asked = np.where(nodes_of[node], load[:, off[node].argmax()], 0.0)
@@ -156,9 +145,7 @@ def _open_to(problem: Problem, site: int) -> Bools:
     return found
 
 
-def _by_node(
-    problem: Problem, sites: Ints, nodes_of: Callable[[Problem, int], Bools]
-) -> Bools:
+def _by_node(problem: Problem, sites: Ints, nodes_of: Callable[[Problem, int], Bools]) -> Bools:
     """For each node, which of the sites it is one of these nodes of."""
     found = np.zeros((len(sites), len(problem.nodes)), dtype=np.bool_)
     for row, site in enumerate(sites.tolist()):
@@ -167,10 +154,7 @@ def _by_node(
 
 
 def _all(
-    held: Callable[[Problem, int, int], _Wishes],
-    problem: Problem,
-    sites: Sequence[int],
-    node: int,
+    held: Callable[[Problem, int, int], _Wishes], problem: Problem, sites: Sequence[int], node: int
 ) -> list[_Wishes]:
     return [held(problem, site, node) for site in sites]
 
@@ -196,19 +180,13 @@ def _names(problem: Problem, wishes: Callable[[], Sequence[_Wishes]]) -> Iterato
         name, is_at_rest = problem.sites[one.site], one.site in problem.resting
         for node in sorted(one.pins):
             where = problem.nodes[node]
-            yield (
-                f"{name} at rest on {where}"
-                if is_at_rest
-                else f"the pin of {name} to {where}"
-            )
+            yield (f"{name} at rest on {where}" if is_at_rest else f"the pin of {name} to {where}")
         if one.bars:
             nodes = ", ".join(problem.nodes[node] for node in sorted(one.bars))
             yield f"{name} not on {nodes}"
 
 
-def _without_wishes(
-    wishes: Callable[[], Sequence[_Wishes]],
-) -> Callable[[Problem], Problem]:
+def _without_wishes(wishes: Callable[[], Sequence[_Wishes]]) -> Callable[[Problem], Problem]:
     def without(made: Problem) -> Problem:
         pinned, barred = dict(made.pinned), dict(made.barred)
         for one in wishes():

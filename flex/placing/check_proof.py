@@ -212,12 +212,7 @@ class _Node:
     """
 
     def __init__(
-        self,
-        proof: _Proof,
-        node: int,
-        load: list[int],
-        crowd: Counter[int],
-        claim: Json,
+        self, proof: _Proof, node: int, load: list[int], crowd: Counter[int], claim: Json
     ) -> None:
         self.proof, self.node, self.crowd = proof, node, crowd
         self.patience = PATIENCE
@@ -347,9 +342,7 @@ def _moves(statement: Statement, answer: Json) -> int:
     if new & statement.old or not gone <= statement.old:
         raise NotProven("what moves is not what was in force")
     rows = statement.old - gone | new
-    if Counter(site for site, _ in rows) != Counter(
-        dict(enumerate(statement.replicas))
-    ):
+    if Counter(site for site, _ in rows) != Counter(dict(enumerate(statement.replicas))):
         raise NotProven("a site is not on as many nodes as is asked")
     held: dict[int, set[int]] = defaultdict(set)
     load = {n: [0] * len(statement.load) for n in statement.nodes}

@@ -71,8 +71,7 @@ class Because:
     def wants(self, site: str, replicas: int) -> bool:
         return (
             site in self.pins
-            and max(self.pins[site].min_replicas, len(self.pins[site].nodes))
-            >= replicas
+            and max(self.pins[site].min_replicas, len(self.pins[site].nodes)) >= replicas
         )
 
 
@@ -80,9 +79,7 @@ def _moment(when: datetime) -> str:
     return f"{when.day} {when:%B %Y, %H:%M} UTC"
 
 
-def reasons(
-    problem: Problem, rows: Ints, because: Because = Because()
-) -> list[MoveReason]:
+def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[MoveReason]:
     """One reason for every row that is not in force, in the order of the rows, then for every row
     given up besides.
     """
@@ -91,9 +88,7 @@ def reasons(
     found = []
     for site, target in score.new_rows(problem, rows).tolist():
         source = given_up[site].pop(0) if given_up[site] else None
-        text = _wish_behind(
-            problem, because, site, source, target, served=site in served
-        )
+        text = _wish_behind(problem, because, site, source, target, served=site in served)
         if not text and source is not None:
             text = _gain_in_balance(problem, away, source, target) + _loss_without_it(
                 chosen.left_there(site, source, target)
@@ -125,11 +120,7 @@ def stays(
     if told := _what_holds_it(problem, because, site, node, stopped):
         return told
     if not problem.open[node]:
-        closed = (
-            "in the settings no more"
-            if node in problem.gone
-            else because.why_closed(name)
-        )
+        closed = "in the settings no more" if node in problem.gone else because.why_closed(name)
         return f"{name} is {closed}, and no plan has moved it yet"
     if not problem.load[members(problem, site)].any():
         return "it asks for nothing, so that no node is better off without it"
@@ -137,9 +128,7 @@ def stays(
     was = _over(problem, away, node) or _under(problem, away, node)
     if not was:
         return f"{name} is in balance with it, and no move is free"
-    if _over(problem, away, node) and (
-        told := _what_hinders_it(problem, rows, site, node)
-    ):
+    if _over(problem, away, node) and (told := _what_hinders_it(problem, rows, site, node)):
         return f"{was}, and {told}"
     if node not in {
         *score.new_rows(problem, rows)[:, 1].tolist(),
@@ -153,9 +142,7 @@ def stays(
     return f"{was}, and other moves bring it to {100 * off:+.0f} %"
 
 
-def _what_holds_it(
-    problem: Problem, because: Because, site: int, node: int, stopped: str
-) -> str:
+def _what_holds_it(problem: Problem, because: Because, site: int, node: int, stopped: str) -> str:
     """The wish, or the rule of movement, that keeps the site on the node."""
     name = problem.nodes[node]
     for one in members(problem, site):
@@ -177,20 +164,11 @@ def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
     """What keeps the site from nodes where it would do good: other wishes, or limits of moves."""
     chosen = Chosen(problem, rows)
     free, held = chosen.free(site), rows[rows[:, 0] == site, 1].tolist()
-    closed = [
-        n for n in np.flatnonzero(problem.open).tolist() if n not in (*free, *held)
-    ]
+    closed = [n for n in np.flatnonzero(problem.open).tolist() if n not in (*free, *held)]
     good = [n for n in free if not chosen.with_row(site, node, n).outside]
-    wanted = (
-        []
-        if good
-        else [n for n in closed if not chosen.with_row(site, node, n).outside]
-    )
+    wanted = [] if good else [n for n in closed if not chosen.with_row(site, node, n).outside]
     near = [(rival, n) for n in wanted for rival in chosen.rivals(site, n)]
-    told = [
-        f"kept apart from {problem.sites[rival]} on {problem.nodes[n]}"
-        for rival, n in near
-    ]
+    told = [f"kept apart from {problem.sites[rival]} on {problem.nodes[n]}" for rival, n in near]
     told += [f"not to be on {problem.nodes[n]}" for n in wanted if chosen.bars(site, n)]
     if told:
         return f"it is {', '.join(told[:MOST])}"
@@ -232,13 +210,7 @@ def _given_up(problem: Problem, rows: Ints) -> dict[int, list[int]]:
 
 
 def _wish_behind(
-    problem: Problem,
-    because: Because,
-    site: int,
-    source: int | None,
-    target: int,
-    *,
-    served: bool,
+    problem: Problem, because: Because, site: int, source: int | None, target: int, *, served: bool
 ) -> str:
     """The wish that the row answers; nothing where balance asked for it."""
     until = because.when(problem.sites[site])
@@ -249,16 +221,11 @@ def _wish_behind(
     if source is None:
         return "one more replica" + _many(problem, because, site)
     return AND.join(
-        [
-            *_why_it_must_leave(problem, because, site, source),
-            *_company(problem, site, source),
-        ]
+        [*_why_it_must_leave(problem, because, site, source), *_company(problem, site, source)]
     )
 
 
-def _why_it_must_leave(
-    problem: Problem, because: Because, site: int, node: int
-) -> Iterator[str]:
+def _why_it_must_leave(problem: Problem, because: Because, site: int, node: int) -> Iterator[str]:
     """The node's state, and the wish, that let the site not stay on the node."""
     name = problem.nodes[node]
     if not problem.open[node]:

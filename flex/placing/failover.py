@@ -40,24 +40,16 @@ def rehome(asked: Problem, rows: Ints, dead: int) -> Ints:
     taken = {site: {dead} for site in heaviest.tolist()}
     for site, node in stays[np.isin(stays[:, 0], homeless)].tolist():
         taken[site].add(node)
-    new = [
-        (site, _roomiest(asked, load, site, taken[site])) for site in heaviest.tolist()
-    ]
-    return in_order(
-        np.concatenate([stays, np.array(new, dtype=np.int64).reshape(-1, 2)])
-    )
+    new = [(site, _roomiest(asked, load, site, taken[site])) for site in heaviest.tolist()]
+    return in_order(np.concatenate([stays, np.array(new, dtype=np.int64).reshape(-1, 2)]))
 
 
 def _roomiest(asked: Problem, load: Floats, site: int, taken: set[int]) -> int:
     """The open node that is least full with the site on it; its load is counted from then on."""
-    possible = [
-        node for node in np.flatnonzero(asked.open).tolist() if node not in taken
-    ]
+    possible = [node for node in np.flatnonzero(asked.open).tolist() if node not in taken]
     allowed = [node for node in possible if node not in asked.barred.get(site, ())]
     candidates = np.array(allowed or possible)
-    full = ((load[candidates] + asked.load[site]) / asked.share[candidates, None]).max(
-        axis=1
-    )
+    full = ((load[candidates] + asked.load[site]) / asked.share[candidates, None]).max(axis=1)
     best = int(candidates[int(full.argmin())])
     load[best] += asked.load[site]
     return best

@@ -36,13 +36,9 @@ class Point:
     worst: float
 
 
-def frontier(
-    problem: Problem, start: Ints, partitions: Iterable[Ints]
-) -> tuple[Point, ...]:
+def frontier(problem: Problem, start: Ints, partitions: Iterable[Ints]) -> tuple[Point, ...]:
     """Limits of moves are not looked at: what is beyond them is what more moves would buy."""
-    return least(
-        point for rows in (start, *partitions) for point in _way(problem, start, rows)
-    )
+    return least(point for rows in (start, *partitions) for point in _way(problem, start, rows))
 
 
 def least(points: Iterable[Point]) -> tuple[Point, ...]:
@@ -67,11 +63,7 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
     wish.
     """
     if not (keeps_wishes(problem, start) and keeps_wishes(problem, rows)):
-        return [
-            point_of(problem, each)
-            for each in (start, rows)
-            if keeps_wishes(problem, each)
-        ]
+        return [point_of(problem, each) for each in (start, rows) if keeps_wishes(problem, each)]
     out, into = _without(problem, start, rows), _without(problem, rows, start)
     sites = np.union1d(out[:, 0], into[:, 0])
     changed = np.concatenate([out, into])
@@ -80,9 +72,7 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
     asks = sign[:, None] * _asks(problem, changed)
     place = np.searchsorted(sites, changed[:, 0])
     nth = np.empty(len(sites), dtype=np.int64)
-    nth[_order(problem, away, (place, changed[:, 1], asks), sites)] = np.arange(
-        len(sites)
-    )
+    nth[_order(problem, away, (place, changed[:, 1], asks), sites)] = np.arange(len(sites))
     costs = sign * score.costs(problem, changed)[:, 0]
     points = [Point(moves, _worst(away))]
     # Each site's own wishes hold at both ends, so at each stop: only those for company are looked
@@ -101,9 +91,7 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
 
 def _stop(start: Ints, rows: Ints, turn: Ints, last: int) -> Ints:
     """The partition in which the sites whose turn it was have switched."""
-    return np.concatenate(
-        [start[turn[start[:, 0]] >= last], rows[turn[rows[:, 0]] < last]]
-    )
+    return np.concatenate([start[turn[start[:, 0]] >= last], rows[turn[rows[:, 0]] < last]])
 
 
 def _worst(away: Floats) -> float:
@@ -123,9 +111,7 @@ def _without(problem: Problem, rows: Ints, others: Ints) -> Ints:
     return left
 
 
-def _order(
-    problem: Problem, away: Floats, changes: tuple[Ints, Ints, Floats], sites: Ints
-) -> Ints:
+def _order(problem: Problem, away: Floats, changes: tuple[Ints, Ints, Floats], sites: Ints) -> Ints:
     """Sites by what they bring back: at each step the one whose switch lowers the squares of all
     distances the most.
     """

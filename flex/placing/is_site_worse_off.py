@@ -54,9 +54,7 @@ def more_errors(before: Answers, after: Answers, worse: Worse) -> str:
     if share < worse.errors or share <= worse.factor * was:
         return ""
     weight = worse.factor * after.requests
-    chance = tail(
-        after.errors, after.errors + before.errors, weight / (weight + before.requests)
-    )
+    chance = tail(after.errors, after.errors + before.errors, weight / (weight + before.requests))
     if chance > CHANCE:
         return ""
     return (

@@ -76,9 +76,7 @@ class Chosen:
         worse = np.abs(away) > np.abs(chosen) + score.ROUNDING
         if not worse.any():
             return None
-        return self._farthest(
-            site, target, source, away, np.where(worse, np.abs(away), 0.0)
-        )
+        return self._farthest(site, target, source, away, np.where(worse, np.abs(away), 0.0))
 
     def _away_with(self, sites: Sequence[int], source: int, target: int) -> Floats:
         load = self._problem.load[list(sites)].sum(axis=0)
@@ -92,9 +90,7 @@ class Chosen:
         away: Floats = np.where(is_open & self._carries, total / share - 1.0, 0.0)
         return away
 
-    def _farthest(
-        self, site: int, source: int, target: int, away: Floats, far: Floats
-    ) -> Other:
+    def _farthest(self, site: int, source: int, target: int, away: Floats, far: Floats) -> Other:
         problem, both = self._problem, [source, target]
         # Where one node is over and one under by as much, the one over is named.
         order = np.round(far, 9) + (away > 0) * score.ROUNDING / 10
@@ -125,13 +121,7 @@ class Chosen:
             for target in self.free(site)
         ]
         return sorted(
-            found,
-            key=lambda other: (
-                other.outside,
-                abs(other.off),
-                other.cold_bytes,
-                other.target,
-            ),
+            found, key=lambda other: (other.outside, abs(other.off), other.cold_bytes, other.target)
         )
 
     def free(self, site: int) -> list[int]:
@@ -140,16 +130,12 @@ class Chosen:
         return [
             node
             for node in np.flatnonzero(self._problem.open).tolist()
-            if node not in here
-            and not self.bars(site, node)
-            and not self.rivals(site, node)
+            if node not in here and not self.bars(site, node) and not self.rivals(site, node)
         ]
 
     def bars(self, site: int, node: int) -> bool:
         """Whether the site, or one that is tied to it, is not to be on the node."""
-        return any(
-            node in self._problem.barred.get(one, ()) for one in self._companions(site)
-        )
+        return any(node in self._problem.barred.get(one, ()) for one in self._companions(site))
 
     def rivals(self, site: int, node: int) -> list[int]:
         """The sites on the node that are kept apart from it, or from one that is tied to it."""

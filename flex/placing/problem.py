@@ -189,8 +189,7 @@ def build(
     marks = _marks(tolerance, replicate_above, terms)
     gone = gone_nodes(partition["node"].unique(), nodes)
     ordered = sorted(
-        (*nodes, *(Node(name, (), 0, state="down") for name in gone)),
-        key=lambda node: node.name,
+        (*nodes, *(Node(name, (), 0, state="down") for name in gone)), key=lambda node: node.name
     )
     names = tuple(node.name for node in ordered)
     is_open = np.array([node.state == "active" for node in ordered], dtype=np.bool_)
@@ -199,17 +198,13 @@ def build(
     old = _positions(partition, sites, names)
     stays = _rows_of_sites(old, sites, fixed)
     known = {
-        node.name: (at, node.state)
-        for at, node in enumerate(ordered)
-        if node.name not in gone
+        node.name: (at, node.state) for at, node in enumerate(ordered) if node.name not in gone
     }
     wishes = read_wishes(pins, sites, known, is_open)
     dimensions = _asked_for(profiles, terms.dimensions)
     demand = Demand(profiles, spreads, sites, dimensions, terms.headroom, terms.routed)
     counts = _counts(wishes, old, stays, lately, sites)
-    replicas = fit_replicas(
-        wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open
-    )
+    replicas = fit_replicas(wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open)
     asked = demand.of(replicas)
     total = (asked * replicas[:, None]).sum(axis=0)
     load = np.divide(
@@ -230,9 +225,7 @@ def build(
         held=_load_in_force(old, load, replicas, demand),
         needs=demand.replicas_needed(int(is_open.sum()), marks.below),
         gone=frozenset(map(names.index, gone)),
-        barred={
-            site: nodes for site, nodes in wishes.barred.items() if site not in stays
-        },
+        barred={site: nodes for site, nodes in wishes.barred.items() if site not in stays},
         apart=wishes.apart,
         together=wishes.together,
         limits=_limits(terms.limits, replicas, old),
@@ -244,46 +237,32 @@ def _asked_for(profiles: pd.DataFrame, wanted: Sequence[str]) -> tuple[str, ...]
     far from their shares as can be. The first two always count.
     """
     return tuple(
-        name
-        for name in wanted
-        if name in DIMENSIONS or (profiles[RESOURCES[name]] > 0).any()
+        name for name in wanted if name in DIMENSIONS or (profiles[RESOURCES[name]] > 0).any()
     )
 
 
 def _marks(tolerance: float, replicate_above: float, terms: Terms) -> Marks:
     below = replicate_above if terms.replicate_below is None else terms.replicate_below
     if not 0 < tolerance < 1:
-        raise _bad_number(
-            "tolerance", tolerance, "a share between 0 and 1, such as 0.05"
-        )
+        raise _bad_number("tolerance", tolerance, "a share between 0 and 1, such as 0.05")
     if not 0 < replicate_above <= 1:
         raise _bad_number(
-            "replicate_above",
-            replicate_above,
-            "a share of a node between 0 and 1, such as 0.6",
+            "replicate_above", replicate_above, "a share of a node between 0 and 1, such as 0.6"
         )
     if not 0 < below <= replicate_above:
         raise _bad_number(
-            "replicate_below",
-            below,
-            f"a share of a node that is not over {replicate_above}",
+            "replicate_below", below, f"a share of a node that is not over {replicate_above}"
         )
     for site, extra in terms.headroom.items():
         if not -1 < extra < float("inf"):
             raise _bad_number(
-                f"headroom of {site}",
-                extra,
-                "a share of what the site asks, such as 0.2 or -0.5",
+                f"headroom of {site}", extra, "a share of what the site asks, such as 0.2 or -0.5"
             )
     return Marks(replicate_above, below, alone=1 + tolerance)
 
 
 def _counts(
-    wishes: Wished,
-    old: Ints,
-    stays: Mapping[int, Set[int]],
-    lately: Lately,
-    sites: Sequence[str],
+    wishes: Wished, old: Ints, stays: Mapping[int, Set[int]], lately: Lately, sites: Sequence[str]
 ) -> ReplicaCounts:
     in_force = np.bincount(old[:, 0], minlength=len(sites)).astype(np.int64)
     return ReplicaCounts(
@@ -334,9 +313,7 @@ def rows_of(problem: Problem, partition: pd.DataFrame) -> Ints:
 
 def _weights(nodes: Sequence[Node]) -> Floats:
     """Each open node's capacity beside the mean of the open ones; closed nodes weigh nothing."""
-    capacity = np.array(
-        [node.capacity if node.state == "active" else 0.0 for node in nodes]
-    )
+    capacity = np.array([node.capacity if node.state == "active" else 0.0 for node in nodes])
     if not capacity.sum() > 0:
         raise Infeasible(
             "a partition",
@@ -361,9 +338,7 @@ def _rows_of_sites(
     return {site: frozenset(held) for site, held in nodes.items()}
 
 
-def _load_in_force(
-    old: Ints, load: Floats, replicas: Ints, demand: Demand
-) -> Floats | None:
+def _load_in_force(old: Ints, load: Floats, replicas: Ints, demand: Demand) -> Floats | None:
     """What the rows in force ask, each site's split over as many as it has; None when that is what
     rows ask anyway.
     """
@@ -372,16 +347,12 @@ def _load_in_force(
     if not others.any():
         return None
     now, then = demand.of(count), demand.of(replicas)
-    ratio = np.divide(
-        now, then, out=np.ones_like(load), where=others[:, None] & (then > 0)
-    )
+    ratio = np.divide(now, then, out=np.ones_like(load), where=others[:, None] & (then > 0))
     held: Floats = load[old[:, 0]] * ratio[old[:, 0]]
     return held
 
 
-def _positions(
-    partition: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]
-) -> Ints:
+def _positions(partition: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str, ...]) -> Ints:
     site = pd.Index(sites).get_indexer(pd.Index(partition["site"]))
     node = pd.Index(nodes).get_indexer(pd.Index(partition["node"]))
     rows: Ints = np.stack([site, node], axis=1).astype(np.int64).reshape(-1, 2)

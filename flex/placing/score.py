@@ -77,10 +77,7 @@ def balance_in_force(problem: Problem, parts: Set[str] = frozenset()) -> Balance
     # Shares are of what the rows in force ask together, which more replicas make more.
     whole = total.sum(axis=0)
     total *= np.divide(
-        problem.share[problem.open].sum(),
-        whole,
-        out=np.ones_like(whole),
-        where=whole > 0,
+        problem.share[problem.open].sum(), whole, out=np.ones_like(whole), where=whole > 0
     )
     return _balance(problem, problem.old, total, parts)
 
@@ -104,9 +101,7 @@ def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Ba
             working_set=float(total[n, 1]),
             sites=int(count[n]),
             fair=float(problem.share[n]),
-            others=tuple(
-                zip(problem.dimensions[2:], total[n, 2:].tolist(), strict=True)
-            ),
+            others=tuple(zip(problem.dimensions[2:], total[n, 2:].tolist(), strict=True)),
         )
         for n, name in enumerate(problem.nodes)
     )
@@ -167,13 +162,7 @@ def violations(problem: Problem, rows: Ints) -> tuple[Violation, ...]:
     """Everything the partition breaks, in a fixed order; empty when it is balanced and all wishes
     hold.
     """
-    broken = (
-        _counts_broken,
-        _nodes_broken,
-        _groups_broken,
-        _limits_broken,
-        _band_broken,
-    )
+    broken = (_counts_broken, _nodes_broken, _groups_broken, _limits_broken, _band_broken)
     return tuple(violation for rule in broken for violation in rule(problem, rows))
 
 
@@ -188,11 +177,7 @@ def _counts_broken(problem: Problem, rows: Ints) -> list[Violation]:
     for s in np.flatnonzero(replicas != problem.replicas).tolist():
         found.append(
             Violation(
-                "replicas",
-                problem.sites[s],
-                float(problem.replicas[s]),
-                float(replicas[s]),
-                (s,),
+                "replicas", problem.sites[s], float(problem.replicas[s]), float(replicas[s]), (s,)
             )
         )
     return found
@@ -241,9 +226,7 @@ def _groups_broken(problem: Problem, rows: Ints) -> list[Violation]:
         for other in others:
             if apart := nodes[first] ^ nodes[other]:
                 named = f"{problem.sites[first]} and {problem.sites[other]}"
-                found.append(
-                    Violation("together", named, 0, float(len(apart)), (first, other))
-                )
+                found.append(Violation("together", named, 0, float(len(apart)), (first, other)))
     return found
 
 
@@ -279,16 +262,12 @@ def _band_broken(problem: Problem, rows: Ints) -> list[Violation]:
     away = deviation(problem, rows)
     carries = problem.load.sum(axis=0) > 0
     outside = (
-        (np.abs(away) > problem.tolerance + ROUNDING)
-        & problem.open[:, None]
-        & carries[None, :]
+        (np.abs(away) > problem.tolerance + ROUNDING) & problem.open[:, None] & carries[None, :]
     )
     for n, d in np.argwhere(outside):
         kind = "over" if away[n, d] > 0 else "under"
         subject = f"{problem.nodes[n]} {problem.dimensions[d]}"
-        found.append(
-            Violation(kind, subject, problem.tolerance, float(abs(away[n, d])))
-        )
+        found.append(Violation(kind, subject, problem.tolerance, float(abs(away[n, d]))))
     return found
 
 
@@ -298,9 +277,7 @@ def _among(keys: Ints, known: Ints) -> Bools:
     """
     if not len(known):
         return np.zeros(len(keys), dtype=np.bool_)
-    among: Bools = (
-        known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
-    )
+    among: Bools = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
     return among
 
 

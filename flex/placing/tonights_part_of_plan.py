@@ -46,10 +46,7 @@ class _Spent:
             self.moved + unit.moved <= self.limits.moved_sites
             and share <= self.limits.moved_share
             and self.cold + unit.cold <= self.limits.cold_bytes
-            and all(
-                self.inflow.get(node, 0) + 1 <= self.limits.inflow
-                for node in unit.targets
-            )
+            and all(self.inflow.get(node, 0) + 1 <= self.limits.inflow for node in unit.targets)
         )
 
     def over(self, nodes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -57,26 +54,16 @@ class _Spent:
         if self.moved > limits.moved_sites:
             yield "safety.max_moved_sites", f"{limits.moved_sites}", f"{self.moved}"
         if self.sites >= limits.share_from and share > limits.moved_share:
-            yield (
-                "safety.max_moved_sites_ratio",
-                f"{limits.moved_share:g}",
-                f"{share:.2g}",
-            )
+            yield ("safety.max_moved_sites_ratio", f"{limits.moved_share:g}", f"{share:.2g}")
         if self.cold > limits.cold_bytes:
             yield (
                 "safety.max_moved_working_set",
                 f"{limits.cold_bytes} bytes",
                 f"{self.cold} bytes",
             )
-        fullest, most = max(
-            self.inflow.items(), key=lambda pair: pair[1], default=(0, 0)
-        )
+        fullest, most = max(self.inflow.items(), key=lambda pair: pair[1], default=(0, 0))
         if most > limits.inflow:
-            yield (
-                "safety.max_inflow_per_node",
-                f"{limits.inflow}",
-                f"{most} to {nodes[fullest]}",
-            )
+            yield ("safety.max_inflow_per_node", f"{limits.inflow}", f"{most} to {nodes[fullest]}")
 
     def spend(self, unit: _Unit) -> None:
         self.moved += unit.moved
@@ -133,14 +120,10 @@ def first(
         return rows, 0
     chosen = _choose(problem, units, spent)
     made = {unit.sites for unit in chosen}
-    return _switch(problem, chosen), sum(
-        unit.changes for unit in units if unit.sites not in made
-    )
+    return _switch(problem, chosen), sum(unit.changes for unit in units if unit.sites not in made)
 
 
-def over(
-    problem: Problem, rows: Ints, limits: Limits
-) -> tuple[tuple[str, str, str], ...]:
+def over(problem: Problem, rows: Ints, limits: Limits) -> tuple[tuple[str, str, str], ...]:
     """The limits that all moves in one night would be over: by its rule, what each allows and what
     they would take.
     """
@@ -165,20 +148,13 @@ def _choose(problem: Problem, units: list[_Unit], spent: _Spent) -> list[_Unit]:
     chosen = [unit for unit in units if unit.due or not unit.moved]
     for unit in chosen:
         spent.spend(unit)
-    away = score.deviation(problem, problem.old) + sum(
-        _change(problem, unit) for unit in chosen
-    )
+    away = score.deviation(problem, problem.old) + sum(_change(problem, unit) for unit in chosen)
     kept = len(chosen)
     least = max(_worst(away), _worst(score.deviation(problem, problem.old)))
     for turn in TURNS:
         wished = turn != TURNS[-1]
         waiting = _Waiting(
-            problem,
-            [
-                unit
-                for unit in units
-                if not unit.due and unit.moved and unit.turn == turn
-            ],
+            problem, [unit for unit in units if not unit.due and unit.moved and unit.turn == turn]
         )
         while best := waiting.take_best(away, spent, chosen, wished):
             chosen.append(best)
@@ -197,15 +173,9 @@ class _Waiting:
         self._units = units = _largest(problem, units)
         parts = [_parts(problem, unit) for unit in units]
         dimensions = problem.load.shape[1]
-        self._of = np.repeat(
-            np.arange(len(units)), [len(nodes) * dimensions for nodes, _ in parts]
-        )
-        self._node = np.concatenate(
-            [nodes for nodes, _ in parts] or [problem.old[:0, 0]]
-        )
-        self._change = np.concatenate(
-            [change for _, change in parts] or [problem.load[:0]]
-        )
+        self._of = np.repeat(np.arange(len(units)), [len(nodes) * dimensions for nodes, _ in parts])
+        self._node = np.concatenate([nodes for nodes, _ in parts] or [problem.old[:0, 0]])
+        self._change = np.concatenate([change for _, change in parts] or [problem.load[:0]])
         self._left = np.ones(len(units), dtype=np.bool_)
 
     def take_best(
@@ -216,11 +186,7 @@ class _Waiting:
         able = self._left if wished else self._left & (gains > 0)
         for place in np.argsort(-gains, kind="stable").tolist():
             unit: _Unit = self._units[place]
-            if (
-                able[place]
-                and spent.takes(unit)
-                and _meets_nobody(self._problem, unit, chosen)
-            ):
+            if able[place] and spent.takes(unit) and _meets_nobody(self._problem, unit, chosen):
                 self._left[place] = False
                 return unit
         return None
@@ -236,9 +202,7 @@ class _Waiting:
 def _largest(problem: Problem, units: list[_Unit]) -> list[_Unit]:
     if len(units) <= MOST:
         return units
-    return sorted(units, key=lambda unit: -float(problem.load[list(unit.sites)].max()))[
-        :MOST
-    ]
+    return sorted(units, key=lambda unit: -float(problem.load[list(unit.sites)].max()))[:MOST]
 
 
 def _parts(problem: Problem, unit: _Unit) -> tuple[Ints, Floats]:
@@ -271,12 +235,8 @@ def _meets_nobody(problem: Problem, unit: _Unit, chosen: list[_Unit]) -> bool:
         return True
     gone = {site for other in chosen for site in other.sites}
     there = {tuple(row) for row in problem.old.tolist() if row[0] in foes - gone}
-    there |= {
-        tuple(row) for other in chosen for row in other.into.tolist() if row[0] in foes
-    }
-    return not any(
-        (foe, node) in there for node in unit.into[:, 1].tolist() for foe in foes
-    )
+    there |= {tuple(row) for other in chosen for row in other.into.tolist() if row[0] in foes}
+    return not any((foe, node) in there for node in unit.into[:, 1].tolist() for foe in foes)
 
 
 def _switch(problem: Problem, chosen: list[_Unit]) -> Ints:
@@ -286,17 +246,12 @@ def _switch(problem: Problem, chosen: list[_Unit]) -> Ints:
     return in_order(np.array([*kept, *into], dtype=np.int64).reshape(-1, 2))
 
 
-def _units(
-    problem: Problem, rows: Ints, due: Set[int], urgent: Set[int]
-) -> list[_Unit]:
+def _units(problem: Problem, rows: Ints, due: Set[int], urgent: Set[int]) -> list[_Unit]:
     out = _by_site(score.rows_given_up(problem, rows))
     into = _by_site(score.new_rows(problem, rows))
     broken = _sites_with_broken_wishes(problem)
     groups = _groups(problem, sorted({*out, *into}))
-    return [
-        _unit(problem, sorted(group), out, into, broken, due, urgent)
-        for group in groups
-    ]
+    return [_unit(problem, sorted(group), out, into, broken, due, urgent) for group in groups]
 
 
 def _unit(
@@ -311,17 +266,15 @@ def _unit(
     # As many new rows as old ones are given up take their place; the others are replicas that come
     # on top.
     targets = [
-        (site, node)
-        for site in sites
-        for node in into.get(site, [])[: len(out.get(site, []))]
+        (site, node) for site in sites for node in into.get(site, [])[: len(out.get(site, []))]
     ]
     left = [(site, node) for site in sites for node in out.get(site, [])]
     return _Unit(
         sites=tuple(sites),
         out=np.array(left, dtype=np.int64).reshape(-1, 2),
-        into=np.array(
-            [(s, n) for s in sites for n in into.get(s, [])], dtype=np.int64
-        ).reshape(-1, 2),
+        into=np.array([(s, n) for s in sites for n in into.get(s, [])], dtype=np.int64).reshape(
+            -1, 2
+        ),
         moved=sum(1 for site in sites if out.get(site)),
         cold=sum(int(problem.cold[site]) for site, _ in targets),
         targets=tuple(node for _, node in targets),
@@ -356,20 +309,12 @@ def _sites_with_broken_wishes(problem: Problem) -> set[int]:
     old = problem.old
     count = np.bincount(old[:, 0], minlength=len(problem.sites))
     wrong: Bools = (count > 0) & (count != problem.replicas)
-    found = set(np.flatnonzero(wrong).tolist()) | set(
-        old[~problem.open[old[:, 1]], 0].tolist()
-    )
-    there = (
-        {tuple(row) for row in old.tolist()}
-        if problem.pinned or problem.barred
-        else set()
-    )
+    found = set(np.flatnonzero(wrong).tolist()) | set(old[~problem.open[old[:, 1]], 0].tolist())
+    there = {tuple(row) for row in old.tolist()} if problem.pinned or problem.barred else set()
     for site, nodes in problem.pinned.items():
         if any((site, node) not in there for node in nodes):
             found.add(site)
     for site, nodes in problem.barred.items():
         if any((site, node) in there for node in nodes):
             found.add(site)
-    return found | {
-        site for group in (*problem.apart, *problem.together) for site in group
-    }
+    return found | {site for group in (*problem.apart, *problem.together) for site in group}

@@ -15,13 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from flex.model.best_effort_shortfalls import (
-    EITHER,
-    PINS,
-    RESTING,
-    Relaxation,
-    Shortfall,
-)
+from flex.model.best_effort_shortfalls import EITHER, PINS, RESTING, Relaxation, Shortfall
 from flex.placing import causes_of_imbalance, score
 from flex.placing.causes_of_imbalance import LIMITS, Cause
 from flex.placing.problem import Floats, Ints, Problem
@@ -36,11 +30,7 @@ BAND = ("over", "under")
 # What is named where the search did not come to an end.
 TOO_LITTLE_TIME = "too little time for the search"
 # What would do, where one of it is enough.
-ONE = {
-    "moves": "move",
-    PINS: "pin taken back",
-    RESTING: "site that rests moved all the same",
-}
+ONE = {"moves": "move", PINS: "pin taken back", RESTING: "site that rests moved all the same"}
 
 
 class CauseFinder(Protocol):
@@ -74,11 +64,7 @@ NOBODY_TRIED = NobodyTried()
 
 
 def shortfalls(
-    problem: Problem,
-    rows: Ints,
-    finder: CauseFinder = NOBODY_TRIED,
-    *,
-    is_late: bool = False,
+    problem: Problem, rows: Ints, finder: CauseFinder = NOBODY_TRIED, *, is_late: bool = False
 ) -> tuple[Shortfall, ...]:
     """Where the search `is_late`, and the answer farther off than counting can tell, that is named
     before other causes.
@@ -116,9 +102,7 @@ def text(shortfall: Shortfall) -> str:
         f"{_name_of(each)} would do{', and none smaller' * each.least}"
         for each in shortfall.instead
     ]
-    if shortfall.kind in BAND and not any(
-        each.rule == "tolerance" for each in shortfall.instead
-    ):
+    if shortfall.kind in BAND and not any(each.rule == "tolerance" for each in shortfall.instead):
         would_do.insert(0, "no tolerance allows that")
     return "; ".join([f"{_sentence(shortfall)}{because}", *would_do])
 
@@ -169,18 +153,10 @@ def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
         because, instead = _some(list(found.because)), found.instead
     else:
         because, instead = (), (Relaxation(LIMITS[broken.kind], broken.actual),)
-    return Shortfall(
-        broken.kind, broken.subject, broken.limit, broken.actual, because, instead
-    )
+    return Shortfall(broken.kind, broken.subject, broken.limit, broken.actual, because, instead)
 
 
-def _of_band(
-    problem: Problem,
-    rows: Ints,
-    finder: CauseFinder,
-    *,
-    is_late: bool,
-) -> Shortfall:
+def _of_band(problem: Problem, rows: Ints, finder: CauseFinder, *, is_late: bool) -> Shortfall:
     away = _away(problem, rows)
     node, dimension = divmod(int(np.abs(away).argmax()), len(problem.dimensions))
     off = float(away[node, dimension])
@@ -209,9 +185,7 @@ def _of_band(
         problem.tolerance,
         abs(off),
         _some(because),
-        (Relaxation("tolerance", enough, least=least > enough - 0.001),)
-        if enough < 1
-        else (),
+        (Relaxation("tolerance", enough, least=least > enough - 0.001),) if enough < 1 else (),
     )
 
 
@@ -221,9 +195,7 @@ def _away(problem: Problem, rows: Ints) -> Floats:
     return away
 
 
-def _large_on(
-    problem: Problem, rows: Ints, node: int, dimension: int
-) -> list[tuple[int, float]]:
+def _large_on(problem: Problem, rows: Ints, node: int, dimension: int) -> list[tuple[int, float]]:
     """The largest sites on the node, as far as more than the band's width depends on each, with
     their parts of the node.
     """

@@ -55,10 +55,7 @@ def conflict(problem: Problem, sites: Sequence[int]) -> Conflict:
     caused = _fewest(problem, circle, wishes)
     return Conflict(
         tuple(_sentence(problem, wish) for wish in caused),
-        (
-            *_more_nodes(problem, circle, wishes),
-            *_fewer_wishes(problem, circle, wishes, caused),
-        ),
+        (*_more_nodes(problem, circle, wishes), *_fewer_wishes(problem, circle, wishes, caused)),
     )
 
 
@@ -88,10 +85,7 @@ def _wishes(problem: Problem, circle: Sequence[int]) -> list[_Wish]:
         ),
         *(
             _Wish(kind, tuple(sorted(group)))
-            for kind, groups in (
-                ("together", problem.together),
-                ("apart", problem.apart),
-            )
+            for kind, groups in (("together", problem.together), ("apart", problem.apart))
             for group in groups
             if group & there
         ),
@@ -103,31 +97,19 @@ def _impossible(
 ) -> bool:
     of = _first_of_those_together(circle, wishes)
     guests = {
-        first: _guest(
-            problem, [site for site in circle if of[site] == first], wishes, more
-        )
+        first: _guest(problem, [site for site in circle if of[site] == first], wishes, more)
         for first in dict.fromkeys(of.values())
     }
-    apart = [
-        [of[site] for site in wish.sites] for wish in wishes if wish.kind == "apart"
-    ]
+    apart = [[of[site] for site in wish.sites] for wish in wishes if wish.kind == "apart"]
     if None in guests.values() or any(len({*group}) < len(group) for group in apart):
         return True
     seated = {first: guest for first, guest in guests.items() if guest is not None}
     return seat_rivals_apart.seat(seated, apart, STEPS).impossible
 
 
-def _first_of_those_together(
-    circle: Sequence[int], wishes: Sequence[_Wish]
-) -> dict[int, int]:
-    tied = seat_rivals_apart.rivals_of(
-        [wish.sites for wish in wishes if wish.kind == "together"]
-    )
-    return {
-        site: group[0]
-        for group in seat_rivals_apart.circles(circle, tied)
-        for site in group
-    }
+def _first_of_those_together(circle: Sequence[int], wishes: Sequence[_Wish]) -> dict[int, int]:
+    tied = seat_rivals_apart.rivals_of([wish.sites for wish in wishes if wish.kind == "together"])
+    return {site: group[0] for group in seat_rivals_apart.circles(circle, tied) for site in group}
 
 
 def _guest(
@@ -154,9 +136,7 @@ def _guest(
     return Guest(count, on, free)
 
 
-def _fewest(
-    problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]
-) -> list[_Wish]:
+def _fewest(problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]) -> list[_Wish]:
     """Wishes of which none can be left out without the others being possible: where the steps
     end before that is known, it may be known of fewer wishes.
     """
@@ -181,18 +161,13 @@ def _more_nodes(
 
 
 def _fewer_wishes(
-    problem: Problem,
-    circle: Sequence[int],
-    wishes: Sequence[_Wish],
-    caused: Sequence[_Wish],
+    problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish], caused: Sequence[_Wish]
 ) -> tuple[Relaxation, ...]:
     """Takes wishes back one after the other, from each cause the wish that gives way first."""
     left, count = list(wishes), 0
     while caused:
         left, count = [wish for wish in left if wish is not caused[-1]], count + 1
-        caused = (
-            _fewest(problem, circle, left) if _impossible(problem, circle, left) else ()
-        )
+        caused = _fewest(problem, circle, left) if _impossible(problem, circle, left) else ()
     return (Relaxation("wishes taken back", float(count), least=count == 1),)
 
 

@@ -20,9 +20,7 @@ def ask_checker(done: Decision) -> tuple[Proven, Json | None]:
     claim, quality = done.claim, done.quality
     if claim is None or not quality.bound or claim.solution.certificate is None:
         return quality, None
-    proof = proof_statement.proof(
-        claim.problem, claim.solution.rows, claim.solution.certificate
-    )
+    proof = proof_statement.proof(claim.problem, claim.solution.rows, claim.solution.certificate)
     try:
         _, needed = check_proof.check(proof)
     except check_proof.NotProven:

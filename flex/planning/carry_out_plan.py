@@ -62,9 +62,7 @@ def carry_out(
     if doors:
         doors.lead_all(plan)
     enters("verify")
-    verdicts = verify_dns.check(
-        plan, partition, nodes, ttl, publisher, patience=patience
-    )
+    verdicts = verify_dns.check(plan, partition, nodes, ttl, publisher, patience=patience)
     plan = replace(plan, state="applied", settled=now, verdicts=verdicts)
     enters("settle")
     _settle(plan, partition, store)
@@ -84,9 +82,7 @@ def _apply(plan: Plan, publisher: Publisher, store: Plans, *, begun: bool) -> No
         publisher.apply(*plan.zone_plans, journal=journal)
     except (DnsError, PartlyApplied) as error:
         half = begun or isinstance(error, PartlyApplied)
-        store.update(
-            replace(plan, state="applying" if half else "failed", message=str(error))
-        )
+        store.update(replace(plan, state="applying" if half else "failed", message=str(error)))
         raise
 
 
@@ -102,15 +98,11 @@ def _settle(plan: Plan, partition: pd.DataFrame, store: Plans) -> None:
         ) from error
 
 
-def _unverified_error(
-    wrong: Sequence[NameServerVerdict], behind: Mapping[str, str]
-) -> Unverified:
+def _unverified_error(wrong: Sequence[NameServerVerdict], behind: Mapping[str, str]) -> Unverified:
     asked, advice = [], []
     if wrong:
         asked.append("what the name servers answer")
-        advice.append(
-            "`flex verify` tells a secondary that is late, and shows every difference"
-        )
+        advice.append("`flex verify` tells a secondary that is late, and shows every difference")
     if behind:
         asked.append("what the nodes' doors go by")
         advice.append("`flex route show` tells which nodes go by it since when")
@@ -120,11 +112,7 @@ def _unverified_error(
         f"checking {' and '.join(asked)}",
         "; ".join(filter(None, said)),
         kept="the changes are applied and the partition is in force"
-        + (
-            "; such a node leads visitors as before until it hears of it"
-            if behind
-            else ""
-        ),
+        + ("; such a node leads visitors as before until it hears of it" if behind else ""),
         advice="; ".join(advice),
     )
 
@@ -160,11 +148,7 @@ def accept(
             advice="`flex export nsupdate` prints what is to be sent; or let `flex apply` send it",
         )
     plan = replace(
-        plan,
-        state="applied",
-        settled=now,
-        verdicts=verdicts,
-        message="put into DNS by hand",
+        plan, state="applied", settled=now, verdicts=verdicts, message="put into DNS by hand"
     )
     _settle(plan, partition, store)
     return plan
@@ -192,20 +176,14 @@ def abandon(
     led = publishing.by_doors(sites) if publishing else frozenset[str]()
     left = {entry.split(" ", 1)[0] for one in plan.zone_plans for entry in one.foreign}
     followed = [
-        site
-        for site in sites
-        if site not in led or records_of_partition.name_of(site) not in left
+        site for site in sites if site not in led or records_of_partition.name_of(site) not in left
     ]
     of_zone, _ = records_of_partition.split(followed, zones)
     found = []
     for zone, sites in of_zone.items():
         if sites:
-            state = publisher.read(
-                zone, [records_of_partition.name_of(site) for site in sites]
-            )
-            found.append(
-                records_of_partition.partition_from(state.records, sites, nodes)
-            )
+            state = publisher.read(zone, [records_of_partition.name_of(site) for site in sites])
+            found.append(records_of_partition.partition_from(state.records, sites, nodes))
     said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
     kept = in_force[~in_force["site"].isin(list(said["site"]))]
     becomes = as_led(PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
@@ -214,9 +192,7 @@ def abandon(
         state="failed",
         message="given up half-way; what DNS says is in force",
         said=replace(plan.said, ttl=0, zones=()),
-        zone_plans=tuple(
-            _as_in_dns(one, becomes, nodes, publisher) for one in plan.zone_plans
-        ),
+        zone_plans=tuple(_as_in_dns(one, becomes, nodes, publisher) for one in plan.zone_plans),
     )
     store.settle(ended, becomes)
     return ended
@@ -233,16 +209,12 @@ def _as_in_dns(
     there = records_of_partition.partition_from(state.records, names, nodes)
     wanted = _nodes_of(names_going_along.with_names(partition, made.go_along))
     found = _nodes_of(there)
-    along = tuple(
-        pair for pair in made.go_along if found.get(pair[0]) == wanted.get(pair[0])
-    )
+    along = tuple(pair for pair in made.go_along if found.get(pair[0]) == wanted.get(pair[0]))
     return replace(made, go_along=along)
 
 
 def _nodes_of(partition: pd.DataFrame) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for site, node in zip(
-        texts(partition["site"]), texts(partition["node"]), strict=True
-    ):
+    for site, node in zip(texts(partition["site"]), texts(partition["node"]), strict=True):
         found.setdefault(site, set()).add(node)
     return found

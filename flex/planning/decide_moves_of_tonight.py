@@ -71,9 +71,7 @@ def decide(
     held = resting(asked, guard)
     if _is_tolerated(worst, trigger, guard):
         if not broken:
-            return Decision(
-                asked.old, _none_needed(worst, trigger), asked.old, worst=worst
-            )
+            return Decision(asked.old, _none_needed(worst, trigger), asked.old, worst=worst)
         # A new site or a new pin is no reason to rebalance: what is tolerated tonight is tolerated
         # all the same.
         tolerated = max(trigger, worst)
@@ -92,13 +90,9 @@ def decide(
     within = reached <= asked.tolerance + score.ROUNDING
     quality = _quality(found if within else replace(found, bound=0))
     if not broken and worst - reached < margin:
-        return Decision(
-            asked.old, _of_none(asked, found), asked.old, worst=worst, reached=reached
-        )
+        return Decision(asked.old, _of_none(asked, found), asked.old, worst=worst, reached=reached)
     return replace(
-        _tonight(asked, Claim(held, found), quality, guard),
-        worst=worst,
-        reached=reached,
+        _tonight(asked, Claim(held, found), quality, guard), worst=worst, reached=reached
     )
 
 
@@ -133,14 +127,10 @@ def resting(asked: Problem, guard: Guard) -> Problem:
         if site not in wished
     }
     stay = {
-        site: frozenset(nodes[: int(asked.replicas[site])])
-        for site, nodes in held.items()
-        if nodes
+        site: frozenset(nodes[: int(asked.replicas[site])]) for site, nodes in held.items() if nodes
     }
     return (
-        replace(asked, pinned={**asked.pinned, **stay}, resting=frozenset(stay))
-        if stay
-        else asked
+        replace(asked, pinned={**asked.pinned, **stay}, resting=frozenset(stay)) if stay else asked
     )
 
 
@@ -151,21 +141,13 @@ def _resting(asked: Problem, guard: Guard) -> list[int]:
     staying = guard.staying
     fewer = np.bincount(asked.old[:, 0], minlength=len(asked.sites)) > asked.replicas
     named = enumerate(asked.sites)
-    return [
-        site
-        for site, name in named
-        if name in staying or (fewer[site] and name in guard.came)
-    ]
+    return [site for site, name in named if name in staying or (fewer[site] and name in guard.came)]
 
 
 def _oldest_first(asked: Problem, guard: Guard, site: int) -> list[int]:
     """The open nodes that the site is on."""
     since = guard.came.get(asked.sites[site], {})
-    held = [
-        node
-        for node in asked.old[asked.old[:, 0] == site, 1].tolist()
-        if asked.open[node]
-    ]
+    held = [node for node in asked.old[asked.old[:, 0] == site, 1].tolist() if asked.open[node]]
     return sorted(held, key=lambda node: (since.get(asked.nodes[node], ALWAYS), node))
 
 
@@ -207,20 +189,12 @@ def _of_none(asked: Problem, found: Solution) -> Proven:
     """For rows in force that stay. What was proven of other rows does not hold for them."""
     if np.array_equal(found.rows, asked.old):
         return Proven(
-            found.solver,
-            bound=0,
-            proven=False,
-            note=found.note,
-            shortfalls=found.shortfalls,
+            found.solver, bound=0, proven=False, note=found.note, shortfalls=found.shortfalls
         )
     return Proven(found.solver, bound=0, proven=False)
 
 
 def _quality(solution: Solution) -> Proven:
     return Proven(
-        solution.solver,
-        solution.bound,
-        solution.proven,
-        solution.note,
-        solution.shortfalls,
+        solution.solver, solution.bound, solution.proven, solution.note, solution.shortfalls
     )

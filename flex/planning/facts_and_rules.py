@@ -82,9 +82,7 @@ class Facts:
         if len(pins) == len(self.pins):
             return self
         left_out = [pin.site for pin in self.pins if pin.excluded]
-        kept = {
-            name: getattr(self, name) for name in ("profiles", "spreads", "placement")
-        }
+        kept = {name: getattr(self, name) for name in ("profiles", "spreads", "placement")}
         kept = {
             name: rows[~rows["site"].isin(left_out)].reset_index(drop=True)
             for name, rows in kept.items()

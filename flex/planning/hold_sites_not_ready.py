@@ -46,9 +46,7 @@ def hold(facts: Facts, but: str = "") -> Facts:
         profiles=profiles[~profiles["site"].isin(list(out))].reset_index(drop=True),
         spreads=spreads[~spreads["site"].isin(list(out))].reset_index(drop=True),
         placement=PLACEMENT.make(placed[~waits].reset_index(drop=True)),
-        waiting=PLACEMENT.make(
-            pd.concat([facts.waiting, placed[waits]], ignore_index=True)
-        ),
+        waiting=PLACEMENT.make(pd.concat([facts.waiting, placed[waits]], ignore_index=True)),
         fixed=facts.fixed | stay,
         unready={site: why for site, why in unready.items() if site not in lost},
         held={site: why for site, why in resting.items() if site in there - lost},
@@ -56,9 +54,7 @@ def hold(facts: Facts, but: str = "") -> Facts:
     )
 
 
-def _with_company(
-    unready: Mapping[str, str], facts: Facts, placed: Set[str]
-) -> dict[str, str]:
+def _with_company(unready: Mapping[str, str], facts: Facts, placed: Set[str]) -> dict[str, str]:
     """With every site that somebody wishes to be where one of them is."""
     found = dict(unready)
     groups = [{pin.site, *pin.together} for pin in facts.pins if pin.together]
@@ -72,9 +68,7 @@ def _with_company(
     return found
 
 
-def _remarks(
-    unready: Mapping[str, str], lost: Set[str], profiles: pd.DataFrame
-) -> Iterator[str]:
+def _remarks(unready: Mapping[str, str], lost: Set[str], profiles: pd.DataFrame) -> Iterator[str]:
     named = {site: why for site, why in unready.items() if why and site not in lost}
     if named:
         said = [f"{site} ({why})" for site, why in sorted(named.items())]
@@ -94,6 +88,4 @@ def with_waiting(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     if facts.waiting.empty:
         return partition
     both = pd.concat([partition, facts.waiting], ignore_index=True)
-    return PLACEMENT.make(
-        both.sort_values(["site", "node"], ignore_index=True, kind="stable")
-    )
+    return PLACEMENT.make(both.sort_values(["site", "node"], ignore_index=True, kind="stable"))

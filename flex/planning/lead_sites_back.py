@@ -38,20 +38,12 @@ def lead_back(
     now: datetime,
 ) -> Proposal:
     return plan_of_what_may_move(
-        facts,
-        rules,
-        publisher,
-        now,
-        lambda apart: _proposal(apart, rules, to, scratch, now),
+        facts, rules, publisher, now, lambda apart: _proposal(apart, rules, to, scratch, now)
     )
 
 
 def _proposal(
-    apart: WithoutEdited,
-    rules: Rules,
-    to: Mapping[str, str],
-    scratch: Solver,
-    now: datetime,
+    apart: WithoutEdited, rules: Rules, to: Mapping[str, str], scratch: Solver, now: datetime
 ) -> Proposal:
     facts = within(apart.found, apart.facts)
     asked = propose_plan.build(facts, rules)
@@ -67,7 +59,5 @@ def _partition(facts: Facts, to: Mapping[str, str]) -> pd.DataFrame:
     here = set(facts.placement["site"]) - facts.fixed
     going = {site: node for site, node in to.items() if site in here}
     others = facts.placement[~facts.placement["site"].isin(list(going))]
-    back = PLACEMENT.from_columns(
-        {"site": list(going), "node": [going[site] for site in going]}
-    )
+    back = PLACEMENT.from_columns({"site": list(going), "node": [going[site] for site in going]})
     return PLACEMENT.make(pd.concat([others, back], ignore_index=True))

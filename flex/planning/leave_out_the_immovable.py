@@ -42,11 +42,7 @@ def look_at_zones(
     """
     sites = facts.sites
     known = set(sites)
-    others = [
-        other
-        for other in facts.others
-        if other.site in known and other.name not in known
-    ]
+    others = [other for other in facts.others if other.site in known and other.name not in known]
     found = which_sites_dns_lets_flex_move.look(
         publisher,
         sites,
@@ -93,16 +89,12 @@ def _what_is_there(found: Reach) -> Reach:
     for state in found.states.values():
         there |= set(state.records["name"])
     along = tuple(
-        other
-        for other in found.others.along
-        if records_of_partition.name_of(other.name) in there
+        other for other in found.others.along if records_of_partition.name_of(other.name) in there
     )
     return replace(found, others=replace(found.others, along=along))
 
 
-def look_and_start(
-    facts: Facts, rules: Rules, publisher: Publisher
-) -> tuple[Reach, Facts]:
+def look_and_start(facts: Facts, rules: Rules, publisher: Publisher) -> tuple[Reach, Facts]:
     """The same, and the facts to start from: where no partition is in force, DNS says where the
     sites are.
     """
@@ -113,9 +105,7 @@ def look_and_start(
 def _start_from_dns(found: Reach, facts: Facts, rules: Rules) -> Facts:
     if facts.base or not found.states:
         return facts
-    start = which_sites_dns_lets_flex_move.start(
-        found, facts.sites, facts.nodes, adopt=rules.adopt
-    )
+    start = which_sites_dns_lets_flex_move.start(found, facts.sites, facts.nodes, adopt=rules.adopt)
     said = (*facts.remarks, *remarks_on_sites.of_start(set(start["site"])))
     return replace(facts, placement=start, remarks=said)
 
@@ -126,9 +116,7 @@ def within(found: Reach, facts: Facts) -> Facts:
     doors pass on at their nodes.
     """
     movable = facts.placement[~facts.placement["site"].isin(list(found.beyond))]
-    known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(
-        drop=True
-    )
+    known = facts.profiles[~facts.profiles["site"].isin(list(found.out))].reset_index(drop=True)
     partition = PLACEMENT.make(pd.concat([movable, found.fixed], ignore_index=True))
     held = _held_where_they_are(movable, facts)
     reached = replace(
@@ -141,17 +129,12 @@ def within(found: Reach, facts: Facts) -> Facts:
         doors_alone=frozenset(found.doors_alone) if found.states else found.led,
     )
     within = hold(leave(reached))
-    kept = suspended_wishes.possible(
-        facts.pins, set(within.sites) - within.fixed, facts.nodes
-    )
+    kept = suspended_wishes.possible(facts.pins, set(within.sites) - within.fixed, facts.nodes)
     said = (
         *within.remarks,
         *remarks_on_sites.of_reach(found, facts.profiles),
         *remarks_on_sites.of_other_names(found.others, facts.profiles),
-        *(
-            f"{site} stays where it is: {why}"
-            for site, why in sorted(within.held.items())
-        ),
+        *(f"{site} stays where it is: {why}" for site, why in sorted(within.held.items())),
         *remarks_on_sites.of_names_given_up(_names_given_up(facts)),
         *remarks_on_sites.of_wishes(kept.suspended),
     )
@@ -185,11 +168,7 @@ def as_in(plan: Plan, facts: Facts, rules: Rules, asked: str = "") -> Facts:
     facts = _without_moving(immovable_in(plan, facts, rules), facts, asked)
     unready = {one.site: one.why for one in plan.not_ready}
     facts = hold(replace(leave(facts, asked), unready=unready), asked)
-    strays = [
-        stray
-        for stray in strays_in(plan)
-        if stray.site in known and stray.name not in known
-    ]
+    strays = [stray for stray in strays_in(plan) if stray.site in known and stray.name not in known]
     return count_forwarding(_split(strays, facts))
 
 
@@ -201,9 +180,7 @@ def with_parts(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
 
 def immovable_in(plan: Plan, facts: Facts, rules: Rules) -> frozenset[str]:
     """The sites whose records the plan found to be somebody else's, and that no door leads to."""
-    names = {
-        entry.partition(" ")[0] for one in plan.zone_plans for entry in one.foreign
-    }
+    names = {entry.partition(" ")[0] for one in plan.zone_plans for entry in one.foreign}
     found = frozenset(site for site in facts.sites if name_of(site) in names)
     found |= _in_no_zone(facts.sites, rules)
     return found - rules.publishing.by_doors(found)
@@ -243,9 +220,7 @@ def _split(strays: Sequence[NameLeftBehind], facts: Facts) -> Facts:
     parts = traffic_by_other_names.parts_of(strays, facts.nodes)
     if not parts:
         return facts
-    profiles, spreads = traffic_by_other_names.profiles_with(
-        parts, facts.profiles, facts.spreads
-    )
+    profiles, spreads = traffic_by_other_names.profiles_with(parts, facts.profiles, facts.spreads)
     placed = traffic_by_other_names.partition_of_parts(parts)
     names = frozenset(texts(placed["site"])) & frozenset(texts(profiles["site"]))
     placed = placed[placed["site"].isin(list(names))]
@@ -254,9 +229,7 @@ def _split(strays: Sequence[NameLeftBehind], facts: Facts) -> Facts:
         profiles=profiles,
         spreads=spreads,
         sample=traffic_by_other_names.sample_with(parts, facts.sample),
-        placement=PLACEMENT.make(
-            pd.concat([facts.placement, placed], ignore_index=True)
-        ),
+        placement=PLACEMENT.make(pd.concat([facts.placement, placed], ignore_index=True)),
         fixed=facts.fixed | names,
         parts=names,
     )

@@ -18,11 +18,7 @@ from flex.errors import Held, Outdated
 from flex.model.plan import Plan, Proven
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
-from flex.planning import (
-    names_edited_by_others,
-    propose_plan,
-    sites_that_stay_for_dependents,
-)
+from flex.planning import names_edited_by_others, propose_plan, sites_that_stay_for_dependents
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.leave_out_the_immovable import look_and_start, within
 from flex.planning.names_edited_by_others import WithoutEdited
@@ -97,19 +93,14 @@ def _rest(
     rows = _rows_without(asked, partition, facts, staying)
     said = (f"{site} stays where it is: {why}" for site, why in staying.items())
     facts = replace(facts, remarks=(*facts.remarks, *said))
-    quality = Proven(
-        plan.quality.solver, bound=0, proven=False, note=_note(plan, staying)
-    )
+    quality = Proven(plan.quality.solver, bound=0, proven=False, note=_note(plan, staying))
     fresh = scratch(asked, rules.budget).rows
     made = propose_plan.draft(asked, rows, quality, fresh, facts, rules, apart, now)
     return made, staying
 
 
 def _rows_without(
-    asked: Problem,
-    partition: pd.DataFrame,
-    facts: Facts,
-    staying: Mapping[str, str],
+    asked: Problem, partition: pd.DataFrame, facts: Facts, staying: Mapping[str, str]
 ) -> Ints:
     """The rows of the plan for the sites that it places; those that stay have the rows they had, as
     has what is in no plan.
@@ -146,9 +137,7 @@ def _with_those_tied(
 
 
 def _broken_wishes(asked: Problem, rows: Ints) -> set[tuple[str, tuple[int, ...]]]:
-    return {
-        (one.kind, one.sites) for one in score.violations(asked, rows) if one.is_wish
-    }
+    return {(one.kind, one.sites) for one in score.violations(asked, rows) if one.is_wish}
 
 
 def _note(plan: Plan, staying: Mapping[str, str]) -> str:

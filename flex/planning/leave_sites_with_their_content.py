@@ -56,9 +56,7 @@ def sentences(away: Mapping[str, LeftAtNode]) -> list[str]:
         for node in sorted({one.node for one in away.values()})
         if (
             said := [
-                f"{site} ({one.why})"
-                for site, one in sorted(away.items())
-                if one.node == node
+                f"{site} ({one.why})" for site, one in sorted(away.items()) if one.node == node
             ]
         )
     ]

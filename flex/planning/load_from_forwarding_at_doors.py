@@ -80,15 +80,11 @@ def count_forwarding(facts: Facts) -> Facts:
         return facts
     parts = PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier))
     names = frozenset(parts["site"])
-    at_doors = pd.DataFrame(
-        {"site": parts["site"], "node": parts["site"].str.removesuffix(MARK)}
-    )
+    at_doors = pd.DataFrame({"site": parts["site"], "node": parts["site"].str.removesuffix(MARK)})
     return replace(
         facts,
         profiles=PROFILES.make(pd.concat([facts.profiles, parts], ignore_index=True)),
-        placement=PLACEMENT.make(
-            pd.concat([facts.placement, at_doors], ignore_index=True)
-        ),
+        placement=PLACEMENT.make(pd.concat([facts.placement, at_doors], ignore_index=True)),
         fixed=facts.fixed | names,
         parts=facts.parts | names,
     )

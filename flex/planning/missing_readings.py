@@ -19,9 +19,7 @@ from flex.traffic.quality import Hole
 def holes(arrived: Iterable[Segment], known: Segments) -> tuple[Hole, ...]:
     """What these go on behind and the store does not have, however long ago it should have come."""
     arrived = tuple(arrived)
-    ended = known.places_where_readings_ended(
-        {segment.begins for segment in arrived} - {""}
-    )
+    ended = known.places_where_readings_ended({segment.begins for segment in arrived} - {""})
     sent = known.known_segments({segment.after for segment in arrived} - {""})
     found = set[Hole]()
     for segment in arrived:

@@ -65,11 +65,7 @@ def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> WithoutEdi
     """Raises BadInput where a name is wanted back that nobody changed, or whose marker says that
     FLEX leaves it alone.
     """
-    every = [
-        edit
-        for of_zone in of_zones(found, facts, rules, now).values()
-        for edit in of_zone
-    ]
+    every = [edit for of_zone in of_zones(found, facts, rules, now).values() for edit in of_zone]
     excluded = _names_excluded(found)
     edits = [edit for edit in every if edit.name not in excluded]
     refuse_not_edited(rules.take_back, edits, found, facts, rules.owner)
@@ -88,9 +84,7 @@ def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> WithoutEdi
     )
 
 
-def at_dead_node(
-    found: Reach, facts: Facts, rules: Rules, dead: str, now: datetime
-) -> AtDeadNode:
+def at_dead_node(found: Reach, facts: Facts, rules: Rules, dead: str, now: datetime) -> AtDeadNode:
     """Nothing is taken back there."""
     gone = addresses_of(facts, dead)
     edits = of_zones(found, facts, rules, now)
@@ -124,25 +118,16 @@ def _names_with(found: Reach, addresses: frozenset[str]) -> set[str]:
     return names
 
 
-def _unsure(
-    found: Reach, facts: Facts, rules: Rules, names: tuple[str, ...]
-) -> WithoutEdited:
+def _unsure(found: Reach, facts: Facts, rules: Rules, names: tuple[str, ...]) -> WithoutEdited:
     remark = (
-        "changed in DNS by somebody else, or a node has other addresses now: "
-        f"{first_few(names)}"
+        f"changed in DNS by somebody else, or a node has other addresses now: {first_few(names)}"
     )
     return WithoutEdited(
-        found,
-        facts,
-        _said_in_dns(found, facts, rules, ()),
-        names,
-        (remark,) if names else (),
+        found, facts, _said_in_dns(found, facts, rules, ()), names, (remark,) if names else ()
     )
 
 
-def _said_in_dns(
-    found: Reach, facts: Facts, rules: Rules, left: tuple[Edit, ...]
-) -> Said:
+def _said_in_dns(found: Reach, facts: Facts, rules: Rules, left: tuple[Edit, ...]) -> Said:
     sites = set(map(records_of_partition.name_of, facts.sites))
     foreign = {name for of_zone in found.foreign.values() for name in of_zone}
     return Said(
@@ -155,9 +140,7 @@ def _said_in_dns(
     )
 
 
-def _one_family(
-    found: Reach, facts: Facts, rules: Rules
-) -> Iterator[tuple[str, AddressType]]:
+def _one_family(found: Reach, facts: Facts, rules: Rules) -> Iterator[tuple[str, AddressType]]:
     """The names that keep one family of addresses. What the plan in force did not place is as DNS
     has it by now.
     """
@@ -165,9 +148,7 @@ def _one_family(
     if len(address_families.families_of(facts.nodes)) < 2 and not said:
         return
     along = _still_along(facts, found)
-    placed = (
-        {*facts.placement["site"], *(name for name, _ in along)} if facts.base else ()
-    )
+    placed = {*facts.placement["site"], *(name for name, _ in along)} if facts.base else ()
     known = set(map(records_of_partition.name_of, placed))
     hosts = {site: site for site in facts.sites}
     hosts |= {other.name: other.site for other in found.others.along}
@@ -261,14 +242,9 @@ def _beside_a_dead_node(
     foreign = {zone: dict(names) for zone, names in found.foreign.items()}
     excluded = _names_excluded(found)
     for zone, of_zone in edits.items():
-        there = (
-            zone_changes.names_with(found.states[zone].records, frozenset(gone))
-            & placed
-        )
+        there = zone_changes.names_with(found.states[zone].records, frozenset(gone)) & placed
         others = {edit.name for edit in of_zone} - there - excluded
-        foreign[zone] |= dict.fromkeys(
-            others, f"somebody changed it, and it is not at {dead}"
-        )
+        foreign[zone] |= dict.fromkeys(others, f"somebody changed it, and it is not at {dead}")
     return replace(found, foreign=foreign)
 
 
@@ -324,9 +300,7 @@ def _by_names(table: pd.DataFrame) -> dict[str, _At]:
     found: dict[str, _At] = {}
     for (name, _), (ttl, some) in by_name(table).items():
         known = found.get(name, _NOTHING)
-        found[name] = _At(
-            tuple(sorted((*known.values, *some))), tuple(sorted({*known.ttls, ttl}))
-        )
+        found[name] = _At(tuple(sorted((*known.values, *some))), tuple(sorted({*known.ttls, ttl})))
     return found
 
 
@@ -335,14 +309,10 @@ def _with_note(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Fact
     them.
     """
     notes = tuple(_remarks(left, back, facts.profiles))
-    return replace(
-        facts, placement=_put_back(facts, back), remarks=(*facts.remarks, *notes)
-    )
+    return replace(facts, placement=_put_back(facts, back), remarks=(*facts.remarks, *notes))
 
 
-def _remarks(
-    left: Sequence[Edit], back: Sequence[Edit], profiles: pd.DataFrame
-) -> Iterator[str]:
+def _remarks(left: Sequence[Edit], back: Sequence[Edit], profiles: pd.DataFrame) -> Iterator[str]:
     """What somebody else changed at names of ours, and what a person can do about it."""
     if left:
         sites = {edit.name.rstrip(".") for edit in left}
@@ -400,33 +370,20 @@ def _put_back(facts: Facts, back: Sequence[Edit]) -> pd.DataFrame:
     ]
     table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
     names = {edit.name for edit in back}
-    sites = [
-        site for site in facts.sites if records_of_partition.name_of(site) in names
-    ]
+    sites = [site for site in facts.sites if records_of_partition.name_of(site) in names]
     had = records_of_partition.partition_from(table, sites, _as_said(facts))
     others = facts.placement[~facts.placement["site"].isin(list(had["site"]))]
-    return (
-        PLACEMENT.make(pd.concat([others, had], ignore_index=True))
-        if back
-        else facts.placement
-    )
+    return PLACEMENT.make(pd.concat([others, had], ignore_index=True)) if back else facts.placement
 
 
 def _as_said(facts: Facts) -> list[Node]:
     """The nodes with the addresses that they had when the partition in force was said."""
     known = facts.said.addresses
-    return [
-        replace(node, addresses=known.get(node.name, node.addresses))
-        for node in facts.nodes
-    ]
+    return [replace(node, addresses=known.get(node.name, node.addresses)) for node in facts.nodes]
 
 
 def refuse_not_edited(
-    names: Collection[str],
-    edits: Sequence[Edit],
-    found: Reach,
-    facts: Facts,
-    owner: str,
+    names: Collection[str], edits: Sequence[Edit], found: Reach, facts: Facts, owner: str
 ) -> None:
     """Raises BadInput: who misspells a name believes to have it back, and what has become another's
     is nobody's to take.
@@ -437,9 +394,7 @@ def refuse_not_edited(
         return
     name = strange[0]
     foreign = {
-        one: (zone, why)
-        for zone, of_zone in found.foreign.items()
-        for one, why in of_zone.items()
+        one: (zone, why) for zone, of_zone in found.foreign.items() for one, why in of_zone.items()
     }
     if name in foreign:
         zone, why = foreign[name]
@@ -448,11 +403,7 @@ def refuse_not_edited(
             advice_on_names_not_ours.sentence(why),
             advice_on_names_not_ours.way_on(name, zone, why, owner),
         )
-    others = (
-        f"changed were {first_few(changed)}"
-        if changed
-        else "nobody changed any name of ours"
-    )
+    others = f"changed were {first_few(changed)}" if changed else "nobody changed any name of ours"
     said = (
         "it says what FLEX said there"
         if name in set(map(records_of_partition.name_of, facts.sites))
@@ -465,6 +416,4 @@ def refuse_not_edited(
 
 
 def _refusal(name: str, answer: str, advice: str) -> BadInput:
-    return BadInput(
-        f"taking back {name!r:.100}", answer, kept="nothing was changed", advice=advice
-    )
+    return BadInput(f"taking back {name!r:.100}", answer, kept="nothing was changed", advice=advice)

@@ -18,9 +18,7 @@ LEFT = "left behind by this plan, as they have addresses of their own while thei
 MOST = 20
 
 
-def left_behind(
-    moves: Iterable[Move], zone_plans: Iterable[ZonePlan]
-) -> Iterator[StaysBehind]:
+def left_behind(moves: Iterable[Move], zone_plans: Iterable[ZonePlan]) -> Iterator[StaysBehind]:
     """Those of sites that leave a node, or come to another one; but for those that lead only to
     where their site comes.
     """

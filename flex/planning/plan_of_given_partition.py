@@ -77,37 +77,23 @@ def plan_of_what_may_move(
     """The proposal of what DNS says now, in which sites stay that others edited or that mail leans
     on.
     """
-    apart = names_edited_by_others.apart(
-        look_at_zones(facts, rules, publisher), facts, rules, now
-    )
+    apart = names_edited_by_others.apart(look_at_zones(facts, rules, publisher), facts, rules, now)
     return sites_that_stay_for_dependents.without_them(
-        apart,
-        proposal_of,
-        lambda made: made.plan.zone_plans,
-        rules.dependents,
-        publisher,
+        apart, proposal_of, lambda made: made.plan.zone_plans, rules.dependents, publisher
     )
 
 
 def _as_it_was(
-    apart: WithoutEdited,
-    rules: Rules,
-    earlier: pd.DataFrame,
-    scratch: Solver,
-    now: datetime,
+    apart: WithoutEdited, rules: Rules, earlier: pd.DataFrame, scratch: Solver, now: datetime
 ) -> Proposal:
     facts = within(apart.found, apart.facts)
     asked = build(facts, rules)
-    back = earlier[
-        earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))
-    ]
+    back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
     newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
     rows = _on_active_nodes(
         PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), asked, facts.nodes
     )
-    note = "; ".join(
-        ("an earlier placement, as it was", *_otherwise(asked, rows, facts))
-    )
+    note = "; ".join(("an earlier placement, as it was", *_otherwise(asked, rows, facts)))
     quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
     fresh = scratch(asked, rules.budget).rows
     return draft(asked, rows, quality, fresh, facts, rules, apart, now)
@@ -122,9 +108,7 @@ def _otherwise(asked: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
         yield f"against wishes that hold: {first_few(against)}"
     broken = score.violations(asked, rows)
     if others := [
-        one.subject
-        for one in broken
-        if one.kind == "replicas" and one.subject not in against
+        one.subject for one in broken if one.kind == "replicas" and one.subject not in against
     ]:
         yield f"not as many replicas as are wanted now: {first_few(others)}"
 
@@ -135,20 +119,14 @@ def _wishes_against(asked: Problem, rows: Ints, facts: Facts) -> list[str]:
         suspended_wishes.places(facts.pins, one)
         for one in (facts.placement, problem.partition_of(asked, rows))
     )
-    return [
-        pin.site for pin in facts.pins if suspended_wishes.against(pin, before, after)
-    ]
+    return [pin.site for pin in facts.pins if suspended_wishes.against(pin, before, after)]
 
 
-def _on_active_nodes(
-    partition: pd.DataFrame, asked: Problem, nodes: Sequence[Node]
-) -> Ints:
+def _on_active_nodes(partition: pd.DataFrame, asked: Problem, nodes: Sequence[Node]) -> Ints:
     """The rows of a partition that somebody wants as it is. Raises Infeasible where a node of it
     takes no sites.
     """
-    active = {
-        node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open
-    }
+    active = {node for node, is_open in zip(asked.nodes, asked.open, strict=True) if is_open}
     closed = sorted(set(partition["node"]) - active)
     if closed:
         states = {node.name: node.state for node in nodes}
@@ -283,8 +261,7 @@ def _refuse_staying(
             _order(site, nodes),
             f"its new node is not ready: {facts.unready[site]}",
             kept="nothing was changed",
-            advice=f"make it ready; `flex ready {site} --to {','.join(nodes)}` asks it "
-            "again",
+            advice=f"make it ready; `flex ready {site} --to {','.join(nodes)}` asks it again",
         )
     if site in facts.held:
         raise Held(
@@ -297,9 +274,7 @@ def _refuse_staying(
         raise _immovable_error(rules, found, site, nodes)
 
 
-def _immovable_error(
-    rules: Rules, found: Reach, site: str, nodes: Sequence[str]
-) -> FlexError:
+def _immovable_error(rules: Rules, found: Reach, site: str, nodes: Sequence[str]) -> FlexError:
     name = name_of(site)
     why = found.out.get(site) or next(
         (names[name] for names in found.foreign.values() if name in names), OUTSIDE
@@ -307,10 +282,7 @@ def _immovable_error(
     zone = zone_of(name, found.states.keys())
     advice = "`flex explain` says what keeps it"
     if why == OUTSIDE:
-        said, advice = (
-            f"it is {OUTSIDE}",
-            "name its zone in dns.zones, or have doors lead to it",
-        )
+        said, advice = (f"it is {OUTSIDE}", "name its zone in dns.zones, or have doors lead to it")
     elif is_reason(why):
         said, _, advice = stays_here(why, site).partition("; ")
         said = f"it {said}"
@@ -322,9 +294,7 @@ def _immovable_error(
     return Held(_order(site, nodes), said, kept="nothing was changed", advice=advice)
 
 
-def _refuse_other_number(
-    asked: Problem, facts: Facts, site: str, nodes: Sequence[str]
-) -> None:
+def _refuse_other_number(asked: Problem, facts: Facts, site: str, nodes: Sequence[str]) -> None:
     """A site is on as many nodes as its load and its wishes ask for."""
     wanted = int(asked.replicas[asked.sites.index(site)])
     if wanted == len(nodes):

@@ -33,28 +33,16 @@ from flex.planning import (
 from flex.planning.ask_checker_of_proofs import ask_checker
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.hold_sites_not_ready import with_waiting
-from flex.planning.leave_out_the_immovable import (
-    look_and_start,
-    look_around_dead_node,
-    within,
-)
+from flex.planning.leave_out_the_immovable import look_and_start, look_around_dead_node, within
 from flex.planning.names_edited_by_others import WithoutEdited
 from flex.planning.rules_of_movement import Reins
 from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
-from flex.planning.which_sites_dns_lets_flex_move import (
-    Reach,
-    leading_to,
-)
+from flex.planning.which_sites_dns_lets_flex_move import Reach, leading_to
 from flex.ports import Publisher, Solver
 from flex.prediction import benefit, predict
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
-from flex.zones import (
-    address_families,
-    names_going_along,
-    records_of_partition,
-    zone_changes,
-)
+from flex.zones import address_families, names_going_along, records_of_partition, zone_changes
 from flex.zones.decisions_in_markers import MarkedDecision
 
 
@@ -103,10 +91,7 @@ def _best_next(
     facts = within(apart.found, apart.facts)
     reins = Reins(rules.trigger, rules.margin, facts.guard)
     asked, done, stops = decide_with_stops(
-        lambda guard: build(replace(facts, guard=guard), rules),
-        solver,
-        rules.budget,
-        reins,
+        lambda guard: build(replace(facts, guard=guard), rules), solver, rules.budget, reins
     )
     fresh = scratch(asked, rules.budget).rows
     quality, proof = ask_checker(done)
@@ -122,11 +107,7 @@ def _best_next(
         made,
         proof=proof,
         plan=replace(
-            made.plan,
-            stops=stops.of_plan,
-            holds=stops.of_sites,
-            later=done.later,
-            put_off=later,
+            made.plan, stops=stops.of_plan, holds=stops.of_sites, later=done.later, put_off=later
         ),
     )
 
@@ -154,10 +135,7 @@ def refuse_impossible(facts: Facts, rules: Rules, pin: Pin) -> None:
     build(
         replace(
             facts,
-            pins=(
-                *suspended_wishes.possible(others, set(facts.sites), facts.nodes).pins,
-                pin,
-            ),
+            pins=(*suspended_wishes.possible(others, set(facts.sites), facts.nodes).pins, pin),
         ),
         rules,
     )
@@ -192,11 +170,7 @@ def fail_over(
         names = [edit.name for edit in there.edits.get(one.zone, ())]
         if names:
             one = zone_changes.without_overwriting(
-                one,
-                apart.found.states[one.zone],
-                there.records[one.zone],
-                there.gone,
-                names,
+                one, apart.found.states[one.zone], there.records[one.zone], there.gone, names
             )
         # Whatever leans on a name at a dead node is as dead.
         zone_plans.append(replace(zone_changes.losses_first(one), nothing_leans=()))
@@ -235,9 +209,7 @@ def draft(
         moves=changed,
         scratch_moves=len(score.new_rows(asked, fresh)),
         sites=sites,
-        before=score.balance_in_force(asked, facts.parts)
-        if _placed_sites(facts)
-        else None,
+        before=score.balance_in_force(asked, facts.parts) if _placed_sites(facts) else None,
         after=score.balance(asked, rows, facts.parts),
         forecasts=forecasts,
         zone_plans=zone_plans,
@@ -247,10 +219,7 @@ def draft(
             if (name := asked.sites[site]) not in facts.parts
         },
         grown=tuple(
-            sorted(
-                {move.site for move in changed if not move.source}
-                & _placed_sites(facts)
-            )
+            sorted({move.site for move in changed if not move.source} & _placed_sites(facts))
         ),
         breaches=zone_changes.breaches(
             changed,
@@ -282,16 +251,11 @@ def draft(
             ),
         ),
         said=apart.said,
-        not_ready=tuple(
-            NotReady(site, why) for site, why in sorted(facts.unready.items()) if why
-        ),
+        not_ready=tuple(NotReady(site, why) for site, why in sorted(facts.unready.items()) if why),
         benefit=_benefit(forecasts, whole, facts),
     )
     return Proposal(
-        plan,
-        partition,
-        excluded=apart.found.excluded,
-        told_otherwise=apart.found.told_otherwise,
+        plan, partition, excluded=apart.found.excluded, told_otherwise=apart.found.told_otherwise
     )
 
 
@@ -323,9 +287,7 @@ def _plans(
         )
         below = zone_changes.made_below_wildcards(one, found.states[zone])
         behind = found.others.staying_behind_in(zone)
-        leaning = sites_that_stay_for_dependents.leaning_in(
-            zone, found, facts, rules.dependents
-        )
+        leaning = sites_that_stay_for_dependents.leaning_in(zone, found, facts, rules.dependents)
         alone = sites_that_stay_for_dependents.names_that_move_alone(
             one, found, facts, rules.dependents
         )
@@ -352,9 +314,7 @@ def _names_along(found: Reach) -> list[tuple[str, str]]:
         (other.name, other.site)
         for other in found.others.along
         if records_of_partition.name_of(other.site) not in foreign
-        or not marked.isdisjoint(
-            map(records_of_partition.name_of, (other.name, other.site))
-        )
+        or not marked.isdisjoint(map(records_of_partition.name_of, (other.name, other.site)))
     ]
 
 
@@ -373,9 +333,7 @@ def _placed_sites(facts: Facts) -> frozenset[str]:
 
 def because(facts: Facts, now: datetime | None = None) -> Because:
     return Because(
-        {pin.site: pin for pin in facts.pins},
-        {node.name: node.state for node in facts.nodes},
-        now,
+        {pin.site: pin for pin in facts.pins}, {node.name: node.state for node in facts.nodes}, now
     )
 
 
@@ -404,15 +362,10 @@ def _forecasts(
     sample, nodes = facts.sample, facts.nodes
     if not len(sample.target):
         return ()
-    compared = {
-        benefit.AFTER: partition,
-        benefit.FROM_SCRATCH: problem.partition_of(asked, fresh),
-    }
+    compared = {benefit.AFTER: partition, benefit.FROM_SCRATCH: problem.partition_of(asked, fresh)}
     if _placed_sites(facts) and not asked.gone:
         new = partition[~partition["site"].isin(facts.placement["site"])]
-        compared["before"] = PLACEMENT.make(
-            pd.concat([facts.placement, new], ignore_index=True)
-        )
+        compared["before"] = PLACEMENT.make(pd.concat([facts.placement, new], ignore_index=True))
     of_partitions = [
         forecast_with_doors(facts, with_waiting(rows, facts), policy=name)
         for name, rows in sorted(compared.items())
@@ -454,8 +407,4 @@ def forecast_with_doors(facts: Facts, partition: pd.DataFrame, policy: str) -> F
 
 def _new(moves: Sequence[Move], facts: Facts) -> int:
     """How many sites were never placed before; none of them is new before the first partition."""
-    return (
-        len({move.site for move in moves} - _placed_sites(facts))
-        if _placed_sites(facts)
-        else 0
-    )
+    return len({move.site for move in moves} - _placed_sites(facts)) if _placed_sites(facts) else 0

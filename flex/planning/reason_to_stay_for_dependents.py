@@ -23,8 +23,7 @@ GIVE_A_NAME = (
     "`MX 10 mail` and `mail A ...`"
 )
 LET_IT_MOVE = (
-    "let it move with what leans on it by "
-    'dns.dependents = "warn", for all or in [[dns.site]]'
+    'let it move with what leans on it by dns.dependents = "warn", for all or in [[dns.site]]'
 )
 TAKE_HINTS_OUT = "take ipv4hint and ipv6hint out of the record"
 LET_HINTS_FOLLOW = (
@@ -72,8 +71,7 @@ def stays_here(why: str, site: str) -> str:
     """What a person should know of one site that stays."""
     if why == NOBODY_KNOWS:
         return (
-            f"stays where it is, as a move {why}; let FLEX's key transfer it (`flex "
-            "config named`)"
+            f"stays where it is, as a move {why}; let FLEX's key transfer it (`flex config named`)"
         )
     follow = "" if NOT_FOLLOWING in why else f"or {LET_HINTS_FOLLOW}; "
     if why.startswith(LEAVES):

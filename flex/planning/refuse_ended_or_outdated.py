@@ -32,9 +32,7 @@ def begin(plan: Plan, store: Store) -> tuple[Plan, bool]:
     return begun, now.state == "applying"
 
 
-def refuse_ended(
-    plan: Plan, doing: str, *, still: Sequence[PlanState] = WAITING
-) -> None:
+def refuse_ended(plan: Plan, doing: str, *, still: Sequence[PlanState] = WAITING) -> None:
     """Raises Ended for a plan that was carried out or put aside."""
     if plan.state not in still:
         raise Ended(

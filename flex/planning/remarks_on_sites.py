@@ -48,9 +48,7 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
             "left out of the partition, as FLEX cannot change where they "
             f"are{weight}: {first_few(named)}"
         )
-    reasons = {
-        name: why for of_zone in found.foreign.values() for name, why in of_zone.items()
-    }
+    reasons = {name: why for of_zone in found.foreign.values() for name, why in of_zone.items()}
     fixed = sorted(
         site
         for site in set(found.fixed["site"])
@@ -61,17 +59,14 @@ def of_reach(found: Reach, profiles: pd.DataFrame) -> Iterator[str]:
     yield from _of_dependents(found, reasons, profiles)
     yield from _of_left_below_wildcards(found, reasons, profiles)
     if fixed:
-        named = [
-            f"{site} ({reasons[records_of_partition.name_of(site)]})" for site in fixed
-        ]
+        named = [f"{site} ({reasons[records_of_partition.name_of(site)]})" for site in fixed]
         weight = weight_of_sites(fixed, profiles)
         yield f"not ours, so left alone where they are{weight}: {first_few(named)}"
     if alone := found.doors_alone:
         named = [f"{site} ({why})" for site, why in sorted(alone.items())]
         weight = weight_of_sites(alone, profiles)
         yield (
-            "led by the doors alone, as FLEX does not change their DNS"
-            f"{weight}: {first_few(named)}"
+            f"led by the doors alone, as FLEX does not change their DNS{weight}: {first_few(named)}"
         )
 
 
@@ -81,9 +76,7 @@ def _of_left_below_wildcards(
     left = {
         site: why
         for site in sorted(found.beyond)
-        if (why := reasons.get(records_of_partition.name_of(site), "")).startswith(
-            ANSWERED
-        )
+        if (why := reasons.get(records_of_partition.name_of(site), "")).startswith(ANSWERED)
     }
     if left:
         there = set(found.fixed["site"])
@@ -147,16 +140,9 @@ def of_other_names(
             if counted and profiles is not None
             else ""
         )
-        yield (
-            f"{what}{weight}: {first_few(named, most)}; a CNAME to the "
-            "site moves with it"
-        )
-    if unknown := [
-        stray.name for stray in strays if stray.other.looked and not stray.other.share
-    ]:
-        yield (
-            f"{_UNCOUNTED}, so it counts where the site is: {first_few(unknown, most)}"
-        )
+        yield (f"{what}{weight}: {first_few(named, most)}; a CNAME to the site moves with it")
+    if unknown := [stray.name for stray in strays if stray.other.looked and not stray.other.share]:
+        yield (f"{_UNCOUNTED}, so it counts where the site is: {first_few(unknown, most)}")
     if lost := [stray for stray in found.behind if stray.answer.unknown]:
         named = [f"{one.name} ({one.answer.unknown})" for one in lost]
         counts = "so what comes by them counts where their sites are"
@@ -178,9 +164,7 @@ def of_names_given_up(names: Collection[str]) -> Iterator[str]:
 
 def is_of_other_names(note: str) -> bool:
     """Whether a note of a plan is one of these."""
-    return any(
-        said in note for said in (OF_OTHER_NAMES, _ALONE, _UNCOUNTED, _LOST, _UNSEEN)
-    )
+    return any(said in note for said in (OF_OTHER_NAMES, _ALONE, _UNCOUNTED, _LOST, _UNSEEN))
 
 
 def _stray(stray: NameLeftBehind) -> str:
@@ -206,9 +190,7 @@ def _of_bytes(strays: Iterable[NameLeftBehind], profiles: pd.DataFrame) -> str:
     sent = dict(zip(profiles["site"], profiles["access_bytes"], strict=True))
     total = sum(sent.values())
     by_names = sum(
-        sent.get(stray.site, 0) * stray.other.share.bytes
-        for stray in strays
-        if stray.other.share
+        sent.get(stray.site, 0) * stray.other.share.bytes for stray in strays if stray.other.share
     )
     return f"{by_names / total:.1%}" if total else "nothing"
 

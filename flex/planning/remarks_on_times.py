@@ -34,9 +34,7 @@ def of_times(profiles: pd.DataFrame, dimensions: Collection[str]) -> Iterator[st
             yield from _of_dimension(profiles, name, *COUNTED[name])
 
 
-def _of_dimension(
-    profiles: pd.DataFrame, name: str, column: str, advice: str
-) -> Iterator[str]:
+def _of_dimension(profiles: pd.DataFrame, name: str, column: str, advice: str) -> Iterator[str]:
     asked = profiles[profiles["requests"] > 0]
     if not len(asked):
         return

@@ -78,9 +78,7 @@ class Guard:
     @property
     def lately(self) -> Lately:
         needed: dict[str, int] = {}
-        for site, count in (
-            pair for each in self.resting for pair in each.needed.items()
-        ):
+        for site, count in (pair for each in self.resting for pair in each.needed.items()):
             needed[site] = max(count, needed.get(site, 0))
         return Lately(needed, self.staying)
 
@@ -116,7 +114,5 @@ class Reins:
 
 def limits_without(limits: Limits, rules: Collection[str]) -> Limits:
     """The limits of a night without those of these rules."""
-    values = {
-        name: value for rule in rules for name, value in LIFTED.get(rule, {}).items()
-    }
+    values = {name: value for rule in rules for name, value in LIFTED.get(rule, {}).items()}
     return Limits(**{**asdict(limits), **values})

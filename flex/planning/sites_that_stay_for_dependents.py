@@ -44,12 +44,8 @@ ROUNDS = 3
 # What a note begins with on what is carried to other nodes.
 MOVED_ALONG = "moves along with sites"
 LEFT_BEHIND = "still lead to old nodes once sites have moved"
-HINTS_DENIED = (
-    "address hints do not follow, as FLEX may not change HTTPS and SVCB records"
-)
-GRANT_HINTS = (
-    "`flex config named` prints the right to do so, and `flex doctor` tries it"
-)
+HINTS_DENIED = "address hints do not follow, as FLEX may not change HTTPS and SVCB records"
+GRANT_HINTS = "`flex config named` prints the right to do so, and `flex doctor` tries it"
 SENDERS = "who may send mail changes with the addresses of sites that move"
 WITHOUT_MX = (
     "mail may move along with sites that have no MX: their SPF lets hosts send mail, and "
@@ -72,9 +68,7 @@ def without_them(
     Where a zone cannot be transferred and has many names, those that would move are asked for, and
     what is made then moves others. In the end none moves that was not asked for.
     """
-    apart = replace(
-        apart, found=with_sites_that_stay(apart.found, apart.facts, dependents)
-    )
+    apart = replace(apart, found=with_sites_that_stay(apart.found, apart.facts, dependents))
     for rounds_left in reversed(range(ROUNDS)):
         made = make(apart)
         new = _not_asked_for(apart.found, zone_plans(made))
@@ -94,9 +88,7 @@ def without_them(
 def with_sites_that_stay(found: Reach, facts: Facts, dependents: Dependents) -> Reach:
     """The same, where sites with dependents stay."""
     reasons = reasons_to_stay(found, facts.sites, facts.nodes, dependents)
-    return which_sites_dns_lets_flex_move.without(
-        found, reasons, facts.sites, facts.nodes
-    )
+    return which_sites_dns_lets_flex_move.without(found, reasons, facts.sites, facts.nodes)
 
 
 def _not_asked_for(found: Reach, zone_plans: Iterable[ZonePlan]) -> set[str]:
@@ -110,9 +102,7 @@ def _only_asked(found: Reach, apart: WithoutEdited, dependents: Dependents) -> R
     """Names of which nobody knows what leans on them stay, too, for those who refuse that."""
     facts, first = apart.facts, apart.found
     of_zones = {
-        zone: names.keys()
-        for zone, names in first.foreign.items()
-        if zone in first.unasked
+        zone: names.keys() for zone, names in first.foreign.items() if zone in first.unasked
     }
     zones = found.states.keys()
     kept = _names_at(found, [node for node in facts.nodes if node.state != "down"])
@@ -126,16 +116,11 @@ def _only_asked(found: Reach, apart: WithoutEdited, dependents: Dependents) -> R
             and dependents.of(site) == "refuse"
         ):
             reasons[name] = NOBODY_KNOWS
-    return which_sites_dns_lets_flex_move.without(
-        found, reasons, facts.sites, facts.nodes
-    )
+    return which_sites_dns_lets_flex_move.without(found, reasons, facts.sites, facts.nodes)
 
 
 def reasons_to_stay(
-    found: Reach,
-    sites: Sequence[str],
-    nodes: Sequence[Node],
-    dependents: Dependents,
+    found: Reach, sites: Sequence[str], nodes: Sequence[Node], dependents: Dependents
 ) -> dict[str, str]:
     """By the name of a site that stays for what leans on it, or of another name that goes along
     with one and stays alone.
@@ -157,9 +142,7 @@ def reasons_to_stay(
 
 def _site_of(found: Reach, sites: Iterable[str]) -> dict[str, str]:
     """By the name of a site, and by each other name that goes along with one."""
-    of_others = {
-        records_of_partition.name_of(one.name): one.site for one in found.others.along
-    }
+    of_others = {records_of_partition.name_of(one.name): one.site for one in found.others.along}
     return {records_of_partition.name_of(site): site for site in sites} | of_others
 
 
@@ -184,17 +167,12 @@ def put_back(found: Reach, facts: Facts, dead: str) -> Facts:
     ]
     if not missing:
         return facts
-    there = which_sites_dns_lets_flex_move.start(
-        found, missing, facts.nodes, adopt=False
-    )
+    there = which_sites_dns_lets_flex_move.start(found, missing, facts.nodes, adopt=False)
     back = {*texts(there["site"][there["node"] == dead])}
-    back |= {
-        site for site in missing if records_of_partition.name_of(site) in hinting_there
-    }
+    back |= {site for site in missing if records_of_partition.name_of(site) in hinting_there}
     rows = there[there["site"].isin(list(back))]
     return replace(
-        facts,
-        placement=PLACEMENT.make(pd.concat([facts.placement, rows], ignore_index=True)),
+        facts, placement=PLACEMENT.make(pd.concat([facts.placement, rows], ignore_index=True))
     )
 
 
@@ -208,9 +186,7 @@ def _names_at(found: Reach, nodes: Iterable[Node]) -> set[str]:
     ours = {address for node in nodes for address in node.addresses}
     there, elsewhere = set[str](), set[str]()
     for state in found.states.values():
-        for name, value in zip(
-            state.records["name"], state.records["value"], strict=True
-        ):
+        for name, value in zip(state.records["name"], state.records["value"], strict=True):
             (there if value in ours else elsewhere).add(name)
     return there - elsewhere
 
@@ -238,11 +214,7 @@ def leaning_in(
         stays = stays and site in beyond
         kept += [
             LeansOnSite(
-                site,
-                each.kind,
-                each.record.owner,
-                each.in_words,
-                stays and each.kind in HOLDING,
+                site, each.kind, each.record.owner, each.in_words, stays and each.kind in HOLDING
             )
             for each in one.dependents
         ]
@@ -300,9 +272,7 @@ def _note_on_hidden(zone_plans: Iterable[ZonePlan], found: Reach) -> Iterator[st
         yield f"made below wildcards: {first_few(made, between='; ')}"
 
 
-def _not_known(
-    found: Reach, moving: Collection[str], dependents: Dependents
-) -> Iterator[str]:
+def _not_known(found: Reach, moving: Collection[str], dependents: Dependents) -> Iterator[str]:
     """Zones of which nobody knows all that leans on the names that move."""
     zones = frozenset(found.states)
     blind = {
@@ -327,11 +297,7 @@ def _moving_along(of_name: Mapping[str, Leaning], held: Held) -> Iterator[str]:
     ]
     if carried:
         yield f"{MOVED_ALONG}: {first_few(carried)}"
-    hints = [
-        hints_in_words(one, held)
-        for each in of_name.values()
-        for one in each.left_behind
-    ]
+    hints = [hints_in_words(one, held) for each in of_name.values() for one in each.left_behind]
     if hints:
         yield f"{LEFT_BEHIND}: {first_few(hints)}"
     aliases = sum(one.count("CNAME") for one in of_name.values())

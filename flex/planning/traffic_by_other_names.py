@@ -83,18 +83,12 @@ def _parts_of(
         each = part * len(nodes)
         name = f"{stray.name}#{number + 1}" if number else stray.name
         yield OtherNameTraffic(
-            stray.site,
-            name,
-            tuple(nodes),
-            Share(share.requests * each, share.bytes * each),
+            stray.site, name, tuple(nodes), Share(share.requests * each, share.bytes * each)
         )
     rest = 1 - sum(part * len(nodes) for part, nodes in equal.items())
     if rest > 1e-9:
         yield OtherNameTraffic(
-            stray.site,
-            f"{stray.name}#",
-            (),
-            Share(share.requests * rest, share.bytes * rest),
+            stray.site, f"{stray.name}#", (), Share(share.requests * rest, share.bytes * rest)
         )
 
 
@@ -126,23 +120,18 @@ def profiles_with(
     wider = pd.DataFrame(measured, columns=list(SPREADS.columns))
     return (
         PROFILES.make(
-            pd.concat(
-                [profiles[~split], pd.DataFrame(rows, columns=list(PROFILES.columns))]
-            )
+            pd.concat([profiles[~split], pd.DataFrame(rows, columns=list(PROFILES.columns))])
         ),
         SPREADS.make(pd.concat([kept, wider]) if measured else kept),
     )
 
 
-def _shares(
-    site: str, parts: Sequence[OtherNameTraffic]
-) -> Iterator[tuple[str, Share, int]]:
+def _shares(site: str, parts: Sequence[OtherNameTraffic]) -> Iterator[tuple[str, Share, int]]:
     """What the site's own name has left, and each part that a node of ours serves, with the number
     of its nodes.
     """
     gone = Share(
-        sum(part.share.requests for part in parts),
-        sum(part.share.bytes for part in parts),
+        sum(part.share.requests for part in parts), sum(part.share.bytes for part in parts)
     )
     yield site, Share(max(1 - gone.requests, 0.0), max(1 - gone.bytes, 0.0)), 0
     for part in parts:
@@ -171,22 +160,15 @@ def _curves(profiles: pd.DataFrame, spreads: pd.DataFrame) -> dict[str, _Curve]:
     of_site = {str(site): rows for site, rows in spreads.groupby("site")}
     found: dict[str, _Curve] = {}
     for site, whole in zip(profiles["site"], profiles["working_set"], strict=True):
-        rows = of_site.get(site, SPREADS.empty()).sort_values(
-            "replicas", ascending=False
-        )
+        rows = of_site.get(site, SPREADS.empty()).sort_values("replicas", ascending=False)
         shares = np.array([0.0, *(1 / rows["replicas"]), 1.0])
         held = np.array([0.0, *rows["working_set"], float(whole)])
         found[site] = _Curve(shares, held, tuple(sorted(rows["replicas"].tolist())))
     return found
 
 
-def _less(
-    row: Mapping[Hashable, object], share: Share, curve: _Curve
-) -> dict[str, int]:
-    found = {
-        name: round(int(str(row[name])) * getattr(share, by))
-        for name, by in OF_SHARE.items()
-    }
+def _less(row: Mapping[Hashable, object], share: Share, curve: _Curve) -> dict[str, int]:
+    found = {name: round(int(str(row[name])) * getattr(share, by)) for name, by in OF_SHARE.items()}
     any_left = share.requests > 0
     files = {name: int(str(row[name])) if any_left else 0 for name in OF_FILES}
     return found | files | {"working_set": curve.at(share.requests)}
@@ -220,16 +202,12 @@ def sample_with(parts: Sequence[OtherNameTraffic], sample: Sample) -> Sample:
         start = reached[number[part.site]]
         reached[number[part.site]] = start + part.share.requests
         chosen = (
-            (site == number[part.site])
-            & (dice >= start)
-            & (dice < start + part.share.requests)
+            (site == number[part.site]) & (dice >= start) & (dice < start + part.share.requests)
         )
         of_access[chosen] = at
     moved = of_access >= 0
     pairs, again = np.unique(
-        np.stack([sample.target[moved], of_access[moved]], axis=1),
-        axis=0,
-        return_inverse=True,
+        np.stack([sample.target[moved], of_access[moved]], axis=1), axis=0, return_inverse=True
     )
     target = sample.target.copy()
     target[moved] = len(sample.site) + again.reshape(-1)
@@ -246,28 +224,18 @@ def sample_with(parts: Sequence[OtherNameTraffic], sample: Sample) -> Sample:
 
 
 def _totals(
-    parts: Sequence[OtherNameTraffic],
-    number: Mapping[str, int],
-    totals: Kinds,
-    sites: int,
+    parts: Sequence[OtherNameTraffic], number: Mapping[str, int], totals: Kinds, sites: int
 ) -> Kinds:
     """Kinds of the parts, too, and less of their sites."""
     left = np.ones(sites)
     for part in parts:
         left[number[part.site]] -= part.share.requests
     tables = [
-        _share_of(
-            totals,
-            np.arange(len(totals.site)),
-            np.maximum(left, 0.0)[totals.site],
-            None,
-        )
+        _share_of(totals, np.arange(len(totals.site)), np.maximum(left, 0.0)[totals.site], None)
     ]
     for at, part in enumerate(parts):
         rows = np.flatnonzero(totals.site == number[part.site])
-        tables.append(
-            _share_of(totals, rows, np.full(len(rows), part.share.requests), sites + at)
-        )
+        tables.append(_share_of(totals, rows, np.full(len(rows), part.share.requests), sites + at))
     return Kinds(
         site=np.concatenate([table.site for table in tables]),
         targets=np.concatenate([table.targets for table in tables]),
@@ -281,9 +249,7 @@ def _share_of(totals: Kinds, rows: Ints, share: Floats, site: int | None) -> Kin
     """What visitors who make that share of the requests ask for: of a target asked for n times, 1 -
     (1 - share)^n.
     """
-    met = np.where(
-        share < 1, 1 - (1 - np.minimum(share, 1)) ** totals.times()[rows], 1.0
-    )
+    met = np.where(share < 1, 1 - (1 - np.minimum(share, 1)) ** totals.times()[rows], 1.0)
     requests = np.rint(totals.requests[rows] * share).astype(np.int64)
     there = requests > 0
     columns = (

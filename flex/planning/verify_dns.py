@@ -56,9 +56,7 @@ def check(
 
     # Side by side: a cluster of many zones waits for the slowest of them, not for all.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        return tuple(
-            verdict for found in threads.map(ask, plan.zone_plans) for verdict in found
-        )
+        return tuple(verdict for found in threads.map(ask, plan.zone_plans) for verdict in found)
 
 
 def wanted_records(
@@ -66,9 +64,7 @@ def wanted_records(
 ) -> dict[str, pd.DataFrame]:
     """The RECORDS that the partition asks for, zone by zone."""
     every = records_of_partition.records(
-        records_of_partition.on_known_nodes(_with_names(plan, partition), nodes),
-        nodes,
-        ttl,
+        records_of_partition.on_known_nodes(_with_names(plan, partition), nodes), nodes, ttl
     )
     in_zones = records_of_partition.in_zones(
         address_families.without_the_other(every, dict(plan.said.one_family)),
@@ -79,18 +75,14 @@ def wanted_records(
 
 def _with_names(plan: Plan, partition: pd.DataFrame) -> pd.DataFrame:
     """Other names that go along are checked as the sites are."""
-    return names_going_along.with_names(
-        partition, names_going_along.pairs_of(plan.zone_plans)
-    )
+    return names_going_along.with_names(partition, names_going_along.pairs_of(plan.zone_plans))
 
 
 def _ours(one: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:
     """The records of one zone that FLEX answers for: those of others in it are left out."""
     foreign = {entry.split(" ", 1)[0] for entry in one.foreign}
     return (
-        in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True)
-        if foreign
-        else in_zone
+        in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True) if foreign else in_zone
     )
 
 

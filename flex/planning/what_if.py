@@ -34,14 +34,7 @@ from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_node, unknown_site
 
 # What grows with the number of visitors of a site; its files stay the same.
-VISITS = (
-    "access_bytes",
-    "requests",
-    "busy_hour_bytes",
-    "timed",
-    "service_us",
-    "cpu_us",
-)
+VISITS = ("access_bytes", "requests", "busy_hour_bytes", "timed", "service_us", "cpu_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +89,7 @@ def suppose(
     changed = _changed_facts(facts, wanted)
     changed = as_in(seen, changed, rules) if seen else count_forwarding(changed)
     kept = suspended_wishes.possible(
-        changed.pins,
-        set(changed.sites) - changed.fixed,
-        changed.nodes,
-        wanted.lost,
+        changed.pins, set(changed.sites) - changed.fixed, changed.nodes, wanted.lost
     )
     changed, terms = replace(changed, pins=kept.pins), supposed_rules(rules, wanted)
     asked = propose_plan.build(changed, terms)
@@ -113,9 +103,7 @@ def suppose(
         before=score.balance_in_force(asked, changed.parts),
         after=score.balance(asked, rows, changed.parts),
         moves=propose_plan.moves(
-            asked,
-            rows,
-            replace(propose_plan.because(changed), left_out=wanted.lost),
+            asked, rows, replace(propose_plan.because(changed), left_out=wanted.lost)
         ),
         scratch_moves=None if fresh is None else len(score.new_rows(asked, fresh)),
         quality=quality,
@@ -125,9 +113,7 @@ def suppose(
     )
 
 
-def _forecasts(
-    facts: Facts, partition: pd.DataFrame, sites: Sequence[str]
-) -> tuple[Forecast, ...]:
+def _forecasts(facts: Facts, partition: pd.DataFrame, sites: Sequence[str]) -> tuple[Forecast, ...]:
     """Empty where there are no accesses to replay."""
     if not len(facts.sample.target):
         return ()
@@ -140,9 +126,9 @@ def _forecasts(
 def _changed_facts(facts: Facts, wanted: Supposition) -> Facts:
     _refuse_unknown(facts, wanted)
     profiles, spreads = facts.profiles, facts.spreads
-    factor = profiles["site"].map(dict(wanted.times)).astype(float).fillna(
-        1.0
-    ).to_numpy() * (1 + wanted.growth)
+    factor = profiles["site"].map(dict(wanted.times)).astype(float).fillna(1.0).to_numpy() * (
+        1 + wanted.growth
+    )
     grown = {name: np.rint(profiles[name] * factor).astype("int64") for name in VISITS}
     held = np.rint(profiles["working_set"] * (1 + wanted.growth)).astype("int64")
     wider = np.rint(spreads["working_set"] * (1 + wanted.growth)).astype("int64")

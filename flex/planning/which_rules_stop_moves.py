@@ -76,12 +76,7 @@ class _Night:
         if in_one_night:
             guard = replace(guard, limits=None)
         return asked, decide(
-            asked,
-            self.solver,
-            self.budget,
-            trigger=reins.trigger,
-            margin=reins.margin,
-            guard=guard,
+            asked, self.solver, self.budget, trigger=reins.trigger, margin=reins.margin, guard=guard
         )
 
 
@@ -107,10 +102,7 @@ def decide_with_stops(
     night = _Night(building, asking, budget, reins)
     asked, done = night.without(())
     aims = _Aims(asked, done, night)
-    stopping, moving = (
-        aims.rules_for(aims.is_better_without),
-        aims.rules_for(aims.moved_without),
-    )
+    stopping, moving = (aims.rules_for(aims.is_better_without), aims.rules_for(aims.moved_without))
     named = {rule for rule, _ in stopping}
     limits = tuple(_of_limits(asked, done, reins.guard))
     return (
@@ -164,9 +156,7 @@ def _sharing_time(solver: Solver, questions: int) -> Solver:
                 part = (1 - FOR_FIRST) / (questions - 1) if known else FOR_FIRST
             left = max(LEAST * budget.seconds, budget.seconds - spent)
             started = time.monotonic()
-            known[key] = solver(
-                problem, replace(budget, seconds=min(part * budget.seconds, left))
-            )
+            known[key] = solver(problem, replace(budget, seconds=min(part * budget.seconds, left)))
             spent += time.monotonic() - started
         return known[key]
 
@@ -187,26 +177,19 @@ def _key(problem: Problem) -> object:
 
 
 def put_off(
-    whole: Iterable[Move],
-    tonight: Iterable[Move],
-    stops: Iterable[Stop],
-    wished: Collection[str],
+    whole: Iterable[Move], tonight: Iterable[Move], stops: Iterable[Stop], wished: Collection[str]
 ) -> tuple[Move, ...]:
     """The moves that are left to the next nights, each with its reason and the limits that leave
     it: of sites that somebody `wished` something for first. A site that moves tonight leaves
     nothing, as sites switch whole.
     """
     made = {move.site for move in tonight}
-    limits = ", ".join(
-        f"{stop.rule} is {stop.limit}" for stop in stops if stop.rule in LIFTED
-    )
+    limits = ", ".join(f"{stop.rule} is {stop.limit}" for stop in stops if stop.rule in LIFTED)
     left = sorted(
-        (move for move in whole if move.site not in made),
-        key=lambda move: move.site not in wished,
+        (move for move in whole if move.site not in made), key=lambda move: move.site not in wished
     )
     return tuple(
-        replace(move, reason=f"{move.reason}; put off to a later night: {limits}")
-        for move in left
+        replace(move, reason=f"{move.reason}; put off to a later night: {limits}") for move in left
     )
 
 
@@ -266,16 +249,11 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
     limits = guard.limits
     if not done.later or limits is None:
         return
-    over = {
-        rule: (limit, actual)
-        for rule, limit, actual in waves.over(asked, done.whole, limits)
-    }
+    over = {rule: (limit, actual) for rule, limit, actual in waves.over(asked, done.whole, limits)}
     due, urgent = due_nodes(asked, guard), urgent_sites(asked, guard)
 
     def lets_all(rules: Collection[str]) -> bool:
-        return not waves.first(
-            asked, done.whole, limits_without(limits, rules), due, urgent
-        )[1]
+        return not waves.first(asked, done.whole, limits_without(limits, rules), due, urgent)[1]
 
     needed = _least(tuple(over), lets_all)
     tonight = _changes(asked, done.rows)
@@ -283,15 +261,11 @@ def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
     more = f"{done.later:,} more move{'' if done.later == 1 else 's'}"
     for rule in needed:
         counted = zone_changes.RULES[rule]
-        said = (
-            f"the limits of a night leave {more} to the next ones (in all, {counted})"
-        )
+        said = f"the limits of a night leave {more} to the next ones (in all, {counted})"
         yield Stop(rule, *over[rule], said, override=_override(needed), sites=sites)
 
 
-def _least(
-    rules: Sequence[str], enough: Callable[[Collection[str]], object]
-) -> list[str]:
+def _least(rules: Sequence[str], enough: Callable[[Collection[str]], object]) -> list[str]:
     """Rules that are enough together, none of which can be left out."""
     needed = list(rules)
     for rule in rules:
@@ -318,14 +292,7 @@ def _stop(
                 if _changes(asked, done.whole)
                 else f"nothing moves {within}"
             )
-            return Stop(
-                rule,
-                f"{night.reins.trigger:.1%}",
-                f"{done.worst:.1%}",
-                said,
-                past,
-                named,
-            )
+            return Stop(rule, f"{night.reins.trigger:.1%}", f"{done.worst:.1%}", said, past, named)
         case rule if rule == HOLD:
             said = "the imbalance has not lasted for long enough"
             return Stop(rule, f"{guard.hold} runs", f"{guard.over}", said, past, named)
@@ -333,16 +300,12 @@ def _stop(
             _, then = night.without([one for one in together if one != rule])
             gain = done.worst - (done.worst if then.reached is None else then.reached)
             said = "the best plan found betters the worst node by less"
-            return Stop(
-                rule, f"{night.reins.margin:.1%}", f"{gain:.1%}", said, past, named
-            )
+            return Stop(rule, f"{night.reins.margin:.1%}", f"{gain:.1%}", said, past, named)
         case _:
             return _of_rest(rule, sites, asked, guard, past)
 
 
-def _of_rest(
-    rule: str, sites: frozenset[str], asked: Problem, guard: Guard, past: str
-) -> Stop:
+def _of_rest(rule: str, sites: frozenset[str], asked: Problem, guard: Guard, past: str) -> Stop:
     """The sites that it keeps from moving, or from giving nodes up. Where none of those that would
     move rests itself, others make room for them: then all that rest are named.
     """
@@ -353,9 +316,7 @@ def _of_rest(
         if count <= each.needed.get(site, 0)
     }
     keep = _those(keeping, sites)
-    stay = {
-        site: why for site, why in _those(each.sites, sites).items() if site not in keep
-    }
+    stay = {site: why for site, why in _those(each.sites, sites).items() if site not in keep}
     if not stay and not keep:
         stay, keep = dict(each.sites), keeping
     ends = [each.until[site] for site in (*stay, *keep) if site in each.until]
@@ -363,20 +324,10 @@ def _of_rest(
         "sites that moved lately stay": stay,
         "sites keep as many nodes as they needed lately": keep,
     }
-    said = "; ".join(
-        f"{what}: {_site_names(found)}" for what, found in told.items() if found
-    )
+    said = "; ".join(f"{what}: {_site_names(found)}" for what, found in told.items() if found)
     count = len(stay.keys() | keep.keys())
     actual = f"{count:,} site{'' if count == 1 else 's'}"
-    return Stop(
-        rule,
-        each.limit,
-        actual,
-        said,
-        past,
-        tuple(sorted(sites)),
-        min(ends, default=None),
-    )
+    return Stop(rule, each.limit, actual, said, past, tuple(sorted(sites)), min(ends, default=None))
 
 
 def _those(found: Mapping[str, str], sites: frozenset[str]) -> dict[str, str]:
@@ -385,10 +336,7 @@ def _those(found: Mapping[str, str], sites: frozenset[str]) -> dict[str, str]:
 
 def _site_names(found: Mapping[str, str]) -> str:
     more = f"; and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
-    return (
-        "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:NAMED])
-        + more
-    )
+    return "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:NAMED]) + more
 
 
 def _override(rules: Sequence[str]) -> str:
@@ -398,13 +346,8 @@ def _override(rules: Sequence[str]) -> str:
 
 def _changes(asked: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
     """What differs from what is in force: site, node, and whether the site comes to it."""
-    comes = [
-        (*_names(asked, row), True) for row in score.new_rows(asked, rows).tolist()
-    ]
-    goes = [
-        (*_names(asked, row), False)
-        for row in score.rows_given_up(asked, rows).tolist()
-    ]
+    comes = [(*_names(asked, row), True) for row in score.new_rows(asked, rows).tolist()]
+    goes = [(*_names(asked, row), False) for row in score.rows_given_up(asked, rows).tolist()]
     return frozenset([*comes, *goes])
 
 

@@ -65,14 +65,10 @@ def behind(verdicts: Sequence[VerdictOrRow]) -> dict[tuple[str, str], Behind]:
     """By server and zone, those that do not agree and have an old serial."""
     latest: dict[str, int] = {}
     for one in verdicts:
-        if one.serial is not None and is_since(
-            one.serial, latest.get(one.zone, one.serial)
-        ):
+        if one.serial is not None and is_since(one.serial, latest.get(one.zone, one.serial)):
             latest[one.zone] = one.serial
     return {
-        (one.server, one.zone): Behind(
-            one.server, one.zone, one.serial, latest[one.zone]
-        )
+        (one.server, one.zone): Behind(one.server, one.zone, one.serial, latest[one.zone])
         for one in verdicts
         if not one.agrees and one.serial is not None and one.serial != latest[one.zone]
     }

@@ -30,23 +30,12 @@ from flex.zones import (
     records_of_partition,
     zone_changes,
 )
-from flex.zones.decisions_in_markers import (
-    STILL_MARKED,
-    LastWords,
-    MarkedDecision,
-    why_excluded,
-)
+from flex.zones.decisions_in_markers import STILL_MARKED, LastWords, MarkedDecision, why_excluded
 from flex.zones.marker import marker_name
 from flex.zones.names_going_along import Pairs
 from flex.zones.names_not_following_sites import Followed, OtherName
 from flex.zones.records_of_partition import ZoneState
-from flex.zones.what_leans_on_names import (
-    MOST_ASKED,
-    Leaning,
-    Pointed,
-    PointingRecord,
-    leaning,
-)
+from flex.zones.what_leans_on_names import MOST_ASKED, Leaning, Pointed, PointingRecord, leaning
 
 OUTSIDE = "in no zone of the settings"
 DOORS_ALONE = "published by doors alone"
@@ -130,11 +119,7 @@ def look(
     others = [other for other in others if follow or other.site not in led]
     of_zone, outside = records_of_partition.split(sites, zones)
     also = names_not_following_sites.by_zone(others, zones)
-    pointed = (
-        _names_to_look_for(of_zone, also if follow else {})
-        if dependents and zones
-        else None
-    )
+    pointed = _names_to_look_for(of_zone, also if follow else {}) if dependents and zones else None
     states = {
         zone: publisher.read(
             zone,
@@ -150,9 +135,7 @@ def look(
     told_otherwise = frozenset(marked) - excluded.keys()
     led -= excluded.keys()
     foreign = {
-        zone: _foreign(
-            states[zone], of_zone[zone], nodes, adopt=adopt, make=below_wildcards
-        )
+        zone: _foreign(states[zone], of_zone[zone], nodes, adopt=adopt, make=below_wildcards)
         | _by_doors_alone(publishing, of_zone[zone])
         | _by_their_markers(excluded, told_otherwise, zone, of_zone[zone])
         for zone in zones
@@ -176,9 +159,7 @@ def look(
         )
     taken = set(going)
     stay = [one for one in others if one.site not in led and one not in taken]
-    followed = (
-        names_not_following_sites.follow(stay, states, nodes) if zones else Followed()
-    )
+    followed = names_not_following_sites.follow(stay, states, nodes) if zones else Followed()
     for stray in followed.strays:
         foreign[stray.zone][records_of_partition.name_of(stray.name)] = stray.why
     hints = (
@@ -192,9 +173,7 @@ def look(
         out={**found.out, **out},
         others=replace(followed, along=going),
         doors_alone={**found.doors_alone, **alone},
-        leaning=_leaning(states, of_zone, going, changing, publisher)
-        if pointed
-        else {},
+        leaning=_leaning(states, of_zone, going, changing, publisher) if pointed else {},
         hints=frozenset(hints.follow),
         dead_hints=hints.dead,
         denied_hints=hints.denied,
@@ -248,9 +227,7 @@ def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
     new = names - found.asked
     zones = found.states.keys()
     for zone in sorted(found.unasked):
-        here = sorted(
-            name for name in new if records_of_partition.zone_of(name, zones) == zone
-        )
+        here = sorted(name for name in new if records_of_partition.zone_of(name, zones) == zone)
         for first in range(0, len(here), MOST_ASKED):
             part = here[first : first + MOST_ASKED]
             pointed = Pointed(frozenset(part), frozenset(zones))
@@ -259,9 +236,7 @@ def asked_about(found: Reach, names: Set[str], publisher: Publisher) -> Reach:
                 more += said
                 asked.update(part)
     leant_on = leaning(more, asked)
-    return replace(
-        found, leaning={**found.leaning, **leant_on}, asked=found.asked | asked
-    )
+    return replace(found, leaning={**found.leaning, **leant_on}, asked=found.asked | asked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,12 +263,8 @@ def _hints_that_follow(
     families = address_families.families_of_every(nodes)
     for zone, state in states.items():
         whys = address_hints.reasons_to_hold(state, families)
-        follow = {
-            one for one, why in whys.items() if not why and one[0] not in foreign[zone]
-        }
-        theirs = [
-            one for one, why in whys.items() if not why and one[0] in foreign[zone]
-        ]
+        follow = {one for one, why in whys.items() if not why and one[0] not in foreign[zone]}
+        theirs = [one for one, why in whys.items() if not why and one[0] in foreign[zone]]
         whys |= dict.fromkeys(theirs, "FLEX does not change this name")
         dead = {
             one: addresses
@@ -357,27 +328,19 @@ def _leaning(
         if (one.owner, one.type) not in hints
     ]
     along = names_led_by_wildcards.led_by_wildcards(
-        records,
-        names,
-        states.keys(),
-        lambda zone, asked: publisher.read(zone, [], asked).answers,
+        records, names, states.keys(), lambda zone, asked: publisher.read(zone, [], asked).answers
     )
     return leaning(records, names, along=along) if records else {}
 
 
-def _names_to_read(
-    sites: Sequence[str], also: Sequence[str], *, follow: bool
-) -> list[str]:
+def _names_to_read(sites: Sequence[str], also: Sequence[str], *, follow: bool) -> list[str]:
     """Those of sites; with `follow`, other names can have records of ours, too."""
     names = list(map(records_of_partition.name_of, sites))
     return list(dict.fromkeys((*names, *also))) if follow else names
 
 
 def without(
-    found: Reach,
-    reasons: Mapping[str, str],
-    sites: Sequence[str],
-    nodes: Sequence[Node],
+    found: Reach, reasons: Mapping[str, str], sites: Sequence[str], nodes: Sequence[Node]
 ) -> Reach:
     """The same, when these names are not ours to change either."""
     if not reasons:
@@ -410,10 +373,7 @@ def without(
 
 
 def _staying(
-    found: Reach,
-    reasons: Mapping[str, str],
-    out: Mapping[str, str],
-    nodes: Sequence[Node],
+    found: Reach, reasons: Mapping[str, str], out: Mapping[str, str], nodes: Sequence[Node]
 ) -> Followed:
     """With the names for which there are reasons among those that stay where they are, and with
     those of sites that are out.
@@ -439,11 +399,7 @@ def _staying(
 def _by_doors_alone(publishing: Publishing, sites: Sequence[str]) -> dict[str, str]:
     """The names whose records FLEX leaves as they are, as somebody wishes it."""
     by_dns = publishing.by_dns(sites)
-    return {
-        records_of_partition.name_of(site): DOORS_ALONE
-        for site in sites
-        if site not in by_dns
-    }
+    return {records_of_partition.name_of(site): DOORS_ALONE for site in sites if site not in by_dns}
 
 
 def _reach(
@@ -453,18 +409,10 @@ def _reach(
     nodes: Sequence[Node],
     led: frozenset[str],
 ) -> Reach:
-    reasons = {
-        name: reason
-        for of_names in foreign.values()
-        for name, reason in of_names.items()
-    }
-    unchanged = [
-        site for site in sites if records_of_partition.name_of(site) in reasons
-    ]
+    reasons = {name: reason for of_names in foreign.values() for name, reason in of_names.items()}
+    unchanged = [site for site in sites if records_of_partition.name_of(site) in reasons]
     beyond = [site for site in unchanged if site not in led]
-    fixed = _partition_in_dns(
-        states, beyond, [node for node in nodes if node.state == "active"]
-    )
+    fixed = _partition_in_dns(states, beyond, [node for node in nodes if node.state == "active"])
     lost = sorted(set(beyond) - set(fixed["site"]))
     return Reach(
         states,
@@ -473,9 +421,7 @@ def _reach(
         {site: reasons[records_of_partition.name_of(site)] for site in lost},
         led=led,
         doors_alone={
-            site: reasons[records_of_partition.name_of(site)]
-            for site in unchanged
-            if site in led
+            site: reasons[records_of_partition.name_of(site)] for site in unchanged if site in led
         },
     )
 
@@ -495,17 +441,13 @@ def start(
         [
             site
             for site in sites
-            if adopt
-            or site in reach.led
-            or records_of_partition.name_of(site) in marked
+            if adopt or site in reach.led or records_of_partition.name_of(site) in marked
         ],
         nodes,
     )
 
 
-def leading_to(
-    found: Reach, addresses: Set[str], *, hints: bool = False
-) -> dict[str, str]:
+def leading_to(found: Reach, addresses: Set[str], *, hints: bool = False) -> dict[str, str]:
     """The names that have one of the addresses and are not ours to change, with the reason; where
     `hints` follow, also those that only hint at one.
     """
@@ -513,9 +455,7 @@ def leading_to(
     for zone, names in found.foreign.items():
         state = found.states[zone]
         others = {
-            name
-            for name, answer in state.answers.items()
-            if addresses & set(answer.addresses)
+            name for name, answer in state.answers.items() if addresses & set(answer.addresses)
         }
         leading = zone_changes.names_with(state.records, addresses) | others
         leading |= {
@@ -535,32 +475,20 @@ def _partition_in_dns(
     found = [
         table
         for state in states.values()
-        for table in (
-            state.records,
-            records_of_partition.by_wildcards(state.below_wildcards),
-        )
+        for table in (state.records, records_of_partition.by_wildcards(state.below_wildcards))
     ]
     return (
-        records_of_partition.partition_from(
-            pd.concat(found, ignore_index=True), sites, nodes
-        )
+        records_of_partition.partition_from(pd.concat(found, ignore_index=True), sites, nodes)
         if found
         else PLACEMENT.empty()
     )
 
 
 def _foreign(
-    state: ZoneState,
-    sites: Sequence[str],
-    nodes: Sequence[Node],
-    *,
-    adopt: bool,
-    make: bool,
+    state: ZoneState, sites: Sequence[str], nodes: Sequence[Node], *, adopt: bool, make: bool
 ) -> dict[str, str]:
     adopted = (
-        records_of_partition.partition_from(state.records, sites, nodes)["site"]
-        if adopt
-        else ()
+        records_of_partition.partition_from(state.records, sites, nodes)["site"] if adopt else ()
     )
     ours = frozenset(map(records_of_partition.name_of, adopted))
     names = [records_of_partition.name_of(site) for site in sites]

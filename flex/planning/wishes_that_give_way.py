@@ -37,9 +37,7 @@ class _Drops:
     together: tuple[frozenset[int], ...] = ()
 
 
-def solve_with_wishes_that_give_way(
-    asked: Problem, solver: Solver, budget: Budget
-) -> Solution:
+def solve_with_wishes_that_give_way(asked: Problem, solver: Solver, budget: Budget) -> Solution:
     """The answer keeps every wish but those that its note names. Raises Infeasible where that takes
     another solver.
     """
@@ -54,11 +52,7 @@ def solve_with_wishes_that_give_way(
 
 
 def _broken_wishes(asked: Problem, answer: Solution) -> list[Violation]:
-    return [
-        violation
-        for violation in score.violations(asked, answer.rows)
-        if violation.is_wish
-    ]
+    return [violation for violation in score.violations(asked, answer.rows) if violation.is_wish]
 
 
 def _next(asked: Problem, broken: Sequence[Violation], *, all_at_once: bool) -> _Drops:
@@ -75,14 +69,11 @@ def _next(asked: Problem, broken: Sequence[Violation], *, all_at_once: bool) -> 
 def _for(asked: Problem, broken: Violation) -> _Drops:
     sites = set(broken.sites)
     if broken.kind == "apart":
-        return _Drops(
-            apart=tuple(group for group in asked.apart if sites <= group)[-1:]
-        )
+        return _Drops(apart=tuple(group for group in asked.apart if sites <= group)[-1:])
     near = set(
         next(
             seat_rivals_apart.circles(
-                [*sites, *range(len(asked.sites))],
-                seat_rivals_apart.rivals_of(_tied_sites(asked)),
+                [*sites, *range(len(asked.sites))], seat_rivals_apart.rivals_of(_tied_sites(asked))
             )
         )
     )
@@ -90,9 +81,7 @@ def _for(asked: Problem, broken: Violation) -> _Drops:
         group for group in asked.apart if near & group
     ]:
         return _Drops(apart=tuple(apart[-1:]))
-    return _Drops(
-        together=tuple(group for group in asked.together if sites & group)[-1:]
-    )
+    return _Drops(together=tuple(group for group in asked.together if sites & group)[-1:])
 
 
 def _tied_sites(asked: Problem) -> tuple[frozenset[int], ...]:
@@ -103,9 +92,7 @@ def _without(asked: Problem, drops: _Drops) -> Problem:
     return replace(
         asked,
         apart=tuple(group for group in asked.apart if group not in drops.apart),
-        together=tuple(
-            group for group in asked.together if group not in drops.together
-        ),
+        together=tuple(group for group in asked.together if group not in drops.together),
     )
 
 
@@ -128,9 +115,7 @@ def _with_what_gave_way(asked: Problem, answer: Solution) -> Solution:
 
 
 def _wrong(broken: Sequence[Violation]) -> Infeasible:
-    named = "; ".join(
-        f"{violation.kind}: {violation.subject}" for violation in broken[:MOST]
-    )
+    named = "; ".join(f"{violation.kind}: {violation.subject}" for violation in broken[:MOST])
     return Infeasible(
         "a partition that keeps every wish",
         f"{len(broken)} cannot be kept ({named})",

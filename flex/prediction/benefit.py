@@ -32,19 +32,12 @@ WORTH = 0.05
 FEWER = 0.01
 
 
-def best(
-    sample: Sample, sites: Sequence[str], nodes: Sequence[Node], made: Forecast
-) -> Forecast:
+def best(sample: Sample, sites: Sequence[str], nodes: Sequence[Node], made: Forecast) -> Forecast:
     """All active nodes as one machine: no memory holds anything twice, and no node waits for
     another one. Where the partition that was `made` serves more, that is the best known.
     """
     active = _active(nodes)
-    whole = Node(
-        "all",
-        (),
-        sum(node.ram for node in active),
-        sum(node.capacity for node in active),
-    )
+    whole = Node("all", (), sum(node.ram for node in active), sum(node.capacity for node in active))
     there = pd.DataFrame({"site": list(sites), "node": whole.name})
     found = predict.forecast(sample, PLACEMENT.make(there), [whole], policy=BEST)
     if found.throughput >= made.throughput:
@@ -91,15 +84,11 @@ def judge(
     if _spares_reads(after, in_turn):
         return found
     if _more(after.throughput, in_turn.throughput):
-        return replace(
-            found, verdict="hardly busy" if found.busiest < HARDLY_BUSY else "helps"
-        )
+        return replace(found, verdict="hardly busy" if found.busiest < HARDLY_BUSY else "helps")
     if verdict := _better(by_policy, nodes):
         return replace(found, verdict=verdict)
     site, share = _heaviest(sample, partition, parts)
-    if share * len(active) > 1 and _helps_without(
-        site, sample, partition, nodes, predicted
-    ):
+    if share * len(active) > 1 and _helps_without(site, sample, partition, nodes, predicted):
         return replace(found, verdict="one site", site=site, site_share=share)
     would = _helps(by_policy.get(BEST, after), in_turn)
     return replace(found, verdict="not found" if would else "nothing to gain")
@@ -120,10 +109,7 @@ def _helps(made: Forecast, in_turn: Forecast) -> bool:
 
 
 def _spares_reads(made: Forecast, in_turn: Forecast) -> bool:
-    return (
-        made.throughput >= in_turn.throughput
-        and in_turn.miss_ratio - made.miss_ratio >= FEWER
-    )
+    return made.throughput >= in_turn.throughput and in_turn.miss_ratio - made.miss_ratio >= FEWER
 
 
 def _more(one: float, other: float) -> bool:
@@ -159,9 +145,7 @@ def _bytes_of_files(sample: Sample, sites: Collection[str]) -> int:
     return round(int(kinds.working_set[theirs].sum()) / whole)
 
 
-def _heaviest(
-    sample: Sample, partition: pd.DataFrame, parts: Collection[str]
-) -> tuple[str, float]:
+def _heaviest(sample: Sample, partition: pd.DataFrame, parts: Collection[str]) -> tuple[str, float]:
     """The site that sends most, with its share of all bytes; that of a part counts for no site."""
     placed = set(partition["site"])
     kinds, theirs = _kinds_of(sample, placed)
@@ -173,11 +157,7 @@ def _heaviest(
 
 
 def _helps_without(
-    site: str,
-    sample: Sample,
-    partition: pd.DataFrame,
-    nodes: Sequence[Node],
-    predicted: Predict,
+    site: str, sample: Sample, partition: pd.DataFrame, nodes: Sequence[Node], predicted: Predict
 ) -> bool:
     """Whether the others alone gain where the partition puts them. Without others a partition has
     nothing to part.

@@ -29,11 +29,7 @@ FARTHEST = 100
 def loads(plan: str, predicted: Balance, found: Balance) -> Measured:
     """What was predicted of the nodes' access rates and working sets, beside what was found."""
     then = {load.node: load for load in predicted.nodes}
-    pairs = [
-        (then[load.node], load)
-        for load in found.nodes
-        if load.node in then and load.fair
-    ]
+    pairs = [(then[load.node], load) for load in found.nodes if load.node in then and load.fair]
     distances = [
         abs(getattr(now, name) - getattr(earlier, name)) / now.fair
         for earlier, now in pairs
@@ -43,15 +39,11 @@ def loads(plan: str, predicted: Balance, found: Balance) -> Measured:
     return Measured(plan, nodes, float(np.median(distances)) if distances else 0.0)
 
 
-def compare_nodes(
-    base: Plan, came: Forecast, logged: Mapping[str, int]
-) -> tuple[NodeOff, ...]:
+def compare_nodes(base: Plan, came: Forecast, logged: Mapping[str, int]) -> tuple[NodeOff, ...]:
     """For each node: the load as predicted, the load by the model with the traffic that came, and
     the load by its own logs. The last is known only where every node has logs.
     """
-    then = next(
-        (forecast for forecast in base.forecasts if forecast.policy == AFTER), None
-    )
+    then = next((forecast for forecast in base.forecasts if forecast.policy == AFTER), None)
     if then is None:
         return ()
     before = {node.node: node for node in then.nodes}
@@ -83,20 +75,11 @@ def of_sites(
     """Bytes by site as they were expected and as they were: the farthest off, and the part of all
     that was off.
     """
-    both = (
-        pd.concat({"expected": expected, "measured": measured}, axis=1)
-        .fillna(0.0)
-        .sort_index()
-    )
+    both = pd.concat({"expected": expected, "measured": measured}, axis=1).fillna(0.0).sort_index()
     off = (both["measured"] - both["expected"]).abs()
-    farthest = both.loc[
-        off[off > 0].sort_values(ascending=False, kind="stable").index[:FARTHEST]
-    ]
+    farthest = both.loc[off[off > 0].sort_values(ascending=False, kind="stable").index[:FARTHEST]]
     rows = zip(
-        farthest.index,
-        farthest["expected"].tolist(),
-        farthest["measured"].tolist(),
-        strict=True,
+        farthest.index, farthest["expected"].tolist(), farthest["measured"].tolist(), strict=True
     )
     total = float(both["measured"].sum())
     return tuple(SiteOff(str(site), round(e), round(m)) for site, e, m in rows), float(
@@ -104,15 +87,11 @@ def of_sites(
     ) / total if total else None
 
 
-def answers_in_logs(
-    segments: Iterable[Segment], first_hour: int, end_hour: int
-) -> dict[str, int]:
+def answers_in_logs(segments: Iterable[Segment], first_hour: int, end_hour: int) -> dict[str, int]:
     """The answers in the logs of each node, in those hours since 1970."""
     found: dict[str, int] = {}
     for segment in segments:
-        in_time = sum(
-            answers for hour, answers in segment.hours if first_hour <= hour < end_hour
-        )
+        in_time = sum(answers for hour, answers in segment.hours if first_hour <= hour < end_hour)
         found[segment.node] = found.get(segment.node, 0) + in_time
     return found
 

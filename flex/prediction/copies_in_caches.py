@@ -35,9 +35,7 @@ class Copies:
         return max(self.held - self.distinct, 0.0)
 
 
-def round_robin_copies(
-    requests: Floats, size: Floats, nodes: int, ram: float
-) -> Copies:
+def round_robin_copies(requests: Floats, size: Floats, nodes: int, ram: float) -> Copies:
     """Each node gets every `nodes`-th request, and keeps what it sent last in `ram` bytes.
 
     A file that a node is asked for at the rate r is in its memory at a random moment with the
@@ -47,13 +45,9 @@ def round_robin_copies(
     if not len(size) or nodes < 1:
         return Copies(0.0, 0.0)
     rate = requests / nodes
-    kept = (
-        1.0 if float(size @ _chance(rate, 1.0)) <= ram else _time_kept(rate, size, ram)
-    )
+    kept = 1.0 if float(size @ _chance(rate, 1.0)) <= ram else _time_kept(rate, size, ram)
     there = _chance(rate, kept)
-    return Copies(
-        float(nodes * (size @ there)), float(size @ (1 - (1 - there) ** nodes))
-    )
+    return Copies(float(nodes * (size @ there)), float(size @ (1 - (1 - there) ** nodes)))
 
 
 def _chance(rate: Floats, kept: float) -> Floats:

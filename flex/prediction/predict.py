@@ -132,9 +132,7 @@ def with_forwarding(
     return replace(made, throughput=throughput(made, nodes))
 
 
-def throughput(
-    forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER
-) -> float:
+def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:
     """Requests a second the cluster can serve in these proportions, until its busiest node has no
     time left.
 
@@ -142,10 +140,7 @@ def throughput(
     """
     capacity = {node.name: node.capacity for node in nodes}
     busiest = max(
-        (
-            server.seconds(node) / capacity.get(node.node, 1.0)
-            for node in forecast.nodes
-        ),
+        (server.seconds(node) / capacity.get(node.node, 1.0) for node in forecast.nodes),
         default=0.0,
     )
     return sum(node.requests for node in forecast.nodes) / busiest if busiest else 0.0
@@ -166,9 +161,7 @@ def busiest_utilisation(node: NodeForecast) -> float:
     return node.seconds * node.busiest / 3600
 
 
-def route(
-    sites: Sequence[str], site: Ints, partition: pd.DataFrame, nodes: Sequence[str]
-) -> Ints:
+def route(sites: Sequence[str], site: Ints, partition: pd.DataFrame, nodes: Sequence[str]) -> Ints:
     """The node (a position in `nodes`) of each access to sites[site[i]]; NOWHERE for a site without
     a known node.
     """
@@ -188,16 +181,10 @@ def _route(site: Ints, row_site: Ints, row_node: Ints, sites: int) -> Ints:
     return routed
 
 
-def _rows(
-    sites: Sequence[str], partition: pd.DataFrame, nodes: Sequence[str]
-) -> tuple[Ints, Ints]:
+def _rows(sites: Sequence[str], partition: pd.DataFrame, nodes: Sequence[str]) -> tuple[Ints, Ints]:
     """Positions of site and node of each row of which both are known."""
-    row_site = pd.Index(list(sites), dtype="str").get_indexer(
-        pd.Index(partition["site"])
-    )
-    row_node = pd.Index(list(nodes), dtype="str").get_indexer(
-        pd.Index(partition["node"])
-    )
+    row_site = pd.Index(list(sites), dtype="str").get_indexer(pd.Index(partition["site"]))
+    row_node = pd.Index(list(nodes), dtype="str").get_indexer(pd.Index(partition["node"]))
     known = (row_site >= 0) & (row_node >= 0)
     return row_site[known], row_node[known]
 
@@ -221,12 +208,7 @@ def _dice(position: Ints) -> npt.NDArray[np.uint64]:
 
 
 def _forecast_by_replay(
-    sample: Sample,
-    node: Ints,
-    nodes: Sequence[Node],
-    policy: str,
-    cache: str,
-    spread: Spread,
+    sample: Sample, node: Ints, nodes: Sequence[Node], policy: str, cache: str, spread: Spread
 ) -> Forecast:
     if not 0 < sample.rate <= 1:
         raise _bad_rate(sample.rate)
@@ -235,16 +217,10 @@ def _forecast_by_replay(
     whole = np.array([min(node.ram, MOST_RAM) for node in nodes], dtype=np.float64)
     scale = scale_of(sample, spread, whole)
     ram = (whole * (scale.memory if scale else sample.rate)).astype(np.int64)
-    counts = scale_up(
-        scale, sample.rate, replay(kept, node[served], ram, cache)
-    ).T.tolist()
+    counts = scale_up(scale, sample.rate, replay(kept, node[served], ram, cache)).T.tolist()
     busiest = _busiest(kept, node[served], len(nodes)).tolist()
-    forecasts = tuple(
-        _of_node(*each) for each in zip(nodes, counts, busiest, strict=True)
-    )
-    left_out = (
-        scale.left_out if scale else round(np.count_nonzero(~served) / sample.rate)
-    )
+    forecasts = tuple(_of_node(*each) for each in zip(nodes, counts, busiest, strict=True))
+    left_out = scale.left_out if scale else round(np.count_nonzero(~served) / sample.rate)
     made = Forecast(policy, sample.rate, forecasts, left_out)
     return replace(made, throughput=throughput(made, nodes))
 
@@ -267,9 +243,7 @@ def _busiest(sample: Sample, node: Ints, nodes: int) -> npt.NDArray[np.float64]:
     hour = np.cumsum(np.diff(sample.time // 3600, prepend=sample.time[0] // 3600) != 0)
     hours = int(hour[-1]) + 1
     size = sample.size[sample.target].astype(np.float64)
-    by_hour = np.bincount(node * hours + hour, size, nodes * hours).reshape(
-        nodes, hours
-    )
+    by_hour = np.bincount(node * hours + hour, size, nodes * hours).reshape(nodes, hours)
     total = by_hour.sum(axis=1)
     share: npt.NDArray[np.float64] = np.divide(
         by_hour.max(axis=1), total, out=np.zeros(nodes), where=total > 0

@@ -83,13 +83,9 @@ def reference_replay(
 
     A target larger than the cache is read from disk each time and evicts nothing.
     """
-    requests, misses, total, disk = (
-        np.zeros(len(ram), dtype=np.int64) for _ in range(4)
-    )
+    requests, misses, total, disk = (np.zeros(len(ram), dtype=np.int64) for _ in range(4))
     ask = [CACHES[cache](limit).ask for limit in ram.tolist()]
-    for t, n, bytes_ in zip(
-        target.tolist(), node.tolist(), size[target].tolist(), strict=True
-    ):
+    for t, n, bytes_ in zip(target.tolist(), node.tolist(), size[target].tolist(), strict=True):
         requests[n] += 1
         total[n] += bytes_
         if not ask[n](t, bytes_):
@@ -113,9 +109,7 @@ def replay(sample: Sample, node: Ints, ram: Ints, cache: str = "lru") -> Replaye
     own scale.
     """
     assert len(node) == len(sample.target), "every access goes to a node"
-    assert not len(node) or 0 <= node.min() <= node.max() < len(ram), (
-        "and to one that is there"
-    )
+    assert not len(node) or 0 <= node.min() <= node.max() < len(ram), "and to one that is there"
     contiguous = (
         np.ascontiguousarray(column, dtype=np.int64)
         for column in (sample.target, node, sample.size, ram)

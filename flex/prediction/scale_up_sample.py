@@ -104,9 +104,7 @@ class AskedOfNodes:
         return held
 
     def _often(self) -> Floats:
-        return np.divide(
-            self.all, self.once, out=np.zeros_like(self.all), where=self.once > 0
-        )
+        return np.divide(self.all, self.once, out=np.zeros_like(self.all), where=self.once > 0)
 
 
 def _longest(holds: Callable[[Floats], Flags], nodes: int) -> Floats:
@@ -149,18 +147,10 @@ def scale_up(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
     node.
     """
     if scale is None:
-        found = (
-            np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes])
-            / rate
-        )
+        found = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / rate
     else:
-        replayed = (
-            counts.misses.astype(np.float64),
-            counts.disk_bytes.astype(np.float64),
-        )
-        misses, disk = map(
-            partial(_misses_of_all, scale), scale.sampled, scale.whole, replayed
-        )
+        replayed = (counts.misses.astype(np.float64), counts.disk_bytes.astype(np.float64))
+        misses, disk = map(partial(_misses_of_all, scale), scale.sampled, scale.whole, replayed)
         found = np.stack(
             [
                 scale.requests,
@@ -182,9 +172,7 @@ def _misses_of_all(
         np.clip(np.log2(sampled.keeping(replayed) / scale.sample_time), -_MOST, _MOST)
         * scale.believed
     )
-    return whole.misses(
-        scale.time * 2.0 ** np.where(scale.sample_time < _EVER, longer, 0.0)
-    )
+    return whole.misses(scale.time * 2.0 ** np.where(scale.sample_time < _EVER, longer, 0.0))
 
 
 def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
@@ -197,9 +185,7 @@ def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
     whole = nodes.what_nodes_hear(every, ram)
     # So much memory that the sample's targets are kept as long as all targets would be.
     time = whole[1].filling(ram)
-    held, of_all = (
-        heard[1].in_memory(time) for heard in (nodes.what_nodes_hear(part, ram), whole)
-    )
+    held, of_all = (heard[1].in_memory(time) for heard in (nodes.what_nodes_hear(part, ram), whole))
     memory = np.minimum(_ratio(held, of_all, sample.rate), 1.0)
     sampled = nodes.what_nodes_hear(part, ram * memory)
     asked_again = sampled[0].once[:, 1:].sum(axis=1)
@@ -246,9 +232,9 @@ class _Nodes:
 
     def sum(self, of_site: Floats) -> Floats:
         spread = self._spread
-        total = np.bincount(
-            spread.node, of_site[spread.site], minlength=spread.nodes
-        ).astype(np.float64)
+        total = np.bincount(spread.node, of_site[spread.site], minlength=spread.nodes).astype(
+            np.float64
+        )
         total[spread.active] += of_site[spread.everywhere].sum()
         return total
 
@@ -270,11 +256,7 @@ class _Nodes:
         )
         cells = node * CLASSES + often[row]
         return _Asked(
-            node,
-            cells,
-            size[row],
-            tuple(column[row] for column in columns),
-            tuple(tables),
+            node, cells, size[row], tuple(column[row] for column in columns), tuple(tables)
         )
 
     def _rows_by_node(self, site: Ints) -> tuple[Ints, Ints]:
@@ -284,17 +266,14 @@ class _Nodes:
         place = np.arange(len(row)) - (np.cumsum(count) - count)[row]
         return row, self._node[self._first[site[row]] + place]
 
-    def what_nodes_hear(
-        self, asked: _Asked, memory: Floats
-    ) -> tuple[AskedOfNodes, AskedOfNodes]:
+    def what_nodes_hear(self, asked: _Asked, memory: Floats) -> tuple[AskedOfNodes, AskedOfNodes]:
         """In targets and in bytes, by nodes with so much memory."""
         fits = asked.size <= memory[asked.node]
         serves = np.isin(np.arange(self._spread.nodes), self._spread.active)[:, None]
         powers = 2.0 ** np.arange(CLASSES) <= memory[:, None]
         classes = powers.sum(axis=1)
         one, other = (
-            self._what_nodes_hear_of(asked, fits, serves, classes, kind)
-            for kind in (0, 2)
+            self._what_nodes_hear_of(asked, fits, serves, classes, kind) for kind in (0, 2)
         )
         return one, other
 
@@ -306,9 +285,7 @@ class _Nodes:
         """
         nodes = self._spread.nodes
         named = (
-            _sums_by_place(asked.cell, fits * column, nodes * CLASSES).reshape(
-                nodes, CLASSES
-            )
+            _sums_by_place(asked.cell, fits * column, nodes * CLASSES).reshape(nodes, CLASSES)
             for column in asked.columns[kind : kind + 2]
         )
         up_to = [
@@ -316,13 +293,10 @@ class _Nodes:
             for table in asked.tables[kind : kind + 2]
         ]
         once, all_ = (
-            one + serves * other[classes]
-            for one, other in zip(named, up_to, strict=True)
+            one + serves * other[classes] for one, other in zip(named, up_to, strict=True)
         )
         never = ~fits
-        always = _sums_by_place(
-            asked.node[never], asked.columns[kind + 1][never], nodes
-        )
+        always = _sums_by_place(asked.node[never], asked.columns[kind + 1][never], nodes)
         passed = serves[:, 0] * (up_to[1][-1] - up_to[1][classes]).sum(axis=1)
         return AskedOfNodes(once, all_, always + passed)
 
@@ -334,9 +308,6 @@ def _sums_by_place(place: Ints, column: Floats, places: int) -> Floats:
 
 def _ratio(above: Floats, below: Floats, otherwise: float) -> Floats:
     found: Floats = np.divide(
-        above,
-        below,
-        out=np.full(len(below), otherwise),
-        where=(below > 0) & (above > 0),
+        above, below, out=np.full(len(below), otherwise), where=(below > 0) & (above > 0)
     )
     return found

@@ -84,15 +84,6 @@ def class_of(count: Floats) -> Ints:
 
 def _table(part: Kinds) -> pd.DataFrame:
     """Added up once, so that a part is no larger than the kinds it has."""
-    columns = {
-        "site": part.site,
-        "often": class_of(part.times()),
-        "large": class_of(part.sizes()),
-    }
+    columns = {"site": part.site, "often": class_of(part.times()), "large": class_of(part.sizes())}
     counts = {name: getattr(part, name) for name in _COUNTS}
-    return (
-        pd.DataFrame(columns | counts)
-        .groupby(["site", "often", "large"])
-        .sum()
-        .reset_index()
-    )
+    return pd.DataFrame(columns | counts).groupby(["site", "often", "large"]).sum().reset_index()

@@ -70,14 +70,10 @@ def weekday(past: Floats) -> Floats:
     both = known[-WEEK:] & known[-2 * WEEK : -WEEK]
     this = past[-WEEK:][both].sum(axis=0)
     before = past[-2 * WEEK : -WEEK][both].sum(axis=0)
-    grown = np.clip(
-        np.divide(this, before, out=np.ones_like(this), where=before > 0), 0.5, 2.0
-    )
+    grown = np.clip(np.divide(this, before, out=np.ones_like(this), where=before > 0), 0.5, 2.0)
     if not known[-WEEK] and not known[-2 * WEEK]:
         return yesterday(past)
-    expected: Floats = (
-        past[-WEEK] * grown if known[-WEEK] else past[-2 * WEEK] * grown**2
-    )
+    expected: Floats = past[-WEEK] * grown if known[-WEEK] else past[-2 * WEEK] * grown**2
     return expected
 
 
@@ -85,9 +81,7 @@ def trend(past: Floats) -> Floats:
     """Yesterday and half of a night's growth along the straight line through a week."""
     known = known_nights(past)[-WEEK:]
     nights = np.flatnonzero(known) - np.flatnonzero(known).mean()
-    slope = (past[-WEEK:][known] * nights[:, None]).sum(axis=0) / max(
-        float((nights**2).sum()), 1.0
-    )
+    slope = (past[-WEEK:][known] * nights[:, None]).sum(axis=0) / max(float((nights**2).sum()), 1.0)
     expected: Floats = np.maximum(past[-1] + slope / 2, 0.0)
     return expected
 
@@ -126,9 +120,7 @@ def known_nights(past: Floats) -> Bools:
 def next_night_by_method(past: Floats) -> dict[str, Floats]:
     """By method: the next night, within what a site has shown that it may ask for."""
     least, most = bounds(past)
-    return {
-        name: np.clip(method(past), least, most) for name, method in METHODS.items()
-    }
+    return {name: np.clip(method(past), least, most) for name, method in METHODS.items()}
 
 
 def bounds(past: Floats) -> tuple[Floats, Floats]:
@@ -136,9 +128,7 @@ def bounds(past: Floats) -> tuple[Floats, Floats]:
     between them.
     """
     twice = np.partition(past[_fortnight(known_nights(past))], (1, -2), axis=0)
-    return np.minimum(twice[1], past[-1]) / FARTHEST, np.maximum(
-        twice[-2], past[-1]
-    ) * FARTHEST
+    return np.minimum(twice[1], past[-1]) / FARTHEST, np.maximum(twice[-2], past[-1]) * FARTHEST
 
 
 def _fortnight(known: Bools) -> list[int]:
@@ -180,9 +170,7 @@ def surges(past: pd.DataFrame, times: float) -> tuple[Surge, ...]:
         return ()
     last, before = past.iloc[:, -1], past.iloc[:, :-1].mean(axis=1)
     grown = (last > times * before) & (last > FEW * last.sum()) & (before > 0)
-    found = [
-        Surge(str(site), float(last[site] / before[site])) for site in past.index[grown]
-    ]
+    found = [Surge(str(site), float(last[site] / before[site])) for site in past.index[grown]]
     return tuple(sorted(found, key=lambda surge: (-surge.times, surge.site)))
 
 
@@ -197,9 +185,7 @@ def sentences(found: Outlook, grown: Sequence[Surge]) -> tuple[str, ...]:
             f"{errors[found.method]:.1%}, yesterday's figures by {errors[YESTERDAY]:.1%}"
         )
     if grown:
-        named = ", ".join(
-            f"{surge.site} ({surge.times:.1f} times)" for surge in grown[:5]
-        )
+        named = ", ".join(f"{surge.site} ({surge.times:.1f} times)" for surge in grown[:5])
         more = f" and {len(grown) - 5} more" if len(grown) > 5 else ""
         notes.append(f"grown far beyond the nights before: {named}{more}")
     return tuple(notes)

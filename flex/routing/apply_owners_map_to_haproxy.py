@@ -13,13 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from flex.errors import BadInput
-from flex.routing import (
-    apply_to_haproxy,
-    haproxy,
-    haproxy_socket,
-    host_to_node_maps,
-    install_files,
-)
+from flex.routing import apply_to_haproxy, haproxy, haproxy_socket, host_to_node_maps, install_files
 from flex.routing.apply_to_haproxy import Sockets, Told
 from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION
 from flex.routing.haproxy_change_commands import HaproxyChange
@@ -44,9 +38,7 @@ from flex.routing.refuse_older_maps import refuse_older
 _FOLDERS = 16
 
 
-def flip(
-    moved: str, folder: Path, sockets: Sockets, guard: Guard = refuse_older
-) -> Told | None:
+def flip(moved: str, folder: Path, sockets: Sockets, guard: Guard = refuse_older) -> Told | None:
     """None where this map does not go beside the files that are there: then all are wanted.
 
     The `guard` raises BadInput for a map that is older than the one in force. Raises what
@@ -105,11 +97,7 @@ def _write_then_tell(
 
 
 def _tell_then_write(
-    changed: Mapping[str, str],
-    before: str,
-    folder: Path,
-    sockets: Sockets,
-    goes_by: str,
+    changed: Mapping[str, str], before: str, folder: Path, sockets: Sockets, goes_by: str
 ) -> Told:
     """HAProxy takes commands and not these files, so no visitor waits until they are on the disk.
     Nobody is told that HAProxy goes by them before they are.
@@ -172,9 +160,7 @@ def maps_in_force(stats: haproxy_socket.Socket, folder: Path) -> MapsInForce:
     number, moved, cluster, digest = map(haproxy_socket.parse_map_value, values)
     sizes = haproxy_socket.parse_map_sizes(every)
     entries = {
-        name: sizes[path]
-        for name, path in ((MOVED, small), (OWNERS, large))
-        if path in sizes
+        name: sizes[path] for name, path in ((MOVED, small), (OWNERS, large)) if path in sizes
     }
     if not (number.isascii() and number.isdigit() and len(number) < 20):
         number = moved = ""
@@ -217,9 +203,7 @@ def _gives_way(here: Mapping[str, str], maps: MapsInForce) -> bool:
         return True
     if (head.order, digest(text)) == (maps.order, maps.moved):
         return False
-    is_one_of_them = haproxy.version(here) == haproxy.version(
-        haproxy.with_version(here)
-    )
+    is_one_of_them = haproxy.version(here) == haproxy.version(haproxy.with_version(here))
     return head.order <= maps.order or not is_one_of_them
 
 
@@ -239,9 +223,7 @@ def small_files(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in install_files.there_of(folder):
         path = folder / name
-        text = (
-            large_map_here(folder)[0] if name == OWNERS else install_files.content(path)
-        )
+        text = large_map_here(folder)[0] if name == OWNERS else install_files.content(path)
         if text is not None:
             found[name] = text
     return found

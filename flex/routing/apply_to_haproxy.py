@@ -82,9 +82,7 @@ def enforce(
     return "reload"
 
 
-def _files_as_loaded(
-    files: Mapping[str, str], folder: Path, stats: Socket
-) -> Mapping[str, str]:
+def _files_as_loaded(files: Mapping[str, str], folder: Path, stats: Socket) -> Mapping[str, str]:
     """Without the maps of owners of which HAProxy has not as many entries. Raises Away."""
     sizes = haproxy_socket.parse_map_sizes(stats.ask("show", "map"))
     return {

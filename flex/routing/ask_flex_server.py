@@ -50,16 +50,13 @@ class Asker:
         self._room = BoundedSemaphore(_MOST_GIVEN_UP)
         self._longest = longest
 
-    def begin(
-        self, request: urllib.request.Request, patience: float
-    ) -> Future[HttpAnswer]:
+    def begin(self, request: urllib.request.Request, patience: float) -> Future[HttpAnswer]:
         """Whoever asks may look after other things meanwhile. Raises Away where too many answers
         have not come to their end.
         """
         if not self._room.acquire(blocking=False):
             raise silent(
-                request.full_url,
-                f"{_MOST_GIVEN_UP} of its answers have not come to their end",
+                request.full_url, f"{_MOST_GIVEN_UP} of its answers have not come to their end"
             )
         told: Future[HttpAnswer] = Future()
         told.set_running_or_notify_cancel()
@@ -111,29 +108,19 @@ def request(
         raise unusable(url, "it is no address of a server") from error
     if not (token.isascii() and token.isprintable()):
         raise unusable(url, "the token is not one line of plain text")
-    headers = {"Authorization": f"Bearer {token}"} | (
-        {"If-None-Match": tag} if tag else {}
-    )
+    headers = {"Authorization": f"Bearer {token}"} | ({"If-None-Match": tag} if tag else {})
     if body is not None:
         headers["Content-Type"] = "application/json"
     return urllib.request.Request(url, body, headers)  # noqa: S310  the scheme was looked at
 
 
 def _ask(
-    request: urllib.request.Request,
-    patience: float,
-    told: Future[HttpAnswer],
-    longest: int,
+    request: urllib.request.Request, patience: float, told: Future[HttpAnswer], longest: int
 ) -> None:
     try:
         with http_without_redirects.answer(request, patience) as answer:
             told.set_result(
-                HttpAnswer(
-                    answer.status,
-                    "",
-                    answer.headers.get("ETag", ""),
-                    answer.read(longest),
-                )
+                HttpAnswer(answer.status, "", answer.headers.get("ETag", ""), answer.read(longest))
             )
     except urllib.error.HTTPError as error:
         with error:
@@ -182,28 +169,18 @@ def unusable(where: str, answer: str) -> BadInput:
 
 def refusal(url: str, answer: HttpAnswer) -> FlexError:
     said = parse(answer.content)
-    reason = (
-        said["detail"] if isinstance(said, dict) and "detail" in said else answer.reason
-    )
+    reason = said["detail"] if isinstance(said, dict) and "detail" in said else answer.reason
     words = f"it answered {answer.status}: {printable(str(reason))}"
     if answer.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return silent(url, words)
     kind = Unauthenticated if answer.status == HTTPStatus.UNAUTHORIZED else Denied
     return kind(
-        _fetching(url),
-        words,
-        kept=KEPT,
-        advice="give the token of this node: --token-file",
+        _fetching(url), words, kept=KEPT, advice="give the token of this node: --token-file"
     )
 
 
 def silent(url: str, answer: str, advice: str = AGAIN) -> Away:
-    return Away(
-        _fetching(url),
-        answer,
-        kept=KEPT,
-        advice=advice,
-    )
+    return Away(_fetching(url), answer, kept=KEPT, advice=advice)
 
 
 def _fetching(url: str) -> str:

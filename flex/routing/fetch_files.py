@@ -82,9 +82,7 @@ def pull(
     """
     if scheme := _SCHEME.match(where):
         if scheme[1].lower() not in _SCHEMES:
-            raise ask_flex_server.unusable(
-                where, f"{scheme[0]} is no way to ask a FLEX server"
-            )
+            raise ask_flex_server.unusable(where, f"{scheme[0]} is no way to ask a FLEX server")
         asker = asker or Asker()
         return _fetch(where, folder, token, patience, asker, large, anew=anew)
     path = Path(where)
@@ -103,11 +101,7 @@ def in_force(folder: Path) -> Pulled | None:
         found = _of_folder(folder)
     except (OSError, UnicodeDecodeError):
         return None
-    return (
-        Pulled(found)
-        if haproxy.is_whole(found) and haproxy.CONFIGURATION in found
-        else None
-    )
+    return Pulled(found) if haproxy.is_whole(found) and haproxy.CONFIGURATION in found else None
 
 
 def note_in_force(taken: Pulled, folder: Path) -> None:
@@ -128,10 +122,7 @@ def _read(path: Path) -> bytes:
 
 
 def _of_folder(folder: Path) -> dict[str, str]:
-    return {
-        name: (folder / name).read_text("ascii")
-        for name in install_files.there_of(folder)
-    }
+    return {name: (folder / name).read_text("ascii") for name in install_files.there_of(folder)}
 
 
 def _of_json(content: bytes) -> dict[str, str]:
@@ -146,23 +137,12 @@ def _of_json(content: bytes) -> dict[str, str]:
 
 
 def _fetch(
-    url: str,
-    folder: Path,
-    token: str,
-    patience: float,
-    asker: Asker,
-    large: str,
-    *,
-    anew: bool,
+    url: str, folder: Path, token: str, patience: float, asker: Asker, large: str, *, anew: bool
 ) -> Pulled:
     there = in_force(folder)
     owners = _large_map(there, large)
-    tag, _, version = (
-        (install_files.content(folder / FETCHED) or "").strip().partition(" ")
-    )
-    has = (
-        bool(version) and there is not None and haproxy.version(there.files) == version
-    )
+    tag, _, version = (install_files.content(folder / FETCHED) or "").strip().partition(" ")
+    has = bool(version) and there is not None and haproxy.version(there.files) == version
     request = ask_flex_server.request(url, token, tag if has and not anew else "")
     if owners:
         request.add_header(HAS_LARGE, host_to_node_maps.digest(owners))

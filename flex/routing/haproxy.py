@@ -38,9 +38,7 @@ HOSTS = "hosts.map"
 VERSION = ":version"
 # The names of routed sites, as an nginx `map` includes them.
 ROUTED = "routed.map"
-NAMES = frozenset(
-    (CONFIGURATION, HOSTS, POPULAR, ROUTED, OWNERS, MOVED, NEIGHBOURS, HOLD)
-)
+NAMES = frozenset((CONFIGURATION, HOSTS, POPULAR, ROUTED, OWNERS, MOVED, NEIGHBOURS, HOLD))
 # These say themselves what they are, so that the largest is not read for each node anew.
 _TELLING = frozenset((OWNERS, MOVED))
 
@@ -92,9 +90,7 @@ def files(
         CONFIGURATION: "\n".join(map(_section, sections)),
         HOSTS: _hosts(ours),
         POPULAR: "".join(
-            line
-            for pool in ours
-            for line in popular_targets_on_more_members.entries(pool)
+            line for pool in ours for line in popular_targets_on_more_members.entries(pool)
         ),
     }
     if layout.bypass:
@@ -131,9 +127,7 @@ def is_whole(files: Mapping[str, str]) -> bool:
     return (
         files.keys() <= NAMES
         and version(files) == _digest({**files, HOSTS: hosts})
-        and all(
-            host_to_node_maps.is_whole(files[name]) for name in _TELLING & files.keys()
-        )
+        and all(host_to_node_maps.is_whole(files[name]) for name in _TELLING & files.keys())
     )
 
 
@@ -234,16 +228,12 @@ def _doors_of(
     yield from haproxy_one_writer.tables() if one_writer else ()
     here = _answering(layout, everywhere)
     own = [*haproxy_answers.lines_of_owner(layout), *here]
-    yield from haproxy_frontends.ways_to_nodes(
-        node, addresses, own, layout, one_writer=one_writer
-    )
+    yield from haproxy_frontends.ways_to_nodes(node, addresses, own, layout, one_writer=one_writer)
     yield from haproxy_other_members.sections(node, addresses, own, layout)
     if layout.listen_sni:
         every = haproxy_frontends.seconds_between_checks(len(addresses))
         left = [pool.name for pool in pools if _leaves(pool, node)]
-        yield from haproxy_doors_by_sni.by_sni(
-            node, addresses, layout, HOSTS, every, left
-        )
+        yield from haproxy_doors_by_sni.by_sni(node, addresses, layout, HOSTS, every, left)
 
 
 def _leaves(pool: Pool, node: str) -> bool:
@@ -286,9 +276,7 @@ def _member_door(
     }
     if not others or not layout.inner_certificate:
         return []
-    return haproxy_member_doors.sections(
-        addresses[node], others, _server_here(layout), layout
-    )
+    return haproxy_member_doors.sections(addresses[node], others, _server_here(layout), layout)
 
 
 def _server_here(layout: Layout) -> str:
@@ -314,14 +302,11 @@ def _metrics(layout: Layout) -> list[str]:
     ]
 
 
-def _backends(
-    pool: Pool, node: str, layout: Layout, said: list[str]
-) -> Iterator[list[str]]:
+def _backends(pool: Pool, node: str, layout: Layout, said: list[str]) -> Iterator[list[str]]:
     """`said` is what the backend says of visitors, where the door does not."""
     if pool.policy not in RULES:
         raise unusable_configuration(
-            f"routing {pool.site} by {pool.policy!r:.50}",
-            f"the policies are {', '.join(RULES)}",
+            f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}"
         )
     if not _limited(pool):
         yield [
@@ -455,6 +440,5 @@ def _refuse_shared_hosts(pools: Collection[Pool]) -> None:
         for host in {pool.site, *pool.hosts}:
             if seen.setdefault(host, pool.site) != pool.site:
                 raise unusable_configuration(
-                    f"the host name {host}",
-                    f"both {seen[host]} and {pool.site} have it",
+                    f"the host name {host}", f"both {seen[host]} and {pool.site} have it"
                 )

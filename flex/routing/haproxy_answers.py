@@ -73,10 +73,7 @@ def counting_lines(layout: Layout) -> list[str]:
     return [
         f"http-request set-var(txn.began) date(0,ms) if {_COUNTED}",
         f"http-request set-var(txn.span) date,div({SPAN}) if {_COUNTED}",
-        (
-            f"http-request track-sc0 var(txn.host),concat(/,txn.span) table {ANSWERS} "
-            f"if {_COUNTED}"
-        ),
+        (f"http-request track-sc0 var(txn.host),concat(/,txn.span) table {ANSWERS} if {_COUNTED}"),
         f"http-response set-var(txn.took) date(0,ms),sub(txn.began) if {_COUNTED}",
         f"http-response sc-inc-gpc({ERRORS},0) if {_COUNTED} {{ status ge 500 }}",
         *_times(),

@@ -42,14 +42,11 @@ class _Server:
     rest: Words
 
 
-def change(
-    before: Mapping[str, str], after: Mapping[str, str], directory: str
-) -> HaproxyChange:
+def change(before: Mapping[str, str], after: Mapping[str, str], directory: str) -> HaproxyChange:
     """`directory` is where HAProxy found its maps."""
     commands = _of_servers(before.get(CONFIGURATION, ""), after[CONFIGURATION])
     structure = any(
-        before.get(name, "") != after.get(name, "")
-        for name in (POPULAR, NEIGHBOURS, HOLD)
+        before.get(name, "") != after.get(name, "") for name in (POPULAR, NEIGHBOURS, HOLD)
     )
     if commands is None or structure:
         return HaproxyChange(reload=True)
@@ -76,11 +73,7 @@ def _of_servers(before: str, after: str) -> list[Words] | None:
         if was == becomes:
             continue
         one, other = _server(was), _server(becomes)
-        if (
-            one is None
-            or other is None
-            or (one.name, one.rest) != (other.name, other.rest)
-        ):
+        if one is None or other is None or (one.name, one.rest) != (other.name, other.rest):
             return None
         commands += _of_server(f"{section}/{other.name}", one, other)
     return commands
@@ -96,9 +89,7 @@ def _server(line: str) -> _Server | None:
         place = rest.index("weight")
         weight = rest[place + 1]
         del rest[place : place + 2]
-    return _Server(
-        name, address, weight, takes, tuple(word for word in rest if word != "disabled")
-    )
+    return _Server(name, address, weight, takes, tuple(word for word in rest if word != "disabled"))
 
 
 def _of_server(name: str, before: _Server, after: _Server) -> Iterator[Words]:
@@ -115,10 +106,7 @@ def _of_hosts(before: str, after: str, path: str) -> Iterator[Words]:
     old = dict(line.split(" ", 1) for line in before.splitlines())
     new = dict(line.split(" ", 1) for line in after.splitlines())
     yield from (("del", "map", path, host) for host in sorted(old.keys() - new.keys()))
-    yield from (
-        ("add", "map", path, host, new[host])
-        for host in sorted(new.keys() - old.keys())
-    )
+    yield from (("add", "map", path, host, new[host]) for host in sorted(new.keys() - old.keys()))
     yield from (
         ("set", "map", path, host, new[host])
         for host in sorted(new)

@@ -16,12 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from flex.routing import haproxy_globals, haproxy_other_members
-from flex.routing.haproxy_frontends import (
-    CHECKED_AT_ONCE,
-    DOWN_AT_ONCE,
-    STRAYS,
-    around,
-)
+from flex.routing.haproxy_frontends import CHECKED_AT_ONCE, DOWN_AT_ONCE, STRAYS, around
 from flex.routing.haproxy_other_members import UP
 from flex.routing.host_to_node_maps import MOVED, OWNERS, of
 from flex.routing.ports_and_paths import Layout, endpoint
@@ -74,15 +69,10 @@ def _way(address: str, layout: Layout, check: str) -> list[str]:
             f"{server} {CHECKED_AT_ONCE}",
             f"server around {_around(layout)} send-proxy-v2 backup",
         ]
-    return [
-        f"{server} {DOWN_AT_ONCE}",
-        _server(layout.origin, layout, " backup", "here"),
-    ]
+    return [f"{server} {DOWN_AT_ONCE}", _server(layout.origin, layout, " backup", "here")]
 
 
-def _other_members(
-    node: str, addresses: Mapping[str, str], layout: Layout
-) -> Iterator[list[str]]:
+def _other_members(node: str, addresses: Mapping[str, str], layout: Layout) -> Iterator[list[str]]:
     rule, is_up = "tcp-request content", haproxy_other_members.up(TLS)
     yield [
         "frontend around_by_sni",
@@ -149,9 +139,7 @@ def _stray_counting_lines(node: str, is_member: str) -> list[str]:
     """Counts, by name, what came in here and belongs elsewhere: beside the requests of the same
     name, as nobody sees how many of these a connection has.
     """
-    elsewhere = (
-        f"{{ var(txn.owner) -m beg at_ }} !{{ var(txn.owner) -m str {of(node)} }}"
-    )
+    elsewhere = f"{{ var(txn.owner) -m beg at_ }} !{{ var(txn.owner) -m str {of(node)} }}"
     return [
         f"tcp-request content track-sc0 var(txn.name) table {STRAYS} if {elsewhere} !{is_member}",
         "tcp-request content sc-inc-gpc0(0) if { sc0_tracked }",

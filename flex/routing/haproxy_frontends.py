@@ -130,9 +130,7 @@ def stray_counting_line(node: str, *, one_writer: bool = False) -> str:
 def choosing_lines(layout: Layout) -> list[str]:
     """Where the owner does not answer, this node does if it has the content of all sites."""
     some = "{ var(txn.backend) -m found }"
-    alive = (
-        " !{ var(txn.backend),nbsrv eq 0 }" if layout.content == "everywhere" else ""
-    )
+    alive = " !{ var(txn.backend),nbsrv eq 0 }" if layout.content == "everywhere" else ""
     return [f"use_backend %[var(txn.backend)] if {some}{alive}", "default_backend here"]
 
 
@@ -154,10 +152,7 @@ def inner_door_lines(
         ]
     elif hosts:
         looked_up = [
-            (
-                f"http-request set-var(txn.backend) {HOST},"
-                f"map_str({layout.directory}/{hosts})"
-            )
+            (f"http-request set-var(txn.backend) {HOST},map_str({layout.directory}/{hosts})")
         ]
     else:
         looked_up = []
@@ -327,10 +322,7 @@ def _check(layout: Layout) -> list[str]:
 
 
 def asks_to_be_checked() -> list[str]:
-    return [
-        "option httpchk",
-        f"http-check send meth GET uri / hdr host {CHECKED_HOST}",
-    ]
+    return ["option httpchk", f"http-check send meth GET uri / hdr host {CHECKED_HOST}"]
 
 
 def _answer_to_check(layout: Layout) -> list[str]:

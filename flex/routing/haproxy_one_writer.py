@@ -18,13 +18,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from flex.routing.host_to_node_maps import (
-    HELD,
-    MOVED,
-    ONE_WRITER,
-    OWNERS,
-    with_one_writer,
-)
+from flex.routing.host_to_node_maps import HELD, MOVED, ONE_WRITER, OWNERS, with_one_writer
 from flex.routing.ports_and_paths import Layout
 
 # The file by which requests wait.

@@ -15,12 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from flex.routing import haproxy_frontends
 from flex.routing.haproxy_frontends import VISITOR, around, inner_door_of
-from flex.routing.host_to_node_maps import (
-    MOVED,
-    OTHERS,
-    OWNERS,
-    of,
-)
+from flex.routing.host_to_node_maps import MOVED, OTHERS, OWNERS, of
 from flex.routing.ports_and_paths import Layout
 
 # Before the name of a backend: the same without a way around, so that HAProxy says whether the node
@@ -50,10 +45,7 @@ def sections(
     ]
     for name in sorted(addresses):
         server = f"{inner_door_of(addresses[name], layout)} track {of(name)}/inner"
-        yield [
-            f"backend {UP}{of(name)}",
-            *(own if name == node else [server]),
-        ]
+        yield [f"backend {UP}{of(name)}", *(own if name == node else [server])]
 
 
 def up(prefix: str = "") -> str:

@@ -46,9 +46,7 @@ def find_program(where: str | None = None) -> HaproxyProgram | None:
     too old.
     """
     places = (where,) if where else (None, "/usr/sbin:/usr/local/sbin")
-    found = next(
-        filter(None, (shutil.which("haproxy", path=place) for place in places)), None
-    )
+    found = next(filter(None, (shutil.which("haproxy", path=place) for place in places)), None)
     return program(found) if found else None
 
 
@@ -60,10 +58,7 @@ def program(path: str = "") -> HaproxyProgram:
         found = find_program()
         if found:
             return found
-        raise _unfit(
-            "there is none",
-            "install HAProxy 2.6 or newer (Debian: apt install haproxy)",
-        )
+        raise _unfit("there is none", "install HAProxy 2.6 or newer (Debian: apt install haproxy)")
     try:
         command = [path, "-v"]
         said = subprocess.run(  # noqa: S603
@@ -78,9 +73,7 @@ def program(path: str = "") -> HaproxyProgram:
         raise _unfit(f"{path} does not say its version", "see that it is HAProxy")
     version = tuple(map(int, matched.groups()))
     if version < OLDEST:
-        raise _unfit(
-            f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.6 or newer"
-        )
+        raise _unfit(f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.6 or newer")
     return HaproxyProgram(path, version)
 
 
@@ -127,18 +120,12 @@ def running(
 
 @contextmanager
 def start_with_master(
-    found: HaproxyProgram,
-    folder: Path,
-    port: int,
-    master: Path,
-    address: str = "127.0.0.1",
+    found: HaproxyProgram, folder: Path, port: int, master: Path, address: str = "127.0.0.1"
 ) -> Iterator[int]:
     """Runs HAProxy under a master process, until the block is left. The master reloads when its
     socket is told to.
     """
-    with _start(
-        [found.path, "-W", "-S", str(master)], folder, (address, port)
-    ) as process:
+    with _start([found.path, "-W", "-S", str(master)], folder, (address, port)) as process:
         # HAProxy listens to visitors before it has its sockets; the master answers after that.
         lacking = f"its master does not answer on {master}"
         _await(process, folder, lambda: _answers(master), lacking)
@@ -188,10 +175,7 @@ def _answers(master: Path) -> bool:
 
 
 def _await(
-    process: subprocess.Popen[bytes],
-    folder: Path,
-    is_ready: Callable[[], bool],
-    lacking: str,
+    process: subprocess.Popen[bytes], folder: Path, is_ready: Callable[[], bool], lacking: str
 ) -> None:
     for _ in range(_LOOKS):
         if process.poll() is not None:

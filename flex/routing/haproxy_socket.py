@@ -243,8 +243,7 @@ def targets(answer: str) -> Iterator[Target]:
         if entry := _ENTRY.fullmatch(line):
             said = dict(part.partition("=")[::2] for part in entry[2].split())
             yield Target(
-                entry[1],
-                *(_number(said.get(name, "")) for name in ("gpt0", "gpt1", "gpc0")),
+                entry[1], *(_number(said.get(name, "")) for name in ("gpt0", "gpt1", "gpc0"))
             )
 
 
@@ -280,14 +279,8 @@ def master(answer: str) -> Master | None:
     found, worker = _MASTER.search(answer), _WORKER.search(answer)
     if not found:
         return None
-    days, hours, minutes, seconds = (
-        map(int, worker.groups()) if worker else (0, 0, 0, 0)
-    )
-    return Master(
-        int(found[2]),
-        int(found[3]),
-        ((days * 24 + hours) * 60 + minutes) * 60 + seconds,
-    )
+    days, hours, minutes, seconds = map(int, worker.groups()) if worker else (0, 0, 0, 0)
+    return Master(int(found[2]), int(found[3]), ((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def has_master_and_worker(answer: str) -> bool:

@@ -204,9 +204,7 @@ def map_of(
     """One map of these names alone, and of the entries `others`; that requests wait is not in
     it.
     """
-    entries = {
-        name: _lasting(writers.of(name, node)) for name, node in owner_of.items()
-    }
+    entries = {name: _lasting(writers.of(name, node)) for name, node in owner_of.items()}
     return _text(entries | dict(others or {}))
 
 
@@ -217,11 +215,7 @@ def has_held_names(moved: str) -> bool:
 
 def held_names(moved: str) -> dict[str, str]:
     """By name whose requests wait the node that was the last to answer it."""
-    return {
-        name: to.removeprefix(HELD)
-        for name, to in read(moved).items()
-        if to.startswith(HELD)
-    }
+    return {name: to.removeprefix(HELD) for name, to in read(moved).items() if to.startswith(HELD)}
 
 
 def owners(large: str, moved: str, names: Collection[str]) -> dict[str, str]:

@@ -37,16 +37,12 @@ OWED = ".owed"
 
 # Where the configuration names a file beside it.
 _FILES = "|".join(map(re.escape, (HOSTS, POPULAR, OWNERS, MOVED, NEIGHBOURS, HOLD)))
-_BESIDE = re.compile(
-    rf"(\(|-f |lua-load |\")[^\s(\"]*/({_FILES})([,) \"]|$)", re.MULTILINE
-)
+_BESIDE = re.compile(rf"(\(|-f |lua-load |\")[^\s(\"]*/({_FILES})([,) \"]|$)", re.MULTILINE)
 # A map of owners says itself whether it is whole, and HAProxy's check would take seconds for it.
 _UNCHECKED = frozenset((OWNERS, MOVED))
 _CERTIFICATES = re.compile(r" (?:crt|ca-file) (\S+)")
 # How nodes speak TLS to each other. Other lines name such servers.
-_BETWEEN_NODES = re.compile(
-    r" ssl crt (\S+) ca-file (\S+) verify required ssl-min-ver TLSv1\.2"
-)
+_BETWEEN_NODES = re.compile(r" ssl crt (\S+) ca-file (\S+) verify required ssl-min-ver TLSv1\.2")
 
 
 # Takes the files that come, and those that are there. Raises where they may not.
@@ -79,22 +75,13 @@ def put(
 
 
 def placed(
-    files: Mapping[str, str],
-    folder: Path,
-    found: HaproxyProgram | None,
-    *,
-    owing: bool = False,
+    files: Mapping[str, str], folder: Path, found: HaproxyProgram | None, *, owing: bool = False
 ) -> bool:
     """The same as `put`, for a caller that holds `alone` already."""
-    changed = {
-        name: text for name, text in files.items() if content(folder / name) != text
-    }
+    changed = {name: text for name, text in files.items() if content(folder / name) != text}
     if not changed:
         return owing and (folder / OWED).exists()
-    with (
-        _writing(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=_NEXT) as scratch,
-    ):
+    with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=_NEXT) as scratch:
         if found and _asks_for_check(changed, folder):
             _check(files, Path(scratch), found)
         write(changed, Path(scratch))
@@ -114,23 +101,16 @@ def replace_some(changed: Mapping[str, str], folder: Path) -> None:
 
 
 @contextmanager
-def written_aside(
-    changed: Mapping[str, str], folder: Path
-) -> Iterator[Callable[[], None]]:
+def written_aside(changed: Mapping[str, str], folder: Path) -> Iterator[Callable[[], None]]:
     """The same in two steps: there is room for the files, and what is given puts them in place and
     on the disk. Where that raises, all is as before.
     """
-    with (
-        _writing(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=_NEXT) as scratch,
-    ):
+    with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=_NEXT) as scratch:
         write(changed, Path(scratch))
 
         def put_in_place() -> None:
             names = [
-                name
-                for name in there_of(folder)
-                if name in changed or not _is_kept(folder / name)
+                name for name in there_of(folder) if name in changed or not _is_kept(folder / name)
             ]
             with undoing(names, folder):
                 _exchange(names, changed.keys(), folder, Path(scratch))
@@ -191,9 +171,7 @@ def owed_since(folder: Path) -> datetime | None:
 
 def contents(folder: Path) -> dict[str, str]:
     """By name, of all that a node's HAProxy reads."""
-    names = (
-        path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED))
-    )
+    names = (path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED)))
     found = {name: content(folder / name) for name in names}
     return {name: text for name, text in found.items() if text is not None}
 
@@ -243,9 +221,7 @@ def _check(files: Mapping[str, str], scratch: Path, found: HaproxyProgram) -> No
         )
     text = _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[CONFIGURATION])
     text = _BETWEEN_NODES.sub(_if_here, text)
-    text = "".join(
-        line for line in text.splitlines(keepends=True) if not _elsewhere(line)
-    )
+    text = "".join(line for line in text.splitlines(keepends=True) if not _elsewhere(line))
     write({**files, CONFIGURATION: text}, scratch)
     if HOLD in files:
         write({HOLD: _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[HOLD])}, scratch)
@@ -266,9 +242,7 @@ def _elsewhere(line: str) -> bool:
     return any(not Path(there).exists() for there in _CERTIFICATES.findall(line))
 
 
-def _exchange(
-    names: Iterable[str], changed: Collection[str], folder: Path, scratch: Path
-) -> None:
+def _exchange(names: Iterable[str], changed: Collection[str], folder: Path, scratch: Path) -> None:
     """The configuration last: it names the others. What did not change is of the version before as
     well.
     """
@@ -290,10 +264,7 @@ def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
     are renamed and not written, because the disk may be full.
     """
     both = [each for name in names for each in (name, f"{name}{BEFORE}")]
-    with (
-        _writing(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=_HELD) as held,
-    ):
+    with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=_HELD) as held:
         there = [name for name in both if (folder / name).exists()]
         for name in there:
             os.link(folder / name, Path(held) / name)
@@ -309,10 +280,7 @@ def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
 
 def one_before(folder: Path) -> dict[str, str]:
     """The files that were in force before those of now. Raises Unknown where there are none."""
-    kept = {
-        path.name.removesuffix(BEFORE): content(path)
-        for path in folder.glob(f"*{BEFORE}")
-    }
+    kept = {path.name.removesuffix(BEFORE): content(path) for path in folder.glob(f"*{BEFORE}")}
     found = {name: text for name, text in kept.items() if text is not None}
     if not {CONFIGURATION, HOSTS} <= set(found):
         raise Unknown(

@@ -115,9 +115,7 @@ class Follower:
 
     def _reporter(self) -> Reporter:
         node = self.node
-        return Reporter(
-            node.url, node.token, self._stats, node.say, self.over, self.asker
-        )
+        return Reporter(node.url, node.token, self._stats, node.say, self.over, self.asker)
 
     def _answers_reporter(self) -> AnswersReporter:
         node = self.node
@@ -249,9 +247,7 @@ class Follower:
         sockets = self._sockets()
         if sockets is None:
             return None
-        return apply_owners_map_to_haproxy.maps_in_force(
-            sockets.stats, self.node.folder
-        )
+        return apply_owners_map_to_haproxy.maps_in_force(sockets.stats, self.node.folder)
 
     def _difference(self, goes: MapsInForce) -> str:
         """Why HAProxy does not go by all that is here, as after a restart with older files, or with
@@ -307,9 +303,7 @@ class Follower:
         if goes is None or not (why := self._difference(goes)):
             return self._here()
         sockets, folder = self._sockets(), self.node.folder
-        if sockets and apply_owners_map_to_haproxy.save_order_in_force(
-            sockets.stats, folder
-        ):
+        if sockets and apply_owners_map_to_haproxy.save_order_in_force(sockets.stats, folder):
             self.node.say(f"{why}: that is put right.")
             told = False
         else:
@@ -330,9 +324,7 @@ class Follower:
         if pulled is None:
             return False
         self._enforce(pulled)
-        self.node.say(
-            f"HAProxy went by something else, and was told order {number} again."
-        )
+        self.node.say(f"HAProxy went by something else, and was told order {number} again.")
         return True
 
     def _tag(self) -> str:
@@ -397,12 +389,7 @@ class Follower:
         """
         node = self.node
         taken = fetch_files.pull(
-            node.url,
-            node.folder,
-            node.token,
-            asker=self.asker,
-            large=large,
-            anew=True,
+            node.url, node.folder, node.token, asker=self.asker, large=large, anew=True
         )
         node.refuse(taken)
         how = self._enforce(taken)
@@ -412,9 +399,7 @@ class Follower:
         self.fetched = own, taken.others or tag or own
         if how != "nothing":
             less = ", without the large map, which is here" if taken.spared else ""
-            node.say(
-                f"All files are in force, by {how}{less}; order {self._here()[0]}."
-            )
+            node.say(f"All files are in force, by {how}{less}; order {self._here()[0]}.")
 
     def _enforce(self, taken: Pulled) -> str:
         node = self.node

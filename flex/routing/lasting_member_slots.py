@@ -17,9 +17,7 @@ from flex.routing.pool import MOST_MEMBERS, unusable_configuration
 Slots = Mapping[str, int]
 
 
-def assign_slots(
-    before: Slots, members: Collection[str], cluster: Sequence[str]
-) -> dict[str, int]:
+def assign_slots(before: Slots, members: Collection[str], cluster: Sequence[str]) -> dict[str, int]:
     """Slots of all members, and of former members that keep theirs. Raises BadInput where there are
     more members than slots.
 
@@ -29,13 +27,10 @@ def assign_slots(
     """
     if len(members) > MOST_MEMBERS:
         raise unusable_configuration(
-            f"a site routed on {len(members)} nodes",
-            f"at most {MOST_MEMBERS} can share one",
+            f"a site routed on {len(members)} nodes", f"at most {MOST_MEMBERS} can share one"
         )
     found = {node: slot for node, slot in before.items() if 0 <= slot < MOST_MEMBERS}
-    spare = sorted(
-        found.keys() - set(members), key=lambda node: (node in cluster, node)
-    )
+    spare = sorted(found.keys() - set(members), key=lambda node: (node in cluster, node))
     for node in sorted(set(members) - found.keys()):
         free = set(range(MOST_MEMBERS)) - set(found.values())
         if not free:

@@ -111,24 +111,18 @@ class Pool:
 
     def __post_init__(self) -> None:
         if wrong := [path for path, _ in self.popular if not is_path(path)]:
-            raise unusable_configuration(
-                f"the path {wrong[0]!r:.100}", "no request could have it"
-            )
+            raise unusable_configuration(f"the path {wrong[0]!r:.100}", "no request could have it")
         for ending in self.endings:
             if not _ENDING.fullmatch(ending):
                 raise unusable_configuration(
-                    f"paths that end in {ending!r:.100}",
-                    "an ending is a few letters after a dot",
+                    f"paths that end in {ending!r:.100}", "an ending is a few letters after a dot"
                 )
         for host in (self.site, *self.hosts):
             if not is_host(host):
                 raise unusable_configuration(
                     f"the host name {host!r:.100}", "it is none that DNS could have"
                 )
-        if (
-            len({member.slot for member in self.members}) < len(self.members)
-            or not self.members
-        ):
+        if len({member.slot for member in self.members}) < len(self.members) or not self.members:
             raise unusable_configuration(
                 f"the members of {self.site}", "two share a slot, or there are none"
             )
@@ -162,8 +156,7 @@ def members(
     """
     if len(addresses) > MOST_MEMBERS:
         raise unusable_configuration(
-            f"a site routed on {len(addresses)} nodes",
-            f"at most {MOST_MEMBERS} can share one",
+            f"a site routed on {len(addresses)} nodes", f"at most {MOST_MEMBERS} can share one"
         )
     kept = {
         node: slot

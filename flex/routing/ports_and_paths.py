@@ -96,13 +96,11 @@ class Layout:
         for word in (*words, self.check_path):
             if word and not _WORD.fullmatch(word):
                 raise unusable_configuration(
-                    f"{word!r:.100} in [routing]",
-                    "it cannot stand in a HAProxy configuration",
+                    f"{word!r:.100} in [routing]", "it cannot stand in a HAProxy configuration"
                 )
         if self.content not in ("everywhere", "owner"):
             raise unusable_configuration(
-                f"content = {self.content!r:.50} in [routing]",
-                'it is "everywhere" or "owner"',
+                f"content = {self.content!r:.50} in [routing]", 'it is "everywhere" or "owner"'
             )
         if bool(self.listen_tls) != bool(self.certificates):
             raise unusable_configuration(
@@ -123,13 +121,10 @@ class Layout:
             self.member_port,
         }
         if not ports <= set(_PORTS):
-            raise unusable_configuration(
-                "ports of [routing]", "a port is a number from 1 to 65535"
-            )
+            raise unusable_configuration("ports of [routing]", "a port is a number from 1 to 65535")
         if not timedelta(seconds=1) <= self.hard_stop_after <= timedelta(days=7):
             raise unusable_configuration(
-                "hard_stop_after in [routing]",
-                "it is a second at least, and a week at most",
+                "hard_stop_after in [routing]", "it is a second at least, and a week at most"
             )
         if not _SHORTEST_TIMEOUT <= self.timeout <= _LONGEST_TIMEOUT:
             raise unusable_configuration(

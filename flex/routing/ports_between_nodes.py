@@ -24,9 +24,7 @@ class PortBetweenNodes:
     authenticates: bool
 
 
-def ports_between_nodes(
-    layout: Layout, *, to_all_sites: bool
-) -> Iterator[PortBetweenNodes]:
+def ports_between_nodes(layout: Layout, *, to_all_sites: bool) -> Iterator[PortBetweenNodes]:
     by_tls = bool(layout.inner_certificate)
     yield PortBetweenNodes(
         layout.peers_port,

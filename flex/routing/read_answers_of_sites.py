@@ -18,9 +18,7 @@ from flex.routing.haproxy_answers import ANSWERS, ERRORS, key
 from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import is_host
 
-_LINE = re.compile(
-    r"0x[0-9a-f]+: key=(?P<name>[^\s\\=/]+)/(?P<span>\d{1,12}) (?P<data>.*)"
-)
+_LINE = re.compile(r"0x[0-9a-f]+: key=(?P<name>[^\s\\=/]+)/(?P<span>\d{1,12}) (?P<data>.*)")
 _NUMBER = re.compile(r"([a-z_]+\d*)=(\d{1,18})(?= |$)")
 # Commands that are sent at a time: HAProxy takes 16 KiB, and a name may have 253 letters. A guess.
 _AT_ONCE = 40
@@ -57,9 +55,7 @@ def parse(node: str, lines: Iterable[str]) -> Iterator[AnswersOfSpan]:
 
 
 def _answers(said: dict[str, int]) -> Answers:
-    times = tuple(
-        said.get(f"gpc{at}", 0) for at in range(ERRORS + 1, ERRORS + 1 + TIMES)
-    )
+    times = tuple(said.get(f"gpc{at}", 0) for at in range(ERRORS + 1, ERRORS + 1 + TIMES))
     requests = said.get("http_req_cnt", 0)
     under_way = said.get("conn_cur", 0)
     unanswered = max(requests - sum(times) - under_way, 0)

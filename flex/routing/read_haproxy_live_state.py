@@ -77,17 +77,11 @@ def distributor(
     version = haproxy_socket.parse_map_value(
         socket.ask("get", "map", f"{directory}/{HOSTS}", VERSION)
     )
-    ours = [
-        pool
-        for pool in pools
-        if not node or node in {member.node for member in pool.members}
-    ]
+    ours = [pool for pool in pools if not node or node in {member.node for member in pool.members}]
     return Distributor(node, version, live(ours, socket, paths))
 
 
-def live(
-    pools: Sequence[Pool], socket: Socket, paths: Paths | None = None
-) -> tuple[Live, ...]:
+def live(pools: Sequence[Pool], socket: Socket, paths: Paths | None = None) -> tuple[Live, ...]:
     """`paths` has, by site, the paths that are probably asked for most. Raises Away when HAProxy
     does not answer.
     """
@@ -104,21 +98,13 @@ def live(
 
 
 def _of(
-    pool: Pool,
-    every: Sequence[BackendServer],
-    targets: Sequence[Target],
-    names: Mapping[str, str],
+    pool: Pool, every: Sequence[BackendServer], targets: Sequence[Target], names: Mapping[str, str]
 ) -> Live:
     rows = {row.server: row for row in every if row.backend == pool.name}
     at_door = {(pool.name, "door"), (f"{pool.name}_door", "BACKEND")}
     waiting = sum(row.waiting for row in every if (row.backend, row.server) in at_door)
     busiest = sorted(
-        targets,
-        key=lambda each: (
-            -each.overloaded,
-            -each.set.bit_count(),
-            each.key not in names,
-        ),
+        targets, key=lambda each: (-each.overloaded, -each.set.bit_count(), each.key not in names)
     )[:MOST]
     return Live(
         pool.site,
@@ -146,10 +132,7 @@ def _member(
 def _target(pool: Pool, target: Target, names: Mapping[str, str]) -> TargetLive:
     nodes = tuple(member.node for member in pool.members if member.bit & target.set)
     return TargetLive(
-        names.get(target.key, f"#{target.key}"),
-        nodes,
-        target.changed,
-        target.overloaded,
+        names.get(target.key, f"#{target.key}"), nodes, target.changed, target.overloaded
     )
 
 
@@ -160,9 +143,7 @@ def _names(pool: Pool, paths: Iterable[str]) -> dict[str, str]:
     if pool.by_query:
         return {}
     return {
-        str(number(f"{host}{path}")): path
-        for path in paths
-        for host in (*pool.hosts, pool.site)
+        str(number(f"{host}{path}")): path for path in paths for host in (*pool.hosts, pool.site)
     }
 
 

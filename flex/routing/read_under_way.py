@@ -24,9 +24,7 @@ _OLDER = "# old workers"
 _WORKER = re.compile(r"\d+\s+worker\b")
 
 
-def under_way(
-    stats: Socket, master: Socket, names: Collection[str]
-) -> dict[str, int] | None:
+def under_way(stats: Socket, master: Socket, names: Collection[str]) -> dict[str, int] | None:
     """Those of the names that are busy; None where this HAProxy counts nothing of the kind.
     Raises Away where it does not answer.
     """

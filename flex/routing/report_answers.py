@@ -88,9 +88,7 @@ class AnswersReporter:
         ]
         body = json.dumps({"counted": rows}).encode("ascii")
         request = ask_flex_server.request(url, self.token, body=body)
-        answer = ask_flex_server.wait_for_answer(
-            self.url, asker.begin(request, PATIENCE), PATIENCE
-        )
+        answer = ask_flex_server.wait_for_answer(self.url, asker.begin(request, PATIENCE), PATIENCE)
         if answer.status in _UNWANTED:
             return ()
         if answer.status != HTTPStatus.OK:

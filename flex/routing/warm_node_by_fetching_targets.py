@@ -73,17 +73,12 @@ def hottest(
     """
     best = FILES.empty()
     for piece in files:
-        is_computed = (
-            piece["target"].str.lower().str.endswith(tuple(computed) or ("\0",))
-        )
+        is_computed = piece["target"].str.lower().str.endswith(tuple(computed) or ("\0",))
         both = pd.concat(
-            [best, piece[piece["size"].between(1, most) & ~is_computed]],
-            ignore_index=True,
+            [best, piece[piece["size"].between(1, most) & ~is_computed]], ignore_index=True
         )
         ranked = both.sort_values(
-            ["requests", "site", "target"],
-            ascending=[False, True, True],
-            ignore_index=True,
+            ["requests", "site", "target"], ascending=[False, True, True], ignore_index=True
         )
         best = ranked[ranked["size"].cumsum() <= most]
     return list(zip(texts(best["site"]), texts(best["target"]), strict=True))
@@ -102,9 +97,7 @@ def warm(
     that is `proxied` wants the PROXY protocol.
     """
     begun, fetched, size, failed, in_a_row = clock(), 0, 0, 0, 0
-    connection = (_Proxied if proxied else http.client.HTTPConnection)(
-        *at, timeout=_PATIENCE
-    )
+    connection = (_Proxied if proxied else http.client.HTTPConnection)(*at, timeout=_PATIENCE)
     for host, path in targets:
         left = budget.seconds - (clock() - begun)
         if size >= budget.bytes or in_a_row >= _GIVE_UP or left <= 0:
@@ -132,11 +125,7 @@ class _Proxied(http.client.HTTPConnection):
 
 
 def _fetch(
-    connection: http.client.HTTPConnection,
-    host: str,
-    path: str,
-    most: int,
-    seconds: float,
+    connection: http.client.HTTPConnection, host: str, path: str, most: int, seconds: float
 ) -> int | None:
     """Its bytes; None where there was no answer, or a path that is none. An answer over the budget
     is cut off, and one that does not end in time is none, however it trickles.
@@ -145,9 +134,7 @@ def _fetch(
         return None
     size = 0
     try:
-        connection.request(
-            "GET", path, headers={"Host": host, "User-Agent": "flex-warm-up"}
-        )
+        connection.request("GET", path, headers={"Host": host, "User-Agent": "flex-warm-up"})
         with _cut_after(seconds, connection.sock) as is_cut:
             answer = connection.getresponse()
             while part := answer.read1(_PART):

@@ -15,9 +15,7 @@ import numpy as np
 from flex.sim.traces import Trace
 
 
-def in_bursts(
-    trace: Trace, share: float, *, below: float = 1.0, seed: int = 5
-) -> Trace:
+def in_bursts(trace: Trace, share: float, *, below: float = 1.0, seed: int = 5) -> Trace:
     """Each target is asked for during so large a share of the time, around a moment of chance; one
     that has as many as `below` of all requests, at any time.
     """
@@ -25,8 +23,7 @@ def in_bursts(
     moment = random.random(len(trace.size))
     width = np.where(trace.frequency() <= below * len(trace.target), share, 1.0)
     at = (
-        moment[trace.target]
-        + width[trace.target] * (random.random(len(trace.target)) - 0.5)
+        moment[trace.target] + width[trace.target] * (random.random(len(trace.target)) - 0.5)
     ) % 1.0
     order = np.argsort(at, kind="stable")
     empty = trace.target[:0]

@@ -66,9 +66,7 @@ class FittedLocality:
 
     @property
     def points_off_independent(self) -> list[float]:
-        return [
-            100 * abs(a - b) for a, b in zip(self.log, self.independent, strict=True)
-        ]
+        return [100 * abs(a - b) for a, b in zip(self.log, self.independent, strict=True)]
 
 
 def fit_locality(
@@ -98,11 +96,7 @@ def miss_ratios(
     working_set = int(size[asked].sum())
     replay, node = replay_loop(cache), np.zeros_like(target)
     return tuple(
-        float(
-            replay(cache, target, node, size, np.array([int(share * working_set)]))[1][
-                0
-            ]
-        )
+        float(replay(cache, target, node, size, np.array([int(share * working_set)]))[1][0])
         / max(len(target), 1)
         for share in memory
     )
@@ -119,9 +113,7 @@ def _search(trace: Trace, wanted: Floats, memory: Sequence[float]) -> Locality:
         for repeats, gap, spread, life in product(_REPEATS, _GAPS, _SPREADS, _LIVES)
     ]
     tried += [np.array([0.0, 0.0, 1.0, life]) for life in _LIVES]
-    least, best = min(
-        ((cost(figures), figures) for figures in tried), key=lambda pair: pair[0]
-    )
+    least, best = min(((cost(figures), figures) for figures in tried), key=lambda pair: pair[0])
     random, step = np.random.default_rng(_SEED), np.array(_STEP)
     for trial in range(1, _TRIALS + 1):
         change = step * random.standard_normal(4) * (random.random(4) < 0.6)

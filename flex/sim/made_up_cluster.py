@@ -105,9 +105,9 @@ def hosting(rng: np.random.Generator, zone: str, shape: Shape | None = None) -> 
     shape = shape or Shape()
     # The mean of a log-normal lies half its variance above its median, in logarithms.
     median = np.log(shape.files_per_site) - shape.spread_of_files**2 / 2
-    count = np.maximum(
-        rng.lognormal(median, shape.spread_of_files, shape.sites), 3
-    ).astype(np.int64)
+    count = np.maximum(rng.lognormal(median, shape.spread_of_files, shape.sites), 3).astype(
+        np.int64
+    )
     site = np.repeat(np.arange(shape.sites), count)
     size = _sizes(rng, len(site), shape)
     # Zipf by rank is dealt out at random, so that the names do not tell who is popular.
@@ -125,9 +125,7 @@ def hosting(rng: np.random.Generator, zone: str, shape: Shape | None = None) -> 
     )
 
 
-def night(
-    hosting: Hosting, day: date, requests: int, rng: np.random.Generator
-) -> Accesses:
+def night(hosting: Hosting, day: date, requests: int, rng: np.random.Generator) -> Accesses:
     """What a UTC day asks of the cluster: every site by its weight and rhythm, every file by its
     chance.
     """
@@ -137,9 +135,7 @@ def night(
     order = np.argsort(time, kind="stable")
     time, site, target = time[order], site[order], target[order]
     status = rng.choice(STATUS, requests, p=STATUS_SHARE)
-    method = np.where(
-        status == 200, rng.choice(len(METHODS), requests, p=(0.985, 0.01, 0.005)), 0
-    )
+    method = np.where(status == 200, rng.choice(len(METHODS), requests, p=(0.985, 0.01, 0.005)), 0)
     # Squares and cubes of even chances make a few agents and clients far busier than the rest.
     agent = (len(AGENTS) * rng.random(requests) ** 2).astype(np.int64)
     client = (20_000 * rng.random(requests) ** 3).astype(np.int64)
@@ -200,9 +196,7 @@ def _paths(rng: np.random.Generator, size: Ints) -> tuple[str, ...]:
     folder = rng.integers(0, len(FOLDERS), len(size))
     noun = rng.integers(0, len(NOUNS), len(size))
     kind = rng.integers(0, len(SMALL_KINDS) * len(LARGE_KINDS), len(size))
-    columns = zip(
-        folder.tolist(), noun.tolist(), kind.tolist(), size.tolist(), strict=True
-    )
+    columns = zip(folder.tolist(), noun.tolist(), kind.tolist(), size.tolist(), strict=True)
     return tuple(
         f"{FOLDERS[f]}/{NOUNS[n]}-{t}{_extension(k, bytes_)}"
         for t, (f, n, k, bytes_) in enumerate(columns)
@@ -228,9 +222,7 @@ def _chances(rng: np.random.Generator, site: Ints, size: Ints, skew: float) -> F
 
 def _targets(hosting: Hosting, requests: int, rng: np.random.Generator) -> Ints:
     cumulative = np.cumsum(hosting.weight[hosting.site] * hosting.chance)
-    drawn = np.searchsorted(
-        cumulative, rng.random(requests) * cumulative[-1], side="right"
-    )
+    drawn = np.searchsorted(cumulative, rng.random(requests) * cumulative[-1], side="right")
     within: Ints = np.minimum(drawn, len(cumulative) - 1).astype(np.int64)
     return within
 
@@ -244,15 +236,11 @@ def _time_of_day(hosting: Hosting, site: Ints, rng: np.random.Generator) -> Ints
     return seconds
 
 
-def _bytes_sent(
-    size: Ints, status: Ints, method: Ints, rng: np.random.Generator
-) -> Ints:
+def _bytes_sent(size: Ints, status: Ints, method: Ints, rng: np.random.Generator) -> Ints:
     """Whole files, parts of them for 206, a short page for an error, no body for 304 and HEAD."""
     part = np.maximum((size * rng.random(len(size))).astype(np.int64), 1)
     sent = np.select(
-        [status == 200, status == 206, status == 304],
-        [size, part, 0],
-        default=196 + size % 200,
+        [status == 200, status == 206, status == 304], [size, part, 0], default=196 + size % 200
     )
     answered: Ints = np.where(method == METHODS.index("HEAD"), 0, sent).astype(np.int64)
     return answered

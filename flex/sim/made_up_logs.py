@@ -44,9 +44,7 @@ class LogSource:
         return f"{self.path}*"
 
 
-def sources(
-    directory: Path, hosting: Hosting, nodes: Sequence[str]
-) -> tuple[LogSource, ...]:
+def sources(directory: Path, hosting: Hosting, nodes: Sequence[str]) -> tuple[LogSource, ...]:
     """The second of three nodes writes JSON; the third keeps the logs of a few sites apart."""
     found = []
     for position, node in enumerate(nodes):
@@ -122,10 +120,7 @@ def _by_log(
 
 
 def _served_by(
-    hosting: Hosting,
-    accesses: Accesses,
-    nodes: Sequence[str],
-    placement: pd.DataFrame | None,
+    hosting: Hosting, accesses: Accesses, nodes: Sequence[str], placement: pd.DataFrame | None
 ) -> Ints:
     turns = in_turn(len(accesses.time), np.arange(len(nodes)))
     if placement is None:
@@ -135,16 +130,11 @@ def _served_by(
     return served
 
 
-def _sites_of(
-    source: LogSource, logs: Sequence[LogSource], hosting: Hosting
-) -> np.ndarray:
+def _sites_of(source: LogSource, logs: Sequence[LogSource], hosting: Hosting) -> np.ndarray:
     """Which sites' accesses stand in this log."""
     apart = {log.site for log in logs if log.node == source.node and log.site}
     return np.array(
-        [
-            site == source.site if source.site else site not in apart
-            for site in hosting.sites
-        ]
+        [site == source.site if source.site else site not in apart for site in hosting.sites]
     )
 
 
@@ -156,9 +146,7 @@ def _append(source: LogSource, table: pd.DataFrame, rng: np.random.Generator) ->
     for start, end in zip(*_runs(shift), strict=True):
         if source.path.stat().st_size:
             _rotate(source.path)
-        source.path.write_text(
-            "\n".join(lines[start:end]) + "\n", encoding="utf-8", newline="\n"
-        )
+        source.path.write_text("\n".join(lines[start:end]) + "\n", encoding="utf-8", newline="\n")
 
 
 def _runs(values: Ints) -> tuple[list[int], list[int]]:
@@ -183,7 +171,5 @@ def _rotate(live: Path) -> None:
 def _compress(live: Path) -> list[int]:
     pattern = re.compile(re.escape(live.name) + r"\.(\d+)\.gz")
     return [
-        int(match[1])
-        for path in live.parent.iterdir()
-        if (match := pattern.fullmatch(path.name))
+        int(match[1]) for path in live.parent.iterdir() if (match := pattern.fullmatch(path.name))
     ]

@@ -83,12 +83,7 @@ AGENTS = (
     'Mozilla/5.0 (\\"quoted\\" agent) Gecko/20100101',
     "-",
 )
-REFERERS = (
-    "-",
-    "https://www.example.org/search?q=a+b",
-    "https://news.example.net/",
-    "-",
-)
+REFERERS = ("-", "https://www.example.org/search?q=a+b", "https://news.example.net/", "-")
 PROTOCOLS = ("HTTP/1.1", "HTTP/2.0")
 # Blocks that are set aside for documentation (RFC 5737): no line names an address that somebody
 # has.

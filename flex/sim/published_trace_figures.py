@@ -52,9 +52,7 @@ def _sites(text: str) -> dict[int, Site]:
     found = {}
     for word in text.split():
         number, _, units = word.partition(":")
-        working_set, access = (
-            float(unit) if unit != "-" else None for unit in units.split("/")
-        )
+        working_set, access = (float(unit) if unit != "-" else None for unit in units.split("/"))
         found[int(number)] = Site(working_set, access)
     return found
 
@@ -179,18 +177,5 @@ WORLDCUP = Published(
 
 PUBLISHED: dict[str, Published] = {
     each.name: each
-    for each in (
-        APRIL,
-        MAY,
-        JUNE,
-        JULY,
-        DAY_1,
-        DAY_2,
-        DAY_3,
-        DAY_4,
-        RICE,
-        IBM,
-        CLARKNET,
-        WORLDCUP,
-    )
+    for each in (APRIL, MAY, JUNE, JULY, DAY_1, DAY_2, DAY_3, DAY_4, RICE, IBM, CLARKNET, WORLDCUP)
 }

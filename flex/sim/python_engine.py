@@ -33,9 +33,7 @@ def reference_serial(job: SimulatedJob) -> Answer:
     clock = [0] * nodes
     view = View([0] * nodes, 0, [0] * nodes, [0] * nodes)
     chosen, outcome, delay = [], [], []
-    for access, (target, key) in enumerate(
-        zip(job.target.tolist(), job.key.tolist(), strict=True)
-    ):
+    for access, (target, key) in enumerate(zip(job.target.tolist(), job.key.tolist(), strict=True)):
         view.now = min(clock)
         view.load[:] = [(time - view.now) // job.backlog_unit for time in clock]
         node = router.choose(AccessAsked(access, key, target), view, memories)
@@ -56,12 +54,7 @@ def reference_queued(job: SimulatedJob) -> Answer:
     queued = Queued(job, Memories(job), Router(job))
     queued.run()
     return _answer(
-        queued.node,
-        queued.outcome,
-        queued.delay,
-        queued.view,
-        queued.idle,
-        queued.view.now,
+        queued.node, queued.outcome, queued.delay, queued.view, queued.idle, queued.view.now
     )
 
 
@@ -112,26 +105,17 @@ class Router:
 
 def _working(job: SimulatedJob, node: int, target: int) -> int:
     sending = units(int(job.size[target]), job.send_unit) * int(job.send[node])
-    return (
-        int(job.connect[node]) + sending + int(job.work[target]) + int(job.close[node])
-    )
+    return int(job.connect[node]) + sending + int(job.work[target]) + int(job.close[node])
 
 
 def _reading(job: SimulatedJob, size: int) -> int:
     """All of a file at once."""
     further = max(units(size, job.block) - 1, 0)
-    return (
-        job.seek + further * job.again + units(size, job.transfer_unit) * job.transfer
-    )
+    return job.seek + further * job.again + units(size, job.transfer_unit) * job.transfer
 
 
 def _answer(
-    node: list[int],
-    outcome: list[int],
-    delay: list[int],
-    view: View,
-    idle: list[int],
-    end: int,
+    node: list[int], outcome: list[int], delay: list[int], view: View, idle: list[int], end: int
 ) -> Answer:
     columns = (node, outcome, delay, view.busy, view.reading, idle)
     chosen, became, took, busy, reading, waited = (

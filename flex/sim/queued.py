@@ -78,9 +78,7 @@ class Queued:
             self._count_idle(node)
 
     def _admit(self) -> None:
-        while self._outstanding < self._job.limit and self._admitted < len(
-            self._target
-        ):
+        while self._outstanding < self._job.limit and self._admitted < len(self._target):
             access = self._admitted
             self._admitted += 1
             self._outstanding += 1
@@ -106,9 +104,7 @@ class Queued:
         node = self.node[access] = self._router.choose(asked, self.view, self._memories)
         self._count_idle(node)
         self.view.load[node] += 1
-        self._push(
-            self._compute(node, int(self._job.connect[node])), _CONNECTED, access
-        )
+        self._push(self._compute(node, int(self._job.connect[node])), _CONNECTED, access)
 
     def _on_connection(self, access: int) -> None:
         node, target = self.node[access], self._target[access]
@@ -119,9 +115,7 @@ class Queued:
             self._waiting[node, target].append(access)
         else:
             holder = (
-                self._memories.elsewhere(node, target)
-                if self._job.memory == FETCHING
-                else None
+                self._memories.elsewhere(node, target) if self._job.memory == FETCHING else None
             )
             if self._memories.ask(node, target):
                 self._send_all(access)
@@ -149,16 +143,12 @@ class Queued:
 
     def _handed_over(self, access: int) -> None:
         """What another node handed over is taken in at the cost of sending it."""
-        self._send_all(
-            access, self._sending(self.node[access], self._size[self._target[access]])
-        )
+        self._send_all(access, self._sending(self.node[access], self._size[self._target[access]]))
 
     def _read_block(self, access: int) -> None:
         job, node, target = self._job, self.node[access], self._target[access]
         finding = job.again if self._offset[access] else job.seek
-        cost = (
-            finding + units(self._block_bytes(access), job.transfer_unit) * job.transfer
-        )
+        cost = finding + units(self._block_bytes(access), job.transfer_unit) * job.transfer
         disk = node * job.disks + int(job.disk[target])
         self._disk_free[disk] = max(self.view.now, self._disk_free[disk]) + cost
         self.view.reading[node] += cost
@@ -169,18 +159,14 @@ class Queued:
         bytes_ = self._block_bytes(access)
         self._offset[access] += bytes_
         if self._offset[access] < self._size[target]:
-            self._push(
-                self._compute(node, self._sending(node, bytes_)), _BLOCK_SENT, access
-            )
+            self._push(self._compute(node, self._sending(node, bytes_)), _BLOCK_SENT, access)
             return
         self._close(access, self._sending(node, bytes_))
         for waiter in self._waiting.pop((node, target), []):
             self._send_all(waiter)
 
     def _block_bytes(self, access: int) -> int:
-        return min(
-            self._size[self._target[access]] - self._offset[access], self._job.block
-        )
+        return min(self._size[self._target[access]] - self._offset[access], self._job.block)
 
     def _on_end(self, access: int) -> None:
         node = self.node[access]
@@ -197,9 +183,7 @@ class Queued:
         """When the node's processor, which does one thing after the other, will have done this
         too.
         """
-        self._processor_free[node] = (
-            max(self.view.now, self._processor_free[node]) + cost
-        )
+        self._processor_free[node] = max(self.view.now, self._processor_free[node]) + cost
         self.view.busy[node] += cost
         return self._processor_free[node]
 

@@ -13,13 +13,7 @@ from flex.errors import BadInput
 from flex.prediction.replay_accesses_through_caches import Ints
 from flex.sim.engine_input_and_output import OWN
 from flex.sim.rules import NUMBER
-from flex.sim.simulated_clusters import (
-    MILLISECOND,
-    SECOND,
-    T_HIGH,
-    T_LOW,
-    SimulatedCluster,
-)
+from flex.sim.simulated_clusters import MILLISECOND, SECOND, T_HIGH, T_LOW, SimulatedCluster
 from flex.sim.traces import Trace
 
 # Eight bytes each: more would take all of a small machine's memory.
@@ -107,9 +101,7 @@ def _refuse_too_many(options: int) -> None:
 
 def hash_numbers(numbers: Ints) -> Ints:
     """A hash of each number that is the same on every machine, never negative."""
-    x = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(
-        0x632BE59BD9B4E019
-    )
+    x = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     hashed: Ints = ((x ^ (x >> np.uint64(31))) >> np.uint64(1)).astype(np.int64)

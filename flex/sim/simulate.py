@@ -85,9 +85,7 @@ def serve(
     return _result(policy, trace, cluster, ServedAccesses(*answer))
 
 
-def job_of(
-    trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses
-) -> SimulatedJob:
+def job_of(trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses) -> SimulatedJob:
     pinned, ram = _prefetch(trace, cluster, routing)
     speed = np.array(cluster.speeds)
     return SimulatedJob(
@@ -134,9 +132,7 @@ def job_of(
 def _disks(trace: Trace, cluster: SimulatedCluster) -> Ints:
     """Files over the disks in turn, the most frequent first, as in the LARD paper."""
     disk = np.zeros(len(trace.size), dtype=np.int64)
-    disk[np.argsort(-trace.frequency(), kind="stable")] = (
-        np.arange(len(trace.size)) % cluster.disks
-    )
+    disk[np.argsort(-trace.frequency(), kind="stable")] = np.arange(len(trace.size)) % cluster.disks
     return disk
 
 
@@ -163,9 +159,7 @@ def _prefetch(
     return pinned.ravel(), ram - apart
 
 
-def _result(
-    policy: str, trace: Trace, cluster: SimulatedCluster, served: ServedAccesses
-) -> Result:
+def _result(policy: str, trace: Trace, cluster: SimulatedCluster, served: ServedAccesses) -> Result:
     missed = served.outcome != HIT
     size = trace.size[trace.target]
     nodes = tuple(_node(served, trace, node, cluster) for node in range(cluster.nodes))
@@ -191,9 +185,7 @@ def _result(
     )
 
 
-def _node(
-    served: ServedAccesses, trace: Trace, node: int, cluster: SimulatedCluster
-) -> NodeResult:
+def _node(served: ServedAccesses, trace: Trace, node: int, cluster: SimulatedCluster) -> NodeResult:
     mine = served.node == node
     whole = max(served.end, 1)
     return NodeResult(

@@ -85,9 +85,7 @@ def days(trace: Trace, most: int = 4) -> list[Trace]:
 
 def _only(trace: Trace, which: np.ndarray) -> Trace:
     client = trace.client[which] if len(trace.client) else trace.client
-    return replace(
-        trace, target=trace.target[which], client=client, time=trace.time[which]
-    )
+    return replace(trace, target=trace.target[which], client=client, time=trace.time[which])
 
 
 def of_sample(name: str, sample: Sample, client: Ints | None = None) -> Trace:
@@ -110,8 +108,7 @@ def _wrong(trace: Trace) -> str:
     late = np.flatnonzero(np.diff(trace.time) < 0)
     if len(late):
         return (
-            f"is not in the order of time: access {late[0] + 2} is earlier than "
-            "the one before it"
+            f"is not in the order of time: access {late[0] + 2} is earlier than the one before it"
         )
     negative = np.flatnonzero(trace.size < 0)
     if len(negative):

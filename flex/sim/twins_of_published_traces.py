@@ -51,11 +51,7 @@ class Fit:
 
 
 def twin(
-    published: Published,
-    *,
-    seed: int = 1,
-    second: float | None = None,
-    spread: float = _SPREAD,
+    published: Published, *, seed: int = 1, second: float | None = None, spread: float = _SPREAD
 ) -> Trace:
     """Targets in the order of their frequency, accesses in an order of chance.
 
@@ -63,9 +59,7 @@ def twin(
     makes it, nor how wide sizes `spread` is published.
     """
     random = np.random.default_rng(seed)
-    frequency = (
-        _frequencies(published) if second is None else _standing_out(published, second)
-    )
+    frequency = _frequencies(published) if second is None else _standing_out(published, second)
     size = _sizes(published, frequency, random, spread)
     # Sites are told apart by chance of their own, so that days of the same server have the same
     # ones.
@@ -116,15 +110,10 @@ def _fit_of_hot(
     files, requests, bytes_ = published.hot
     hot = np.argsort(-frequency, kind="stable")[: round(files * len(frequency))]
     asked, held = frequency[hot].sum() / frequency.sum(), size[hot].sum() / size.sum()
-    return [
-        ("hot_requests", requests, float(asked)),
-        ("hot_bytes", bytes_, float(held)),
-    ]
+    return [("hot_requests", requests, float(asked)), ("hot_bytes", bytes_, float(held))]
 
 
-def _fit_of_sites(
-    published: Published, trace: Trace
-) -> list[tuple[str, float | None, float]]:
+def _fit_of_sites(published: Published, trace: Trace) -> list[tuple[str, float | None, float]]:
     count, sent = len(trace.sites), trace.frequency() * trace.size
     working = np.bincount(trace.site, trace.size, count) * UNITS / trace.size.sum()
     access = np.bincount(trace.site, sent, count) * UNITS / sent.sum()
@@ -132,9 +121,7 @@ def _fit_of_sites(
     for place, number in enumerate(_numbers(published)):
         said = published.largest.get(number)
         if said is not None:
-            rows.append(
-                (f"site_{number}_working_set", said.working_set, float(working[place]))
-            )
+            rows.append((f"site_{number}_working_set", said.working_set, float(working[place])))
             rows.append((f"site_{number}_access", said.access, float(access[place])))
     return rows
 
@@ -144,9 +131,7 @@ def _covering(frequency: Ints, size: Ints) -> list[int]:
     order = np.argsort(-frequency, kind="stable")
     answered = np.cumsum(frequency[order])
     held = np.cumsum(size[order])
-    return [
-        int(held[np.searchsorted(answered, share * answered[-1])]) for share in SHARES
-    ]
+    return [int(held[np.searchsorted(answered, share * answered[-1])]) for share in SHARES]
 
 
 def _frequencies(published: Published) -> Ints:
@@ -185,13 +170,9 @@ def _hot(published: Published, files: float, requests: float) -> Ints:
         skew = (low + high) / 2
         share = rank**-skew / (rank**-skew).sum()
         low, high = (
-            (low, skew)
-            if share[: round(files * len(rank))].sum() > requests
-            else (skew, high)
+            (low, skew) if share[: round(files * len(rank))].sum() > requests else (skew, high)
         )
-    frequency: Ints = np.maximum(np.rint(share * published.requests), 1).astype(
-        np.int64
-    )
+    frequency: Ints = np.maximum(np.rint(share * published.requests), 1).astype(np.int64)
     return frequency
 
 
@@ -224,9 +205,7 @@ def _one_timers(published: Published) -> int:
     return round(1.05 * 0.01 * published.requests)
 
 
-def _sizes(
-    published: Published, frequency: Ints, random: Random, spread: float
-) -> Ints:
+def _sizes(published: Published, frequency: Ints, random: Random, spread: float) -> Ints:
     """Log-normal sizes, scaled so that each part of the files has its bytes; the more frequent the
     smaller, as much as the bytes sent in all demand. Files that have more than a ten-thousandth of
     the requests are alike in that.
@@ -248,11 +227,7 @@ def _sizes(
 def _bytes_sent(published: Published) -> float | None:
     if published.access is not None:
         return published.access * MB
-    return (
-        published.answer * 1024 * published.requests
-        if published.answer is not None
-        else None
-    )
+    return published.answer * 1024 * published.requests if published.answer is not None else None
 
 
 def _parts(published: Published, frequency: Ints) -> tuple[Ints, Floats]:
@@ -260,12 +235,10 @@ def _parts(published: Published, frequency: Ints) -> tuple[Ints, Floats]:
     rest, one-timers.
     """
     if published.hot is not None:
-        cold = (
-            np.arange(len(frequency)) >= round(published.hot[0] * len(frequency))
-        ).astype(np.int64)
-        return cold, np.array(
-            [published.hot[2], 1 - published.hot[2]]
-        ) * published.working_set * MB
+        cold = (np.arange(len(frequency)) >= round(published.hot[0] * len(frequency))).astype(
+            np.int64
+        )
+        return cold, np.array([published.hot[2], 1 - published.hot[2]]) * published.working_set * MB
     answered = np.cumsum(frequency) - frequency
     edges = np.array(SHARES[: len(published.covering)]) * frequency.sum()
     part = np.searchsorted(edges, answered, side="right")
@@ -307,13 +280,9 @@ def _sites(published: Published, frequency: Ints, size: Ints, random: Random) ->
     working, access = _wanted_shares(published, random)
     working, access = working * size.sum(), access * sent.sum()
     site = np.zeros(len(size), dtype=np.int64)
-    for file, (bytes_, traffic) in enumerate(
-        zip(size.tolist(), sent.tolist(), strict=True)
-    ):
+    for file, (bytes_, traffic) in enumerate(zip(size.tolist(), sent.tolist(), strict=True)):
         need = np.where(
-            (working >= bytes_) & (access >= traffic),
-            access / np.maximum(working, 1.0),
-            -1.0,
+            (working >= bytes_) & (access >= traffic), access / np.maximum(working, 1.0), -1.0
         )
         chosen = int(need.argmax()) if need.max() > 0 else int(working.argmax())
         site[file] = chosen
@@ -331,8 +300,6 @@ def _wanted_shares(published: Published, random: Random) -> tuple[Floats, Floats
     shares = []
     for kind in ("working_set", "access"):
         said = {n: getattr(site, kind) / UNITS for n, site in published.largest.items()}
-        left = iter(
-            random.permutation(rest / rest.sum() * (1 - sum(said.values()))).tolist()
-        )
+        left = iter(random.permutation(rest / rest.sum() * (1 - sum(said.values()))).tolist())
         shares.append(np.array([said[n] if n in said else next(left) for n in numbers]))
     return shares[0], shares[1]

@@ -15,29 +15,9 @@ import pandas as pd
 
 from flex.placing.problem import Ints
 from flex.sim.made_up_cluster import Accesses, Hosting
-from flex.sim.made_up_names import (
-    ADDRESS_BLOCKS,
-    AGENTS,
-    METHODS,
-    NOT_THERE,
-    PROTOCOLS,
-    REFERERS,
-)
+from flex.sim.made_up_names import ADDRESS_BLOCKS, AGENTS, METHODS, NOT_THERE, PROTOCOLS, REFERERS
 
-MONTHS = (
-    "Jan",
-    "Feb",
-    "Mar",
-    "Apr",
-    "May",
-    "Jun",
-    "Jul",
-    "Aug",
-    "Sep",
-    "Oct",
-    "Nov",
-    "Dec",
-)
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # The share of the requests that ask for a site by another of its names. A guess.
 ALIAS_SHARE = 0.2
 # The share of the requests that one line of no request comes after. A guess.
@@ -62,9 +42,7 @@ LOCAL_TIME: Final = timezone(timedelta(hours=2))
 Format = Callable[[pd.DataFrame], list[str]]
 
 
-def rows(
-    hosting: Hosting, accesses: Accesses, rng: np.random.Generator
-) -> pd.DataFrame:
+def rows(hosting: Hosting, accesses: Accesses, rng: np.random.Generator) -> pd.DataFrame:
     """One row per access in time order, and a few more for what was no request; `access` is the
     access's position.
     """
@@ -74,9 +52,7 @@ def rows(
             "access": np.arange(count),
             "time": accesses.time,
             "host": _hosts(hosting, accesses.site, rng),
-            "client": _take(
-                _addresses(int(accesses.client.max(initial=0)) + 1), accesses.client
-            ),
+            "client": _take(_addresses(int(accesses.client.max(initial=0)) + 1), accesses.client),
             "request": pd.Series(_requests(hosting, accesses, rng), dtype="str"),
             "status": accesses.status,
             "bytes": accesses.bytes,
@@ -108,18 +84,14 @@ def _vhost_combined(table: pd.DataFrame) -> list[str]:
     port = np.where(table["access"] % 5 == 0, "80", "443").tolist()
     lines = _common(table, _clock(table, _apache_time, UTC))
     return [
-        f"{h}:{p} {line}"
-        for h, p, line in zip(table["host"].tolist(), port, lines, strict=True)
+        f"{h}:{p} {line}" for h, p, line in zip(table["host"].tolist(), port, lines, strict=True)
     ]
 
 
 def _common(table: pd.DataFrame, clock: list[str]) -> list[str]:
     # Apache writes a body of no bytes as a dash.
     sent = [size or "-" for size in table["bytes"].tolist()]
-    columns = (
-        table[name].tolist()
-        for name in ("client", "request", "status", "referer", "agent")
-    )
+    columns = (table[name].tolist() for name in ("client", "request", "status", "referer", "agent"))
     return [
         f'{client} - - [{time}] "{request}" {status} {size} "{referer}" "{agent}"'
         for time, size, client, request, status, referer, agent in zip(
@@ -160,14 +132,10 @@ FORMATS: Mapping[str, Format] = {
 
 def _hosts(hosting: Hosting, site: Ints, rng: np.random.Generator) -> pd.Series:
     names = [*hosting.sites, *(f"www.{name}" for name in hosting.sites)]
-    return _take(
-        names, site + len(hosting.sites) * (rng.random(len(site)) < ALIAS_SHARE)
-    )
+    return _take(names, site + len(hosting.sites) * (rng.random(len(site)) < ALIAS_SHARE))
 
 
-def _requests(
-    hosting: Hosting, accesses: Accesses, rng: np.random.Generator
-) -> list[str]:
+def _requests(hosting: Hosting, accesses: Accesses, rng: np.random.Generator) -> list[str]:
     path = _take([*hosting.paths, *NOT_THERE], _asked_at(hosting, accesses)).tolist()
     method = _take(METHODS, accesses.method).tolist()
     protocol = _take(PROTOCOLS, rng.integers(0, len(PROTOCOLS), len(path))).tolist()
@@ -208,9 +176,7 @@ def _with_no_requests(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataF
     return longer
 
 
-def _clock(
-    table: pd.DataFrame, text: Callable[[datetime], str], zone: timezone
-) -> list[str]:
+def _clock(table: pd.DataFrame, text: Callable[[datetime], str], zone: timezone) -> list[str]:
     moments, which = np.unique(table["time"].to_numpy(), return_inverse=True)
     texts = [text(datetime.fromtimestamp(moment, zone)) for moment in moments.tolist()]
     return [texts[i] for i in which.tolist()]

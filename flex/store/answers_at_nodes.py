@@ -73,9 +73,7 @@ class MemoryAnswersOfSites(AllOrNothing):
         with self._lock:
             every = list(self._answers_of_sites.values())
         wanted = set(names)
-        return tuple(
-            sorted((one for one in every if one.name in wanted), key=_in_order)
-        )
+        return tuple(sorted((one for one in every if one.name in wanted), key=_in_order))
 
     def forget_answers(self, before: int) -> None:
         with self._lock:
@@ -92,9 +90,7 @@ def _of(connection: Connection, names: Sequence[str]) -> list[AnswersOfSpan]:
 def _same(one: AnswersOfSpan) -> Any:
     """Any: what SQLAlchemy makes of conditions has no narrower type that fits all."""
     table = answers_of_sites.c
-    return (
-        (table.node == one.node) & (table.name == one.name) & (table.span == one.span)
-    )
+    return (table.node == one.node) & (table.name == one.name) & (table.span == one.span)
 
 
 def _row(one: AnswersOfSpan) -> dict[str, object]:
@@ -111,10 +107,7 @@ def _row(one: AnswersOfSpan) -> dict[str, object]:
 def _value(row: RowMapping) -> AnswersOfSpan:
     times = tuple(map(int, row["times"].split()))
     return AnswersOfSpan(
-        row["node"],
-        row["name"],
-        row["span"],
-        Answers(row["requests"], row["errors"], times),
+        row["node"], row["name"], row["span"], Answers(row["requests"], row["errors"], times)
     )
 
 

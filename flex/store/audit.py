@@ -7,16 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select, update
 
 from flex.model.audit_chain import Entry, Head, entry
 from flex.store.database import StorePart
@@ -26,13 +17,9 @@ from flex.store.schema import audit, audit_head
 class SqlAudit(StorePart):
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._database.writing() as connection:
-            made = entry(
-                _head(connection), self._author, action, subject, before, after
-            )
+            made = entry(_head(connection), self._author, action, subject, before, after)
             connection.execute(insert(audit), asdict(made))
-            connection.execute(
-                update(audit_head).values(number=made.number, hash=made.hash)
-            )
+            connection.execute(update(audit_head).values(number=made.number, hash=made.hash))
         return made
 
     def audit_head(self) -> Head:
@@ -41,10 +28,7 @@ class SqlAudit(StorePart):
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
         return self._find(
-            select(audit)
-            .where(audit.c.number > after)
-            .order_by(audit.c.number)
-            .limit(limit)
+            select(audit).where(audit.c.number > after).order_by(audit.c.number).limit(limit)
         )
 
     def found_entries(
@@ -76,26 +60,18 @@ class SqlAudit(StorePart):
         return self._find(wanted)
 
     def last_number(self, *actions: str) -> int:
-        return self._database.remember(
-            ("noted", *actions), partial(self._last_number, actions)
-        )
+        return self._database.remember(("noted", *actions), partial(self._last_number, actions))
 
     def _last_number(self, actions: Sequence[str]) -> int:
         # One question an action: each is a look at the end of an index.
         wanted = [
-            select(func.max(audit.c.number)).where(audit.c.action == action)
-            for action in actions
+            select(func.max(audit.c.number)).where(audit.c.action == action) for action in actions
         ]
         with self._database.reading() as connection:
-            found = [
-                connection.scalar(one)
-                for one in wanted or [select(func.max(audit.c.number))]
-            ]
+            found = [connection.scalar(one) for one in wanted or [select(func.max(audit.c.number))]]
         return max(number or 0 for number in found)
 
-    def last_of_each(
-        self, *actions: str, saying: Collection[str] = ()
-    ) -> Mapping[str, Entry]:
+    def last_of_each(self, *actions: str, saying: Collection[str] = ()) -> Mapping[str, Entry]:
         last = (
             select(func.max(audit.c.number))
             .where(audit.c.action.in_(actions))
@@ -103,11 +79,7 @@ class SqlAudit(StorePart):
         )
         if saying:
             columns = (audit.c.before, audit.c.after)
-            texts = (
-                one.contains(text, autoescape=True)
-                for text in saying
-                for one in columns
-            )
+            texts = (one.contains(text, autoescape=True) for text in saying for one in columns)
             last = last.where(or_(*texts))
         found = self._find(select(audit).where(audit.c.number.in_(last)))
         return {one.subject: one for one in found}
@@ -122,8 +94,7 @@ class SqlAudit(StorePart):
 
 def _is(action: str) -> ColumnElement[bool]:
     return or_(
-        audit.c.action == action,
-        func.substr(audit.c.action, 1, len(action) + 1) == f"{action}.",
+        audit.c.action == action, func.substr(audit.c.action, 1, len(action) + 1) == f"{action}."
     )
 
 

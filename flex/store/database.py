@@ -18,11 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.model.audit_chain import Author
-from flex.store import (
-    postgresql_connection,
-    postgresql_copy,
-    sqlite_connection_and_file,
-)
+from flex.store import postgresql_connection, postgresql_copy, sqlite_connection_and_file
 
 Answer = TypeVar("Answer")
 # Looks whether a transaction may write, and raises where it may not.
@@ -98,9 +94,7 @@ class Database:
     `rebuilds` its tables makes sure by check_references that no row points to nothing.
     """
 
-    def __init__(
-        self, url: str, *, patience: float = 30.0, rebuilds: bool = False
-    ) -> None:
+    def __init__(self, url: str, *, patience: float = 30.0, rebuilds: bool = False) -> None:
         self.url, self.kind = parse_url(url)
         self.engine = self.kind.connect(self.url, patience)
         self._writer = self.engine.execution_options(writes=True, rebuilds=rebuilds)
@@ -138,11 +132,7 @@ class Database:
         if (open_ := self._open) is not None:
             yield open_
             return
-        with (
-            self._my_turn(),
-            self._translate_errors("writing"),
-            self._writer.begin() as connection,
-        ):
+        with self._my_turn(), self._translate_errors("writing"), self._writer.begin() as connection:
             self._mine.connection = connection
             try:
                 self._guard(connection)
@@ -234,9 +224,7 @@ class Database:
         except DBAPIError as error:
             raise self._error_of(doing, error) from error
         except PoolTimeout as error:
-            raise self._busy(
-                doing, "every connection to it was taken for too long"
-            ) from error
+            raise self._busy(doing, "every connection to it was taken for too long") from error
 
     def _unfit(self, doing: str, error: Exception) -> FlexError:
         return BadInput(
@@ -264,9 +252,7 @@ class Database:
         is_full = error.orig is not None and self.kind.is_full(self.url, error.orig)
         return StoreError(
             f"{doing} {self.name}",
-            f"its disk is full ({_driver_message(error)})"
-            if is_full
-            else _driver_message(error),
+            f"its disk is full ({_driver_message(error)})" if is_full else _driver_message(error),
             kept="nothing was stored; whole transactions from before are all there",
             advice="make room on its disk, and run the same again"
             if is_full
@@ -286,11 +272,7 @@ class StorePart:
 
 def _driver_message(error: Exception) -> str:
     """What the driver said, on one line, without the statement SQLAlchemy adds."""
-    said = (
-        error.orig
-        if isinstance(error, DBAPIError) and error.orig is not None
-        else error
-    )
+    said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return " ".join(str(said).split())
 
 

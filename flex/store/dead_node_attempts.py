@@ -25,9 +25,7 @@ attempts = Table(
 class SqlAttempts(StorePart):
     def attempts(self) -> tuple[Attempt, ...]:
         with self._database.reading() as connection:
-            found = connection.execute(
-                select(attempts).order_by(attempts.c.node)
-            ).mappings()
+            found = connection.execute(select(attempts).order_by(attempts.c.node)).mappings()
             return tuple(Attempt(**row) for row in found)
 
     def put_attempt(self, attempt: Attempt) -> None:

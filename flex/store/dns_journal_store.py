@@ -31,32 +31,23 @@ class SqlJournal:
 
     def rows(self) -> tuple[JournalRow, ...]:
         columns = [column for column in messages.c if column.name != "cycle"]
-        wanted = (
-            select(*columns)
-            .where(messages.c.cycle == self._plan)
-            .order_by(messages.c.number)
-        )
+        wanted = select(*columns).where(messages.c.cycle == self._plan).order_by(messages.c.number)
         with self._database.reading() as connection:
             found = connection.execute(wanted).mappings()
-            return tuple(
-                JournalRow(**{**row, "changes": tuple(row["changes"])}) for row in found
-            )
+            return tuple(JournalRow(**{**row, "changes": tuple(row["changes"])}) for row in found)
 
     def intend(self, rows: Sequence[JournalRow]) -> None:
         if not rows:
             return
         with self._database.writing() as connection:
             connection.execute(
-                insert(messages),
-                [{"cycle": self._plan, **_columns(row)} for row in rows],
+                insert(messages), [{"cycle": self._plan, **_columns(row)} for row in rows]
             )
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
         if not numbers:
             return
-        these = (messages.c.cycle == self._plan) & (
-            messages.c.number == bindparam("those")
-        )
+        these = (messages.c.cycle == self._plan) & (messages.c.number == bindparam("those"))
         change = update(messages).where(these).values(state=state, note=note)
         with self._database.writing() as connection:
             connection.execute(change, [{"those": number} for number in numbers])

@@ -18,9 +18,7 @@ from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import door_order, door_reports, owners_map
 
 # All but the map, which may be large.
-_ORDER = tuple(
-    column for column in door_order.c if column.name not in ("id", "content")
-)
+_ORDER = tuple(column for column in door_order.c if column.name not in ("id", "content"))
 
 
 class SqlDoorOrders(StorePart):
@@ -29,9 +27,7 @@ class SqlDoorOrders(StorePart):
 
     def _large_map(self) -> str:
         with self._database.reading() as connection:
-            packed = connection.execute(
-                select(owners_map.c.content)
-            ).scalar_one_or_none()
+            packed = connection.execute(select(owners_map.c.content)).scalar_one_or_none()
         return _decompress(packed)
 
     def large_map_digest(self) -> str:
@@ -56,9 +52,7 @@ class SqlDoorOrders(StorePart):
 
     def moved_map(self) -> str:
         with self._database.reading() as connection:
-            packed = connection.execute(
-                select(door_order.c.content)
-            ).scalar_one_or_none()
+            packed = connection.execute(select(door_order.c.content)).scalar_one_or_none()
         return _decompress(packed)
 
     def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
@@ -79,9 +73,7 @@ class SqlDoorOrders(StorePart):
     def note_door_reports(self, reports: Sequence[DoorReport]) -> None:
         with self._database.writing() as connection:
             for report in reports:
-                connection.execute(
-                    delete(door_reports).where(door_reports.c.node == report.node)
-                )
+                connection.execute(delete(door_reports).where(door_reports.c.node == report.node))
                 busy = "".join(f"{name} {count}\n" for name, count in report.busy)
                 row = {**asdict(report), "busy": busy}
                 connection.execute(insert(door_reports), row)
@@ -91,9 +83,7 @@ class SqlDoorOrders(StorePart):
             found = connection.execute(
                 select(door_reports).order_by(door_reports.c.node)
             ).mappings()
-            return tuple(
-                DoorReport(**{**row, "busy": _counts(row["busy"])}) for row in found
-            )
+            return tuple(DoorReport(**{**row, "busy": _counts(row["busy"])}) for row in found)
 
 
 class MemoryDoorOrders(AllOrNothing):

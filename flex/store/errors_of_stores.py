@@ -25,18 +25,12 @@ def log_read_by_another_run(segment: Segment) -> Busy:
 
 
 def unknown_plan(plan_id: str, candidates: Sequence[str] = ()) -> Unknown:
-    listed = ", ".join(candidates[:LISTED]) + (
-        " and more" if len(candidates) > LISTED else ""
-    )
+    listed = ", ".join(candidates[:LISTED]) + (" and more" if len(candidates) > LISTED else "")
     return Unknown(
         f"the plan {plan_id!r}",
-        f"more than one begins so: {listed}"
-        if candidates
-        else "there is none of that id",
+        f"more than one begins so: {listed}" if candidates else "there is none of that id",
         kept="nothing was changed",
-        advice="write more of the id"
-        if candidates
-        else "`flex plan list` shows them all",
+        advice="write more of the id" if candidates else "`flex plan list` shows them all",
     )
 
 

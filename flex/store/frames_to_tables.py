@@ -21,10 +21,7 @@ from flex.table_schemas import Schema, values_of
 # Rows sent to the database at a time: enough to be quick, few enough to stay small in memory.
 CHUNK = 10_000
 # How a driver is told where a value goes.
-PLACES: Mapping[str, Literal["qmark", "format"]] = {
-    "sqlite": "qmark",
-    "postgresql": "format",
-}
+PLACES: Mapping[str, Literal["qmark", "format"]] = {"sqlite": "qmark", "postgresql": "format"}
 # Values that one question may name: databases take only so many.
 NAMED = 500
 
@@ -37,9 +34,7 @@ def parts(values: Sequence[Value], named: int = 1) -> Iterator[Sequence[Value]]:
     return (values[first : first + size] for first in range(0, len(values), size))
 
 
-def store(
-    connection: Connection, table: Table, owner: str | int, frame: pd.DataFrame
-) -> None:
+def store(connection: Connection, table: Table, owner: str | int, frame: pd.DataFrame) -> None:
     """Replaces what the owner had."""
     connection.execute(delete(table).where(table.c[0] == owner))
     names = table.c.keys()
@@ -47,10 +42,7 @@ def store(
         chunk = frame.iloc[first : first + CHUNK]
         columns = [values_of(chunk[name]) for name in names[2:]]
         rows = zip(
-            repeat(owner, len(chunk)),
-            range(first, first + len(chunk)),
-            *columns,
-            strict=True,
+            repeat(owner, len(chunk)), range(first, first + len(chunk)), *columns, strict=True
         )
         connection.exec_driver_sql(_insertion(table, connection.dialect), list(rows))
 
@@ -64,9 +56,7 @@ def _insertion(table: Table, dialect: Dialect) -> str:
     return str(insert(table).compile(dialect=by_place))
 
 
-def load(
-    connection: Connection, table: Table, owner: str | int, schema: Schema
-) -> pd.DataFrame:
+def load(connection: Connection, table: Table, owner: str | int, schema: Schema) -> pd.DataFrame:
     """The owner's frame; empty when there is none."""
     names = list(schema.columns)
     wanted = (

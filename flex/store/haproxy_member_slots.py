@@ -25,12 +25,8 @@ class SqlRoutingState(StorePart):
                 found.setdefault(site, {})[node] = slot
         return found
 
-    def put_slots(
-        self, site: str, slots: Mapping[str, int], before: Mapping[str, int]
-    ) -> bool:
-        rows = [
-            {"site": site, "node": node, "slot": slot} for node, slot in slots.items()
-        ]
+    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
+        rows = [{"site": site, "node": node, "slot": slot} for node, slot in slots.items()]
         of_site = schema.slots.c.site == site
         with self._database.writing() as connection:
             there = connection.execute(select(schema.slots).where(of_site))

@@ -55,11 +55,7 @@ def holder(pid: int | None = None) -> str:
 def name_for_people(name: str) -> str:
     """For people."""
     place, _, process = name.partition(":")
-    return (
-        f"process {process.partition(':')[0]} of {place.partition('/')[0]}"
-        if process
-        else name
-    )
+    return f"process {process.partition(':')[0]} of {place.partition('/')[0]}" if process else name
 
 
 def has_ended(name: str, expires: datetime, now: datetime) -> bool:
@@ -78,9 +74,7 @@ def is_gone(name: str) -> bool:
         return _has_started_since(process.place, here)
     found = _stat(process.pid)
     return (
-        _is_free(process.pid)
-        if found is None
-        else found[0] in ENDED or found[1] != process.start
+        _is_free(process.pid) if found is None else found[0] in ENDED or found[1] != process.start
     )
 
 
@@ -105,9 +99,7 @@ def _process(name: str) -> _Process | None:
         return None
     pid, start = map(int, numbers)
     return (
-        _Process(_Place(*parts), pid, start)
-        if start and _stat(os.getpid()) is not None
-        else None
+        _Process(_Place(*parts), pid, start) if start and _stat(os.getpid()) is not None else None
     )
 
 
@@ -122,10 +114,7 @@ def _here() -> _Place:
 
 def _has_started_since(place: _Place, here: _Place) -> bool:
     """Whether it is this machine, before its last start."""
-    same = bool(here.machine) and (place.host, place.machine) == (
-        here.host,
-        here.machine,
-    )
+    same = bool(here.machine) and (place.host, place.machine) == (here.host, here.machine)
     return same and bool(place.boot) and place.boot != here.boot
 
 

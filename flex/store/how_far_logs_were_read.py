@@ -43,9 +43,7 @@ class SqlSegments(StorePart):
         with self._database.reading() as connection:
             for few in frames_to_tables.parts(sorted(sources)):
                 wanted = select(streams).where(streams.c.source.in_(few))
-                found += [
-                    Stream(**row) for row in connection.execute(wanted).mappings()
-                ]
+                found += [Stream(**row) for row in connection.execute(wanted).mappings()]
         return tuple(sorted(found, key=lambda each: (each.path, *_key(each))))
 
     def every_stream(self) -> tuple[Stream, ...]:
@@ -85,9 +83,7 @@ class SqlSegments(StorePart):
             if gone:
                 connection.execute(_DELETED, [_key_parameters(old) for old in gone])
             if new:
-                _insert(
-                    connection, [segment for segment, _, _ in new], [*left.values()]
-                )
+                _insert(connection, [segment for segment, _, _ in new], [*left.values()])
         return known
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
@@ -100,9 +96,7 @@ class SqlSegments(StorePart):
         return True
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
-        overlap = and_(
-            segments.c.last_day >= first_day, segments.c.first_day <= last_day
-        )
+        overlap = and_(segments.c.last_day >= first_day, segments.c.first_day <= last_day)
         wanted = select(segments).where(overlap).order_by(segments.c.id)
         with self._database.reading() as connection:
             return tuple(_segment(row) for row in connection.execute(wanted).mappings())
@@ -119,10 +113,7 @@ class SqlSegments(StorePart):
         until: datetime | None = None,
     ) -> tuple[Segment, ...]:
         key = tuple_(segments.c.read_at, segments.c.id)
-        ways = [
-            column.desc() if down else column
-            for column in (segments.c.read_at, segments.c.id)
-        ]
+        ways = [column.desc() if down else column for column in (segments.c.read_at, segments.c.id)]
         wanted = select(segments).order_by(*ways).limit(limit)
         if behind is not None:
             wanted = wanted.where(key < behind if down else key > behind)
@@ -143,9 +134,7 @@ class SqlSegments(StorePart):
     def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return self._there(segments.c.id, ids)
 
-    def _there(
-        self, column: ColumnElement[str], values: Collection[str]
-    ) -> frozenset[str]:
+    def _there(self, column: ColumnElement[str], values: Collection[str]) -> frozenset[str]:
         with self._database.reading() as connection:
             found = (
                 connection.scalars(select(column).where(column.in_(few)))
@@ -175,10 +164,7 @@ class SqlSegments(StorePart):
 
     def moved_counts(self) -> Mapping[str, str]:
         with self._database.reading() as connection:
-            return {
-                row.segment: row.files
-                for row in connection.execute(select(moved_counts))
-            }
+            return {row.segment: row.files for row in connection.execute(select(moved_counts))}
 
     def move_counts(self, segments: Collection[str], files: str) -> None:
         ids = sorted(segments)
@@ -187,9 +173,7 @@ class SqlSegments(StorePart):
         rows = [{"segment": segment, "files": files} for segment in ids]
         with self._database.writing() as connection:
             for few in frames_to_tables.parts(ids):
-                connection.execute(
-                    delete(moved_counts).where(moved_counts.c.segment.in_(few))
-                )
+                connection.execute(delete(moved_counts).where(moved_counts.c.segment.in_(few)))
             connection.execute(insert(moved_counts), rows)
 
 
@@ -206,9 +190,7 @@ def _is_deleted(connection: Connection, stream: Stream) -> bool:
     return bool(connection.execute(_DELETED, _key_parameters(stream)).rowcount)
 
 
-def _insert(
-    connection: Connection, new: Sequence[Segment], left: Sequence[Stream]
-) -> None:
+def _insert(connection: Connection, new: Sequence[Segment], left: Sequence[Stream]) -> None:
     there = _stored_keys(connection, left)
     if again := [stream for stream in left if _key(stream) in there]:
         connection.execute(_DELETED, [_key_parameters(stream) for stream in again])
@@ -249,10 +231,7 @@ def _key(stream: Stream) -> _Key:
 
 
 def _is_known(connection: Connection, segment: Segment) -> bool:
-    return (
-        connection.scalar(select(segments.c.id).where(segments.c.id == segment.id))
-        is not None
-    )
+    return connection.scalar(select(segments.c.id).where(segments.c.id == segment.id)) is not None
 
 
 def _segment(row: RowMapping) -> Segment:
@@ -261,9 +240,5 @@ def _segment(row: RowMapping) -> Segment:
         for name in ("lines", "reasons", "hours")
     }
     return Segment(
-        **{
-            **row,
-            **pairs,
-            "samples": tuple(BadLine(**sample) for sample in row["samples"]),
-        }
+        **{**row, **pairs, "samples": tuple(BadLine(**sample) for sample in row["samples"])}
     )

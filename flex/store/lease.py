@@ -39,13 +39,7 @@ def interrupted_run(run: NightlyRun, now: datetime) -> NightlyRun:
     """
     open_stages = [stage.name for stage in run.stages if stage.ended is None]
     done = [stage.name for stage in run.stages if stage.ended]
-    where = (
-        f" at {open_stages[-1]}"
-        if open_stages
-        else f" behind {done[-1]}"
-        if done
-        else ""
-    )
+    where = f" at {open_stages[-1]}" if open_stages else f" behind {done[-1]}" if done else ""
     return replace(
         run,
         ended=now,

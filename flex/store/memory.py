@@ -43,9 +43,7 @@ from flex.zones.last_dns_check import Check
 
 
 @noting
-class MemoryStore(
-    MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswersOfSites
-):
+class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswersOfSites):
     """Implements flex.ports.Store. Safe to share between threads."""
 
     def __init__(self) -> None:
@@ -137,9 +135,7 @@ class MemoryStore(
     def slots(self) -> dict[str, dict[str, int]]:
         return {site: dict(slots) for site, slots in self._slots.items()}
 
-    def put_slots(
-        self, site: str, slots: Mapping[str, int], before: Mapping[str, int]
-    ) -> bool:
+    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
         with self._lock:
             self._refuse_lost()
             if self._slots.get(site, {}) != before:
@@ -152,16 +148,11 @@ class MemoryStore(
         return tuple(sorted(found, key=lambda stream: (stream.path, _content(stream))))
 
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
-        return tuple(
-            stream for stream in self.every_stream() if stream.source in sources
-        )
+        return tuple(stream for stream in self.every_stream() if stream.source in sources)
 
     def every_stream(self) -> tuple[Stream, ...]:
         return tuple(
-            sorted(
-                self._streams.values(),
-                key=lambda stream: (stream.path, _content(stream)),
-            )
+            sorted(self._streams.values(), key=lambda stream: (stream.path, _content(stream)))
         )
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
@@ -169,10 +160,7 @@ class MemoryStore(
             self._refuse_lost()
             if segment.id in self._segments:
                 return False
-            if (
-                replaces is not None
-                and self._streams.pop(_content(replaces), None) is None
-            ):
+            if replaces is not None and self._streams.pop(_content(replaces), None) is None:
                 raise errors_of_stores.log_read_by_another_run(segment)
             self._keep(segment, stream)
             return True
@@ -181,9 +169,7 @@ class MemoryStore(
         self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
     ) -> frozenset[str]:
         with self.together():
-            return frozenset(
-                reading[0].id for reading in readings if not self.record(*reading)
-            )
+            return frozenset(reading[0].id for reading in readings if not self.record(*reading))
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         with self._lock:
@@ -202,9 +188,7 @@ class MemoryStore(
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         ordered = (self._segments[key] for key in sorted(self._segments))
         return tuple(
-            each
-            for each in ordered
-            if each.last_day >= first_day and each.first_day <= last_day
+            each for each in ordered if each.last_day >= first_day and each.first_day <= last_day
         )
 
     def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
@@ -221,9 +205,7 @@ class MemoryStore(
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Segment, ...]:
-        every = sorted(
-            self._segments.values(), key=lambda one: (one.read_at, one.id), reverse=down
-        )
+        every = sorted(self._segments.values(), key=lambda one: (one.read_at, one.id), reverse=down)
         found = [
             one
             for one in every
@@ -233,11 +215,7 @@ class MemoryStore(
             and (until is None or one.read_at < until.timestamp())
             and (
                 behind is None
-                or (
-                    (one.read_at, one.id) < behind
-                    if down
-                    else (one.read_at, one.id) > behind
-                )
+                or ((one.read_at, one.id) < behind if down else (one.read_at, one.id) > behind)
             )
         ]
         return tuple(found[:limit])
@@ -260,9 +238,7 @@ class MemoryStore(
         with self._lock:
             self._moved |= dict.fromkeys(segments, files)
 
-    def put_profiles(
-        self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame
-    ) -> None:
+    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
         stored = PROFILES.check(profiles).copy(), SPREADS.check(spreads).copy()
         with self._lock:
             # Taken out first, so that it comes back as the last one stored.
@@ -273,11 +249,7 @@ class MemoryStore(
         self, until: datetime | None = None
     ) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
         with self._lock:
-            ended = [
-                period
-                for period in self._profiles
-                if until is None or period.end <= until
-            ]
+            ended = [period for period in self._profiles if until is None or period.end <= until]
             if not ended:
                 return None
             latest = max(reversed(ended), key=lambda period: period.end)
@@ -286,26 +258,18 @@ class MemoryStore(
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
         found = []
-        for period in sorted(
-            self._profiles, key=lambda period: (period.end, period.start)
-        ):
+        for period in sorted(self._profiles, key=lambda period: (period.end, period.start)):
             frame = self._profiles[period][0]
             for row in frame[frame["site"] == site].to_dict("records"):
                 found.append(
                     (
                         period,
-                        {
-                            str(name): int(value)
-                            for name, value in row.items()
-                            if name != "site"
-                        },
+                        {str(name): int(value) for name, value in row.items() if name != "site"},
                     )
                 )
         return tuple(found)
 
-    def bytes_sent(
-        self, last: Period, most: int, *, gaps: bool = False
-    ) -> pd.DataFrame:
+    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         columns = {}
         for period in earlier(last, most):
             if period not in self._profiles:
@@ -313,26 +277,20 @@ class MemoryStore(
                     continue
                 break
             frame = self._profiles[period][0]
-            columns[period.end] = column(
-                frame["site"].tolist(), frame["access_bytes"].tolist()
-            )
+            columns[period.end] = column(frame["site"].tolist(), frame["access_bytes"].tolist())
         return side_by_side(columns)
 
     def drop_profiles(self, before: datetime) -> int:
         with self._lock:
             newest = max((period.end for period in self._profiles), default=before)
-            old = [
-                period for period in self._profiles if period.end < min(before, newest)
-            ]
+            old = [period for period in self._profiles if period.end < min(before, newest)]
             for period in old:
                 del self._profiles[period]
             return len(old)
 
     def placement(self) -> tuple[str, pd.DataFrame]:
         with self._lock:
-            return self._in_force, self._placements.get(
-                self._in_force, PLACEMENT.empty()
-            ).copy()
+            return self._in_force, self._placements.get(self._in_force, PLACEMENT.empty()).copy()
 
     def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
         found = self.placement_of(plan_id) if plan_id else self.placement()[1]
@@ -389,23 +347,15 @@ class MemoryStore(
 
     def plan(self, plan_id: str) -> Plan:
         with self._lock:
-            found = sorted(
-                key for key in self._plans if plan_id and key.startswith(plan_id)
-            )
+            found = sorted(key for key in self._plans if plan_id and key.startswith(plan_id))
             if plan_id not in found and len(found) != 1:
                 raise errors_of_stores.unknown_plan(plan_id, found)
             return self._plans[plan_id if plan_id in found else found[0]]
 
-    def plans(
-        self, limit: int = 50, *, state: PlanState | None = None
-    ) -> tuple[Plan, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         with self._lock:
-            found = [
-                plan for plan in self._plans.values() if state in (None, plan.state)
-            ]
-        ordered = sorted(
-            found, key=lambda plan: (plan.wall_time, plan.id), reverse=True
-        )
+            found = [plan for plan in self._plans.values() if state in (None, plan.state)]
+        ordered = sorted(found, key=lambda plan: (plan.wall_time, plan.id), reverse=True)
         return tuple(ordered[:limit])
 
     def headlines(self) -> tuple[Headline, ...]:
@@ -424,17 +374,10 @@ class MemoryStore(
         return self.journal(plan_id)
 
     def begin(
-        self,
-        run: NightlyRun,
-        lease: timedelta,
-        now: datetime,
-        *,
-        breaks_in: bool = False,
+        self, run: NightlyRun, lease: timedelta, now: datetime, *, breaks_in: bool = False
     ) -> tuple[NightlyRun, ...]:
         with self._lock:
-            if self._lease is not None and not self._lease.is_free(
-                now, breaks_in=breaks_in
-            ):
+            if self._lease is not None and not self._lease.is_free(now, breaks_in=breaks_in):
                 raise errors_of_stores.held_error(run, self._lease)
             if run.id in self._runs:
                 raise errors_of_stores.begun_before(run)
@@ -504,9 +447,7 @@ class MemoryStore(
     def runs(self, limit: int = 50) -> tuple[NightlyRun, ...]:
         with self._lock:
             ordered = sorted(
-                self._runs.values(),
-                key=lambda run: (run.wall_time, run.id),
-                reverse=True,
+                self._runs.values(), key=lambda run: (run.wall_time, run.id), reverse=True
             )
         return tuple(ordered[:limit])
 
@@ -524,9 +465,7 @@ class MemoryStore(
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._lock:
-            made = entry(
-                self.audit_head(), self._author, action, subject, before, after
-            )
+            made = entry(self.audit_head(), self._author, action, subject, before, after)
             self._entries[made.number] = made
             return made
 
@@ -535,9 +474,7 @@ class MemoryStore(
         return Head(last.number, last.hash) if last else Head()
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        return tuple(one for one in self._entries.values() if one.number > after)[
-            :limit
-        ]
+        return tuple(one for one in self._entries.values() if one.number > after)[:limit]
 
     def found_entries(
         self,
@@ -553,12 +490,8 @@ class MemoryStore(
     ) -> tuple[Entry, ...]:
         found = (
             one
-            for one in sorted(
-                self._entries.values(), key=lambda one: one.number, reverse=down
-            )
-            if (
-                behind is None or (one.number < behind if down else one.number > behind)
-            )
+            for one in sorted(self._entries.values(), key=lambda one: one.number, reverse=down)
+            if (behind is None or (one.number < behind if down else one.number > behind))
             and actor in ("", one.actor)
             and (not action or f"{one.action}.".startswith(f"{action}."))
             and subject in ("", one.subject)
@@ -575,18 +508,12 @@ class MemoryStore(
         )
         return next(found, 0)
 
-    def last_of_each(
-        self, *actions: str, saying: Collection[str] = ()
-    ) -> Mapping[str, Entry]:
+    def last_of_each(self, *actions: str, saying: Collection[str] = ()) -> Mapping[str, Entry]:
         return {
             one.subject: one
             for one in self._entries.values()
             if one.action in actions
-            and any(
-                text in said
-                for text in saying or [""]
-                for said in (one.before, one.after)
-            )
+            and any(text in said for text in saying or [""] for said in (one.before, one.after))
         }
 
     def stamp(self) -> int | None:
@@ -618,11 +545,7 @@ class MemoryStore(
                 self._tokens[token_id] = replace(self._tokens[token_id], last_used=now)
 
     def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
-        ordered = sorted(
-            self._jobs.values(),
-            key=lambda job: (job.created, job.id),
-            reverse=True,
-        )
+        ordered = sorted(self._jobs.values(), key=lambda job: (job.created, job.id), reverse=True)
         return tuple(ordered[:limit])
 
     def job(self, job_id: str) -> Job | None:
@@ -646,9 +569,7 @@ class MemoryStore(
 
     def drop_answers(self, before: datetime) -> None:
         with self._lock:
-            for key in [
-                key for key, once in self._answers.items() if once.created < before
-            ]:
+            for key in [key for key, once in self._answers.items() if once.created < before]:
                 del self._answers[key]
 
 

@@ -66,11 +66,7 @@ def revision(url: str) -> tuple[str, str]:
     """The revision the database is at ("" before the first) and the newest one. Makes nothing."""
     database = Database(url)
     try:
-        return (
-            revision_of(database)
-            if database.kind.exists(database.url)
-            else ("", head())
-        )
+        return revision_of(database) if database.kind.exists(database.url) else ("", head())
     finally:
         database.close()
 

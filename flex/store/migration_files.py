@@ -17,6 +17,4 @@ def place() -> Path:
 
 def head() -> str:
     """The files are called after their revisions, in order."""
-    return max(
-        path.name.partition("_")[0] for path in (place() / "versions").glob("[0-9]*.py")
-    )
+    return max(path.name.partition("_")[0] for path in (place() / "versions").glob("[0-9]*.py"))

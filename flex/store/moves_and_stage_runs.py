@@ -124,9 +124,7 @@ class SqlSiteMoves(StorePart):
         if states:
             asked = asked.where(site_moves.c.state.in_(states))
         if node:
-            asked = asked.where(
-                (site_moves.c.source == node) | (site_moves.c.target == node)
-            )
+            asked = asked.where((site_moves.c.source == node) | (site_moves.c.target == node))
         if behind:
             last = tuple_(
                 literal(behind[0], site_moves.c.begun.type),
@@ -210,11 +208,7 @@ class MemorySiteMoves(AllOrNothing):
         oldest_first: bool = False,
     ) -> tuple[SiteMove, ...]:
         with self._lock:
-            every = sorted(
-                self._site_moves.values(),
-                key=_place,
-                reverse=not oldest_first,
-            )
+            every = sorted(self._site_moves.values(), key=_place, reverse=not oldest_first)
         wanted = [
             move
             for move in every
@@ -224,8 +218,7 @@ class MemorySiteMoves(AllOrNothing):
             and (not node or node in (move.source, move.target))
             and (not states or move.state in states)
             and (
-                behind is None
-                or (_place(move) > behind if oldest_first else _place(move) < behind)
+                behind is None or (_place(move) > behind if oldest_first else _place(move) < behind)
             )
             and (
                 resting_at is None
@@ -263,9 +256,7 @@ class MemorySiteMoves(AllOrNothing):
             )
 
 
-def _by_begin(
-    pairs: Iterable[tuple[SiteMove, StageRun]],
-) -> tuple[tuple[SiteMove, StageRun], ...]:
+def _by_begin(pairs: Iterable[tuple[SiteMove, StageRun]]) -> tuple[tuple[SiteMove, StageRun], ...]:
     return tuple(sorted(pairs, key=lambda pair: (pair[1].begun, pair[0].id)))
 
 
@@ -277,9 +268,7 @@ def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     return (ids[at : at + _AT_ONCE] for at in range(0, len(ids), _AT_ONCE))
 
 
-def _counts(
-    states: Iterable[tuple[State, int, datetime]], runs: Iterable[StageRun]
-) -> MoveCounts:
+def _counts(states: Iterable[tuple[State, int, datetime]], runs: Iterable[StageRun]) -> MoveCounts:
     again, failed = Counter[Stage](), Counter[Stage]()
     doors: dict[str, list[StageRun]] = {}
     for run in runs:
@@ -294,9 +283,7 @@ def _counts(
         again=+again,
         failed=+failed,
         waited=sorted(
-            seconds
-            for each in doors.values()
-            if (seconds := seconds_waited(each)) is not None
+            seconds for each in doors.values() if (seconds := seconds_waited(each)) is not None
         ),
     )
 

@@ -20,24 +20,19 @@ from flex.zones.last_dns_check import Check
 class SqlOrders(StorePart):
     def node_orders(self) -> tuple[NodeOrder, ...]:
         with self._database.reading() as connection:
-            found = connection.execute(
-                select(node_orders).order_by(node_orders.c.node)
-            ).mappings()
+            found = connection.execute(select(node_orders).order_by(node_orders.c.node)).mappings()
             return tuple(NodeOrder(**row) for row in found)
 
     def order_node(self, order: NodeOrder) -> None:
         with self._database.writing() as connection:
-            connection.execute(
-                delete(node_orders).where(node_orders.c.node == order.node)
-            )
+            connection.execute(delete(node_orders).where(node_orders.c.node == order.node))
             connection.execute(insert(node_orders), asdict(order))
 
     def own_nodes(self) -> tuple[Node, ...]:
         with self._database.reading() as connection:
             found = connection.execute(select(nodes).order_by(nodes.c.name))
             return tuple(
-                Node(row.name, tuple(row.addresses), row.ram, row.capacity)
-                for row in found
+                Node(row.name, tuple(row.addresses), row.ram, row.capacity) for row in found
             )
 
     def put_node(self, node: Node) -> None:
@@ -53,10 +48,7 @@ class SqlOrders(StorePart):
 
     def drop_node(self, name: str) -> bool:
         with self._database.writing() as connection:
-            return (
-                connection.execute(delete(nodes).where(nodes.c.name == name)).rowcount
-                > 0
-            )
+            return connection.execute(delete(nodes).where(nodes.c.name == name)).rowcount > 0
 
     def freeze(self) -> Freeze | None:
         wanted = select(
@@ -77,14 +69,10 @@ class SqlOrders(StorePart):
 
     def last_check(self) -> Check | None:
         with self._database.reading() as connection:
-            said = connection.execute(
-                select(schema.dns_check.c.said)
-            ).scalar_one_or_none()
+            said = connection.execute(select(schema.dns_check.c.said)).scalar_one_or_none()
             return check_from_text(said) if said is not None else None
 
     def put_check(self, check: Check) -> None:
         with self._database.writing() as connection:
             connection.execute(delete(schema.dns_check))
-            connection.execute(
-                insert(schema.dns_check), {"id": 1, "said": check_to_text(check)}
-            )
+            connection.execute(insert(schema.dns_check), {"id": 1, "said": check_to_text(check)})

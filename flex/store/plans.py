@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from flex.placing.proof_statement import Json
 
 # By when they were made, whatever time they are as of.
-NEWEST_FIRST = (
-    func.coalesce(plans.c.made, plans.c.created).desc(),
-    plans.c.id.desc(),
-)
+NEWEST_FIRST = (func.coalesce(plans.c.made, plans.c.created).desc(), plans.c.id.desc())
 FIGURES = tuple(plans.c[field.name] for field in fields(Headline))
 
 
@@ -35,9 +32,7 @@ class SqlPlans(StorePart):
             plan_id = connection.scalar(select(in_force.c.cycle))
             if plan_id is None:
                 return "", PLACEMENT.empty()
-            return plan_id, frames_to_tables.load(
-                connection, placements, plan_id, PLACEMENT
-            )
+            return plan_id, frames_to_tables.load(connection, placements, plan_id, PLACEMENT)
 
     def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
         counts = select(placements.c.node, func.count()).group_by(placements.c.node)
@@ -81,9 +76,7 @@ class SqlPlans(StorePart):
         with self._database.writing() as connection:
             if _state(connection, plan_id) is None:
                 raise errors_of_stores.unknown_plan(plan_id)
-            connection.execute(
-                delete(plan_proofs).where(plan_proofs.c.cycle == plan_id)
-            )
+            connection.execute(delete(plan_proofs).where(plan_proofs.c.cycle == plan_id))
             connection.execute(insert(plan_proofs), {"cycle": plan_id, "body": body})
 
     def proof_of(self, plan_id: str) -> Json | None:
@@ -110,9 +103,9 @@ class SqlPlans(StorePart):
             _update(connection, plan)
             # Nearly always the partition is the one that was proposed, and reading is cheaper than
             # writing.
-            if not frames_to_tables.load(
-                connection, placements, plan.id, PLACEMENT
-            ).equals(placement):
+            if not frames_to_tables.load(connection, placements, plan.id, PLACEMENT).equals(
+                placement
+            ):
                 frames_to_tables.store(connection, placements, plan.id, placement)
             run = self._database.run
             as_before = func.coalesce(in_force.c.cycle, "").in_((plan.base, plan.id))
@@ -132,18 +125,12 @@ class SqlPlans(StorePart):
             .limit(errors_of_stores.LISTED + 1)
         )
         with self._database.reading() as connection:
-            found = (
-                {row.id: row.body for row in connection.execute(wanted)}
-                if plan_id
-                else {}
-            )
+            found = {row.id: row.body for row in connection.execute(wanted)} if plan_id else {}
         if plan_id not in found and len(found) != 1:
             raise errors_of_stores.unknown_plan(plan_id, tuple(found))
         return plan_from_text(found.get(plan_id) or next(iter(found.values())))
 
-    def plans(
-        self, limit: int = 50, *, state: PlanState | None = None
-    ) -> tuple[Plan, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         """Those of one state are searched by their column: bodies of others, which can be large,
         are not read.
         """
@@ -159,9 +146,7 @@ class SqlPlans(StorePart):
 
     def headline(self, plan_id: str) -> Headline | None:
         with self._database.reading() as connection:
-            row = connection.execute(
-                select(*FIGURES).where(plans.c.id == plan_id)
-            ).one_or_none()
+            row = connection.execute(select(*FIGURES).where(plans.c.id == plan_id)).one_or_none()
         return Headline(*row) if row else None
 
 
@@ -169,9 +154,7 @@ def _why_not_settled(connection: Connection, plan: Plan, run: str) -> FlexError:
     held = lease_of(connection)
     if (held.run if held else "") != run:
         return errors_of_stores.lost_error(run, held)
-    return errors_of_stores.overtaken_base(
-        plan, connection.scalar(select(in_force.c.cycle)) or ""
-    )
+    return errors_of_stores.overtaken_base(plan, connection.scalar(select(in_force.c.cycle)) or "")
 
 
 def _state(connection: Connection, plan_id: str) -> str | None:
@@ -179,9 +162,7 @@ def _state(connection: Connection, plan_id: str) -> str | None:
 
 
 def _update(connection: Connection, plan: Plan) -> None:
-    changed = connection.execute(
-        update(plans).where(plans.c.id == plan.id).values(row_of(plan))
-    )
+    changed = connection.execute(update(plans).where(plans.c.id == plan.id).values(row_of(plan)))
     if not changed.rowcount:
         raise errors_of_stores.unknown_plan(plan.id)
 

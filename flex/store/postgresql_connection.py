@@ -35,9 +35,7 @@ def _begin(patience: float, connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
     else:
         # What several statements read belongs to one moment.
-        connection.exec_driver_sql(
-            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        )
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
 class WriteWatch:

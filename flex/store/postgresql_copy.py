@@ -23,9 +23,7 @@ CONNECT_SECONDS = 10
 def backup(url: URL, path: Path) -> None:
     program = shutil.which("pg_dump")
     if program is None:
-        raise _no_copy(
-            url, "PostgreSQL is copied by its own tools, and pg_dump is not here"
-        )
+        raise _no_copy(url, "PostgreSQL is copied by its own tools, and pg_dump is not here")
     if path.exists():
         raise _no_copy(url, f"{path} exists already")
     part = path.with_name(f"{path.name}.part")

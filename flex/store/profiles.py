@@ -19,24 +19,16 @@ COUNTS = tuple(name for name in PROFILES.columns if name != "site")
 
 
 class SqlProfiles(StorePart):
-    def put_profiles(
-        self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame
-    ) -> None:
+    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
         PROFILES.check(profiles), SPREADS.check(spreads)
         same = and_(periods.c.start == period.start, periods.c.end == period.end)
         with self._database.writing() as connection:
             for old in connection.scalars(select(periods.c.id).where(same)).all():
-                connection.execute(
-                    delete(schema.profiles).where(schema.profiles.c.period == old)
-                )
-                connection.execute(
-                    delete(schema.spreads).where(schema.spreads.c.period == old)
-                )
+                connection.execute(delete(schema.profiles).where(schema.profiles.c.period == old))
+                connection.execute(delete(schema.spreads).where(schema.spreads.c.period == old))
                 connection.execute(delete(periods).where(periods.c.id == old))
             made = (
-                insert(periods)
-                .values(start=period.start, end=period.end)
-                .returning(periods.c.id)
+                insert(periods).values(start=period.start, end=period.end).returning(periods.c.id)
             )
             key = connection.execute(made).scalar_one()
             frames_to_tables.store(connection, schema.profiles, key, profiles)
@@ -77,37 +69,27 @@ class SqlProfiles(StorePart):
                     found.append((Period(row.start, row.end), values))
         return tuple(found)
 
-    def bytes_sent(
-        self, last: Period, most: int, *, gaps: bool = False
-    ) -> pd.DataFrame:
+    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         table = schema.profiles
         columns = {}
         with self._database.reading() as connection:
             for period in earlier(last, most):
-                same = and_(
-                    periods.c.start == period.start, periods.c.end == period.end
-                )
+                same = and_(periods.c.start == period.start, periods.c.end == period.end)
                 key = connection.scalar(select(periods.c.id).where(same))
                 if key is None and gaps:
                     continue
                 if key is None:
                     break
-                wanted = select(table.c.site, table.c.access_bytes).where(
-                    table.c.period == key
-                )
+                wanted = select(table.c.site, table.c.access_bytes).where(table.c.period == key)
                 columns[period.end] = column(
-                    *frames_to_tables.columns(
-                        connection, wanted.order_by(table.c.position), 2
-                    )
+                    *frames_to_tables.columns(connection, wanted.order_by(table.c.position), 2)
                 )
         return side_by_side(columns)
 
     def drop_profiles(self, before: datetime) -> int:
         with self._database.writing() as connection:
             newest = connection.scalar(select(func.max(periods.c.end)))
-            old = select(periods.c.id).where(
-                periods.c.end < before, periods.c.end < newest
-            )
+            old = select(periods.c.id).where(periods.c.end < before, periods.c.end < newest)
             found = connection.scalars(old).all() if newest else []
             for key in found:
                 for table in (schema.profiles, schema.spreads):
@@ -119,15 +101,12 @@ class SqlProfiles(StorePart):
 def earlier(last: Period, most: int) -> list[Period]:
     """A period, and as many like it as are asked for, each a day before the other."""
     return [
-        Period(last.start - timedelta(days=n), last.end - timedelta(days=n))
-        for n in range(most)
+        Period(last.start - timedelta(days=n), last.end - timedelta(days=n)) for n in range(most)
     ]
 
 
 def column(sites: Sequence[str], sent: Sequence[int]) -> pd.Series:
-    return pd.Series(
-        np.array(sent, dtype=np.float64), index=pd.Index(list(sites), dtype="str")
-    )
+    return pd.Series(np.array(sent, dtype=np.float64), index=pd.Index(list(sites), dtype="str"))
 
 
 def side_by_side(columns: Mapping[datetime, pd.Series]) -> pd.DataFrame:
@@ -135,9 +114,7 @@ def side_by_side(columns: Mapping[datetime, pd.Series]) -> pd.DataFrame:
     if not columns:
         return pd.DataFrame()
     return (
-        pd.concat({end: columns[end] for end in sorted(columns)}, axis=1)
-        .fillna(0.0)
-        .sort_index()
+        pd.concat({end: columns[end] for end in sorted(columns)}, axis=1).fillna(0.0).sort_index()
     )
 
 
@@ -164,9 +141,7 @@ def _find(
 
 
 def _size(connection: Connection, period: int) -> int:
-    last = select(func.max(schema.profiles.c.position)).where(
-        schema.profiles.c.period == period
-    )
+    last = select(func.max(schema.profiles.c.position)).where(schema.profiles.c.period == period)
     found = connection.scalar(last)
     return 0 if found is None else found + 1
 

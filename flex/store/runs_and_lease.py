@@ -27,12 +27,7 @@ from flex.store.schema import runs, stages
 
 class SqlRuns(StorePart):
     def begin(
-        self,
-        run: NightlyRun,
-        lease: timedelta,
-        now: datetime,
-        *,
-        breaks_in: bool = False,
+        self, run: NightlyRun, lease: timedelta, now: datetime, *, breaks_in: bool = False
     ) -> tuple[NightlyRun, ...]:
         """Stages are recorded by stage() alone: those of the run given here are not looked at."""
         with self._database.writing() as connection:
@@ -42,8 +37,7 @@ class SqlRuns(StorePart):
             if _is_known(connection, run.id):
                 raise errors_of_stores.begun_before(run)
             ended = tuple(
-                interrupted_run(each, now)
-                for each in _runs(connection, runs.c.ended.is_(None))
+                interrupted_run(each, now) for each in _runs(connection, runs.c.ended.is_(None))
             )
             for each in ended:
                 _update(connection, each)
@@ -88,9 +82,7 @@ class SqlRuns(StorePart):
 
     def installation(self) -> str:
         with self._database.reading() as connection:
-            return str(
-                connection.execute(select(schema.installation.c.name)).scalar_one()
-            )
+            return str(connection.execute(select(schema.installation.c.name)).scalar_one())
 
     def stage(self, run_id: str, stage: Stage) -> None:
         of_run = stages.c.run == run_id
@@ -106,12 +98,8 @@ class SqlRuns(StorePart):
             if not connection.execute(
                 update(stages).where(of_run, stages.c.name == stage.name).values(row)
             ).rowcount:
-                position = connection.scalar(
-                    select(func.count()).select_from(stages).where(of_run)
-                )
-                connection.execute(
-                    insert(stages), {"run": run_id, "position": position, **row}
-                )
+                position = connection.scalar(select(func.count()).select_from(stages).where(of_run))
+                connection.execute(insert(stages), {"run": run_id, "position": position, **row})
 
     def end(self, run: NightlyRun) -> None:
         """Raises Unknown for a run that was never begun. A lease that another run has taken over
@@ -122,9 +110,7 @@ class SqlRuns(StorePart):
             if not _is_known(connection, run.id):
                 raise errors_of_stores.unknown_run(run.id)
             _update(connection, run)
-            connection.execute(
-                mine.values(run=None, since=None, expires=None, waiting=False)
-            )
+            connection.execute(mine.values(run=None, since=None, expires=None, waiting=False))
 
     def runs(self, limit: int = 50) -> tuple[NightlyRun, ...]:
         with self._database.reading() as connection:
@@ -183,9 +169,7 @@ def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[St
     """The stages of each of these runs."""
     found: dict[str, list[Stage]] = {}
     for few in frames_to_tables.parts(run_ids):
-        of_runs = (
-            select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
-        )
+        of_runs = select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
         for row in connection.execute(of_runs):
             found.setdefault(row.run, []).append(
                 Stage(row.name, row.started, row.ended, row.outcome)

@@ -76,9 +76,7 @@ class Utc(TypeDecorator[datetime]):
     ) -> datetime | None:
         if value is None:
             return None
-        return (
-            value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-        )
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 metadata = MetaData(naming_convention=NAMES)
@@ -372,9 +370,7 @@ messages = Table(
     Column("changes", JSON, nullable=False),
     Column("state", TEXT, nullable=False),
     Column("note", TEXT, nullable=False),
-    CheckConstraint(
-        "state IN ('planned', 'sent', 'done', 'conflict', 'refused')", name="state"
-    ),
+    CheckConstraint("state IN ('planned', 'sent', 'done', 'conflict', 'refused')", name="state"),
 )
 
 # One row each, there from the first migration on.
@@ -496,9 +492,7 @@ jobs = Table(
     Column("cancelled_by", TEXT, nullable=False),
     Column("past_return", Boolean, nullable=False),
     Column("seen", Utc),
-    CheckConstraint(
-        "state IN ('running', 'done', 'failed', 'cancelled')", name="state"
-    ),
+    CheckConstraint("state IN ('running', 'done', 'failed', 'cancelled')", name="state"),
 )
 
 # Answers to requests that came with a key, for when they come again.

@@ -29,9 +29,7 @@ def connect(url: URL, patience: float) -> Engine:
     process sees it.
     """
     _path(url)
-    engine = create_engine(
-        url, hide_parameters=True, connect_args={"timeout": patience}
-    )
+    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": patience})
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
@@ -57,9 +55,7 @@ def _begin(connection: Connection) -> None:
     if connection.get_execution_options().get("rebuilds"):
         connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
     connection.exec_driver_sql(
-        "BEGIN IMMEDIATE"
-        if connection.get_execution_options().get("writes")
-        else "BEGIN"
+        "BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN"
     )
 
 
@@ -86,11 +82,7 @@ def is_full(url: URL, error: BaseException) -> bool:
     """Where the index beside the file can not grow, SQLite knows no better than that it could not
     write.
     """
-    code = (
-        error.sqlite_errorcode & 0xFF
-        if isinstance(error, sqlite3.OperationalError)
-        else None
-    )
+    code = error.sqlite_errorcode & 0xFF if isinstance(error, sqlite3.OperationalError) else None
     if code == sqlite3.SQLITE_IOERR:
         room = os.statvfs(_path(url).parent)
         return room.f_bavail * room.f_frsize < LITTLE
@@ -134,10 +126,7 @@ def backup(url: URL, path: Path) -> None:
         raise _missing(source)
     if path.exists():
         raise _no_backup(
-            source,
-            path,
-            "it exists already",
-            "choose another name, or take that file away",
+            source, path, "it exists already", "choose another name, or take that file away"
         )
     try:
         os.close(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
@@ -151,10 +140,7 @@ def backup(url: URL, path: Path) -> None:
     except (sqlite3.Error, OSError) as error:
         part.unlink(missing_ok=True)
         raise _no_backup(
-            source,
-            path,
-            str(error),
-            "check the database and the free space beside the copy",
+            source, path, str(error), "check the database and the free space beside the copy"
         ) from error
 
 
@@ -183,9 +169,7 @@ class WriteWatch:
                 if self._connection is None:
                     self._connection = self._open()
                 # All rows: a question that is not read to its end would hold the log back.
-                return int(
-                    self._connection.execute("PRAGMA data_version").fetchall()[0][0]
-                )
+                return int(self._connection.execute("PRAGMA data_version").fetchall()[0][0])
             except sqlite3.Error:
                 return None
 
@@ -198,9 +182,7 @@ class WriteWatch:
     def _open(self) -> sqlite3.Connection:
         # Not made where it is missing.
         address = f"file:{quote(str(self._path))}?mode=rw"
-        return sqlite3.connect(
-            address, uri=True, isolation_level=None, check_same_thread=False
-        )
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
 
 def _path(url: URL) -> Path:
@@ -234,8 +216,5 @@ def _unwritable(path: Path, why: str) -> StoreError:
 
 def _no_backup(source: Path, path: Path, why: str, advice: str) -> StoreError:
     return StoreError(
-        f"a copy of {source} at {path}",
-        why,
-        kept="both files are as they were",
-        advice=advice,
+        f"a copy of {source} at {path}", why, kept="both files are as they were", advice=advice
     )

@@ -51,9 +51,7 @@ class SqlStrays(StorePart):
 
     def doors_read(self) -> tuple[DoorRead, ...]:
         with self._database.reading() as connection:
-            found = connection.execute(
-                select(doors_read).order_by(doors_read.c.node)
-            ).mappings()
+            found = connection.execute(select(doors_read).order_by(doors_read.c.node)).mappings()
             return tuple(DoorRead(**row) for row in found)
 
 
@@ -75,9 +73,7 @@ class MemoryStrays(AllOrNothing):
 
     def strays(self, names: Collection[str] | None = None) -> tuple[Stray, ...]:
         with self._lock:
-            every = [
-                each for node in sorted(self._strays) for each in self._strays[node]
-            ]
+            every = [each for node in sorted(self._strays) for each in self._strays[node]]
         wanted = None if names is None else set(names)
         return tuple(each for each in every if wanted is None or each.name in wanted)
 
@@ -87,8 +83,6 @@ class MemoryStrays(AllOrNothing):
 
 
 def _door(connection: Connection, node: str) -> DoorRead | None:
-    found = connection.execute(
-        select(doors_read).where(doors_read.c.node == node)
-    ).mappings()
+    found = connection.execute(select(doors_read).where(doors_read.c.node == node)).mappings()
     row = found.one_or_none()
     return DoorRead(**row) if row is not None else None

@@ -18,9 +18,7 @@ class SqlTokens(StorePart):
         with self._database.reading() as connection:
             return tuple(
                 Token(**row)
-                for row in connection.execute(
-                    select(tokens).order_by(tokens.c.id)
-                ).mappings()
+                for row in connection.execute(select(tokens).order_by(tokens.c.id)).mappings()
             )
 
     def token(self, token_id: str) -> Token | None:
@@ -48,38 +46,28 @@ class SqlTokens(StorePart):
     def revoke_token(self, token_id: str, now: datetime) -> bool:
         theirs = or_(tokens.c.id == token_id, tokens.c.parent == token_id)
         with self._database.writing() as connection:
-            known = select(tokens.c.id).where(
-                tokens.c.id == token_id, tokens.c.revoked.is_(None)
-            )
+            known = select(tokens.c.id).where(tokens.c.id == token_id, tokens.c.revoked.is_(None))
             found = connection.scalar(known) is not None
             connection.execute(
-                update(tokens)
-                .where(theirs, tokens.c.revoked.is_(None))
-                .values(revoked=now)
+                update(tokens).where(theirs, tokens.c.revoked.is_(None)).values(revoked=now)
             )
         return found
 
     def use_token(self, token_id: str, now: datetime) -> None:
         with self._database.writing() as connection:
-            connection.execute(
-                update(tokens).where(tokens.c.id == token_id).values(last_used=now)
-            )
+            connection.execute(update(tokens).where(tokens.c.id == token_id).values(last_used=now))
 
 
 class SqlJobs(StorePart):
     def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
-        wanted = (
-            select(jobs).order_by(jobs.c.created.desc(), jobs.c.id.desc()).limit(limit)
-        )
+        wanted = select(jobs).order_by(jobs.c.created.desc(), jobs.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
             return tuple(Job(**row) for row in connection.execute(wanted).mappings())
 
     def job(self, job_id: str) -> Job | None:
         with self._database.reading() as connection:
             row = (
-                connection.execute(select(jobs).where(jobs.c.id == job_id))
-                .mappings()
-                .one_or_none()
+                connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
             )
         return Job(**row) if row else None
 

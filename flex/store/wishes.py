@@ -34,10 +34,7 @@ class SqlWishes(StorePart):
 
     def drop_pin(self, site: str, campaign: str = "") -> bool:
         with self._database.writing() as connection:
-            return (
-                connection.execute(delete(pins).where(*_key(site, campaign))).rowcount
-                > 0
-            )
+            return connection.execute(delete(pins).where(*_key(site, campaign))).rowcount > 0
 
 
 def _key(site: str, campaign: str) -> tuple[ColumnElement[bool], ...]:

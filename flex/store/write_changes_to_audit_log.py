@@ -77,27 +77,19 @@ def _node(store: Store, name: str) -> object:
 
 CHANGES: dict[str, AuditedChange] = {
     "put_pin": AuditedChange(
-        "pin.put",
-        lambda pin: pin.site,
-        look=lambda store, pin: store.pin(pin.site, pin.campaign),
+        "pin.put", lambda pin: pin.site, look=lambda store, pin: store.pin(pin.site, pin.campaign)
     ),
     "drop_pin": AuditedChange(
         "pin.drop", lambda site, *_: site, look=lambda store, *given: store.pin(*given)
     ),
     "order_node": AuditedChange(
-        "node.order",
-        lambda order: order.node,
-        look=lambda store, order: _order(store, order.node),
+        "node.order", lambda order: order.node, look=lambda store, order: _order(store, order.node)
     ),
     "put_node": AuditedChange(
-        "node.put",
-        lambda node: node.name,
-        look=lambda store, node: _node(store, node.name),
+        "node.put", lambda node: node.name, look=lambda store, node: _node(store, node.name)
     ),
     "drop_node": AuditedChange("node.drop", lambda name: name, look=_node),
-    "put_freeze": AuditedChange(
-        "freeze", lambda _: "", look=lambda store, _: store.freeze()
-    ),
+    "put_freeze": AuditedChange("freeze", lambda _: "", look=lambda store, _: store.freeze()),
     "put_profiles": AuditedChange(
         "profiles.put",
         lambda period, *_: str(period),
@@ -118,13 +110,9 @@ CHANGES: dict[str, AuditedChange] = {
     ),
     "end": AuditedChange("run.end", lambda run: run.id, tell=_run),
     "put_token": AuditedChange(
-        "token.create",
-        lambda token: token.id,
-        look=lambda store, token: _token(store, token.id),
+        "token.create", lambda token: token.id, look=lambda store, token: _token(store, token.id)
     ),
-    "revoke_token": AuditedChange(
-        "token.revoke", lambda token_id, _: token_id, look=_token
-    ),
+    "revoke_token": AuditedChange("token.revoke", lambda token_id, _: token_id, look=_token),
 }
 
 S = TypeVar("S")
@@ -143,15 +131,11 @@ def _note(method: Callable[..., Any], change: AuditedChange) -> Callable[..., An
             before = change.look(store, *given) if change.look else None
             result = method(store, *given, **how)
             after = (
-                change.look(store, *given)
-                if change.look
-                else change.tell and change.tell(*given)
+                change.look(store, *given) if change.look else change.tell and change.tell(*given)
             )
             if before != after:
                 store.note(change.action, change.subject(*given), before, after)
-            for action, subject, told in (
-                change.besides(result) if change.besides else ()
-            ):
+            for action, subject, told in change.besides(result) if change.besides else ():
                 store.note(action, subject, None, told)
         return result
 

@@ -32,10 +32,7 @@ def hours_shifted(ours: Mapping[int, int], others: Mapping[int, int]) -> int:
     if last - first > 100 * 24:
         return 0
     mine = np.array([ours.get(hour, 0) for hour in range(first, last + 1)], dtype=float)
-    alike = {
-        shift: _alike(mine, others, first - shift)
-        for shift in range(-FARTHEST, FARTHEST + 1)
-    }
+    alike = {shift: _alike(mine, others, first - shift) for shift in range(-FARTHEST, FARTHEST + 1)}
     best = max(alike, key=lambda shift: (alike[shift], -abs(shift)))
     return best if alike[best] >= ALIKE and alike[best] - alike[0] >= BETTER else 0
 

@@ -108,9 +108,7 @@ class Quality:
 
     @property
     def state(self) -> State:
-        return max(
-            (finding.state for finding in self.findings), key=WORST.index, default="ok"
-        )
+        return max((finding.state for finding in self.findings), key=WORST.index, default="ok")
 
     @property
     def coverage(self) -> float:
@@ -155,17 +153,10 @@ def judge(
     for name, found in of_source.items():
         of_node[node_of[name]] += found
     bench = _Bench(
-        period,
-        now,
-        limits,
-        _hours(chain.from_iterable(of_source.values())),
-        holes,
-        empty,
+        period, now, limits, _hours(chain.from_iterable(of_source.values())), holes, empty
     )
     nodes = tuple(
-        _soften(bench.judge(node, node, found))
-        if node in idle
-        else bench.judge(node, node, found)
+        _soften(bench.judge(node, node, found)) if node in idle else bench.judge(node, node, found)
         for node, found in of_node.items()
     )
     alone = {quality.node: quality for quality in nodes}
@@ -177,27 +168,21 @@ def judge(
         for name, found in of_source.items()
     )
     return Judged(
-        tuple(
-            _may_be_silent(quality) if quality.name in idle else quality
-            for quality in judged
-        ),
+        tuple(_may_be_silent(quality) if quality.name in idle else quality for quality in judged),
         nodes,
     )
 
 
 def _may_be_silent(quality: Quality) -> Quality:
     said = tuple(
-        finding
-        for finding in quality.findings
-        if finding.rule not in (MAX_AGE, MIN_COVERAGE)
+        finding for finding in quality.findings if finding.rule not in (MAX_AGE, MIN_COVERAGE)
     )
     return replace(quality, findings=said)
 
 
 def _soften(quality: Quality) -> Quality:
     return replace(
-        quality,
-        findings=tuple(replace(finding, state="warn") for finding in quality.findings),
+        quality, findings=tuple(replace(finding, state="warn") for finding in quality.findings)
     )
 
 
@@ -217,8 +202,7 @@ class _Bench:
         hours = _hours(segments)
         first = int(self.period.start.timestamp()) // 3600
         asked = range(
-            max(first, min(hours, default=first)),
-            int(self.period.end.timestamp()) // 3600,
+            max(first, min(hours, default=first)), int(self.period.end.timestamp()) // 3600
         )
         quality = Quality(
             name=name,
@@ -235,9 +219,7 @@ class _Bench:
             lines=_add_up(segment.lines for segment in reaching),
             reasons=_add_up(segment.reasons for segment in reaching),
             samples=_few(
-                (segment.path, sample)
-                for segment in reaching
-                for sample in segment.samples
+                (segment.path, sample) for segment in reaching for sample in segment.samples
             ),
         )
         found = (
@@ -254,8 +236,7 @@ class _Bench:
         if not segment.last_time:
             return segment.read_at >= self.period.start.timestamp()
         return (
-            segment.last_day >= self.period.first_day
-            and segment.first_day <= self.period.last_day
+            segment.last_day >= self.period.first_day and segment.first_day <= self.period.last_day
         )
 
     def _expected_answers(self, hour: int, hours: Mapping[int, int]) -> float:
@@ -281,9 +262,7 @@ class _Bench:
         """For a part of the hour, at least."""
         first = datetime.fromtimestamp(hour * 3600, UTC)
         last = first + timedelta(hours=1)
-        return any(
-            begin < last and end > first for begin, end in self.empty.get(node, ())
-        )
+        return any(begin < last and end > first for begin, end in self.empty.get(node, ()))
 
     def _empty_since(self, quality: Quality) -> timedelta:
         """How long the node had no site since its last line."""
@@ -300,18 +279,11 @@ class _Bench:
         since = datetime.fromtimestamp(history(self.period)[0] * 86400, UTC)
         last = datetime.fromtimestamp(quality.last_line, UTC)
         age = self.now - last
-        if (
-            self.now - max(last, since) - self._empty_since(quality)
-            <= self.limits.max_age
-        ):
+        if self.now - max(last, since) - self._empty_since(quality) <= self.limits.max_age:
             return None
         if not quality.last_line:
             return Finding(
-                MAX_AGE,
-                "bad",
-                f"no line of {since:%Y-%m-%d} or later was read",
-                limit,
-                "missing",
+                MAX_AGE, "bad", f"no line of {since:%Y-%m-%d} or later was read", limit, "missing"
             )
         hours = age / timedelta(hours=1)
         return Finding(
@@ -331,9 +303,7 @@ class _Bench:
         state: State = "bad" if bad > limit * total else "warn"
         reasons = ", ".join(f"{number:,} {name}" for name, number in quality.reasons)
         said = f"{bad:,} of {total:,} lines are malformed{f' ({reasons})' if reasons else ''}"
-        return Finding(
-            MAX_MALFORMED, state, said, _percent(limit), _percent(bad / total)
-        )
+        return Finding(MAX_MALFORMED, state, said, _percent(limit), _percent(bad / total))
 
     def _coverage(self, quality: Quality) -> Finding | None:
         if not quality.silent:
@@ -367,37 +337,25 @@ class _Bench:
         said = f"readings that were made elsewhere have not arrived: {told}"
         return Finding(MIN_COVERAGE, "warn", said, "all", f"{len(ours)} missing")
 
-    def _skew(
-        self, reaching: Sequence[Segment], hours: Mapping[int, int]
-    ) -> Finding | None:
+    def _skew(self, reaching: Sequence[Segment], hours: Mapping[int, int]) -> Finding | None:
         limit = self.limits.max_skew.total_seconds()
         ahead = sum(_ahead(segment, limit) for segment in reaching)
-        share = ahead / max(
-            sum(number for segment in reaching for _, number in segment.hours), 1
-        )
+        share = ahead / max(sum(number for segment in reaching for _, number in segment.hours), 1)
         most = max(
-            (
-                segment.last_time - segment.read_at
-                for segment in reaching
-                if segment.read_at
-            ),
+            (segment.last_time - segment.read_at for segment in reaching if segment.read_at),
             default=0,
         )
         if most > limit:
             state: State = "bad" if share > AHEAD else "warn"
             said = f"lines are dated after they were read, {_percent(share)} of them by hours"
             return Finding(MAX_SKEW, state, said, _minutes(limit), _minutes(most))
-        others = {
-            hour: number - hours.get(hour, 0) for hour, number in self.whole.items()
-        }
+        others = {hour: number - hours.get(hour, 0) for hour, number in self.whole.items()}
         if shift := hours_shifted(hours, others):
             said = (
                 f"the day begins {abs(shift)} h "
                 f"{'later' if shift > 0 else 'earlier'} than that of other logs"
             )
-            return Finding(
-                MAX_SKEW, "warn", said, _minutes(limit), _minutes(abs(shift) * 3600)
-            )
+            return Finding(MAX_SKEW, "warn", said, _minutes(limit), _minutes(abs(shift) * 3600))
         return None
 
 
@@ -407,8 +365,7 @@ def spans(hours: Iterable[int]) -> list[str]:
     for _, run in groupby(enumerate(sorted(hours)), key=lambda pair: pair[1] - pair[0]):
         of_run = [hour for _, hour in run]
         begin, end = (
-            datetime.fromtimestamp(hour * 3600, UTC)
-            for hour in (of_run[0], of_run[-1] + 1)
+            datetime.fromtimestamp(hour * 3600, UTC) for hour in (of_run[0], of_run[-1] + 1)
         )
         found.append(f"{begin:%Y-%m-%d %H:%M} to {end:%H:%M}")
     return found
@@ -427,11 +384,7 @@ def _last_line(segment: Segment) -> int:
 def _ahead(segment: Segment, limit: float) -> int:
     if not segment.read_at:
         return 0
-    return sum(
-        number
-        for hour, number in segment.hours
-        if hour * 3600 > segment.read_at + limit
-    )
+    return sum(number for hour, number in segment.hours if hour * 3600 > segment.read_at + limit)
 
 
 def _hours(segments: Iterable[Segment]) -> Mapping[int, int]:
@@ -439,9 +392,7 @@ def _hours(segments: Iterable[Segment]) -> Mapping[int, int]:
     hours: Counter[int] = Counter()
     for segment in segments:
         last = segment.read_at or segment.last_time
-        hours.update(
-            {hour: number for hour, number in segment.hours if hour * 3600 <= last}
-        )
+        hours.update({hour: number for hour, number in segment.hours if hour * 3600 <= last})
     return hours
 
 

@@ -29,20 +29,12 @@ def profiles(files: pd.DataFrame, hours: pd.DataFrame) -> pd.DataFrame:
     return _join(_needs(files), _answers(hours))
 
 
-def profiles_of(
-    files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]
-) -> pd.DataFrame:
+def profiles_of(files: Iterable[pd.DataFrame], hours: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """PROFILES from tables in pieces. No target and no hour of a site may be there twice. Only
     the columns site, requests and size of FILES are used.
     """
-    needs = (
-        pd.concat([_needs(FILES.empty()), *map(_needs, files)])
-        .groupby(level="site")
-        .sum()
-    )
-    answers = pd.concat([_answers(HOURS.empty()), *map(_answers, hours)]).groupby(
-        level="site"
-    )
+    needs = pd.concat([_needs(FILES.empty()), *map(_needs, files)]).groupby(level="site").sum()
+    answers = pd.concat([_answers(HOURS.empty()), *map(_answers, hours)]).groupby(level="site")
     together = {"access_bytes": "sum", "requests": "sum", "busy_hour_bytes": "max"}
     together |= dict.fromkeys(TIMES, "sum")
     return _join(needs, answers.agg(together))
@@ -80,15 +72,10 @@ def spreads(files: pd.DataFrame, sites: Iterable[str], most: int) -> pd.DataFram
     return spreads_of([files], sites, most)
 
 
-def spreads_of(
-    files: Iterable[pd.DataFrame], sites: Iterable[str], most: int
-) -> pd.DataFrame:
+def spreads_of(files: Iterable[pd.DataFrame], sites: Iterable[str], most: int) -> pd.DataFrame:
     """SPREADS from a table in pieces. Only its columns site, requests and size are used."""
     wanted = sorted(sites)
-    found = [
-        _by_requests(piece[piece["site"].isin(wanted)])
-        for piece in (FILES.empty(), *files)
-    ]
+    found = [_by_requests(piece[piece["site"].isin(wanted)]) for piece in (FILES.empty(), *files)]
     alike = pd.concat(found).groupby(level=["site", "requests"]).sum().reset_index()
     names, site = np.unique(alike["site"].to_numpy(dtype=object), return_inverse=True)
     size = alike["size"].to_numpy()
@@ -102,16 +89,10 @@ def spreads_of(
         spared = np.bincount(site, size * (1 - 1 / k) ** requests, minlength=len(names))
         tables.append(
             pd.DataFrame(
-                {
-                    "site": names,
-                    "replicas": k,
-                    "working_set": whole - spared.astype(np.int64),
-                }
+                {"site": names, "replicas": k, "working_set": whole - spared.astype(np.int64)}
             )
         )
-    return SPREADS.make(
-        pd.concat(tables, ignore_index=True).astype(dict(SPREADS.columns))
-    )
+    return SPREADS.make(pd.concat(tables, ignore_index=True).astype(dict(SPREADS.columns)))
 
 
 def _needs(files: pd.DataFrame) -> pd.DataFrame:

@@ -88,15 +88,12 @@ class Demand:
         self.whole: Floats = whole.to_numpy(dtype=np.float64) * self.extra[:, None]
         self._sites = sites
         self._by_chance: Bools = np.array(
-            [routed is not None and site not in routed for site in sites],
-            dtype=np.bool_,
+            [routed is not None and site not in routed for site in sites], dtype=np.bool_
         )
         keys = zip(spreads["site"].tolist(), spreads["replicas"].tolist(), strict=True)
         self._measured = dict(zip(keys, spreads["working_set"].tolist(), strict=True))
         known = {site for site, _ in self._measured}
-        self._is_measured: Bools = np.array(
-            [site in known for site in sites], dtype=np.bool_
-        )
+        self._is_measured: Bools = np.array([site in known for site in sites], dtype=np.bool_)
 
     def each(self, site: int, replicas: int) -> Floats:
         """What one of so many replicas asks; its working set is the whole one where no spread was
@@ -106,9 +103,7 @@ class Demand:
         if self._by_chance[site]:
             measured = self._measured.get((self._sites[site], replicas))
             whole = float(self.whole[site, WORKING_SET])
-            asked[WORKING_SET] = (
-                whole if measured is None else measured * self.extra[site]
-            )
+            asked[WORKING_SET] = whole if measured is None else measured * self.extra[site]
         return asked
 
     def replicas_needed(self, nodes: int, share: float) -> dict[int, int]:
@@ -131,20 +126,16 @@ class Demand:
         found, mean = counts.least.copy(), self._mean(nodes)
         # One node is enough for all others.
         many = (
-            (self.whole > marks.below * mean).any(axis=1)
-            | (counts.least > 1)
-            | (counts.needed > 1)
+            (self.whole > marks.below * mean).any(axis=1) | (counts.least > 1) | (counts.needed > 1)
         )
         for site in np.flatnonzero(many).tolist():
             least, most = int(counts.least[site]), int(counts.most[site])
             split = marks.alone if counts.resting[site] else marks.above
             high, low = (
-                self._fewest(site, mean * mark, least, most)
-                for mark in (split, marks.below)
+                self._fewest(site, mean * mark, least, most) for mark in (split, marks.below)
             )
             found[site] = max(
-                high,
-                min(int(counts.in_force[site]), max(low, int(counts.needed[site]))),
+                high, min(int(counts.in_force[site]), max(low, int(counts.needed[site])))
             )
         for site, count in counts.stays.items():
             found[site] = count or max(1, int(found[site]))
@@ -153,9 +144,7 @@ class Demand:
         for group in counts.apart:
             _fit(found, counts.least, sorted(group), nodes)
         for group in counts.together:
-            found[list(group)] = max(
-                found[list(group)].min(), counts.least[list(group)].max()
-            )
+            found[list(group)] = max(found[list(group)].min(), counts.least[list(group)].max())
         return found
 
     def _mean(self, nodes: int) -> Floats:

@@ -22,16 +22,12 @@ from collections.abc import Collection, Iterable
 from flex.model.log_reading import Segment
 
 
-def with_opening(
-    segments: Iterable[Segment], opening: str, first_time: int
-) -> tuple[Segment, ...]:
+def with_opening(segments: Iterable[Segment], opening: str, first_time: int) -> tuple[Segment, ...]:
     """Those from the beginning of a log that opens so; where that was not noted, those that begin
     at that time.
     """
     return _in_order(
-        each
-        for each in segments
-        if each.first_byte == 0 and _opens(each, opening, first_time)
+        each for each in segments if each.first_byte == 0 and _opens(each, opening, first_time)
     )
 
 
@@ -41,11 +37,7 @@ def behind(segments: Iterable[Segment], places: Collection[str]) -> tuple[Segmen
 
 
 def _opens(segment: Segment, opening: str, first_time: int) -> bool:
-    return (
-        segment.opening == opening
-        if segment.opening
-        else segment.first_time == first_time
-    )
+    return segment.opening == opening if segment.opening else segment.first_time == first_time
 
 
 def _in_order(segments: Iterable[Segment]) -> tuple[Segment, ...]:

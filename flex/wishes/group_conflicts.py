@@ -35,17 +35,11 @@ class _Asked:
 
     def fits(self, active: Collection[str]) -> bool:
         free = set(active) - self.barred
-        return not self.on & self.barred and len(self.on) <= self.least <= min(
-            self.most, len(free)
-        )
+        return not self.on & self.barred and len(self.on) <= self.least <= min(self.most, len(free))
 
     def guest(self, active: Sequence[str]) -> Guest[str]:
         on = self.on & set(active)
-        return Guest(
-            self.least,
-            on,
-            tuple(node for node in active if node not in on | self.barred),
-        )
+        return Guest(self.least, on, tuple(node for node in active if node not in on | self.barred))
 
 
 def wishes_that_give_way(pins: Mapping[str, Pin], states: Mapping[str, str]) -> Refused:
@@ -66,9 +60,7 @@ def _together(
     for site, pin in pins.items():
         if not pin.together:
             continue
-        whole = frozenset().union(
-            *(of.get(one, frozenset({one})) for one in (site, *pin.together))
-        )
+        whole = frozenset().union(*(of.get(one, frozenset({one})) for one in (site, *pin.together)))
         if _what_is_asked(whole, pins, len(active)).fits(active):
             of |= dict.fromkeys(whole, whole)
         else:
@@ -77,19 +69,13 @@ def _together(
     return of, lost
 
 
-def _what_is_asked(
-    sites: Collection[str], pins: Mapping[str, Pin], nodes: int
-) -> _Asked:
+def _what_is_asked(sites: Collection[str], pins: Mapping[str, Pin], nodes: int) -> _Asked:
     there = [pins[site] for site in sites if site in pins]
     return _Asked(
         on=frozenset(node for pin in there for node in pin.nodes),
         barred=frozenset(node for pin in there for node in pin.not_on),
-        least=max(
-            (max(pin.min_replicas, len(pin.nodes), 1) for pin in there), default=1
-        ),
-        most=min(
-            (pin.max_replicas for pin in there if pin.max_replicas), default=nodes
-        ),
+        least=max((max(pin.min_replicas, len(pin.nodes), 1) for pin in there), default=1),
+        most=min((pin.max_replicas for pin in there if pin.max_replicas), default=nodes),
     )
 
 
@@ -113,12 +99,8 @@ def _not_apart(
         if pin.apart
     }
     lost: dict[str, str] = {}
-    for site in [
-        site for site, group in wished.items() if len(set(group)) < len(group)
-    ]:
-        lost[site] = (
-            f"apart from {', '.join(pins[site].apart)}, with which it is kept together"
-        )
+    for site in [site for site, group in wished.items() if len(set(group)) < len(group)]:
+        lost[site] = f"apart from {', '.join(pins[site].apart)}, with which it is kept together"
         del wished[site]
     if not _impossible(wished.values(), guests):
         return lost
@@ -127,35 +109,24 @@ def _not_apart(
         if not _impossible([*_linked_groups(group, kept), group], guests):
             kept.append(group)
             continue
-        others = (
-            ""
-            if _impossible([group], guests)
-            else ", beside others that are kept apart"
-        )
+        others = "" if _impossible([group], guests) else ", beside others that are kept apart"
         lost[site] = f"{len(group)} sites apart on {len(active)} active nodes{others}"
     return lost
 
 
-def _impossible(
-    groups: Collection[Sequence[str]], guests: Mapping[str, Guest[str]]
-) -> bool:
+def _impossible(groups: Collection[Sequence[str]], guests: Mapping[str, Guest[str]]) -> bool:
     """Whether it is sure that not all of these can be kept apart."""
     concerned = sorted({site for group in groups for site in group})
-    return seat_rivals_apart.seat(
-        {site: guests[site] for site in concerned}, groups
-    ).impossible
+    return seat_rivals_apart.seat({site: guests[site] for site in concerned}, groups).impossible
 
 
-def _linked_groups(
-    group: Sequence[str], others: Sequence[Sequence[str]]
-) -> list[Sequence[str]]:
+def _linked_groups(group: Sequence[str], others: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """Those of the others that have to do with the group, over however many."""
     every = [group, *others]
     near = set(
         next(
             seat_rivals_apart.circles(
-                [site for one in every for site in one],
-                seat_rivals_apart.rivals_of(every),
+                [site for one in every for site in one], seat_rivals_apart.rivals_of(every)
             )
         )
     )

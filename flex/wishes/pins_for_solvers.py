@@ -52,9 +52,7 @@ class Wished:
     whole: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
-def read_wishes(
-    pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools
-) -> Wished:
+def read_wishes(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open: Bools) -> Wished:
     """Raises Unknown for a node or site that does not exist, and Infeasible for a wish that no
     partition can keep.
     """
@@ -63,12 +61,7 @@ def read_wishes(
     least = np.ones(len(sites), dtype=np.int64)
     most = np.full(len(sites), is_open.sum(), dtype=np.int64)
     found = Wished(
-        {},
-        {},
-        _groups(pins, site_at, "apart"),
-        _groups(pins, site_at, "together"),
-        least,
-        most,
+        {}, {}, _groups(pins, site_at, "apart"), _groups(pins, site_at, "together"), least, most
     )
     for pin in pins:
         _check(pin, site_at, nodes, is_open)
@@ -77,17 +70,13 @@ def read_wishes(
             found.pinned[site] = frozenset(node_at[node] for node in pin.nodes)
         if pin.not_on:
             found.barred[site] = frozenset(node_at[node] for node in pin.not_on)
-        free = int(is_open.sum()) - sum(
-            bool(is_open[node_at[node]]) for node in pin.not_on
-        )
+        free = int(is_open.sum()) - sum(bool(is_open[node_at[node]]) for node in pin.not_on)
         least[site] = max(pin.min_replicas, len(pin.nodes), 1)
         most[site] = max(least[site], min(pin.max_replicas or free, free))
     found = replace(found, whole=_whole(found.together))
     for tied in set(found.whole.values()):
         of_all = list(tied)
-        free = int(is_open.sum()) - len(
-            [n for n in _of_any(found.barred, tied) if is_open[n]]
-        )
+        free = int(is_open.sum()) - len([n for n in _of_any(found.barred, tied) if is_open[n]])
         least[of_all] = max(int(least[of_all].max()), len(_of_any(found.pinned, tied)))
         most[of_all] = max(int(least[of_all[0]]), min(int(most[of_all].min()), free))
     return found
@@ -98,22 +87,17 @@ def fit_replicas(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
     of their own.
     """
     wholes = {
-        site: wishes.whole.get(site, frozenset({site}))
-        for group in wishes.apart
-        for site in group
+        site: wishes.whole.get(site, frozenset({site})) for group in wishes.apart for site in group
     }
     groups = [{min(wholes[site]) for site in group} for group in wishes.apart]
     fewer, wholes = replicas.copy(), {min(whole): whole for whole in wholes.values()}
     for circle in seat_rivals_apart.circles(
-        sorted({site for group in groups for site in group}),
-        seat_rivals_apart.rivals_of(groups),
+        sorted({site for group in groups for site in group}), seat_rivals_apart.rivals_of(groups)
     ):
         near = [group for group in groups if group & set(circle)]
         while (
             spare := [site for site in circle if fewer[site] > wishes.least[site]]
-        ) and not _seated(
-            wishes, {site: wholes[site] for site in circle}, near, fewer, is_open
-        ):
+        ) and not _seated(wishes, {site: wholes[site] for site in circle}, near, fewer, is_open):
             most = max(spare, key=lambda site: (fewer[site], -site))
             fewer[list(wholes[most])] -= 1
     return fewer
@@ -129,9 +113,7 @@ def _seated(
     guests = {}
     for site, whole in sites.items():
         on, barred = _of_any(wishes.pinned, whole), _of_any(wishes.barred, whole)
-        free = tuple(
-            node for node in np.flatnonzero(is_open).tolist() if node not in on | barred
-        )
+        free = tuple(node for node in np.flatnonzero(is_open).tolist() if node not in on | barred)
         guests[site] = seat_rivals_apart.Guest(int(replicas[site]), on, free)
     return seat_rivals_apart.seat(guests, groups).nodes is not None
 
@@ -140,9 +122,7 @@ def _whole(groups: Sequence[frozenset[int]]) -> dict[int, frozenset[int]]:
     """For each site that is together with others all of them, over however many others."""
     whole: dict[int, frozenset[int]] = {}
     for group in groups:
-        joined = frozenset().union(
-            *(whole.get(site, frozenset({site})) for site in group)
-        )
+        joined = frozenset().union(*(whole.get(site, frozenset({site})) for site in group))
         whole |= dict.fromkeys(joined, joined)
     return whole
 
@@ -174,20 +154,13 @@ def _check(pin: Pin, site_at: Mapping[str, int], nodes: Nodes, is_open: Bools) -
         if node not in nodes:
             raise unknown_node(node, tuple(nodes))
     barred = sum(bool(is_open[nodes[node][0]]) for node in set(pin.not_on))
-    closed = {
-        node: state for node in pin.nodes if (state := nodes[node][1]) != "active"
-    }
+    closed = {node: state for node in pin.nodes if (state := nodes[node][1]) != "active"}
     blocked = [*_of_places(pin, closed), *_of_counts(pin, int(is_open.sum()), barred)]
     if blocked:
-        answers, advice = (
-            list(dict.fromkeys(said)) for said in zip(*blocked, strict=True)
-        )
+        answers, advice = (list(dict.fromkeys(said)) for said in zip(*blocked, strict=True))
         kept = "the partition in force stays"
         raise Infeasible(
-            f"the pin on {pin.site}",
-            "; ".join(answers),
-            kept=kept,
-            advice="; ".join(advice),
+            f"the pin on {pin.site}", "; ".join(answers), kept=kept, advice="; ".join(advice)
         )
 
 
@@ -216,9 +189,7 @@ def _of_places(pin: Pin, closed: Mapping[str, NodeState]) -> Iterator[tuple[str,
 def _of_counts(pin: Pin, active: int, barred: int) -> Iterator[tuple[str, str]]:
     needed = max(pin.min_replicas, len(pin.nodes), 1)
     if pin.min_replicas > active:
-        answer = (
-            f"it asks for {pin.min_replicas} replicas and {active} nodes are active"
-        )
+        answer = f"it asks for {pin.min_replicas} replicas and {active} nodes are active"
         yield answer, "ask for fewer replicas, or add nodes"
     elif needed > active - barred:
         yield (
@@ -226,9 +197,7 @@ def _of_counts(pin: Pin, active: int, barred: int) -> Iterator[tuple[str, str]]:
             "bar fewer nodes, or add some",
         )
     if pin.max_replicas and needed > pin.max_replicas:
-        answer = (
-            f"it asks for {needed} replicas at least and {pin.max_replicas} at most"
-        )
+        answer = f"it asks for {needed} replicas at least and {pin.max_replicas} at most"
         yield answer, "ask for more at most, or for fewer at least"
     if pin.apart and len(pin.apart) + needed > active:
         answer = f"it keeps {len(pin.apart) + 1} sites apart on {active} active nodes"

@@ -63,9 +63,7 @@ def seat(
     for circle in circles(guests, rivals):
         if any(not _has_room(clique, guests) for clique in _cliques(circle, rivals)):
             return Seating(None)
-        of_circle = _Search(
-            {one: guests[one] for one in circle}, rivals, steps
-        ).result()
+        of_circle = _Search({one: guests[one] for one in circle}, rivals, steps).result()
         if of_circle.nodes is None:
             return of_circle
         found |= of_circle.nodes
@@ -82,9 +80,7 @@ def rivals_of(groups: Iterable[Collection[S]]) -> dict[S, set[S]]:
     return found
 
 
-def circles(
-    guests: Iterable[S], rivals: Mapping[S, Collection[S]]
-) -> Iterator[list[S]]:
+def circles(guests: Iterable[S], rivals: Mapping[S, Collection[S]]) -> Iterator[list[S]]:
     """Guests that have to do with each other, over however many others, in the order of the first
     of each.
     """
@@ -100,9 +96,7 @@ def circles(
         yield circle
 
 
-def _cliques(
-    circle: Sequence[S], rivals: Mapping[S, Collection[S]]
-) -> Iterator[list[S]]:
+def _cliques(circle: Sequence[S], rivals: Mapping[S, Collection[S]]) -> Iterator[list[S]]:
     """Guests of whom no two may meet, as many as are easily found; each guest is in one at
     least.
     """
@@ -111,9 +105,7 @@ def _cliques(
         if one in covered:
             continue
         clique = [one]
-        for other in sorted(
-            rivals.get(one, ()), key=lambda near: (-len(rivals[near]), near)
-        ):
+        for other in sorted(rivals.get(one, ()), key=lambda near: (-len(rivals[near]), near)):
             if all(other in rivals[member] for member in clique):
                 clique.append(other)
         covered.update(clique)
@@ -126,11 +118,7 @@ def _has_room(clique: Sequence[S], guests: Mapping[S, Guest[N]]) -> bool:
     """
     there = [guests[one] for one in clique if one in guests]
     fixed = [node for guest in there for node in guest.on]
-    wanted = [
-        set(guest.free).difference(fixed)
-        for guest in there
-        for _ in range(guest.missing)
-    ]
+    wanted = [set(guest.free).difference(fixed) for guest in there for _ in range(guest.missing)]
     return len(fixed) == len(set(fixed)) and _matched(wanted)
 
 
@@ -187,22 +175,15 @@ class _Search(Generic[S, N]):
     """
 
     def __init__(
-        self,
-        guests: Mapping[S, Guest[N]],
-        rivals: Mapping[S, Collection[S]],
-        steps: int,
+        self, guests: Mapping[S, Guest[N]], rivals: Mapping[S, Collection[S]], steps: int
     ) -> None:
         self._guests, self._rivals, self._steps = guests, rivals, steps
         self._order = {one: place for place, one in enumerate(guests)}
         self._waiting = set(guests)
         self._taken: dict[S, dict[N, int]] = {one: defaultdict(int) for one in guests}
-        self._room = {
-            one: len(guest.free) - guest.missing for one, guest in guests.items()
-        }
+        self._room = {one: len(guest.free) - guest.missing for one, guest in guests.items()}
         self._free = {one: frozenset(guest.free) for one, guest in guests.items()}
-        self._tightest = [
-            (room, self._order[one], one) for one, room in self._room.items()
-        ]
+        self._tightest = [(room, self._order[one], one) for one, room in self._room.items()]
         heapq.heapify(self._tightest)
 
     def result(self) -> Seating[S, N]:
@@ -227,10 +208,7 @@ class _Search(Generic[S, N]):
             else:
                 return Seating(
                     {
-                        one.guest: (
-                            *sorted(self._guests[one.guest].on),
-                            *(one.chosen or ()),
-                        )
+                        one.guest: (*sorted(self._guests[one.guest].on), *(one.chosen or ()))
                         for one in turns
                     }
                 )
@@ -244,10 +222,7 @@ class _Search(Generic[S, N]):
         self._waiting.remove(one)
         guest, taken = self._guests[one], self._taken[one]
         return _Turn(
-            one,
-            combinations(
-                [node for node in guest.free if not taken.get(node)], guest.missing
-            ),
+            one, combinations([node for node in guest.free if not taken.get(node)], guest.missing)
         )
 
     def _wait(self, one: S) -> None:
@@ -283,7 +258,5 @@ class _Search(Generic[S, N]):
         if node in self._free[rival] and bool(was) != bool(taken[node]):
             self._room[rival] -= by
             if rival in self._waiting:
-                heapq.heappush(
-                    self._tightest, (self._room[rival], self._order[rival], rival)
-                )
+                heapq.heappush(self._tightest, (self._room[rival], self._order[rival], rival))
         return rival not in self._waiting or self._room[rival] >= 0

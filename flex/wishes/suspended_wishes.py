@@ -36,17 +36,12 @@ class Wishes:
 
 
 def possible(
-    pins: Sequence[Pin],
-    sites: Set[str],
-    nodes: Sequence[Node],
-    left_out: Collection[str] = (),
+    pins: Sequence[Pin], sites: Set[str], nodes: Sequence[Node], left_out: Collection[str] = ()
 ) -> Wishes:
     """Each pin without what cannot be: nodes that take no sites, more replicas than active nodes,
     sites not there. A question may have `left_out` nodes.
     """
-    states = {
-        node.name: "left out" if node.name in left_out else node.state for node in nodes
-    }
+    states = {node.name: "left out" if node.name in left_out else node.state for node in nodes}
     kept: dict[str, Pin] = {}
     lost: dict[str, list[str]] = {}
     for pin in pins:
@@ -94,10 +89,7 @@ def places(pins: Sequence[Pin], placement: pd.DataFrame) -> Places:
     """The nodes of every site that a pin speaks of."""
     sites = {site for pin in pins for site in (pin.site, *pin.together, *pin.apart)}
     rows = placement[placement["site"].isin(list(sites))]
-    return {
-        str(site): frozenset(map(str, nodes))
-        for site, nodes in rows.groupby("site")["node"]
-    }
+    return {str(site): frozenset(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
 
 
 def against(pin: Pin, before: Places, after: Places) -> bool:
@@ -113,9 +105,7 @@ def against(pin: Pin, before: Places, after: Places) -> bool:
         or len(has) < min(needed, len(had))
         or (0 < pin.max_replicas < len(has) and len(has) > len(had))
         or any(
-            _parted(pin.site, other, before, after)
-            for other in pin.together
-            if after.get(other)
+            _parted(pin.site, other, before, after) for other in pin.together if after.get(other)
         )
         or any(_brought_near(pin.site, other, before, after) for other in pin.apart)
     )
@@ -128,10 +118,7 @@ def _completes(pin: Pin, has: Set[str]) -> bool:
 
 def _parted(site: str, other: str, before: Places, after: Places) -> bool:
     """Whether one of the two moves, and the two are not on the same nodes after that."""
-    step = [
-        (before.get(one, frozenset()), after.get(one, frozenset()))
-        for one in (site, other)
-    ]
+    step = [(before.get(one, frozenset()), after.get(one, frozenset())) for one in (site, other)]
     return any(had != has for had, has in step) and step[0][1] != step[1][1]
 
 
@@ -145,9 +132,7 @@ def _brought_near(site: str, other: str, before: Places, after: Places) -> bool:
     return bool(came & after.get(site, frozenset()) & after.get(other, frozenset()))
 
 
-def _alone(
-    pin: Pin, states: Mapping[str, str], sites: Set[str]
-) -> tuple[Pin, list[str]]:
+def _alone(pin: Pin, states: Mapping[str, str], sites: Set[str]) -> tuple[Pin, list[str]]:
     """What is left of a pin whatever the others are, and what is lost of it."""
     active = {node for node, state in states.items() if state == "active"}
     lost = [

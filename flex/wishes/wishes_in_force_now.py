@@ -43,12 +43,7 @@ def beside(standing: Pin | None, wanted: Pin) -> Pin:
     """A wish with an end takes no place of one without: it is a campaign on top of that, called
     after its end.
     """
-    if (
-        wanted.until is None
-        or wanted.campaign
-        or standing is None
-        or standing.until is not None
-    ):
+    if wanted.until is None or wanted.campaign or standing is None or standing.until is not None:
         return wanted
     return replace(wanted, campaign=until_text(wanted.until))
 
@@ -67,14 +62,10 @@ def _order(pin: Pin) -> tuple[bool, datetime, str]:
 
 def over(standing: Pin, campaign: Pin) -> Pin:
     """The campaign, with what it says nothing of taken from the standing wish."""
-    on = campaign.nodes or tuple(
-        node for node in standing.nodes if node not in campaign.not_on
-    )
+    on = campaign.nodes or tuple(node for node in standing.nodes if node not in campaign.not_on)
     if campaign.max_replicas and len(on) > campaign.max_replicas and not campaign.nodes:
         on = ()
-    least = (
-        campaign.min_replicas if campaign.min_replicas > 1 else standing.min_replicas
-    )
+    least = campaign.min_replicas if campaign.min_replicas > 1 else standing.min_replicas
     if campaign.max_replicas:
         least = min(least, campaign.max_replicas)
     needed = max(least, len(on))

@@ -30,17 +30,12 @@ def families_of(nodes: Iterable[Node]) -> frozenset[AddressType]:
 
 def families_of_every(nodes: Iterable[Node]) -> frozenset[AddressType]:
     """Those of which each node has an address, of the nodes that are not down and have any."""
-    each = [
-        families_of([node]) for node in nodes if node.addresses and node.state != "down"
-    ]
+    each = [families_of([node]) for node in nodes if node.addresses and node.state != "down"]
     return frozenset.intersection(*each) if each else frozenset()
 
 
 def one_family(
-    state: ZoneState,
-    names: Set[str],
-    said: Mapping[str, AddressType],
-    known: Set[str],
+    state: ZoneState, names: Set[str], said: Mapping[str, AddressType], known: Set[str]
 ) -> Iterator[tuple[str, AddressType]]:
     """Those of the names in a zone that keep one family, with its type: what was `said` of `known`
     names, and what DNS says of others.
@@ -66,9 +61,7 @@ def types_of_names(state: ZoneState) -> dict[str, set[AddressType]]:
     return found
 
 
-def without_the_other(
-    wanted: pd.DataFrame, kept: Mapping[str, AddressType]
-) -> pd.DataFrame:
+def without_the_other(wanted: pd.DataFrame, kept: Mapping[str, AddressType]) -> pd.DataFrame:
     """The RECORDS of names that keep one family without the other. Where a node has the other
     alone, visitors get that.
     """

@@ -52,10 +52,7 @@ def hints_of(record: str) -> dict[AddressType, tuple[str, ...]]:
 
 def hinted_addresses(records: Iterable[str]) -> frozenset[str]:
     return frozenset(
-        address
-        for record in records
-        for hints in hints_of(record).values()
-        for address in hints
+        address for record in records for hints in hints_of(record).values() for address in hints
     )
 
 
@@ -70,11 +67,7 @@ def with_hints(record: str, addresses: Addresses) -> str:
     said = f"{found['priority']} {found['target']}"
     for one in _parameters(found):
         kind = kinds.get(one["key"])
-        hints = (
-            {canonical_address(each) for each in addresses.get(kind, ())}
-            if kind
-            else set()
-        )
+        hints = {canonical_address(each) for each in addresses.get(kind, ())} if kind else set()
         if kind is None or hints == set(have[kind]):
             said += one[0]
         elif hints:
@@ -88,9 +81,7 @@ def set_with_hints(before: Rrset, addresses: Addresses) -> Rrset:
     return Rrset(before.name, before.type, before.ttl, tuple(sorted(records)))
 
 
-def lead_off_dead_node(
-    before: Rrset, had: Addresses, gets: Addresses, gone: Set[str]
-) -> Rrset:
+def lead_off_dead_node(before: Rrset, had: Addresses, gets: Addresses, gone: Set[str]) -> Rrset:
     """The set once its name gets other addresses than it `had`. Hints of a family that were exactly
     these follow; of all others the addresses of a dead node go that are `gone`.
     """
@@ -102,21 +93,15 @@ def lead_off_dead_node(
     return Rrset(before.name, before.type, before.ttl, tuple(sorted(records)))
 
 
-def _left_of(
-    name: str, record: str, had: Addresses, gets: Addresses, gone: Set[str]
-) -> Addresses:
+def _left_of(name: str, record: str, had: Addresses, gets: Addresses, gone: Set[str]) -> Addresses:
     left: dict[AddressType, Collection[str]] = {}
     for kind, hints in hints_of(record).items():
-        exact = _is_for(name, record) and set(hints) == set(
-            map(canonical_address, had[kind])
-        )
+        exact = _is_for(name, record) and set(hints) == set(map(canonical_address, had[kind]))
         left[kind] = gets[kind] if exact else set(hints) - gone
     return left
 
 
-def sets_hinting_at(
-    state: ZoneState, addresses: Iterable[str]
-) -> dict[HintedSet, frozenset[str]]:
+def sets_hinting_at(state: ZoneState, addresses: Iterable[str]) -> dict[HintedSet, frozenset[str]]:
     """The sets that hint at some of these addresses, each with those; but for sets in which
     `mandatory` names a hint, as a record without that hint would be none.
     """
@@ -124,8 +109,7 @@ def sets_hinting_at(
     return {
         one: told
         for one, (_, records) in state.hints.items()
-        if (told := hinted_addresses(records) & wanted)
-        and not any(map(_needs_hints, records))
+        if (told := hinted_addresses(records) & wanted) and not any(map(_needs_hints, records))
     }
 
 
@@ -142,9 +126,7 @@ def both_hints(before: Rrset, after: Rrset) -> Rrset:
     return set_with_hints(before, every)
 
 
-def reasons_to_hold(
-    state: ZoneState, families: Collection[AddressType]
-) -> dict[HintedSet, str]:
+def reasons_to_hold(state: ZoneState, families: Collection[AddressType]) -> dict[HintedSet, str]:
     """By each set that has hints, or that nobody can read, why these do not change with the
     addresses of their name; empty where they do. Every node has addresses of these `families`.
     """
@@ -153,8 +135,7 @@ def reasons_to_hold(
     for (name, hinted), (ttl, records) in state.hints.items():
         sets = {kind: have.get((name, kind), (0, ())) for kind in KEYS}
         addresses = {
-            kind: frozenset(map(canonical_address, values))
-            for kind, (_, values) in sets.items()
+            kind: frozenset(map(canonical_address, values)) for kind, (_, values) in sets.items()
         }
         longest = min((ttl for ttl, values in sets.values() if values), default=ttl)
         hints = [hints_of(one) for one in records]

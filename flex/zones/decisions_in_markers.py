@@ -127,9 +127,7 @@ def why_excluded(site: str, marker: str, found: MarkedDecision) -> str:
 
 
 def _time_text(when: datetime) -> str:
-    return (
-        when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    )
+    return when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _time_in(text: str) -> datetime | None:

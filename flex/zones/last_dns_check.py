@@ -51,18 +51,12 @@ class Check:
         return tuple(one for one in self.servers if not one.agrees)
 
 
-def check(
-    asked: datetime, partition: str, verdicts: Iterable[NameServerVerdict]
-) -> Check:
+def check(asked: datetime, partition: str, verdicts: Iterable[NameServerVerdict]) -> Check:
     return Check(asked, partition, tuple(map(_answer_of, verdicts)))
 
 
 def _answer_of(verdict: NameServerVerdict) -> Answered:
-    lines = [
-        line
-        for change in verdict.wrong
-        for line in zone_changes.lines_of_difference(change)
-    ]
+    lines = [line for change in verdict.wrong for line in zone_changes.lines_of_difference(change)]
     return Answered(
         verdict.server,
         verdict.checked,

@@ -36,9 +36,7 @@ def site_name(zone: str, marker: str) -> str:
     if marker == f"{LABEL}.{zone}":
         return zone
     suffix = f".{LABEL}.{zone}"
-    return (
-        f"{marker.removesuffix(suffix)}.{zone}" if marker.endswith(suffix) else marker
-    )
+    return f"{marker.removesuffix(suffix)}.{zone}" if marker.endswith(suffix) else marker
 
 
 def marker_text(owner: str) -> str:

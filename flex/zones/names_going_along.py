@@ -32,13 +32,9 @@ def with_names(partition: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
     if not pairs:
         return partition
     of_site: dict[str, list[str]] = {}
-    for site, node in zip(
-        texts(partition["site"]), texts(partition["node"]), strict=True
-    ):
+    for site, node in zip(texts(partition["site"]), texts(partition["node"]), strict=True):
         of_site.setdefault(name_of(site), []).append(node)
-    rows = [
-        (name, node) for name, site in pairs for node in of_site.get(name_of(site), ())
-    ]
+    rows = [(name, node) for name, site in pairs for node in of_site.get(name_of(site), ())]
     also = pd.DataFrame(rows, columns=list(PLACEMENT.columns)).astype("str")
     return PLACEMENT.make(pd.concat([partition, also], ignore_index=True))
 

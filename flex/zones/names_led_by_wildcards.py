@@ -12,12 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import pairwise
 
 from flex.zones.records_of_partition import NameAnswer, zone_of
-from flex.zones.what_leans_on_names import (
-    MOST_ASKED,
-    PointingRecord,
-    spf_terms,
-    way,
-)
+from flex.zones.what_leans_on_names import MOST_ASKED, PointingRecord, spf_terms, way
 
 # Asks for names of a zone.
 Ask = Callable[[str, list[str]], Mapping[str, NameAnswer]]

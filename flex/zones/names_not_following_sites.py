@@ -127,9 +127,7 @@ class Followed:
 
     def staying_behind_in(self, zone: str) -> tuple[StaysBehind, ...]:
         """What a plan keeps of the strays of a zone."""
-        return tuple(
-            _staying_behind(stray) for stray in self.strays if stray.zone == zone
-        )
+        return tuple(_staying_behind(stray) for stray in self.strays if stray.zone == zone)
 
 
 def _staying_behind(stray: NameLeftBehind) -> StaysBehind:
@@ -154,9 +152,7 @@ def strays_of(zone: str, kept: Iterable[StaysBehind]) -> Iterator[NameLeftBehind
             yield NameLeftBehind(other, zone, NameAnswer(), one.parts, like_site=False)
 
 
-def by_zone(
-    others: Iterable[OtherName], zones: Collection[str]
-) -> dict[str, list[str]]:
+def by_zone(others: Iterable[OtherName], zones: Collection[str]) -> dict[str, list[str]]:
     """The names that are to be asked for, zone by zone."""
     known, found = frozenset(zones), dict[str, list[str]]()
     for other in others:
@@ -172,21 +168,15 @@ def follow(
     """What the zones, which were read with these names, say of them."""
     owner = {address: node.name for node in nodes for address in node.addresses}
     sets = _addresses(states)
-    below_wildcards = {
-        name for state in states.values() for name in state.below_wildcards
-    }
+    below_wildcards = {name for state in states.values() for name in state.below_wildcards}
     strays: list[NameLeftBehind] = []
     unseen: list[OtherName] = []
     for other in sorted(others, key=lambda one: (one.site, one.name)):
-        zone = records_of_partition.zone_of(
-            records_of_partition.name_of(other.name), states.keys()
-        )
+        zone = records_of_partition.zone_of(records_of_partition.name_of(other.name), states.keys())
         if zone is None:
             unseen.append(other)
             continue
-        answer = states[zone].answers.get(
-            records_of_partition.name_of(other.name), NameAnswer()
-        )
+        answer = states[zone].answers.get(records_of_partition.name_of(other.name), NameAnswer())
         if _strays(other, answer):
             site = records_of_partition.name_of(other.site)
             addresses = set(answer.addresses)
@@ -212,30 +202,20 @@ def _strays(other: OtherName, answer: NameAnswer) -> bool:
 def _addresses(states: Mapping[str, ZoneState]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for state in states.values():
-        for name, value in zip(
-            state.records["name"], state.records["value"], strict=True
-        ):
+        for name, value in zip(state.records["name"], state.records["value"], strict=True):
             found.setdefault(name, set()).add(value)
     return found
 
 
-def _parts(
-    answer: NameAnswer, owner: Mapping[str, str]
-) -> tuple[tuple[str, float], ...]:
+def _parts(answer: NameAnswer, owner: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
     counts: dict[str, int] = {}
     for address in answer.addresses:
         if node := owner.get(address):
             counts[node] = counts.get(node, 0) + 1
-    return tuple(
-        (node, count / len(answer.addresses)) for node, count in sorted(counts.items())
-    )
+    return tuple((node, count / len(answer.addresses)) for node, count in sorted(counts.items()))
 
 
 def _came_by(other: OtherName) -> str:
     if other.share is None:
-        return (
-            "; how much of its traffic comes by that name is not known"
-            if other.looked
-            else ""
-        )
+        return "; how much of its traffic comes by that name is not known" if other.looked else ""
     return f"; {other.share.requests:.0%} of its requests come by that name"

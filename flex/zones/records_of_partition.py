@@ -106,9 +106,7 @@ def zone_of(name: str, zones: Set[str]) -> str | None:
     return name or None
 
 
-def split(
-    sites: Sequence[str], zones: Sequence[str]
-) -> tuple[dict[str, list[str]], list[str]]:
+def split(sites: Sequence[str], zones: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """The sites of each zone, and those in no zone at all, which FLEX places but cannot
     announce.
     """
@@ -125,8 +123,7 @@ def records(partition: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.Data
     nothing.
     """
     addresses = {
-        node.name: [(record_type(address), address) for address in node.addresses]
-        for node in nodes
+        node.name: [(record_type(address), address) for address in node.addresses] for node in nodes
     }
     of_rows = [addresses.get(node, []) for node in texts(partition["node"])]
     times = np.fromiter(map(len, of_rows), dtype="int64", count=len(of_rows))
@@ -144,17 +141,11 @@ def records(partition: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.Data
 def with_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.DataFrame:
     """RECORDS of one zone and, for each name in it, the marker that makes it ours."""
     names = [marker_name(name, zone) for name in dict.fromkeys(texts(table["name"]))]
-    markers = pd.DataFrame(
-        {"name": names, "type": "TXT", "ttl": ttl, "value": marker_text(owner)}
-    )
-    return RECORDS.make(
-        pd.concat([table, markers.astype(table.dtypes)], ignore_index=True)
-    )
+    markers = pd.DataFrame({"name": names, "type": "TXT", "ttl": ttl, "value": marker_text(owner)})
+    return RECORDS.make(pd.concat([table, markers.astype(table.dtypes)], ignore_index=True))
 
 
-def with_hints(
-    table: pd.DataFrame, hints: Sequence[tuple[str, HintedType]]
-) -> pd.DataFrame:
+def with_hints(table: pd.DataFrame, hints: Sequence[tuple[str, HintedType]]) -> pd.DataFrame:
     """RECORDS and, for each of these HTTPS and SVCB sets, the addresses that it may have as hints.
     Its TTL is its owner's, which 0 stands for.
     """
@@ -184,10 +175,7 @@ def on_known_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFra
 def on_other_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:
     """By the name of a node that is none of these, how many sites it has."""
     strange = partition["node"][~partition["node"].isin([node.name for node in nodes])]
-    return {
-        str(node): int(count)
-        for node, count in strange.value_counts().sort_index().items()
-    }
+    return {str(node): int(count) for node, count in strange.value_counts().sort_index().items()}
 
 
 def partition_from(
@@ -198,9 +186,7 @@ def partition_from(
     """
     site_of = {name_of(site): site for site in sites}
     node_of = {
-        (record_type(address), address): node.name
-        for node in nodes
-        for address in node.addresses
+        (record_type(address), address): node.name for node in nodes for address in node.addresses
     }
     nodes_of: dict[str, list[str | None]] = {}
     columns = (texts(found[column]) for column in ("name", "type", "value"))
@@ -227,9 +213,7 @@ def by_wildcards(below: Mapping[str, BelowWildcard]) -> pd.DataFrame:
 
 def addresses_of(nodes: Sequence[Node], name: str) -> frozenset[str]:
     """All of one node's; none where it is not among them."""
-    return frozenset(
-        address for node in nodes if node.name == name for address in node.addresses
-    )
+    return frozenset(address for node in nodes if node.name == name for address in node.addresses)
 
 
 def record_type(address: str) -> AddressType:

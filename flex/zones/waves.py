@@ -18,9 +18,7 @@ from flex.zones.marker import marker_name, site_name
 
 
 def waves(
-    zone_plans: Sequence[ZonePlan],
-    shares: Sequence[float],
-    beside: Collection[str] = (),
+    zone_plans: Sequence[ZonePlan], shares: Sequence[float], beside: Collection[str] = ()
 ) -> dict[str, int]:
     """The wave of each name that moves, and of its marker. A change that only adds or only removes
     addresses belongs to the first wave, but that of another name goes with its site. The names
@@ -30,14 +28,9 @@ def waves(
     has the rest.
     """
     zones = {
-        change.name: made.zone
-        for made in zone_plans
-        for change in made.changes
-        if _moves(change)
+        change.name: made.zone for made in zone_plans for change in made.changes if _moves(change)
     }
-    sites = {
-        name: site for made in zone_plans for name, site in made.site_of_name.items()
-    }
+    sites = {name: site for made in zone_plans for name, site in made.site_of_name.items()}
     names = sorted(
         {*(sites.get(name, name) for name in zones), *beside},
         key=lambda name: (zlib.crc32(name.encode()), name),
@@ -68,10 +61,7 @@ def _with_their_sites(
 def part(made: ZonePlan, wave_of: Mapping[str, int], number: int) -> ZonePlan:
     """What of the plan belongs to that wave."""
     return replace(
-        made,
-        changes=tuple(
-            one for one in made.changes if wave_of.get(one.name, 0) == number
-        ),
+        made, changes=tuple(one for one in made.changes if wave_of.get(one.name, 0) == number)
     )
 
 

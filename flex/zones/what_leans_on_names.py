@@ -189,10 +189,7 @@ def _sites_on_the_way(
 
 
 def _add_senders(
-    every: Iterable[PointingRecord],
-    aliases: Mapping[str, str],
-    names: Set[str],
-    found: _Gathered,
+    every: Iterable[PointingRecord], aliases: Mapping[str, str], names: Set[str], found: _Gathered
 ) -> None:
     policies: dict[str, list[PointingRecord]] = {}
     exchanges: dict[str, list[str]] = {}
@@ -281,8 +278,7 @@ def lets_somebody_send(text: str) -> bool:
     """Whether an SPF record lets any host send mail as its owner."""
     first, *terms = text.lower().split() or [""]
     return first == SPF and any(
-        not term.startswith(("-", "exp=")) and term.lstrip("+~?") != "all"
-        for term in terms
+        not term.startswith(("-", "exp=")) and term.lstrip("+~?") != "all" for term in terms
     )
 
 
@@ -296,9 +292,7 @@ def points_to_names(text: str) -> bool:
     return any(True for _ in spf_terms(text))
 
 
-def _add_certificates(
-    every: Iterable[PointingRecord], names: Set[str], found: _Gathered
-) -> None:
+def _add_certificates(every: Iterable[PointingRecord], names: Set[str], found: _Gathered) -> None:
     rules: dict[str, list[PointingRecord]] = {}
     for one in every:
         if one.type == "CAA":

@@ -17,14 +17,7 @@ import pandas as pd
 
 from flex.model.limits_and_approvals import Breach, Limits
 from flex.model.plan import Move, Plan
-from flex.model.zone_plan import (
-    AddressType,
-    Change,
-    HintedSet,
-    RecordType,
-    Rrset,
-    ZonePlan,
-)
+from flex.model.zone_plan import AddressType, Change, HintedSet, RecordType, Rrset, ZonePlan
 from flex.table_schemas import texts
 from flex.zones.address_hints import (
     HINTED,
@@ -67,9 +60,7 @@ def foreign(
     """
     addressed = set(state.records["name"].unique()) - state.owned - ours
     without = {name: NO_MARKER for name in names if name in addressed}
-    return without | {
-        name: state.blocked[name] for name in names if name in state.blocked
-    }
+    return without | {name: state.blocked[name] for name in names if name in state.blocked}
 
 
 def names_with(found: pd.DataFrame, addresses: Set[str]) -> set[str]:
@@ -108,15 +99,11 @@ def diff(
         reasons,
         owned=len(state.owned),
         serial=state.serial,
-        hints=tuple(
-            sorted(one for one in state.hints.keys() & hints if one[0] in names)
-        ),
+        hints=tuple(sorted(one for one in state.hints.keys() & hints if one[0] in names)),
     )
 
 
-def _of_name(
-    name: str, want: Sets, have: Sets, hints: Set[HintedSet]
-) -> Iterator[Change]:
+def _of_name(name: str, want: Sets, have: Sets, hints: Set[HintedSet]) -> Iterator[Change]:
     for kind in ADDRESSES:
         before, after = have.get((name, kind)), want.get((name, kind))
         if before != after:
@@ -124,8 +111,7 @@ def _of_name(
     for hinted in HINTED if hints else ():
         if (name, hinted) in hints:
             yield from _of_hints(
-                _rrset(name, hinted, have.get((name, hinted))),
-                _addresses(name, want),
+                _rrset(name, hinted, have.get((name, hinted))), _addresses(name, want)
             )
 
 
@@ -151,9 +137,7 @@ def _of_hints(
         yield Change(before, after)
 
 
-def _rrset(
-    name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | None
-) -> Rrset | None:
+def _rrset(name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | None) -> Rrset | None:
     return Rrset(name, kind, *found) if found else None
 
 
@@ -163,9 +147,7 @@ def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
     """
     found = (_rrset(name, kind, have.get((name, kind))) for kind in ADDRESSES)
     beside = tuple(one for one in found if one)
-    return Change(
-        None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)), beside
-    )
+    return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)), beside)
 
 
 def made_below_wildcards(made: ZonePlan, state: ZoneState) -> tuple[str, ...]:
@@ -188,11 +170,7 @@ def _gains(change: Change) -> bool:
 def _leads_to(rrset: Rrset | None) -> frozenset[str]:
     if rrset is None:
         return frozenset()
-    return (
-        hinted_addresses(rrset.values)
-        if rrset.type in HINTED
-        else frozenset(rrset.values)
-    )
+    return hinted_addresses(rrset.values) if rrset.type in HINTED else frozenset(rrset.values)
 
 
 def without_overwriting(
@@ -211,8 +189,7 @@ def without_overwriting(
     if not edited:
         return made
     have, known = (
-        by_name(table[table["name"].isin(list(edited))])
-        for table in (state.records, in_force)
+        by_name(table[table["name"].isin(list(edited))]) for table in (state.records, in_force)
     )
     of_names: dict[str, list[Change]] = {name: [] for name in edited}
     for one in made.changes:
@@ -222,11 +199,7 @@ def without_overwriting(
         name: _changes_without_overwriting(name, changes, have, known, gone)
         for name, changes in of_names.items()
     }
-    kept = [
-        one
-        for one in made.changes
-        if one.type not in LEADING or one.name not in of_names
-    ]
+    kept = [one for one in made.changes if one.type not in LEADING or one.name not in of_names]
     for one in made.changes:
         if one.type in HINTED and one.name in of_names and one.before:
             had = _addresses(one.name, have)
@@ -239,10 +212,7 @@ def without_overwriting(
         changes=(*kept, *(one for changes in less.values() for one in changes)),
         foreign=(
             *made.foreign,
-            *(
-                f"{name} (somebody changed some of it, and that was left)"
-                for name in others
-            ),
+            *(f"{name} (somebody changed some of it, and that was left)" for name in others),
         ),
     )
 
@@ -250,9 +220,7 @@ def without_overwriting(
 def _changes_without_overwriting(
     name: str, changes: list[Change], have: Sets, known: Sets, gone: Set[str]
 ) -> list[Change]:
-    less = [
-        one if _as_known(one, known) else _only_without(one, gone) for one in changes
-    ]
+    less = [one if _as_known(one, known) else _only_without(one, gone) for one in changes]
     found = [_with_ttl_kept(one) for one in less if one]
     says = {kind: (name, kind) in have for kind in ADDRESSES} | {
         one.type: one.after is not None for one in found
@@ -265,9 +233,7 @@ def _left_at(
 ) -> dict[AddressType, tuple[str, ...]]:
     """The addresses that the name has once these changes are made."""
     after = {one.type: one.after.values if one.after else () for one in changes}
-    return {
-        kind: after.get(kind, values) for kind, values in _addresses(name, have).items()
-    }
+    return {kind: after.get(kind, values) for kind, values in _addresses(name, have).items()}
 
 
 def _with_ttl_kept(change: Change) -> Change:
@@ -286,9 +252,7 @@ def _only_without(change: Change, gone: Set[str]) -> Change | None:
     if not change.before or gone.isdisjoint(change.before.values):
         return None
     rest = tuple(value for value in change.before.values if value not in gone)
-    return (
-        Change(change.before, replace(change.before, values=rest)) if rest else change
-    )
+    return Change(change.before, replace(change.before, values=rest)) if rest else change
 
 
 def changed_names(made: ZonePlan) -> list[str]:
@@ -319,9 +283,7 @@ def lower_ttls(made: ZonePlan, ttl: int) -> ZonePlan:
     A name that is taken over gets its marker with its first change.
     """
     steps = (
-        Change(one.before, low)
-        for one in made.changes
-        if (low := _low(one, ttl)) != one.before
+        Change(one.before, low) for one in made.changes if (low := _low(one, ttl)) != one.before
     )
     return replace(made, changes=(*steps, *_early(made, ttl)))
 
@@ -329,18 +291,14 @@ def lower_ttls(made: ZonePlan, ttl: int) -> ZonePlan:
 def from_lowered(made: ZonePlan, ttl: int) -> ZonePlan:
     """The plan as it is once that step is made."""
     early = set(_early(made, ttl))
-    steps = (
-        replace(one, before=_low(one, ttl)) for one in made.changes if one not in early
-    )
+    steps = (replace(one, before=_low(one, ttl)) for one in made.changes if one not in early)
     return replace(made, changes=tuple(steps))
 
 
 def _early(made: ZonePlan, ttl: int) -> list[Change]:
     """The markers of the names that are changed ahead."""
     ahead = {
-        marker_name(one.name, made.zone)
-        for one in made.changes
-        if _low(one, ttl) != one.before
+        marker_name(one.name, made.zone) for one in made.changes if _low(one, ttl) != one.before
     }
     return [one for one in made.changes if one.type == "TXT" and one.name in ahead]
 
@@ -353,18 +311,13 @@ def add_new_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
     """
     return replace(
         made,
-        changes=tuple(
-            replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)
-        ),
+        changes=tuple(replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)),
     )
 
 
 def take_old_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
     """The second step: what goes, from where the first one led."""
-    steps = (
-        Change(_union(one, ttl), one.after) if _adds(one) else one
-        for one in made.changes
-    )
+    steps = (Change(_union(one, ttl), one.after) if _adds(one) else one for one in made.changes)
     return replace(
         made,
         changes=tuple(one for one in steps if one.before != one.after),
@@ -382,17 +335,11 @@ def what_is_left(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     have = sets_of(state)
     found = [
         one
-        for one in (
-            _what_is_left_of(one, have, ttl)
-            for one in made.changes
-            if one.type in LEADING
-        )
+        for one in (_what_is_left_of(one, have, ttl) for one in made.changes if one.type in LEADING)
         if one
     ]
     marked = {marker_name(name, made.zone) for name in state.owned}
-    markers = [
-        one for one in made.changes if one.type == "TXT" and one.name not in marked
-    ]
+    markers = [one for one in made.changes if one.type == "TXT" and one.name not in marked]
     return replace(made, changes=(*found, *markers), serial=0, nothing_leans=())
 
 
@@ -406,9 +353,7 @@ def _what_is_left_of(change: Change, have: Sets, ttl: int) -> Change | None:
 
 def _between(change: Change, ttl: int) -> tuple[Rrset | None, ...]:
     """What the zone can say while a plan is on its way."""
-    return (
-        (_union(change, ttl), _low(change, ttl)) if _adds(change) else (change.after,)
-    )
+    return (_union(change, ttl), _low(change, ttl)) if _adds(change) else (change.after,)
 
 
 def _low(change: Change, ttl: int) -> Rrset | None:
@@ -448,14 +393,10 @@ def on_its_way(made: ZonePlan, state: ZoneState, ttl: int = 0) -> bool:
     have, between, others = sets_of(state), set[str](), set[str]()
     for one in made.changes:
         said = have.get((one.name, one.type))
-        if one.type in LEADING and not (
-            _says(said, one.before) or _says(said, one.after)
-        ):
-            (
-                between
-                if any(_says(said, way) for way in _between(one, ttl))
-                else others
-            ).add(one.name)
+        if one.type in LEADING and not (_says(said, one.before) or _says(said, one.after)):
+            (between if any(_says(said, way) for way in _between(one, ttl)) else others).add(
+                one.name
+            )
     return bool(between - others)
 
 
@@ -541,9 +482,7 @@ def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bo
 
 def text(zone_plan: ZonePlan) -> str:
     """The plan as a person reviews it: one line a record set, - for what goes, + for what comes."""
-    return "".join(
-        line + "\n" for change in zone_plan.changes for line in lines(change)
-    )
+    return "".join(line + "\n" for change in zone_plan.changes for line in lines(change))
 
 
 def lines(change: Change) -> Iterator[str]:
@@ -601,10 +540,7 @@ def past(plan: Plan) -> str:
     refused.
     """
     return " ".join(
-        [
-            f"flex apply {plan.id}",
-            *(f"--force {breach.rule}" for breach in plan.breaches),
-        ]
+        [f"flex apply {plan.id}", *(f"--force {breach.rule}" for breach in plan.breaches)]
     )
 
 

@@ -102,26 +102,17 @@ def on_spark(spark: SparkSession) -> Tasks:
     def run(work: Callable[[bytes], bytes], rows: Sequence[bytes]) -> list[bytes]:
         def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                yield pa.RecordBatch.from_pydict(
-                    {"row": here(work, batch.column(0).to_pylist())}
-                )
+                yield pa.RecordBatch.from_pydict({"row": here(work, batch.column(0).to_pylist())})
 
         given = spark.createDataFrame([(bytearray(row),) for row in rows], "row binary")
         spread = given.repartition(min(len(rows), _MOST_TASKS))
-        return [
-            bytes(row[0]) for row in spread.mapInArrow(task, "row binary").collect()
-        ]
+        return [bytes(row[0]) for row in spread.mapInArrow(task, "row binary").collect()]
 
     return run
 
 
 def read(
-    tasks: Tasks,
-    source: Source,
-    to: str,
-    *,
-    read_at: int = 0,
-    sample_limit: int = 2_000_000,
+    tasks: Tasks, source: Source, to: str, *, read_at: int = 0, sample_limit: int = 2_000_000
 ) -> tuple[FileReport, ...]:
     """Count what is new in the logs that the globs of the source name; a report per file, sorted by
     path.
@@ -130,24 +121,16 @@ def read(
     the folder takes no more.
     """
     found = sorted(
-        {
-            file
-            for pattern in source.globs
-            for file in local_or_uri_files.files(pattern)
-        },
+        {file for pattern in source.globs for file in local_or_uri_files.files(pattern)},
         key=lambda file: file.uri,
     )
     if not found:
         raise _nothing(source)
     heads = tasks(_head, [_FILE.dump_json(file) for file in found])
     groups = _groups([_HEAD.validate_json(head) for head in heads])
-    work = partial(
-        _read, source, _known_of(entries(to), source.name), to, read_at, sample_limit
-    )
+    work = partial(_read, source, _known_of(entries(to), source.name), to, read_at, sample_limit)
     answers = tasks(work, [_FILES.dump_json(group) for group in groups])
-    reports = (
-        report for answer in answers for report in _REPORTS.validate_json(answer)
-    )
+    reports = (report for answer in answers for report in _REPORTS.validate_json(answer))
     return tuple(sorted(reports, key=lambda report: report.path))
 
 
@@ -164,8 +147,7 @@ def send(folder: str, out: Path) -> int:
     NotWritten.
     """
     sent = {
-        Path(file.uri).stem
-        for file in local_or_uri_files.files(f"{folder.rstrip('/')}/*{_SENT}")
+        Path(file.uri).stem for file in local_or_uri_files.files(f"{folder.rstrip('/')}/*{_SENT}")
     }
     some = {
         kind: _file_names(folder, kind)
@@ -174,9 +156,7 @@ def send(folder: str, out: Path) -> int:
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:
         more = [
-            kind
-            for kind, found in some.items()
-            if f"{entry.segment.id}.{kind}.parquet" in found
+            kind for kind, found in some.items() if f"{entry.segment.id}.{kind}.parquet" in found
         ]
         _send(entry, folder.rstrip("/"), (*KINDS, *more), out)
     return len(new)
@@ -209,8 +189,7 @@ def counts(folder: str, kind: str) -> tuple[str, ...]:
     are none.
     """
     found = tuple(
-        f"{folder.rstrip('/')}/{entry.segment.id}.{kind}.parquet"
-        for entry in entries(folder)
+        f"{folder.rstrip('/')}/{entry.segment.id}.{kind}.parquet" for entry in entries(folder)
     )
     if not found:
         raise NoData(
@@ -265,8 +244,7 @@ def _streams(known: Sequence[Reading], source: str) -> tuple[Stream, ...]:
 def _known_of(readings: Sequence[Reading], source: str) -> _Known:
     of_source = (entry.segment for entry in readings if entry.segment.source == source)
     return _Known(
-        _streams(readings, source),
-        tuple(replace(segment, samples=()) for segment in of_source),
+        _streams(readings, source), tuple(replace(segment, samples=()) for segment in of_source)
     )
 
 
@@ -280,12 +258,9 @@ def _read(
             sent = _Sent(known, Path(folder, "counts"), to, uris)
             with count_files.hold_directory(sent.counts):
                 run = ReadingRun(sent, sent.counts, sample_limit, local.MEMORY, read_at)
-                reports += local.read(
-                    [replace(source, globs=(), files=tuple(uris))], run
-                )
+                reports += local.read([replace(source, globs=(), files=tuple(uris))], run)
         named = tuple(
-            replace(report, path=uris.get(report.path, report.path))
-            for report in reports
+            replace(report, path=uris.get(report.path, report.path)) for report in reports
         )
     return _REPORTS.dump_json(named)
 
@@ -314,9 +289,7 @@ class _Sent:
     last is the record.
     """
 
-    def __init__(
-        self, known: _Known, counts: Path, to: str, uris: dict[str, str]
-    ) -> None:
+    def __init__(self, known: _Known, counts: Path, to: str, uris: dict[str, str]) -> None:
         self.counts = counts
         self._known = known
         self._to = to
@@ -324,14 +297,10 @@ class _Sent:
         self._segments: dict[str, Segment] = {}
 
     def streams(self, source: str) -> tuple[Stream, ...]:
-        return tuple(
-            stream for stream in self._known.streams if stream.source == source
-        )
+        return tuple(stream for stream in self._known.streams if stream.source == source)
 
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
-        return tuple(
-            stream for stream in self._known.streams if stream.source in sources
-        )
+        return tuple(stream for stream in self._known.streams if stream.source in sources)
 
     def every_stream(self) -> tuple[Stream, ...]:
         """None: where a log is now cannot be told by the URIs that they were last seen at."""
@@ -343,9 +312,7 @@ class _Sent:
             path.unlink()
         uri = self._uris[segment.path]
         entry = Reading(
-            replace(segment, path=uri),
-            replace(stream, path=uri),
-            self._stream_as_sent(replaces),
+            replace(segment, path=uri), replace(stream, path=uri), self._stream_as_sent(replaces)
         )
         with local_or_uri_files.write_whole(self._to, segment.id + ENTRY) as file:
             file.write(_ENTRY.dump_json(entry))
@@ -356,9 +323,7 @@ class _Sent:
         self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
     ) -> frozenset[str]:
         """Each alone: the folder knows no transactions."""
-        return frozenset(
-            reading[0].id for reading in readings if not self.record(*reading)
-        )
+        return frozenset(reading[0].id for reading in readings if not self.record(*reading))
 
     def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         return self.record(segment, stream, replaces)
@@ -377,9 +342,7 @@ class _Sent:
         return frozenset(ids) & self._segments.keys()
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return which_reading_continues_which.with_opening(
-            self._every(), opening, first_time
-        )
+        return which_reading_continues_which.with_opening(self._every(), opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
         return which_reading_continues_which.behind(self._every(), places)

@@ -42,9 +42,7 @@ def prepare(name: str) -> None:
 
 
 def build(sanitizer: str) -> None:
-    if subprocess.run(
-        ["cargo", "fuzz", "--version"], capture_output=True, check=False
-    ).returncode:
+    if subprocess.run(["cargo", "fuzz", "--version"], capture_output=True, check=False).returncode:
         sys.exit("fuzzing needs cargo-fuzz: cargo install cargo-fuzz")
     toolchain = [] if sanitizer == "none" else ["+nightly"]
     command = [
@@ -82,11 +80,7 @@ def fuzz(name: str, seconds: int) -> tuple[str, int, str]:
         ).returncode
     text = (folder / "log").read_text(errors="replace")
     ran = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
-    return (
-        name,
-        int(ran[1]) if ran else 0,
-        f"see {folder}/log" if failed else differing(name),
-    )
+    return (name, int(ran[1]) if ran else 0, f"see {folder}/log" if failed else differing(name))
 
 
 def differing(name: str) -> str:
@@ -122,9 +116,7 @@ def main() -> int:
         choices=[[], *seeds.LAYOUTS, PARTIAL],
         help="all of them where none is given",
     )
-    parser.add_argument(
-        "--seconds", type=int, default=600, help="for each name (%(default)s)"
-    )
+    parser.add_argument("--seconds", type=int, default=600, help="for each name (%(default)s)")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count(), help="names at once (%(default)s)"
     )

@@ -55,9 +55,7 @@ DIRECTIVES = {
         b'a.example [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "x" 9.1 "0.1, 0.2 : -"',
     ),
 }
-LAYOUTS = FORMATS | {
-    name: from_directive(directive) for name, (directive, _) in DIRECTIVES.items()
-}
+LAYOUTS = FORMATS | {name: from_directive(directive) for name, (directive, _) in DIRECTIVES.items()}
 WORDS = (
     *(
         b'\\"',
@@ -80,18 +78,7 @@ WORDS = (
         b"2000-10-10T13:55:36Z",
         b"971211336.000",
     ),
-    *(
-        b"#Fields: ",
-        b"null",
-        b"\r\n",
-        b"\n",
-        b"\0",
-        b"200",
-        b"304",
-        b"9" * 20,
-        b"[::1]:80",
-        b"-",
-    ),
+    *(b"#Fields: ", b"null", b"\r\n", b"\n", b"\0", b"200", b"304", b"9" * 20, b"[::1]:80", b"-"),
 )
 
 
@@ -107,12 +94,7 @@ def of_format(name: str, folder: Path) -> None:
     for number, seed in enumerate([sample, *sample.splitlines(keepends=True)]):
         (folder / "seeds" / str(number)).write_bytes(b"\x07\x7f" + seed)
     keys = [key for _, keys in layout.keys for key in keys]
-    words = {
-        *WORDS,
-        *(op.literal for op in layout.ops),
-        *keys,
-        *(b'"%s":' % key for key in keys),
-    }
+    words = {*WORDS, *(op.literal for op in layout.ops), *keys, *(b'"%s":' % key for key in keys)}
     spelled = ("".join(f"\\x{byte:02x}" for byte in word) for word in sorted(words))
     (folder / "words").write_text("".join(f'"{word}"\n' for word in spelled))
 
@@ -141,11 +123,7 @@ def layout_text(layout: Layout) -> str:
 
 
 def _facts(op: Op) -> Iterator[str]:
-    yield from (
-        op.field or "-",
-        f"={op.literal.hex()}",
-        "quoted" if op.quoted else "bare",
-    )
+    yield from (op.field or "-", f"={op.literal.hex()}", "quoted" if op.quoted else "bare")
     yield from (
         "plain" if op.plain else "bound",
         str(op.width),

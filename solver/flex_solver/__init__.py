@@ -23,14 +23,7 @@ from flex.placing.why_best_effort import shortfalls, text
 from flex.ports import Solver
 from flex_solver import auto, from_scratch, large
 from flex_solver.exact import fewest_moves
-from flex_solver.rivals import (
-    closest_of_random,
-    cpsat,
-    greedy,
-    hill_climbing,
-    offload,
-    round_robin,
-)
+from flex_solver.rivals import closest_of_random, cpsat, greedy, hill_climbing, offload, round_robin
 from flex_solver.rows_to_solution import BEST_EFFORT
 from flex_solver.search import local_solver
 
@@ -39,9 +32,7 @@ def _in_bundles(solver: Solver) -> Solver:
     def place(problem: Problem, budget: Budget) -> Solution:
         _check(problem)
         bundles = bundle_groups(problem)
-        solution = _leave_out_miscounted_pins(
-            problem, bundles, solver(bundles.problem, budget)
-        )
+        solution = _leave_out_miscounted_pins(problem, bundles, solver(bundles.problem, budget))
         return _of_sites(
             problem,
             bundles,
@@ -66,21 +57,14 @@ def _name_sites(
     return {**certificate, "prices": [first[sites].tolist(), prices]}
 
 
-def _leave_out_miscounted_pins(
-    problem: Problem, bundles: Bundles, solution: Solution
-) -> Solution:
+def _leave_out_miscounted_pins(problem: Problem, bundles: Bundles, solution: Solution) -> Solution:
     """Says nothing of pins taken back where one pin of a bundle is the pins of several sites: the
     solver counted it once.
     """
     if _count_pins(problem) == _count_pins(bundles.problem):
         return solution
     left = tuple(
-        replace(
-            one,
-            instead=tuple(
-                each for each in one.instead if each.rule not in (PINS, EITHER)
-            ),
-        )
+        replace(one, instead=tuple(each for each in one.instead if each.rule not in (PINS, EITHER)))
         for one in solution.shortfalls
     )
     said, says = ("; ".join(map(text, some)) for some in (solution.shortfalls, left))
@@ -105,9 +89,7 @@ def _of_sites(problem: Problem, bundles: Bundles, solution: Solution) -> Solutio
     if not broken:
         return solution
     hidden = [
-        one
-        for one in shortfalls(problem, solution.rows)
-        if (one.kind, one.subject) in broken
+        one for one in shortfalls(problem, solution.rows) if (one.kind, one.subject) in broken
     ]
     said = "; ".join(map(text, hidden))
     note = "; ".join(filter(None, [said, solution.note.removeprefix(BEST_EFFORT)]))
@@ -122,9 +104,7 @@ def _of_sites(problem: Problem, bundles: Bundles, solution: Solution) -> Solutio
 def _is_hidden(problem: Problem, bundles: Bundles, broken: Violation) -> bool:
     of = bundles.of[list(broken.sites)].tolist()
     if broken.kind == "replicas":
-        return bool(
-            problem.replicas[broken.sites[0]] != bundles.problem.replicas[of[0]]
-        )
+        return bool(problem.replicas[broken.sites[0]] != bundles.problem.replicas[of[0]])
     return broken.kind == "apart" and len(set(of)) < len(of)
 
 

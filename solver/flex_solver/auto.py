@@ -25,14 +25,7 @@ from flex.placing.causes_of_imbalance import LIMITS
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex_solver import from_scratch, large
 from flex_solver.exact import fewest_moves
-from flex_solver.rows_to_solution import (
-    IMPOSSIBLE,
-    LATE,
-    NOT_NEAREST,
-    answer,
-    total_off,
-    worst,
-)
+from flex_solver.rows_to_solution import IMPOSSIBLE, LATE, NOT_NEAREST, answer, total_off, worst
 from flex_solver.search.cause_trials import CauseTrials, limits_to_exceed
 from flex_solver.search.off_loading import hand_over
 
@@ -74,9 +67,7 @@ def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
     rows = hand_over(problem, budget.steps)
     if _merit(problem, found.rows) <= _merit(problem, rows):
         return found
-    instead = tuple(
-        one for one in found.shortfalls[-1].instead if one.rule in LIMITS.values()
-    )
+    instead = tuple(one for one in found.shortfalls[-1].instead if one.rule in LIMITS.values())
     proven = IMPOSSIBLE + NOT_NEAREST * (NOT_NEAREST in found.note)
     late = f"{LATE} for a part of the search: another run may differ"
     answered = answer(
@@ -93,14 +84,9 @@ def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
 
 def _search_both(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
-    if (
-        np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open)
-        > SMALL
-    ):
+    if np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open) > SMALL:
         return large.place(problem, budget)
-    found = fewest_moves.place(
-        problem, replace(budget, seconds=budget.seconds * EXACT_SHARE)
-    )
+    found = fewest_moves.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))
     if found.proven:
         return found
     # HiGHS may have taken longer than it was given.
@@ -120,9 +106,7 @@ def _merit(problem: Problem, rows: Ints) -> tuple[int, float, int, float, int]:
     broken = score.violations(problem, rows)
     wishes = sum(violation.is_wish for violation in broken)
     beyond = sum(
-        (one.actual - one.limit) / max(1.0, one.limit)
-        for one in broken
-        if one.kind in LIMITS
+        (one.actual - one.limit) / max(1.0, one.limit) for one in broken if one.kind in LIMITS
     )
     outside = max(0.0, worst(problem, rows) - problem.tolerance - score.ROUNDING)
     price = problem.tolerance * score.moves(problem, rows)

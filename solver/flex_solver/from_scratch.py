@@ -33,9 +33,7 @@ def rename_nodes(problem: Problem, rows: Ints) -> Ints:
     """
     wishing = np.isin(rows[:, 0], [*problem.pinned, *problem.barred, *problem.rivals])
     free, stays = rows[~wishing], rows[wishing]
-    of_all = np.concatenate(
-        [stays, _with_names(free, _names(problem, free, problem.open))]
-    )
+    of_all = np.concatenate([stays, _with_names(free, _names(problem, free, problem.open))])
     bare = problem.open.copy()
     named = [*problem.pinned.values(), *problem.barred.values()]
     bare[sorted({node for nodes in named for node in nodes})] = False
@@ -55,9 +53,7 @@ def _names(problem: Problem, rows: Ints, free: Bools) -> Ints:
     """
     names, taken = np.arange(len(problem.nodes)), set()
     exchangeable = (
-        free[:, None]
-        & free[None, :]
-        & (problem.share[:, None] == problem.share[None, :])
+        free[:, None] & free[None, :] & (problem.share[:, None] == problem.share[None, :])
     )
     pairs = np.argwhere(exchangeable)
     best_first = np.argsort(-_alike(problem, rows)[exchangeable], kind="stable")
@@ -73,18 +69,12 @@ def _names(problem: Problem, rows: Ints, free: Bools) -> Ints:
 def _alike(problem: Problem, rows: Ints) -> Ints:
     """How many sites each new node shares with each old one."""
     old = problem.old[np.argsort(problem.old[:, 0], kind="stable")]
-    first, last = (
-        np.searchsorted(old[:, 0], rows[:, 0], side) for side in ("left", "right")
-    )
+    first, last = (np.searchsorted(old[:, 0], rows[:, 0], side) for side in ("left", "right"))
     many = last - first
     # The rows in force of each new row's site, one after the other.
     nth = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
     before = old[np.repeat(first, many) + nth, 1]
     count = len(problem.nodes)
     pairs = np.repeat(rows[:, 1], many) * count + before
-    alike: Ints = (
-        np.bincount(pairs, minlength=count * count)
-        .reshape(count, count)
-        .astype(np.int64)
-    )
+    alike: Ints = np.bincount(pairs, minlength=count * count).reshape(count, count).astype(np.int64)
     return alike

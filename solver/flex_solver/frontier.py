@@ -37,9 +37,7 @@ CASES = 300
 NEAR = 1e-4
 
 
-def points(
-    problem: Problem, budget: Budget, known: Sequence[Ints] = ()
-) -> tuple[Point, ...]:
+def points(problem: Problem, budget: Budget, known: Sequence[Ints] = ()) -> tuple[Point, ...]:
     """From what the wishes alone demand to a new partition: each more moves, and less imbalance."""
     bundles = bundle_groups(problem)
     asked = replace(bundles.problem, limits=MoveLimits())
@@ -49,9 +47,7 @@ def points(
         *(_search(asked, width, share) for width in WIDTHS),
         from_scratch.place(asked, share).rows,
     ]
-    of_known = [
-        bundles.of_bundles(rows) for rows in known if keeps_wishes(problem, rows)
-    ]
+    of_known = [bundles.of_bundles(rows) for rows in known if keeps_wishes(problem, rows)]
     on_the_way = frontier(asked, start, [*found, *of_known])
     return least([*on_the_way, *_settle(asked, on_the_way, share.seconds)])
 
@@ -60,9 +56,7 @@ def _search(asked: Problem, width: float, share: Budget) -> Ints:
     """At the aim as at night, where that takes no longer."""
     band = replace(asked, tolerance=min(0.99, asked.tolerance * width))
     small = len(asked.sites) * np.count_nonzero(asked.open) <= auto.SMALL
-    return (auto.place if small and width == 1 else local_solver.place)(
-        band, share
-    ).rows
+    return (auto.place if small and width == 1 else local_solver.place)(band, share).rows
 
 
 def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[Point]:
@@ -78,11 +72,7 @@ def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[
         point = _nearest(asked, moves, until - time.monotonic())
         if point is not None:
             yield point
-        if (
-            point is not None
-            and lowest is not None
-            and point.worst <= lowest.worst + NEAR
-        ):
+        if point is not None and lowest is not None and point.worst <= lowest.worst + NEAR:
             return
     yield from [lowest] if lowest else []
 
@@ -92,15 +82,9 @@ def _nearest(asked: Problem, moves: int | None, seconds: float) -> Point | None:
     cases.
     """
     limited = replace(asked, tolerance=0.0, limits=MoveLimits(moves=moves))
-    program = PartitionProgram(
-        limited,
-        kinds(asked, range(len(asked.sites))),
-        give=Give(band=True),
-    )
+    program = PartitionProgram(limited, kinds(asked, range(len(asked.sites))), give=Give(band=True))
     try:
-        best = program.minimise(
-            program.worst(), seconds, within=NEAR * SHARE, nodes=CASES
-        )
+        best = program.minimise(program.worst(), seconds, within=NEAR * SHARE, nodes=CASES)
     except (run_pulp_with_highs.NoAnswer, run_pulp_with_highs.Impossible):
         return None
     rows = in_order(program.rows(best))

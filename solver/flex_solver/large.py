@@ -37,19 +37,8 @@ from flex_solver.bounds.certificate import Known, certificate
 from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.bounds.priced import price_bound
 from flex_solver.bounds.rising_bound import RisingBound
-from flex_solver.rows_to_solution import (
-    COLDER,
-    IMPOSSIBLE,
-    LATE,
-    NOT_NEAREST,
-    answer,
-)
-from flex_solver.search.anneal import (
-    changes,
-    make_colder,
-    only_balance,
-    search_around,
-)
+from flex_solver.rows_to_solution import COLDER, IMPOSSIBLE, LATE, NOT_NEAREST, answer
+from flex_solver.search.anneal import changes, make_colder, only_balance, search_around
 from flex_solver.search.cause_trials import CauseTrials, limits_of_nearer
 from flex_solver.search.choose_rows_to_search import with_some_movable
 from flex_solver.search.fewer_cold_bytes import colder
@@ -84,11 +73,7 @@ FOR_BOUNDS = 0.2
 
 
 def place(
-    problem: Problem,
-    budget: Budget,
-    *,
-    with_highs: bool = True,
-    threads: int = os.cpu_count() or 1,
+    problem: Problem, budget: Budget, *, with_highs: bool = True, threads: int = os.cpu_count() or 1
 ) -> Solution:
     with_highs = with_highs and budget.seconds > 0
     started = time.monotonic()
@@ -134,14 +119,10 @@ def _when_to_stop(started: float, seconds: float, budget: Budget) -> float:
     does.
     """
     for_answer = max((1 - FOR_FINDING) * budget.seconds, AS_THE_BOUND * seconds)
-    return started + max(
-        LEAST_FOR_FINDING * budget.seconds, budget.seconds - for_answer
-    )
+    return started + max(LEAST_FOR_FINDING * budget.seconds, budget.seconds - for_answer)
 
 
-def _known_bound(
-    problem: Problem, started: float, budget: Budget, *, with_highs: bool
-) -> _Looked:
+def _known_bound(problem: Problem, started: float, budget: Budget, *, with_highs: bool) -> _Looked:
     """The bound of step 1. Where nothing is in force all partitions have equally many moves, and
     the second bound adds nothing.
     """
@@ -206,12 +187,7 @@ class _Dealt:
     """
 
     def __init__(
-        self,
-        bound: RisingBound,
-        known: Relaxed,
-        start: Start,
-        part: float,
-        threads: int,
+        self, bound: RisingBound, known: Relaxed, start: Start, part: float, threads: int
     ) -> None:
         now = time.monotonic()
         self._bound, self.until = bound, now + part * (bound.until - now)
@@ -226,19 +202,11 @@ class _Dealt:
 
 
 def _late(heaviest: HeaviestSites) -> str:
-    return (
-        f"{LATE} for a part of the search: another run may differ"
-        if heaviest.is_cut
-        else ""
-    )
+    return f"{LATE} for a part of the search: another run may differ" if heaviest.is_cut else ""
 
 
 def _best_of_some(
-    bound: RisingBound,
-    known: Relaxed,
-    dealt: _Dealt,
-    steps: int,
-    threads: int,
+    bound: RisingBound, known: Relaxed, dealt: _Dealt, steps: int, threads: int
 ) -> tuple[Placed, str]:
     """The best of some searches: better than one search that is as long as all of them. Where none
     is balanced, another one looks for nothing but that, in the time that is kept for it.
@@ -249,12 +217,7 @@ def _best_of_some(
 
     def search(seed: int) -> tuple[Placed, str]:
         return search_around(
-            bound.problem,
-            known,
-            dealt.rows[seed],
-            THOROUGH * steps,
-            has_time_for,
-            seed,
+            bound.problem, known, dealt.rows[seed], THOROUGH * steps, has_time_for, seed
         )
 
     with ThreadPoolExecutor(threads) as pool:
@@ -269,9 +232,7 @@ def _best_of_some(
     return best, note
 
 
-def _answer(
-    problem: Problem, found: Placed, least: int, note: str, until: float
-) -> Solution:
+def _answer(problem: Problem, found: Placed, least: int, note: str, until: float) -> Solution:
     """The Solution with colder sites, as far as that takes no longer than until then, and within
     the limits of moves as far as possible.
     """

@@ -51,10 +51,7 @@ def answer(
     ordered = told_apart(problem, rows.reshape(-1, 2))
     floor = relax(problem).least if least is None else least
     short = why_best_effort.shortfalls(
-        problem,
-        ordered,
-        finder,
-        is_late=is_late and IMPOSSIBLE not in note,
+        problem, ordered, finder, is_late=is_late and IMPOSSIBLE not in note
     )
     if short:
         last = replace(short[-1], instead=(*short[-1].instead, *instead))
@@ -78,9 +75,7 @@ def worst(problem: Problem, rows: Ints) -> float:
 def total_off(problem: Problem, rows: Ints) -> float:
     """How far all open nodes together are outside the band."""
     return float(
-        np.maximum(
-            np.abs(_away(problem, rows)) - problem.tolerance - score.ROUNDING, 0.0
-        ).sum()
+        np.maximum(np.abs(_away(problem, rows)) - problem.tolerance - score.ROUNDING, 0.0).sum()
     )
 
 

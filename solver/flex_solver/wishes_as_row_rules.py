@@ -51,9 +51,7 @@ class RowRules:
         """Which of the rows are wished for: those of pins, or those of bars."""
         nodes = len(self._problem.nodes)
         keys = [site * nodes + node for site, some in wishes.items() for node in some]
-        among: Bools = np.isin(
-            rows[:, 0] * nodes + rows[:, 1], np.array(keys, dtype=np.int64)
-        )
+        among: Bools = np.isin(rows[:, 0] * nodes + rows[:, 1], np.array(keys, dtype=np.int64))
         return among
 
     @cached_property

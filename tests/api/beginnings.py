@@ -75,9 +75,7 @@ class Home:
         self.folder.mkdir()
         self._put_back(frozenset())
 
-    def begin(
-        self, installation: Installation, steps: Callable[[Installation], Given]
-    ) -> Given:
+    def begin(self, installation: Installation, steps: Callable[[Installation], Given]) -> Given:
         key = (steps, _digest(self.folder))
         if key not in self.kept:
             made = steps(installation)
@@ -121,9 +119,7 @@ class Home:
     def _sets(self) -> frozenset[RecordSet]:
         zone = dns.zone.Zone(self.zone, relativize=False)
         query, _ = dns.xfr.make_query(zone, keyring=self.server.key.signer())
-        dns.query.inbound_xfr(
-            LOOPBACK, zone, query, self.server.port, lifetime=TRANSFER_SECONDS
-        )
+        dns.query.inbound_xfr(LOOPBACK, zone, query, self.server.port, lifetime=TRANSFER_SECONDS)
         fixed = dns.name.from_text(FIXED_NAME, zone.origin)
         return frozenset(
             (

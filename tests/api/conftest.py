@@ -124,10 +124,7 @@ class Installation:
             str(self.settings),
         ]
         process = subprocess.Popen(
-            [*command, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.processes.append(process)
         return process
@@ -144,9 +141,7 @@ class Installation:
         day = DAY + timedelta(days=number - 1)
         assert self.hosting is not None
         accesses = made_up_cluster.night(self.hosting, day, requests, self.rng)
-        sources = made_up_logs.write(
-            self.folder / "logs", self.hosting, accesses, NODES, self.rng
-        )
+        sources = made_up_logs.write(self.folder / "logs", self.hosting, accesses, NODES, self.rng)
         globs = "".join(
             f'[[ingest.source]]\nglob = "{source.glob}"\nnode = "{source.node}"\n'
             + (f'site = "{source.site}"\n' if source.site else "")
@@ -162,12 +157,9 @@ class Installation:
             for number, name in enumerate(NODES, start=1)
         )
         aliases = "".join(
-            f'"{other}" = "{site}"\n'
-            for other, site in made_up_logs.aliases(self.hosting).items()
+            f'"{other}" = "{site}"\n' for other, site in made_up_logs.aliases(self.hosting).items()
         )
-        (self.folder / "sites").write_text(
-            "\n".join(self.hosting.sites) + "\n", encoding="utf-8"
-        )
+        (self.folder / "sites").write_text("\n".join(self.hosting.sites) + "\n", encoding="utf-8")
         self.settings.write_text(
             f'schema = 1\n{nodes}[cluster]\nname = "test"\nmode = "{self.mode}"\n'
             "[solver]\ntolerance = 0.15\n[safety]\ntrigger_imbalance = 0.2\nmin_improvement = 0.0\n"
@@ -183,16 +175,11 @@ class Installation:
         return int(answer.answer[0][0].serial)
 
     def addresses(self, site: str) -> list[str]:
-        return sorted(
-            str(value) for rrset in self.ask(site, "A").answer for value in rrset
-        )
+        return sorted(str(value) for rrset in self.ask(site, "A").answer for value in rrset)
 
     def ask(self, name: str, kind: str) -> dns.message.Message:
         return dns.query.tcp(
-            dns.message.make_query(name, kind),
-            "127.0.0.1",
-            port=self.server.port,
-            timeout=60,
+            dns.message.make_query(name, kind), "127.0.0.1", port=self.server.port, timeout=60
         )
 
 
@@ -252,9 +239,7 @@ def _first_day(installation: Installation) -> None:
 
 
 @pytest.fixture(scope="session")
-def home(
-    tmp_path_factory: pytest.TempPathFactory, named: PrivateNamed
-) -> Iterator[Home]:
+def home(tmp_path_factory: pytest.TempPathFactory, named: PrivateNamed) -> Iterator[Home]:
     with tempfile.TemporaryDirectory(prefix="flex-beginnings-") as aside:
         folder = tmp_path_factory.mktemp("home")
         yield Home(folder / "flex", Path(aside), HOME, named)
@@ -270,10 +255,7 @@ def empty(
 
 
 def new_at(
-    home: Home,
-    named: PrivateNamed,
-    key: Key,
-    capture: pytest.CaptureFixture[str] | None,
+    home: Home, named: PrivateNamed, key: Key, capture: pytest.CaptureFixture[str] | None
 ) -> Installation:
     home.clear()
     made = new(home.folder, named, key, home.zone, capture)

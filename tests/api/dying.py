@@ -58,8 +58,7 @@ def main(path: str, moment: str) -> None:
     store: Any = Dying(world.store, moment)
     with lease(world, "node n1 down", breaks_in=True):
         failover.take_down(
-            replace(world, store=store),
-            NodeOrder("n1", "down", given=datetime.now(UTC)),
+            replace(world, store=store), NodeOrder("n1", "down", given=datetime.now(UTC))
         )
 
 

@@ -75,9 +75,7 @@ class Cluster:
         with pytest.raises(NoData):
             nightly.learn(self.world)
         assert self.world.store.in_force() == base
-        assert all(
-            verdict.agrees for verdict in verify_dns_answers.verify(self.world).verdicts
-        )
+        assert all(verdict.agrees for verdict in verify_dns_answers.verify(self.world).verdicts)
         assert self.world.store.placement()[1].equals(before)
 
     def check(self, plan: Plan) -> None:
@@ -102,15 +100,9 @@ class Cluster:
     def check_moves(self, plan: Plan, before: pd.DataFrame) -> None:
         """What moved is just what the plan said, and each move says why."""
         _, after = self.world.store.placement()
-        then, now = (
-            set(rows.itertuples(index=False, name=None)) for rows in (before, after)
-        )
-        assert now - then == {
-            (move.site, move.target) for move in plan.moves if move.target
-        }
-        assert then - now == {
-            (move.site, move.source) for move in plan.moves if move.source
-        }
+        then, now = (set(rows.itertuples(index=False, name=None)) for rows in (before, after))
+        assert now - then == {(move.site, move.target) for move in plan.moves if move.target}
+        assert then - now == {(move.site, move.source) for move in plan.moves if move.source}
         assert all(move.reason for move in plan.moves)
 
     def nodes_of(self, site: str) -> set[str]:
@@ -140,10 +132,7 @@ def resting(cluster: Cluster) -> Mapping[str, str]:
 def profiles(loads: Mapping[str, float]) -> pd.DataFrame:
     numbers = [max(int(loads[site] * 1_000_000), 1) for site in sorted(loads)]
     return PROFILES.from_columns(
-        {
-            name: sorted(loads) if name == "site" else numbers
-            for name in PROFILES.columns
-        }
+        {name: sorted(loads) if name == "site" else numbers for name in PROFILES.columns}
     )
 
 
@@ -176,7 +165,4 @@ def four_nodes(tmp_path: Path) -> Cluster:
 def loads(seed: int, *, drift: float = 0.05) -> dict[str, float]:
     """Few sites have most of the load; each day a little else."""
     dice = np.random.default_rng(seed)
-    return {
-        site: 10 / (number + 5) * dice.lognormal(0, drift)
-        for number, site in enumerate(SITES)
-    }
+    return {site: 10 / (number + 5) * dice.lognormal(0, drift) for number, site in enumerate(SITES)}

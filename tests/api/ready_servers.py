@@ -30,9 +30,7 @@ def raw(*parts: bytes) -> Respond:
     return respond
 
 
-def page(
-    body: str | bytes, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Respond:
+def page(body: str | bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Respond:
     content = body.encode() if isinstance(body, str) else body
     given = {
         "Content-Type": "text/html; charset=utf-8",
@@ -48,9 +46,7 @@ def paths(**known: Respond) -> Respond:
     """`root` is /, any other name its own path."""
 
     def respond(connection: socket.socket, path: str) -> None:
-        known.get(path.strip("/") or "root", page("no such page", 404))(
-            connection, path
-        )
+        known.get(path.strip("/") or "root", page("no such page", 404))(connection, path)
 
     return respond
 
@@ -81,9 +77,7 @@ class WebServer:
                     return
                 lines = head.decode().split("\r\n")
                 path = lines[0].split(" ")[1]
-                host = next(
-                    (line[6:] for line in lines if line.startswith("Host: ")), ""
-                )
+                host = next((line[6:] for line in lines if line.startswith("Host: ")), "")
                 self.asked.append((host, path))
                 self.hosts.get(host, self.default)(connection, path)
 
@@ -136,16 +130,11 @@ def listening(server: WebServer) -> Iterator[WebServer]:
 @contextmanager
 def old_and_new() -> Iterator[tuple[WebServer, WebServer]]:
     """Two nodes that listen on one port."""
-    with (
-        listening(WebServer(OLD, 0)) as old,
-        listening(WebServer(NEW, old.port)) as new,
-    ):
+    with listening(WebServer(OLD, 0)) as old, listening(WebServer(NEW, old.port)) as new:
         yield old, new
 
 
-def valid_between(
-    authority: Authority, name: str, file: Path, start: str, end: str
-) -> Path:
+def valid_between(authority: Authority, name: str, file: Path, start: str, end: str) -> Path:
     """A certificate with the given times, such as 20400101000000Z; `openssl ca` alone sets them."""
     folder = file.parent / f"{file.stem}.ca"
     folder.mkdir()
@@ -165,12 +154,7 @@ def valid_between(
     )
     _openssl(
         *("ca", "-batch", "-config", str(config), "-in", str(asked), "-out", str(file)),
-        *(
-            "-cert",
-            str(authority.ca),
-            "-keyfile",
-            str(authority.ca.with_suffix(".key")),
-        ),
+        *("-cert", str(authority.ca), "-keyfile", str(authority.ca.with_suffix(".key"))),
         *("-startdate", start, "-enddate", end, "-notext"),
     )
     file.write_text(file.read_text() + key.read_text())

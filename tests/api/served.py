@@ -28,9 +28,7 @@ Ask = Callable[..., Said]
 
 @contextmanager
 def served(
-    installation: Installation,
-    role: Role = "admin",
-    clock: Callable[[], datetime] = present,
+    installation: Installation, role: Role = "admin", clock: Callable[[], datetime] = present
 ) -> Iterator[Ask]:
     """Whoever connects before it is ready waits in the queue of the socket."""
     secret = installation.flex("token", "create", role, "--role", role).out.strip()

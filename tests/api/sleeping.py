@@ -69,11 +69,7 @@ class Sleeping:
 
         def asked(*given: Any, **how: Any) -> Any:
             answer = self._moment.passed(name, lambda: found(*given, **how))
-            return (
-                Sleeping(answer, self._moment)
-                if name in ("new_journal", "journal")
-                else answer
-            )
+            return Sleeping(answer, self._moment) if name in ("new_journal", "journal") else answer
 
         return asked
 
@@ -88,9 +84,7 @@ def looking(target: Publisher, moment: Moment) -> Publisher:
     """The same, whose looks for the lease are moments, too. Where no zone is ours nobody looks."""
     if not isinstance(target, Rfc2136Publisher):
         return target
-    return replace(
-        target, refuse_lost=lambda: moment.passed("look", target.refuse_lost)
-    )
+    return replace(target, refuse_lost=lambda: moment.passed("look", target.refuse_lost))
 
 
 VERBS: dict[str, Callable[[World, str], object]] = {
@@ -112,10 +106,7 @@ def main(path: str, verb: str, moment: str, hours: str, plan: str = "") -> None:
     target: Any = Sleeping(looking(real.publisher, when), when)
     ahead = timedelta(hours=float(hours))
     world = replace(
-        real,
-        store=store,
-        connect=lambda: target,
-        time_of_day=lambda: datetime.now(UTC) + ahead,
+        real, store=store, connect=lambda: target, time_of_day=lambda: datetime.now(UTC) + ahead
     )
     try:
         with lease(world, verb, breaks_in=verb == "down"):

@@ -51,18 +51,11 @@ SETTINGS = config.parse(
 def plan(number: int = 1, site: str = "a.example.org") -> Plan:
     """The plan of one night; a later number is a later night."""
     forecast = Forecast(
-        "after",
-        1.0,
-        (NodeForecast("n1", 100, 4, 1000, 40), NodeForecast("n2", 100, 4, 1000, 40)),
+        "after", 1.0, (NodeForecast("n1", 100, 4, 1000, 40), NodeForecast("n2", 100, 4, 1000, 40))
     )
-    before, after = (
-        Rrset(f"{site}.", "A", 300, (f"192.0.2.1{node}",)) for node in (1, 2)
-    )
+    before, after = (Rrset(f"{site}.", "A", 300, (f"192.0.2.1{node}",)) for node in (1, 2))
     balance = Balance(
-        (NodeLoad("n1", 98.0, 101.0, 1), NodeLoad("n2", 102.0, 99.0, 2)),
-        0.02,
-        "n2",
-        "access rate",
+        (NodeLoad("n1", 98.0, 101.0, 1), NodeLoad("n2", 102.0, 99.0, 2)), 0.02, "n2", "access rate"
     )
     return Plan(
         id=f"2026030{number}T021700-aaaaaaaaaaaa",
@@ -125,9 +118,7 @@ class Silent(MemoryStore):
             advice="start the database",
         )
 
-    def plans(
-        self, limit: int = 50, *, state: PlanState | None = None
-    ) -> tuple[Plan, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         raise StoreError(
             f"reading {limit} {state or 'plans'}",
             "no answer within 5 s",
@@ -142,9 +133,7 @@ class Faulty(MemoryStore):
     def headlines(self) -> tuple[Headline, ...]:
         raise RuntimeError("secret of the house")
 
-    def plans(
-        self, limit: int = 50, *, state: PlanState | None = None
-    ) -> tuple[Plan, ...]:
+    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         raise RuntimeError(f"secret of the house, {limit} {state}")
 
 
@@ -163,8 +152,7 @@ def test_the_first_page_says_how_the_partition_in_force_is_balanced() -> None:
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "The partition in force" in answer.text
     assert (
-        "1 of 3 sites moved (proven least; a partition from scratch would move 2)."
-        in answer.text
+        "1 of 3 sites moved (proven least; a partition from scratch would move 2)." in answer.text
     )
     assert 'id="nights"' in answer.text
 
@@ -176,9 +164,7 @@ def test_the_latest_report_shows_the_run_and_the_log_lines_behind_the_plan() -> 
     store.stage("r1", Stage("plan", NOW, NOW + timedelta(seconds=75), plan().id))
     lines = (("counted", 990), ("malformed", 10))
     day = PERIOD.first_day
-    segment = Segment(
-        "s1", "n1:log", "n1", "access.log", "combined", 0, 10, day, day, 0, 0, lines
-    )
+    segment = Segment("s1", "n1:log", "n1", "access.log", "combined", 0, 10, day, day, 0, 0, lines)
     store.record(segment, Stream("n1:log", "h", 1, 10, "t", "access.log"), None)
     page = client(store).get("/api/v1/reports/latest").text
     assert "1 m 15 s" in page
@@ -194,9 +180,7 @@ def test_before_the_first_plan_the_page_says_what_to_run() -> None:
 
 def test_plans_are_read_as_published(web: TestClient) -> None:
     plans = PlansPage.model_validate_json(web.get("/api/v1/plans").content)
-    one = PlanOutput.model_validate_json(
-        web.get(f"/api/v1/plans/{plans.items[0].id}").content
-    )
+    one = PlanOutput.model_validate_json(web.get(f"/api/v1/plans/{plans.items[0].id}").content)
     assert (one.id, one.moves[0].target, one.zones[0].changes[1]) == (
         plan().id,
         "n2",
@@ -238,9 +222,7 @@ def test_nodes_say_what_they_carry_and_in_what_state_they_are() -> None:
     store = filled()
     store.order_node(NodeOrder("n2", "draining"))
     nodes = NodesPage.model_validate_json(client(store).get("/api/v1/nodes").content)
-    assert [
-        (node.node, node.state, node.sites, node.access_units) for node in nodes.items
-    ] == [
+    assert [(node.node, node.state, node.sites, node.access_units) for node in nodes.items] == [
         ("n1", "active", 1, 98.0),
         ("n2", "draining", 2, 102.0),
     ]
@@ -270,9 +252,7 @@ def problem(web: TestClient, address: str, method: str = "GET") -> Mapping[str, 
     told: Mapping[str, object] = answer.json()
     assert told["status"] == answer.status_code
     assert told["request_id"] == answer.headers["x-request-id"]
-    assert all(
-        told[part] for part in ("title", "detail", "unchanged", "next_step", "instance")
-    )
+    assert all(told[part] for part in ("title", "detail", "unchanged", "next_step", "instance"))
     assert web.get(str(told["type"])).status_code == 200
     return told
 
@@ -288,8 +268,7 @@ def test_an_unknown_plan_is_a_problem_with_a_next_step(web: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "address",
-    ["/api/v1/plans?limit=0", "/api/v1/plans?limit=many", "/api/v1/sites?offset=-1"],
+    "address", ["/api/v1/plans?limit=0", "/api/v1/plans?limit=many", "/api/v1/sites?offset=-1"]
 )
 def test_a_bad_parameter_is_named(web: TestClient, address: str) -> None:
     told = problem(web, address)
@@ -340,17 +319,14 @@ def test_each_kind_of_problem_has_a_page_that_says_what_helps_and_one_page_has_t
         answer = web.get(f"/problems/{slug}")
         assert answer.status_code == 200
         assert all(
-            said in html.unescape(answer.text)
-            for said in (kind.title, kind.effect, kind.remedy)
+            said in html.unescape(answer.text) for said in (kind.title, kind.effect, kind.remedy)
         )
         assert f'href="/problems/{slug}"' in every
         assert kind.remedy in every
 
 
 @pytest.mark.parametrize(
-    "store",
-    [filled(), MemoryStore(), Silent(), Faulty()],
-    ids=lambda store: type(store).__name__,
+    "store", [filled(), MemoryStore(), Silent(), Faulty()], ids=lambda store: type(store).__name__
 )
 @pytest.mark.parametrize(
     "address", ["/", "/livez", "/readyz", "/api/v1/nodes", "/nothing", "/problems/busy"]
@@ -368,8 +344,7 @@ def test_every_answer_is_sealed(store: Store, address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
-    [(b"night-7.a", True), (b"a b", False), (b"x" * 65, False), (b"\xe9", False)],
+    ("given", "kept"), [(b"night-7.a", True), (b"a b", False), (b"x" * 65, False), (b"\xe9", False)]
 )
 def test_a_request_keeps_its_id_when_that_is_fit_for_a_log(
     web: TestClient, given: bytes, kept: bool
@@ -396,16 +371,12 @@ def test_no_page_of_the_framework_loads_from_elsewhere(web: TestClient) -> None:
     assert web.get("/api/openapi.json").json()["info"]["title"] == "FLEX"
 
 
-def test_applications_of_a_process_share_routes_that_are_made_ready_once_and_nothing_else() -> (
-    None
-):
+def test_applications_of_a_process_share_routes_that_are_made_ready_once_and_nothing_else() -> None:
     """To make all routes ready takes longer than most tests."""
     stores = MemoryStore(), MemoryStore()
     apps = [create_app(SETTINGS, store) for store in stores]
     assert len(apps[0].routes) == len(apps[1].routes) > 20
-    assert all(
-        one is other for one, other in zip(*(app.routes for app in apps), strict=True)
-    )
+    assert all(one is other for one, other in zip(*(app.routes for app in apps), strict=True))
     assert apps[0].routes is not apps[1].routes
     stores[1].order_node(NodeOrder("n2", "draining"))
     states = [

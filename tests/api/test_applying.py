@@ -26,9 +26,7 @@ pytestmark = pytest.mark.real
 
 
 @pytest.fixture
-def store(
-    installation: Installation, request: pytest.FixtureRequest
-) -> Iterator[SqlStore]:
+def store(installation: Installation, request: pytest.FixtureRequest) -> Iterator[SqlStore]:
     # Where a test begins is put in place before anybody opens it.
     if "begun" in request.fixturenames:
         request.getfixturevalue("begun")
@@ -102,11 +100,7 @@ def test_who_finishes_it_is_told_so_and_history_has_its_plan_and_stages(
     )
     latest = installation.flex("-o", "json", "history").json["items"][0]
     assert (latest["plan"], latest["moves"]) == (begun.id, len(begun.moves))
-    assert [stage["name"] for stage in latest["stages"]] == [
-        "apply",
-        "verify",
-        "settle",
-    ]
+    assert [stage["name"] for stage in latest["stages"]] == ["apply", "verify", "settle"]
 
 
 @pytest.mark.slow
@@ -119,10 +113,7 @@ def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_
     assert (named.code, f"plan {begun.id} is half applied" in named.err) == (22, True)
     assert said_in_dns(installation, begun) < 24
     said = installation.flex("apply")
-    assert (said.code, f"Plan {begun.id} is finished, and in force." in said.out) == (
-        0,
-        True,
-    )
+    assert (said.code, f"Plan {begun.id} is finished, and in force." in said.out) == (0, True)
     assert said_in_dns(installation, begun) == 24
     again = installation.flex("apply")
     assert (again.code, "none waits" in again.err) == (20, True)
@@ -157,9 +148,7 @@ def test_what_was_begun_is_taken_back(
         "Not applied as planned: taken back: "
         "DNS says what it said before, except for what others wrote.\n"
     )
-    assert installation.flex("apply", "--undo").out.startswith(
-        "No plan was being applied"
-    )
+    assert installation.flex("apply", "--undo").out.startswith("No plan was being applied")
     assert installation.flex("-o", "json", "apply", "--undo").out == "null\n"
 
 
@@ -171,9 +160,7 @@ def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
     made = begun.zone_plans[0]
     claim = Claim("test", controller(installation, store))
     late = list(
-        change_messages.messages(
-            made.zone, made.changes[len(made.changes) // 4 * 2 :], claim=claim
-        )
+        change_messages.messages(made.zone, made.changes[len(made.changes) // 4 * 2 :], claim=claim)
     )
     assert installation.flex("apply", way).code == 0
     before = said_in_dns(installation, begun)
@@ -188,8 +175,7 @@ def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
 
 
 @pytest.mark.parametrize(
-    "said_twice",
-    [("--undo", "--resume"), ("--abandon", "--by-hand"), ("2026", "--resume")],
+    "said_twice", [("--undo", "--resume"), ("--abandon", "--by-hand"), ("2026", "--resume")]
 )
 def test_who_says_two_things_at_once_is_refused(
     installation: Installation, said_twice: tuple[str, ...]
@@ -198,16 +184,11 @@ def test_who_says_two_things_at_once_is_refused(
     assert (said.code, said.out) == (2, "")
 
 
-def test_who_makes_a_plan_finishes_nothing_in_dns(
-    installation: Installation, begun: Plan
-) -> None:
+def test_who_makes_a_plan_finishes_nothing_in_dns(installation: Installation, begun: Plan) -> None:
     before = said_in_dns(installation, begun)
     for verb in ("plan", "rollback"):
         said = installation.flex(verb, "--as-of", installation.as_of())
-        assert (said.code, f"plan {begun.id} is half applied" in said.err) == (
-            22,
-            True,
-        ), said.err
+        assert (said.code, f"plan {begun.id} is half applied" in said.err) == (22, True), said.err
     assert said_in_dns(installation, begun) == before
 
 
@@ -218,10 +199,10 @@ def test_while_changes_are_frozen_what_was_begun_stays_as_it_is(
     before = said_in_dns(installation, begun)
     assert installation.flex("freeze").code == 0
     said = installation.run()
-    assert (
-        said.code,
-        f"Plan {begun.id} is half applied, and was not finished" in said.out,
-    ) == (23, True)
+    assert (said.code, f"Plan {begun.id} is half applied, and was not finished" in said.out) == (
+        23,
+        True,
+    )
     assert said_in_dns(installation, begun) == before
     installation.flex("thaw")
     installation.first_night()
@@ -248,9 +229,7 @@ def test_a_server_that_does_not_answer_is_no_drift(
     installation.first_night()
     text = installation.settings.read_text(encoding="utf-8")
     both = f'verify = ["127.0.0.1:{installation.server.port}", "127.0.0.1:{free_port}"]'
-    installation.settings.write_text(
-        text.replace("[dns]\n", f"[dns]\n{both}\n"), encoding="utf-8"
-    )
+    installation.settings.write_text(text.replace("[dns]\n", f"[dns]\n{both}\n"), encoding="utf-8")
     said = installation.flex("-o", "json", "verify")
     assert said.code == 30
     assert [(server["agrees"], server["zone"]) for server in said.json["servers"]] == [
@@ -259,9 +238,7 @@ def test_a_server_that_does_not_answer_is_no_drift(
     ]
 
 
-@pytest.mark.parametrize(
-    "verb", [("run",), ("plan",), ("apply",)], ids=lambda words: words[0]
-)
+@pytest.mark.parametrize("verb", [("run",), ("plan",), ("apply",)], ids=lambda words: words[0])
 def test_a_rule_that_there_is_not_is_refused_before_anything_begins(
     installation: Installation, verb: tuple[str, ...]
 ) -> None:

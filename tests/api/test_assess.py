@@ -74,11 +74,7 @@ def written(path: Path, lines: Iterable[str]) -> str:
 
 def answer(tmp_path: Path, *logs: str, **changes: Any) -> AssessOutput:
     """Any: fields of Wanted of several types."""
-    asked: dict[str, Any] = {
-        "nodes": 4,
-        "ram": 2**20,
-        "report": tmp_path / "out.html",
-    } | changes
+    asked: dict[str, Any] = {"nodes": 4, "ram": 2**20, "report": tmp_path / "out.html"} | changes
     return assess(Wanted(logs, **asked), NOW)
 
 
@@ -105,9 +101,7 @@ def test_what_round_robin_holds_four_times_flex_holds_once(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_where_memory_holds_everything_it_says_that_flex_does_not_help(
-    tmp_path: Path,
-) -> None:
+def test_where_memory_holds_everything_it_says_that_flex_does_not_help(tmp_path: Path) -> None:
     log = written(tmp_path / "access.log", day_of_traffic(16, 4, 20_000))
     found = answer(tmp_path, log, ram=2**30)
     assert found.memory.wasted_ratio == pytest.approx(0.75, abs=0.01)
@@ -120,13 +114,8 @@ def test_where_memory_holds_everything_it_says_that_flex_does_not_help(
 
 
 @pytest.mark.slow
-def test_moves_are_counted_from_night_to_night_and_not_for_one_day(
-    tmp_path: Path,
-) -> None:
-    days = [
-        day_of_traffic(12, 4, 3_000, DAY + timedelta(days=at), seed=at)
-        for at in range(4)
-    ]
+def test_moves_are_counted_from_night_to_night_and_not_for_one_day(tmp_path: Path) -> None:
+    days = [day_of_traffic(12, 4, 3_000, DAY + timedelta(days=at), seed=at) for at in range(4)]
     one = answer(tmp_path, written(tmp_path / "one.log", days[0]))
     assert one.moves.median is None
     assert any("logs of two days" in said for said in one.in_the_way)
@@ -137,12 +126,9 @@ def test_moves_are_counted_from_night_to_night_and_not_for_one_day(
 
 
 @pytest.mark.slow
-def test_the_busiest_week_is_looked_at_however_old_and_whatever_clocks_said(
-    tmp_path: Path,
-) -> None:
+def test_the_busiest_week_is_looked_at_however_old_and_whatever_clocks_said(tmp_path: Path) -> None:
     old = [
-        day_of_traffic(4, 2, 500, datetime(1998, 6, at, tzinfo=UTC), seed=at)
-        for at in range(1, 20)
+        day_of_traffic(4, 2, 500, datetime(1998, 6, at, tzinfo=UTC), seed=at) for at in range(1, 20)
     ]
     busy = day_of_traffic(4, 2, 5_000, datetime(1998, 6, 10, tzinfo=UTC))
     stray = [line("s1.example.org", "/f1.png", datetime(2037, 1, 1, tzinfo=UTC))]
@@ -203,16 +189,12 @@ def test_mixed_formats_and_garbage_give_an_answer_and_name_what_was_left_out(
         ("-", "standard-input"),
     ],
 )
-def test_a_log_without_hosts_is_of_the_site_that_its_name_speaks_of(
-    path: str, site: str
-) -> None:
+def test_a_log_without_hosts_is_of_the_site_that_its_name_speaks_of(path: str, site: str) -> None:
     assert site_in_name(path) == site
 
 
 @pytest.mark.slow
-def test_where_nothing_names_a_host_directories_are_sites_and_that_is_said(
-    tmp_path: Path,
-) -> None:
+def test_where_nothing_names_a_host_directories_are_sites_and_that_is_said(tmp_path: Path) -> None:
     lines = [
         combined(f"/part{at % 7}/f{at % 11}.png", DAY + timedelta(seconds=at))
         for at in range(1_000)
@@ -279,18 +261,14 @@ def test_memory_that_is_no_size_is_refused_before_anything_is_read(
 
 
 @pytest.mark.slow
-def test_a_report_that_cannot_be_written_is_an_error_where_it_was_named(
-    tmp_path: Path,
-) -> None:
+def test_a_report_that_cannot_be_written_is_an_error_where_it_was_named(tmp_path: Path) -> None:
     log = written(tmp_path / "access.log", day_of_traffic(4, 2, 500))
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(NotWritten):
         answer(tmp_path, log, report=tmp_path / "file" / "out.html")
 
 
-def test_the_oldest_logs_are_left_out_when_time_is_over_and_that_is_said(
-    tmp_path: Path,
-) -> None:
+def test_the_oldest_logs_are_left_out_when_time_is_over_and_that_is_said(tmp_path: Path) -> None:
     paths = []
     for at in range(4):
         lines = day_of_traffic(3, 2, 200, DAY + timedelta(days=at), seed=at)
@@ -307,9 +285,7 @@ def test_the_oldest_logs_are_left_out_when_time_is_over_and_that_is_said(
 
 
 @pytest.mark.slow
-def test_the_page_is_whole_and_runs_nothing_whatever_sites_are_called(
-    tmp_path: Path,
-) -> None:
+def test_the_page_is_whole_and_runs_nothing_whatever_sites_are_called(tmp_path: Path) -> None:
     lines = day_of_traffic(9, 3, 2_000)
     lines += [line("<script>alert(1)</script>", "/x", DAY)] * 20
     found = answer(tmp_path, written(tmp_path / "access.log", lines))
@@ -320,18 +296,14 @@ def test_the_page_is_whole_and_runs_nothing_whatever_sites_are_called(
     for figure in page.all("figure"):
         assert page.within(figure, "table")
     ids = {attributes.get("id") for _, attributes, _ in page.elements}
-    assert {page.attributes(at)["href"] for at in page.all("a")} <= {
-        f"#{name}" for name in ids
-    }
+    assert {page.attributes(at)["href"] for at in page.all("a")} <= {f"#{name}" for name in ids}
     text = page.text(page.all("body")[0])
     assert assess_text.verdict(found) in text
     assert all(step in text for step in found.next_steps)
 
 
 @pytest.mark.slow
-def test_the_verb_needs_no_installation_and_leaves_only_its_report(
-    tmp_path: Path,
-) -> None:
+def test_the_verb_needs_no_installation_and_leaves_only_its_report(tmp_path: Path) -> None:
     log = written(tmp_path / "logs/access.log", day_of_traffic(6, 3, 3_000))
     here, temporary = tmp_path / "here", tmp_path / "tmp"
     here.mkdir()
@@ -351,16 +323,10 @@ def test_the_verb_needs_no_installation_and_leaves_only_its_report(
 
 
 @pytest.mark.slow
-def test_zones_say_which_sites_dns_can_move_and_why_others_stay(
-    tmp_path: Path,
-) -> None:
+def test_zones_say_which_sites_dns_can_move_and_why_others_stay(tmp_path: Path) -> None:
     hosts = ["a.example.org", "b.example.org", "new.example.org", "x.sub.example.org",
              "mail.example.org", "other.example.net"]  # fmt: skip
-    lines = [
-        line(host, "/x", DAY + timedelta(seconds=at))
-        for at in range(100)
-        for host in hosts
-    ]
+    lines = [line(host, "/x", DAY + timedelta(seconds=at)) for at in range(100) for host in hosts]
     zone = tmp_path / "db.example.org"
     zone.write_text(
         "$TTL 300\n@ SOA ns.example.org. root.example.org. 1 3600 600 86400 300\n"
@@ -368,9 +334,7 @@ def test_zones_say_which_sites_dns_can_move_and_why_others_stay(
         "sub NS ns.other.example.\n",
         encoding="utf-8",
     )
-    found = answer(
-        tmp_path, written(tmp_path / "access.log", lines), zones=(zone,)
-    ).names
+    found = answer(tmp_path, written(tmp_path / "access.log", lines), zones=(zone,)).names
     assert found is not None
     assert (found.movable, found.sites) == (2, 6)
     assert found.movable_requests_ratio == pytest.approx(2 / 6)
@@ -378,9 +342,7 @@ def test_zones_say_which_sites_dns_can_move_and_why_others_stay(
 
 
 @pytest.mark.parametrize("text", ["", "no zone at all (", "a 300 IN A not-an-address"])
-def test_a_file_that_is_no_zone_is_refused_before_logs_are_read(
-    tmp_path: Path, text: str
-) -> None:
+def test_a_file_that_is_no_zone_is_refused_before_logs_are_read(tmp_path: Path, text: str) -> None:
     zone = tmp_path / "db.example.org"
     zone.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match=r"db\.example\.org"):
@@ -405,9 +367,7 @@ def test_every_file_that_was_not_read_is_named_with_the_reason(tmp_path: Path) -
     assert all(f"{name} ({why})" in text for name, why in said.items())
 
 
-@pytest.mark.parametrize(
-    "rest", [b"x" * 4_096, b"garbage without end\n" * 200, b"\0" * 4_096]
-)
+@pytest.mark.parametrize("rest", [b"x" * 4_096, b"garbage without end\n" * 200, b"\0" * 4_096])
 def test_a_huge_file_does_not_take_longer_than_the_time_there_is(
     rest: bytes, tmp_path: Path
 ) -> None:
@@ -420,9 +380,7 @@ def test_a_huge_file_does_not_take_longer_than_the_time_there_is(
             file.write(rest)
     looks = iter(range(10**6))
     with tempfile.TemporaryDirectory() as folder:
-        counted = count(
-            [str(log)], Path(folder), seconds=8, clock=lambda: float(next(looks))
-        )
+        counted = count([str(log)], Path(folder), seconds=8, clock=lambda: float(next(looks)))
         (report,) = counted.reports
         assert report.outcome == "read"
         assert report.new_bytes < log.stat().st_size

@@ -64,17 +64,13 @@ def test_a_missing_key_file_is_named(installation: Installation) -> None:
     assert clear(installation.run(), 3, "flex.key")
 
 
-def test_a_server_that_is_not_there_is_named(
-    installation: Installation, free_port: int
-) -> None:
+def test_a_server_that_is_not_there_is_named(installation: Installation, free_port: int) -> None:
     rewrite(installation, f"port = {installation.server.port}", f"port = {free_port}")
     assert clear(installation.run(), 30, str(free_port))
 
 
 def test_a_zone_the_server_does_not_have_is_named(installation: Installation) -> None:
-    rewrite(
-        installation, f'zones = ["{installation.zone}"]', 'zones = ["nowhere.example."]'
-    )
+    rewrite(installation, f'zones = ["{installation.zone}"]', 'zones = ["nowhere.example."]')
     assert clear(installation.run(), 30, "nowhere.example.")
 
 
@@ -97,9 +93,7 @@ def test_an_empty_log_is_not_a_cluster_without_visitors(empty: Installation) -> 
     assert clear(empty.run(), 20)
 
 
-def test_a_log_that_is_no_log_is_reported_and_left_out(
-    installation: Installation,
-) -> None:
+def test_a_log_that_is_no_log_is_reported_and_left_out(installation: Installation) -> None:
     junk = installation.folder / "logs" / "n1" / "access.log.9"
     junk.write_bytes(os.urandom(100_000))
     said = installation.flex("-o", "json", "ingest")
@@ -120,9 +114,7 @@ def test_an_unreadable_log_is_reported_and_left_out(installation: Installation) 
     assert any(row["outcome"].startswith("unreadable") for row in said.json["files"])
 
 
-def test_a_folder_in_place_of_a_log_is_reported_and_left_out(
-    installation: Installation,
-) -> None:
+def test_a_folder_in_place_of_a_log_is_reported_and_left_out(installation: Installation) -> None:
     (installation.folder / "logs" / "n1" / "access.log.d").mkdir()
     said = installation.flex("-o", "json", "ingest")
     assert said.code == 0
@@ -173,19 +165,11 @@ def test_the_last_node_cannot_be_drained(installation: Installation) -> None:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (
-            lambda text: text.replace("[cluster]", "[clutser]"),
-            ("did you mean 'cluster'",),
-        ),
-        (
-            lambda text: text.replace('mode = "auto"', 'mode = "fast"'),
-            ("cluster.mode",),
-        ),
+        (lambda text: text.replace("[cluster]", "[clutser]"), ("did you mean 'cluster'",)),
+        (lambda text: text.replace('mode = "auto"', 'mode = "fast"'), ("cluster.mode",)),
         (lambda text: text + "\n[[[", ("not TOML",)),
         (
-            lambda text: text.replace(
-                "tolerance = 0.15", 'tolerance = 0.15\nengine = "magic"'
-            ),
+            lambda text: text.replace("tolerance = 0.15", 'tolerance = 0.15\nengine = "magic"'),
             ("magic", "auto"),
         ),
     ],
@@ -198,16 +182,12 @@ def test_a_bad_setting_is_named(
     assert clear(installation.run(), 3, *words)
 
 
-def test_a_missing_settings_file_says_how_to_make_one(
-    installation: Installation,
-) -> None:
+def test_a_missing_settings_file_says_how_to_make_one(installation: Installation) -> None:
     installation.settings.unlink()
     assert clear(installation.flex("run"), 3, "flex init")
 
 
-def test_a_database_that_was_not_made_says_how_to_make_it(
-    installation: Installation,
-) -> None:
+def test_a_database_that_was_not_made_says_how_to_make_it(installation: Installation) -> None:
     (installation.folder / "flex.db").unlink()
     assert clear(installation.flex("run"), 3, "flex db upgrade")
 
@@ -217,8 +197,7 @@ def test_a_database_out_of_reach_does_not_show_its_password(
 ) -> None:
     url = f"postgresql://flex:hunter2@127.0.0.1:{free_port}/flex"
     installation.settings.write_text(
-        installation.settings.read_text(encoding="utf-8")
-        + f'\n[database]\nurl = "{url}"\n',
+        installation.settings.read_text(encoding="utf-8") + f'\n[database]\nurl = "{url}"\n',
         encoding="utf-8",
     )
     said = installation.flex("run")
@@ -251,11 +230,7 @@ def test_wrong_usage_is_the_shells_own_code(installation: Installation) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        ("-o", "json", "plan", "--dance"),
-        ("plan", "--output=json", "--dance"),
-        ("-o", "json", "-x"),
-    ],
+    [("-o", "json", "plan", "--dance"), ("plan", "--output=json", "--dance"), ("-o", "json", "-x")],
 )
 def test_wrong_usage_is_one_problem_where_json_is_asked_for(
     installation: Installation, wrong: tuple[str, ...]

@@ -64,9 +64,7 @@ def test_who_comes_second_finds_what_the_first_one_found(
 
 
 @pytest.mark.slow
-def test_who_changed_a_setting_is_taken_there_itself(
-    installation: Installation,
-) -> None:
+def test_who_changed_a_setting_is_taken_there_itself(installation: Installation) -> None:
     installation.first_night()
     assert installation.serial() > 1
     text = installation.settings.read_text(encoding="utf-8")

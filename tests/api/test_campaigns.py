@@ -19,10 +19,7 @@ UNTIL = ("--until", "2199-01-01T06:00Z")
 @pytest.fixture
 def sites(installation: Installation) -> list[str]:
     installation.first_night()
-    return [
-        row["site"]
-        for row in installation.flex("-o", "json", "sites", "list").json["items"]
-    ]
+    return [row["site"] for row in installation.flex("-o", "json", "sites", "list").json["items"]]
 
 
 def shown(installation: Installation, site: str) -> tuple[list[str], int, str]:
@@ -35,32 +32,15 @@ def test_a_wish_with_an_end_is_put_on_top_of_one_without_and_leaves_it_as_it_was
 ) -> None:
     site = sites[0]
     assert (
-        installation.flex(
-            "sites", "pin", site, "--nodes", "n2", "--reason", "contract"
-        ).code
-        == 0
+        installation.flex("sites", "pin", site, "--nodes", "n2", "--reason", "contract").code == 0
     )
     made = installation.flex(
-        "-o",
-        "json",
-        "sites",
-        "pin",
-        site,
-        "--min-replicas",
-        "2",
-        *UNTIL,
-        "--reason",
-        "launch",
+        "-o", "json", "sites", "pin", site, "--min-replicas", "2", *UNTIL, "--reason", "launch"
     )
     assert made.json["campaign"] == "until-2199-01-01T0600Z"
     assert shown(installation, site) == (["n2"], 2, "launch")
     assert installation.flex("sites", "unpin", site, "--campaign", "nobody-s").code == 3
-    assert (
-        installation.flex(
-            "sites", "unpin", site, "--campaign", made.json["campaign"]
-        ).code
-        == 0
-    )
+    assert installation.flex("sites", "unpin", site, "--campaign", made.json["campaign"]).code == 0
     assert shown(installation, site) == (["n2"], 1, "contract")
 
 
@@ -71,10 +51,7 @@ def test_campaigns_have_names_and_ends_and_one_is_taken_back_without_its_name(
     pin = ("sites", "pin", site, "--min-replicas", "2")
     assert "no end" in installation.flex(*pin, "--campaign", "launch").err
     assert installation.flex(*pin, "--campaign", "launch", *UNTIL).code == 0
-    assert (
-        installation.flex("-o", "json", "sites", "unpin", site).json["campaign"]
-        == "launch"
-    )
+    assert installation.flex("-o", "json", "sites", "unpin", site).json["campaign"] == "launch"
 
 
 def test_a_refused_wish_names_the_one_it_conflicts_with_and_who_made_it(
@@ -82,9 +59,7 @@ def test_a_refused_wish_names_the_one_it_conflicts_with_and_who_made_it(
 ) -> None:
     site, other, third = sites[:3]
     assert (
-        installation.flex(
-            "sites", "pin", other, "--nodes", "n1", "--reason", "contract 7"
-        ).code
+        installation.flex("sites", "pin", other, "--nodes", "n1", "--reason", "contract 7").code
         == 0
     )
     assert installation.flex("sites", "pin", third, "--nodes", "n1").code == 0
@@ -101,19 +76,14 @@ def test_a_campaign_is_refused_for_what_begins_while_it_lasts(
 ) -> None:
     site, other = sites[:2]
     assert (
-        installation.flex(
-            "sites", "pin", other, "--nodes", "n1", "--since", "2150-01-01"
-        ).code
-        == 0
+        installation.flex("sites", "pin", other, "--nodes", "n1", "--since", "2150-01-01").code == 0
     )
     apart = ("sites", "pin", site, "--nodes", "n1", "--apart", other)
     assert installation.flex(*apart, "--until", "2149-01-01").code == 0
     assert installation.flex(*apart, *UNTIL).code == 21
 
 
-def test_no_site_is_apart_from_itself(
-    installation: Installation, sites: list[str]
-) -> None:
+def test_no_site_is_apart_from_itself(installation: Installation, sites: list[str]) -> None:
     refused = installation.flex("sites", "pin", sites[0], "--apart", sites[0])
     assert refused.code == 3
     assert "names the site itself" in refused.err
@@ -124,9 +94,6 @@ def test_a_reason_is_one_line_of_plain_text(
     installation: Installation, sites: list[str], reason: str
 ) -> None:
     assert (
-        installation.flex(
-            "sites", "pin", sites[0], "--nodes", "n1", "--reason", reason
-        ).code
-        == 3
+        installation.flex("sites", "pin", sites[0], "--nodes", "n1", "--reason", reason).code == 3
     )
     assert installation.flex("freeze", "--reason", reason).code == 3

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("bash") is None, reason="bash is not installed"
-)
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 
 
 def completed(folder: Path, *typed: str) -> list[set[str]]:
@@ -41,18 +39,7 @@ def completed(folder: Path, *typed: str) -> list[set[str]]:
 
 @pytest.mark.slow
 def test_verbs_and_options_are_completed(tmp_path: Path) -> None:
-    verbs, of_nodes, options = completed(
-        tmp_path, "flex pl", "flex nodes ", "flex plan --d"
-    )
+    verbs, of_nodes, options = completed(tmp_path, "flex pl", "flex nodes ", "flex plan --d")
     assert verbs == {"plan"}
-    assert of_nodes == {
-        "list",
-        "add",
-        "set",
-        "drain",
-        "undrain",
-        "down",
-        "up",
-        "remove",
-    }
+    assert of_nodes == {"list", "add", "set", "drain", "undrain", "down", "up", "remove"}
     assert "--detailed-exitcode" in options

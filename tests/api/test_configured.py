@@ -21,12 +21,7 @@ from flex.model.zone_plan import ZonePlan
 from flex.store import migrate
 from flex_api import cli, first_files
 from flex_dns.private.find_named import SYSTEM_PATH
-from flex_dns.private.private_named import (
-    LOOPBACK,
-    PrivateNamed,
-    free_port,
-    zone_file,
-)
+from flex_dns.private.private_named import LOOPBACK, PrivateNamed, free_port, zone_file
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS
 from flex_dns.wire.key import make_key, read_key
@@ -46,8 +41,7 @@ ZONES = (OUTER, INNER, OWN)
 SERVER_ABOVE = f"dns7.{OUTER}"
 CLOSED = 1
 no_knot = pytest.mark.skipif(
-    not (knotd.found("knotd") and knotd.found("knotc")),
-    reason="Knot DNS is not installed",
+    not (knotd.found("knotd") and knotd.found("knotc")), reason="Knot DNS is not installed"
 )
 
 
@@ -91,19 +85,13 @@ def flex(folder: Path, capsys: pytest.CaptureFixture[str]) -> Flex:
 
 def server(folder: Path, port: int) -> Server:
     return Server(
-        LOOPBACK,
-        port,
-        read_key(folder / "flex.key"),
-        5.0,
-        read_key(folder / "reader.key"),
+        LOOPBACK, port, read_key(folder / "flex.key"), 5.0, read_key(folder / "reader.key")
     )
 
 
 def zone_files(folder: Path, ending: str) -> None:
     folder.mkdir(exist_ok=True)
-    above = (
-        f"{SERVER_ABOVE.removesuffix(f'.{OUTER}')} A {LOOPBACK}\nsub NS {SERVER_ABOVE}"
-    )
+    above = f"{SERVER_ABOVE.removesuffix(f'.{OUTER}')} A {LOOPBACK}\nsub NS {SERVER_ABOVE}"
     for zone, more in ((OUTER, above), (INNER, f"@ NS {SERVER_ABOVE}"), (OWN, "")):
         (folder / f"{zone}{ending}").write_text(zone_file(zone, more), encoding="utf-8")
 
@@ -147,11 +135,7 @@ def may(server: Server, zone: str, name: str, kind: str, value: str) -> bool:
 
 
 def does_just_what_it_must(server: Server) -> None:
-    for zone, name in (
-        (OUTER, f"site.{OUTER}"),
-        (INNER, f"site.{INNER}"),
-        (OWN, f"site.{OWN}"),
-    ):
+    for zone, name in ((OUTER, f"site.{OUTER}"), (INNER, f"site.{INNER}"), (OWN, f"site.{OWN}")):
         target = Rfc2136Publisher(server, "test", verify_ns=False)
         target.apply(ZonePlan(zone, placed(zone, name, "192.0.2.7", owner="test")))
         assert target.read(zone, [name]).owned == {name}
@@ -166,9 +150,7 @@ def states(doctor: Said) -> set[tuple[str, str]]:
     of_zones = [row for row in doctor.json["checks"] if row["name"].split()[0] in ZONES]
     assert len(of_zones) > 3 * 8, of_zones
     return {
-        (row["name"].split(" ", 1)[1], row["state"])
-        for row in of_zones
-        if row["state"] != "ok"
+        (row["name"].split(" ", 1)[1], row["state"]) for row in of_zones if row["state"] != "ok"
     }
 
 
@@ -191,17 +173,10 @@ def test_bind_takes_what_is_printed_and_lets_flex_do_just_what_it_must(
         settings(folder, named.port)
         second = printed(flex, folder)
         assert SERVER_ABOVE in second
-        assert flex("-o", "json", "config", "named").json["items"][0]["asked"] == list(
-            ZONES
-        )
+        assert flex("-o", "json", "config", "named").json["items"][0]["asked"] == list(ZONES)
         port = named.port
     with PrivateNamed(
-        folder / "data",
-        [],
-        make_key("beside"),
-        beside=second,
-        options=PRIMARY_OPTIONS,
-        port=port,
+        folder / "data", [], make_key("beside"), beside=second, options=PRIMARY_OPTIONS, port=port
     ) as named:
         checkconf = shutil.which("named-checkconf") or shutil.which(
             "named-checkconf", path=SYSTEM_PATH
@@ -240,9 +215,7 @@ def test_knot_takes_what_is_printed_and_lets_flex_do_just_what_it_must(
         with knotd.running(path):
             does_just_what_it_must(server(folder, port))
             assert ("limits of the key", "warn") in states(flex("-o", "json", "doctor"))
-            assert {state for _, state in states(flex("-o", "json", "doctor"))} == {
-                "warn"
-            }
+            assert {state for _, state in states(flex("-o", "json", "doctor"))} == {"warn"}
 
 
 def filled(flex: Flex, folder: Path) -> str:
@@ -274,8 +247,7 @@ def test_each_primary_gets_its_own_zones_and_keys(folder: Path, flex: Flex) -> N
     # Names in it are changed at the other primary, and a zone within a zone within a zone is told
     # once.
     outer, inner = (
-        one["text"].split(f'zone "{zone}"')[1].split("\n};")[0]
-        for zone in (OUTER, INNER)
+        one["text"].split(f'zone "{zone}"')[1].split("\n};")[0] for zone in (OUTER, INNER)
     )
     assert "deny flex-flex subdomain sub.hosting.example. ANY;" in outer
     assert "deep.in" not in outer
@@ -296,9 +268,7 @@ def test_one_zone_alone_can_be_printed_and_one_that_is_not_in_the_settings_canno
     folder: Path, flex: Flex
 ) -> None:
     settings(folder, CLOSED, SECOND)
-    (only,) = flex(
-        "-o", "json", "config", "named", "--zone", "Sub.Hosting.Example"
-    ).json["items"]
+    (only,) = flex("-o", "json", "config", "named", "--zone", "Sub.Hosting.Example").json["items"]
     assert only["zones"] == [INNER]
     assert f'zone "{OUTER}"' not in only["text"]
     refused = flex("config", "knot", "--zone", "other.example")
@@ -318,9 +288,7 @@ def test_two_keys_have_the_rights_while_one_takes_the_place_of_the_other(
     assert "key: [ flex-flex, flex-next ]" in flex("config", "knot").out
 
 
-def test_without_a_zone_or_a_key_it_says_what_is_missing(
-    folder: Path, flex: Flex
-) -> None:
+def test_without_a_zone_or_a_key_it_says_what_is_missing(folder: Path, flex: Flex) -> None:
     path = folder / "flex.toml"
     whole = path.read_text(encoding="utf-8")
     path.write_text(
@@ -332,19 +300,14 @@ def test_without_a_zone_or_a_key_it_says_what_is_missing(
     assert (said.code, "dns.zones" in said.err) == (3, True)
 
 
-def test_what_init_writes_is_what_is_printed_for_the_zone_in_it(
-    folder: Path, flex: Flex
-) -> None:
+def test_what_init_writes_is_what_is_printed_for_the_zone_in_it(folder: Path, flex: Flex) -> None:
     made = folder / "made"
     first_files.write(made)
     for name in ("flex.key", "flex-transfer.key"):
         (made / name).replace(folder / name)
     text = (
-        f'[dns]\nport = {CLOSED}\nkey_file = "flex.key"\ntransfer_key_file = '
-        '"flex-transfer.key"\n'
+        f'[dns]\nport = {CLOSED}\nkey_file = "flex.key"\ntransfer_key_file = "flex-transfer.key"\n'
     )
-    (folder / "flex.toml").write_text(
-        f'{text}zones = ["{first_files.ZONE}"]\n', encoding="utf-8"
-    )
+    (folder / "flex.toml").write_text(f'{text}zones = ["{first_files.ZONE}"]\n', encoding="utf-8")
     written = (made / "named.conf.flex").read_text(encoding="utf-8")
     assert written.partition("// In options")[2] in flex("config", "named").out

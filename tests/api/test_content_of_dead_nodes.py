@@ -94,9 +94,7 @@ def test_what_a_dead_node_alone_has_stays_there_and_the_operator_hears_of_it(
     assert why in " ".join(night.json["plan"]["notes"])
     assert on(homes(installation), "n1") == mine
     one = min(mine)
-    assert "nobody answers for it" in installation.flex("explain", one).out.replace(
-        "\n", " "
-    )
+    assert "nobody answers for it" in installation.flex("explain", one).out.replace("\n", " ")
     moved = installation.flex("move", one, "--to", "n2")
     assert moved.code != 0
     assert "no other node has its content" in " ".join(moved.err.split())
@@ -108,9 +106,7 @@ def test_what_a_dead_node_alone_has_stays_there_and_the_operator_hears_of_it(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", SHARED)
-def test_what_every_node_has_goes_on_elsewhere(
-    installation: Installation, way: str
-) -> None:
+def test_what_every_node_has_goes_on_elsewhere(installation: Installation, way: str) -> None:
     installation.first_night()
     set_(installation, SHARED[way])
     said = installation.flex("nodes", "down", "n1")
@@ -121,9 +117,7 @@ def test_what_every_node_has_goes_on_elsewhere(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["copied at last", "own sites", "one writer"])
-def test_who_gives_up_what_the_node_had_says_so_once(
-    installation: Installation, way: str
-) -> None:
+def test_who_gives_up_what_the_node_had_says_so_once(installation: Installation, way: str) -> None:
     installation.first_night()
     set_(installation, KEEPING[way][0])
     mine = on(homes(installation), "n1")
@@ -145,9 +139,7 @@ def test_who_gives_up_what_the_node_had_says_so_once(
 
 
 @pytest.mark.slow
-def test_one_site_that_was_brought_elsewhere_by_hand_goes_alone(
-    installation: Installation,
-) -> None:
+def test_one_site_that_was_brought_elsewhere_by_hand_goes_alone(installation: Installation) -> None:
     installation.first_night()
     set_(installation, HOOK.format(stage="copy"))
     mine = on(homes(installation), "n1")
@@ -164,9 +156,7 @@ def test_one_site_that_was_brought_elsewhere_by_hand_goes_alone(
 
 
 @pytest.mark.slow
-def test_a_site_with_a_copy_elsewhere_only_loses_the_dead_node(
-    installation: Installation,
-) -> None:
+def test_a_site_with_a_copy_elsewhere_only_loses_the_dead_node(installation: Installation) -> None:
     installation.first_night()
     site = min(on(homes(installation), "n1"))
     pinned = installation.flex("sites", "pin", site, "--nodes", "n1,n2")
@@ -180,12 +170,7 @@ def test_a_site_with_a_copy_elsewhere_only_loses_the_dead_node(
 
 
 @pytest.mark.parametrize(
-    ("more", "is_said"),
-    [
-        ("", True),
-        ('content = "owner"\n', False),
-        ("stateful = true\n", False),
-    ],
+    ("more", "is_said"), [("", True), ('content = "owner"\n', False), ("stateful = true\n", False)]
 )
 def test_doctor_says_where_doors_answer_with_content_that_is_copied_by_commands(
     installation: Installation, more: str, is_said: bool

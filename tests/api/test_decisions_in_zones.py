@@ -66,14 +66,10 @@ def site_of(installation: Installation) -> str:
 
 
 def update(installation: Installation, *lines: tuple[str, ...]) -> None:
-    message = dns.update.UpdateMessage(
-        installation.zone, keyring=installation.server.key.signer()
-    )
+    message = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
     for name, ttl, kind, *values in lines:
         message.replace(name, int(ttl), kind, *values)
-    answer = dns.query.tcp(
-        message, "127.0.0.1", port=installation.server.port, timeout=60
-    )
+    answer = dns.query.tcp(message, "127.0.0.1", port=installation.server.port, timeout=60)
     assert answer.rcode() == 0
 
 
@@ -125,9 +121,7 @@ def plan(installation: Installation) -> Any:
     return made.json
 
 
-def test_an_excluded_site_and_a_freeze_outlive_the_database(
-    installation: Installation,
-) -> None:
+def test_an_excluded_site_and_a_freeze_outlive_the_database(installation: Installation) -> None:
     installation.first_night()
     site = site_of(installation)
     assert installation.flex("sites", "exclude", site, "--reason", REASON).code == 0
@@ -186,9 +180,7 @@ def test_an_excluded_site_and_a_freeze_outlive_the_database(
 
 
 @pytest.mark.slow
-def test_a_decision_counts_though_its_record_is_still_there(
-    installation: Installation,
-) -> None:
+def test_a_decision_counts_though_its_record_is_still_there(installation: Installation) -> None:
     """People took the site in again: a plan leaves it alone until the record is out, which a run
     does before it plans.
     """
@@ -273,10 +265,7 @@ def test_a_record_that_nobody_wrote_down_is_believed_or_taken_out_by_the_next_ni
     (owner,) = texts(installation, marker(installation, site))
     old = "flex excluded since=2020-01-01"
     there = wish_a_move(installation, site)
-    update(
-        installation,
-        (marker(installation, site), "300", "TXT", f'"{owner}"', f'"{old}"'),
-    )
+    update(installation, (marker(installation, site), "300", "TXT", f'"{owner}"', f'"{old}"'))
     # The plan finds it, and leaves the site alone; the next night takes it out.
     assert installation.night().code == 0
     assert len(texts(installation, marker(installation, site))) == 2
@@ -288,8 +277,7 @@ def test_a_record_that_nobody_wrote_down_is_believed_or_taken_out_by_the_next_ni
     other = str(installation.hosting.sites[2])
     (owner,) = texts(installation, marker(installation, other))
     update(
-        installation,
-        (marker(installation, other), "300", "TXT", f'"{owner}"', '"flex excluded"'),
+        installation, (marker(installation, other), "300", "TXT", f'"{owner}"', '"flex excluded"')
     )
     assert installation.night().code == 0
     assert list(excluded(installation)) == [other]
@@ -300,9 +288,7 @@ def test_where_a_record_cannot_be_written_the_decision_counts_and_flex_says_so(
     tmp_path: Path, key: Key, open_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reader = make_key("reader")
-    with PrivateNamed(
-        open_folder / "data", ["refusing.example."], key, readers=[reader]
-    ) as server:
+    with PrivateNamed(open_folder / "data", ["refusing.example."], key, readers=[reader]) as server:
         made = new(tmp_path, server, key, "refusing.example.", capsys)
         made.traffic()
         # Nobody holds the zone yet.
@@ -337,9 +323,7 @@ def test_where_a_record_cannot_be_written_the_decision_counts_and_flex_says_so(
 
 
 @pytest.mark.slow
-def test_a_time_to_come_and_wild_text_are_no_decision_for_ever(
-    installation: Installation,
-) -> None:
+def test_a_time_to_come_and_wild_text_are_no_decision_for_ever(installation: Installation) -> None:
     """Whoever can write into the zone can have a site left alone, and FLEX stopped; people end
     both.
     """
@@ -349,13 +333,7 @@ def test_a_time_to_come_and_wild_text_are_no_decision_for_ever(
     wild = "since=9999-01-01 by=%1b[2J reason=\\255%00%0a"
     update(
         installation,
-        (
-            marker(installation, site),
-            "300",
-            "TXT",
-            f'"{owner}"',
-            f'"flex excluded {wild}"',
-        ),
+        (marker(installation, site), "300", "TXT", f'"{owner}"', f'"flex excluded {wild}"'),
         (freeze_name(installation.zone), "60", "TXT", f'"flex frozen {wild}"'),
     )
     wish_a_move(installation)
@@ -376,21 +354,14 @@ def test_a_time_to_come_and_wild_text_are_no_decision_for_ever(
 
 
 @pytest.mark.slow
-def test_who_thaws_a_freeze_that_only_the_zone_knows_is_heard(
-    installation: Installation,
-) -> None:
+def test_who_thaws_a_freeze_that_only_the_zone_knows_is_heard(installation: Installation) -> None:
     installation.first_night()
     # Thawed before, too: what was said then is older than the freeze.
     assert installation.flex("thaw").code == 0
     since = datetime.now(UTC).isoformat()
     update(
         installation,
-        (
-            freeze_name(installation.zone),
-            "60",
-            "TXT",
-            f'"flex frozen since={since} by=anna"',
-        ),
+        (freeze_name(installation.zone), "60", "TXT", f'"flex frozen since={since} by=anna"'),
     )
     # It is told of no freeze so far.
     assert installation.flex("thaw").code == 0
@@ -420,9 +391,7 @@ def test_an_exclusion_waits_for_the_plan_that_is_changing_the_site(
 
 
 @pytest.mark.slow
-def test_a_failover_leaves_no_site_that_people_took_in_again(
-    installation: Installation,
-) -> None:
+def test_a_failover_leaves_no_site_that_people_took_in_again(installation: Installation) -> None:
     installation.first_night()
     site = site_of(installation)
     installation.flex("sites", "exclude", site)
@@ -442,9 +411,7 @@ def fence_record(installation: Installation, holder: str) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
-def test_what_is_in_a_zone_of_another_controller_is_his(
-    installation: Installation,
-) -> None:
+def test_what_is_in_a_zone_of_another_controller_is_his(installation: Installation) -> None:
     """Its marks are respected, and neither kept nor changed, until the zone is ours."""
     installation.first_night()
     site = site_of(installation)
@@ -499,9 +466,7 @@ def test_where_a_record_cannot_be_taken_out_the_site_stays_and_flex_says_so(
     tmp_path: Path, key: Key, open_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reader = make_key("reader")
-    with PrivateNamed(
-        open_folder / "data", ["keeping.example."], key, readers=[reader]
-    ) as server:
+    with PrivateNamed(open_folder / "data", ["keeping.example."], key, readers=[reader]) as server:
         made = new(tmp_path, server, key, "keeping.example.", capsys)
         made.traffic()
         assert made.night().code == 0
@@ -564,8 +529,7 @@ def test_a_night_asks_two_questions_a_zone_and_one_for_each_excluded_site(
         text = made.settings.read_text(encoding="utf-8")
         listed = ", ".join(f'"{zone}"' for zone in zones)
         made.settings.write_text(
-            text.replace(f'zones = ["{zones[0]}"]', f"zones = [{listed}]"),
-            encoding="utf-8",
+            text.replace(f'zones = ["{zones[0]}"]', f"zones = [{listed}]"), encoding="utf-8"
         )
         world = wiring.world(config.load(made.settings), lambda: datetime.now(UTC))
         with closing(world), leases.lease(world, "run"):
@@ -648,16 +612,13 @@ def test_a_primary_that_is_away_keeps_only_a_new_database_from_its_work(
 
 
 @pytest.mark.slow
-def test_in_shadow_mode_the_database_keeps_nothing_of_a_marker(
-    installation: Installation,
-) -> None:
+def test_in_shadow_mode_the_database_keeps_nothing_of_a_marker(installation: Installation) -> None:
     """It may be another FLEX that holds the zone."""
     installation.first_night()
     site = site_of(installation)
     (owner,) = texts(installation, marker(installation, site))
     update(
-        installation,
-        (marker(installation, site), "300", "TXT", f'"{owner}"', '"flex excluded"'),
+        installation, (marker(installation, site), "300", "TXT", f'"{owner}"', '"flex excluded"')
     )
     installation.mode = "shadow"
     installation.write_settings()

@@ -78,13 +78,8 @@ def look_over(said: Any, folder: Path) -> None:
     # A handful where a partition from scratch moves most.
     assert 0 < len(moved) <= 10
     assert second["plan"]["moves_from_scratch"] > 50
-    assert (
-        second["plan"]["after"]["worst_ratio"] < second["plan"]["before"]["worst_ratio"]
-    )
-    miss = {
-        forecast["policy"]: forecast["miss_ratio"]
-        for forecast in second["plan"]["forecasts"]
-    }
+    assert second["plan"]["after"]["worst_ratio"] < second["plan"]["before"]["worst_ratio"]
+    miss = {forecast["policy"]: forecast["miss_ratio"] for forecast in second["plan"]["forecasts"]}
     assert miss["after"] < miss["round robin"] / 2
     for night in said["nights"]:
         assert night["plan"]["state"] == "applied"

@@ -110,9 +110,7 @@ def addresses(port: int, site: str) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_the_cluster_lives_loses_a_node_and_ends_without_a_trace(
-    running: Running,
-) -> None:
+def test_the_cluster_lives_loses_a_node_and_ends_without_a_trace(running: Running) -> None:
     link = running.told(r"Open (http://\S+)\n")
     port = int(running.told(r"dig @127.0.0.1 -p (\d+)"))
     site = running.told(r"dig @127.0.0.1 -p \d+ (\S+)")
@@ -160,9 +158,7 @@ def test_ctrl_c_in_the_first_night_leaves_no_process(running: Running) -> None:
 def test_the_demos_time_runs_faster_and_never_past_the_present() -> None:
     now = datetime.now(UTC)
     behind = FasterClock(now - timedelta(days=3), time.monotonic() - 60)
-    assert (
-        timedelta(hours=4) <= behind() - (now - timedelta(days=3)) < timedelta(hours=6)
-    )
+    assert timedelta(hours=4) <= behind() - (now - timedelta(days=3)) < timedelta(hours=6)
     late = FasterClock(now - timedelta(days=3), time.monotonic() - 10 * 86_400)
     assert abs(late() - datetime.now(UTC)) < timedelta(minutes=1)
 
@@ -201,9 +197,7 @@ def test_days_of_traffic_are_whole_in_however_many_steps_they_are_written(
     assert lines >= 3_000
 
 
-def test_a_web_server_of_a_node_is_killed_and_started_again_however_often_that_is_asked() -> (
-    None
-):
+def test_a_web_server_of_a_node_is_killed_and_started_again_however_often_that_is_asked() -> None:
     with free_port() as port, WebServers({"n1": "127.0.0.1"}, port) as servers:
         for _ in range(2):
             servers.start("n1")

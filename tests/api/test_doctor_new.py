@@ -15,8 +15,7 @@ from flex_api.settings.file import Settings
 
 NOW = datetime(2026, 3, 2, 2, tzinfo=UTC)
 NODES = "".join(
-    f"[[node]]\nname = 'n{n}'\naddresses = ['192.0.2.{n}']\nram = '1 GiB'\n"
-    for n in (1, 2, 3)
+    f"[[node]]\nname = 'n{n}'\naddresses = ['192.0.2.{n}']\nram = '1 GiB'\n" for n in (1, 2, 3)
 )
 SOURCES = (
     "[[ingest.source]]\nglob = 'logs/n1/*'\nnode = 'n1'\n"
@@ -31,15 +30,11 @@ def installation(folder: Path, text: str = NODES + SOURCES) -> Settings:
     return config.load(path)
 
 
-def test_every_check_that_fires_on_a_new_installation_says_what_to_do(
-    tmp_path: Path,
-) -> None:
+def test_every_check_that_fires_on_a_new_installation_says_what_to_do(tmp_path: Path) -> None:
     for text in ("", NODES, NODES + SOURCES):
         settings = installation(tmp_path, text)
         for _ in range(2):
-            found = [
-                check for check in doctor.checks(settings, NOW) if check.state != "ok"
-            ]
+            found = [check for check in doctor.checks(settings, NOW) if check.state != "ok"]
             assert found
             assert all(check.advice for check in found), [
                 check for check in found if not check.advice
@@ -51,11 +46,7 @@ def test_every_check_that_fires_on_a_new_installation_says_what_to_do(
 def test_counts_that_nobody_made_are_one_line_that_says_how(tmp_path: Path) -> None:
     settings = installation(tmp_path)
     migrate.upgrade(settings.database.url)
-    (counts,) = [
-        check
-        for check in doctor.checks(settings, NOW)
-        if check.name.startswith("counts")
-    ]
+    (counts,) = [check for check in doctor.checks(settings, NOW) if check.name.startswith("counts")]
     assert (counts.name, counts.detail) == ("counts", "no log was read yet")
     assert "run `flex ingest`" in counts.advice
     assert "flex import" in counts.advice

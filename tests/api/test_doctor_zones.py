@@ -17,9 +17,7 @@ def rows(installation: Installation) -> list[dict[str, str]]:
     return [row for row in checks if row["name"] == "zones of sites"]
 
 
-def test_a_zone_that_is_served_and_not_named_is_found(
-    installation: Installation,
-) -> None:
+def test_a_zone_that_is_served_and_not_named_is_found(installation: Installation) -> None:
     assert rows(installation) == []
     zone = f'zones = ["{installation.zone}"]'
     text = installation.settings.read_text(encoding="utf-8")

@@ -80,10 +80,7 @@ def test_a_night_orders_once_and_the_files_say_which_order_they_are(
     wanted = Heading(store.installation(), first.large, first.number)
     written = (tmp_path / node_of(with_doors) / "haproxy" / MOVED).read_text()
     assert host_to_node_maps.heading(written) == wanted
-    assert (store.moved_map(), first.moved) == (
-        written,
-        host_to_node_maps.digest(written),
-    )
+    assert (store.moved_map(), first.moved) == (written, host_to_node_maps.digest(written))
     assert with_doors.flex("route", "deliver").code == 0
     assert heading_of(with_doors) == wanted
     assert ordered(store) == first
@@ -196,9 +193,7 @@ def test_files_of_a_node_are_of_an_order_that_is_in_the_store_by_then() -> None:
     assert made[MOVED] == store.moved_map()
 
 
-def test_who_is_overtaken_while_asking_what_to_order_orders_what_holds_by_then() -> (
-    None
-):
+def test_who_is_overtaken_while_asking_what_to_order_orders_what_holds_by_then() -> None:
     store = Overtaking()
 
     def comes_into_force(number: int, node: str) -> None:
@@ -211,9 +206,7 @@ def test_who_is_overtaken_while_asking_what_to_order_orders_what_holds_by_then()
     assert (ordered(store).plan, ordered(store).number) == (plan(2).id, 2)
 
 
-def test_who_asks_while_a_plan_is_settled_does_not_lead_doors_back_to_the_one_before() -> (
-    None
-):
+def test_who_asks_while_a_plan_is_settled_does_not_lead_doors_back_to_the_one_before() -> None:
     store = Overtaking()
     proposed(store, 1, "n1")()
     settle = proposed(store, 2, "n2")
@@ -234,25 +227,19 @@ def test_a_database_that_was_put_back_orders_above_what_nodes_go_by(
 ) -> None:
     first = ordered(store)
     number = first.number + ahead
-    store.note_door_reports(
-        [DoorReport("n1", number, "0123456789ab", datetime.now(UTC))]
-    )
+    store.note_door_reports([DoorReport("n1", number, "0123456789ab", datetime.now(UTC))])
     # Who only fetches decides nothing.
     assert heading_of(with_doors)
     assert ordered(store) == first
     assert with_doors.flex("route", "deliver").code == 0
     assert ordered(store).number == number + 1
-    store.note_door_reports(
-        [DoorReport("n1", number + 1, ordered(store).moved, datetime.now(UTC))]
-    )
+    store.note_door_reports([DoorReport("n1", number + 1, ordered(store).moved, datetime.now(UTC))])
     assert with_doors.flex("route", "deliver").code == 0
     assert ordered(store).number == number + 1
 
 
 @pytest.mark.slow
-def test_nodes_that_only_fetch_are_ordered_by_the_night(
-    installation: Installation,
-) -> None:
+def test_nodes_that_only_fetch_are_ordered_by_the_night(installation: Installation) -> None:
     installation.extra += '[routing]\non = true\ndoors = "all"\n'
     installation.write_settings()
     assert installation.night().code == 0

@@ -62,9 +62,7 @@ def day(cluster: TornCluster, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "make",
-    ["sqlite", pytest.param("postgresql", marks=pytest.mark.torture)],
-    indirect=True,
+    "make", ["sqlite", pytest.param("postgresql", marks=pytest.mark.torture)], indirect=True
 )
 @pytest.mark.slow
 def test_a_cluster_of_which_no_zone_is_ours_lives_by_doors_alone(make: Make) -> None:
@@ -189,9 +187,7 @@ def test_where_some_names_are_ours_each_site_is_published_as_it_is_said(
         well(given.flex("sites", "pin", site, "--nodes", moved[site]))
     well(given.night(2))
     after = look(cluster, way_of)
-    assert {site: after[site] for site in moved} == {
-        site: {node} for site, node in moved.items()
-    }
+    assert {site: after[site] for site in moved} == {site: {node} for site, node in moved.items()}
     for site in moved:
         well(given.flex("sites", "unpin", site))
     well(given.flex("rollback", "--as-of", given.as_of(2)))

@@ -61,9 +61,7 @@ def doors(installation: Installation) -> dict[str, str]:
             **host_to_node_maps.read(store.moved_map()),
         }
     return {
-        name: value.removeprefix("at_")
-        for name, value in maps.items()
-        if value.startswith("at_")
+        name: value.removeprefix("at_") for name, value in maps.items() if value.startswith("at_")
     }
 
 
@@ -113,9 +111,7 @@ def test_a_cluster_of_which_no_zone_is_ours_has_its_nights_by_doors_alone(
 
 
 @pytest.mark.slow
-def test_doctor_asks_no_name_server_of_a_cluster_that_has_none(
-    installation: Installation,
-) -> None:
+def test_doctor_asks_no_name_server_of_a_cluster_that_has_none(installation: Installation) -> None:
     without_dns(installation)
     assert installation.night().code == 0
     said = installation.flex("-o", "json", "doctor").json
@@ -124,16 +120,12 @@ def test_doctor_asks_no_name_server_of_a_cluster_that_has_none(
 
 
 @pytest.mark.slow
-def test_doors_lead_before_dns_and_go_back_where_dns_refuses(
-    installation: Installation,
-) -> None:
+def test_doors_lead_before_dns_and_go_back_where_dns_refuses(installation: Installation) -> None:
     with_doors(installation)
     assert installation.night().code == 0
     site, here, there = site_on_one_node(installation)
     assert installation.flex("sites", "pin", site, "--nodes", there).code == 0
-    made: Any = installation.flex(
-        "-o", "json", "plan", "--as-of", installation.as_of()
-    ).json
+    made: Any = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
     with unreachable(installation):
         said = installation.flex("apply", made["id"])
         assert said.code == 30, said.err
@@ -175,9 +167,7 @@ def test_a_killed_run_goes_on_with_the_wave_that_doors_had_not_begun(
     before = doors(installation)
     seen: list[set[str]] = []
 
-    def dies_in_the_second(
-        world: World, _: object, coming: Coming, *__: object
-    ) -> None:
+    def dies_in_the_second(world: World, _: object, coming: Coming, *__: object) -> None:
         seen.append({name.rstrip(".") for name in coming})
         if len(seen) == 2:
             raise RuntimeError("killed")
@@ -199,10 +189,7 @@ def test_a_killed_run_goes_on_with_the_wave_that_doors_had_not_begun(
 
 def moved(before: dict[str, str], moves: dict[str, str]) -> dict[str, str]:
     """Doors by which these sites, with all their names, are on these nodes."""
-    return {
-        name: moves.get(name.removeprefix("www."), node)
-        for name, node in before.items()
-    }
+    return {name: moves.get(name.removeprefix("www."), node) for name, node in before.items()}
 
 
 def first_night_before_gentle_moves(installation: Installation, publish: str) -> None:
@@ -221,23 +208,16 @@ def pin_two_sites(installation: Installation, publish: str) -> dict[str, str]:
     """By site the node that it is to move to. One of them is led by the doors alone, where it is
     `mixed`.
     """
-    nodes = {
-        row["node"]
-        for row in installation.flex("-o", "json", "nodes", "list").json["items"]
-    }
+    nodes = {row["node"] for row in installation.flex("-o", "json", "nodes", "list").json["items"]}
     alone = {
-        site: min(nodes - here)
-        for site, here in placed(installation).items()
-        if len(here) == 1
+        site: min(nodes - here) for site, here in placed(installation).items() if len(here) == 1
     }
     moves = dict(sorted(alone.items())[:2])
     for site, node in moves.items():
         assert installation.flex("sites", "pin", site, "--nodes", node).code == 0
     if publish == "mixed":
         with installation.settings.open("a") as settings:
-            settings.write(
-                f'[[routing.site]]\nname = "{min(moves)}"\npublish = "doors"\n'
-            )
+            settings.write(f'[[routing.site]]\nname = "{min(moves)}"\npublish = "doors"\n')
     return moves
 
 
@@ -346,10 +326,7 @@ def test_a_node_that_comes_back_before_dns_was_changed_has_its_visitors_again(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "error", "words"),
-    [
-        (0, "", "it goes by no order"),
-        (0, "HAProxy is away", "HAProxy is away"),
-    ],
+    [(0, "", "it goes by no order"), (0, "HAProxy is away", "HAProxy is away")],
     ids=["older", "trouble"],
 )
 def test_a_node_that_has_not_heard_is_named_and_the_plan_is_in_force_all_the_same(
@@ -372,9 +349,7 @@ def test_a_node_that_has_not_heard_is_named_and_the_plan_is_in_force_all_the_sam
     assert doors(installation)[site] == there
 
 
-def report(
-    installation: Installation, number: Callable[[int, str], int], error: str
-) -> None:
+def report(installation: Installation, number: Callable[[int, str], int], error: str) -> None:
     """Every node says by what its door goes."""
     rows = installation.flex("-o", "json", "nodes", "list").json["items"]
     with store_of(installation) as store:

@@ -52,9 +52,7 @@ ELSEWHERE = ("onboard",)
 def test_every_verb_with_a_dry_run_is_tried_here() -> None:
     every = verbs(cli.application())
     assert {
-        name
-        for name, verb in every
-        if any("--dry-run" in one.opts for one in verb.params)
+        name for name, verb in every if any("--dry-run" in one.opts for one in verb.params)
     } == {*CALLS, *ELSEWHERE}
 
 
@@ -65,15 +63,8 @@ def test_no_dry_run_leaves_anything_in_history_audit_log_or_list_of_plans(
     site, plan, waiting = installation.once(prepare)
     before, kept = books(installation), what_is_kept(installation)
     for verb, words in CALLS.items():
-        known = {
-            "SITE": site,
-            "PLAN": plan,
-            "WAITING": waiting,
-            "NOW": installation.as_of(),
-        }
-        said = installation.flex(
-            *(known.get(word, word) for word in words), "--dry-run"
-        )
+        known = {"SITE": site, "PLAN": plan, "WAITING": waiting, "NOW": installation.as_of()}
+        said = installation.flex(*(known.get(word, word) for word in words), "--dry-run")
         assert said.code == 0, (verb, said.err)
         assert what_is_kept(installation) == kept, verb
         assert "already" not in said.out, verb
@@ -87,20 +78,14 @@ def prepare(installation: Installation) -> tuple[str, str, str]:
     site = installation.flex("-o", "json", "sites", "list").json["items"][-1]["site"]
     assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
     installation.flex("plan", "--as-of", installation.as_of())
-    applied = installation.flex(
-        "-o", "json", "apply", "--as-of", installation.as_of()
-    ).json["id"]
+    applied = installation.flex("-o", "json", "apply", "--as-of", installation.as_of()).json["id"]
     for name, address in (("n4", "192.0.2.9"), ("n5", "192.0.2.8")):
         more = ("--addresses", address, "--ram", "8 MiB")
         assert installation.flex("nodes", "add", name, *more).code == 0
     assert installation.flex("nodes", "drain", "n5").code == 0
     assert installation.flex("freeze").code == 0
-    waiting = installation.flex(
-        "-o", "json", "plan", "--as-of", installation.as_of()
-    ).json["id"]
-    rests = SiteMove(
-        "m", site, "n1", "n2", applied, NOW, "stayed", NOW, "no room", FOREVER
-    )
+    waiting = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
+    rests = SiteMove("m", site, "n1", "n2", applied, NOW, "stayed", NOW, "no room", FOREVER)
     settings = config.load(installation.settings)
     with closing(wiring.world(settings, lambda: NOW)) as here:
         here.store.put_site_moves([rests])
@@ -115,6 +100,4 @@ def what_is_kept(installation: Installation) -> object:
 
 def books(installation: Installation) -> list[object]:
     asked = (("history",), ("plan", "list"), ("audit",))
-    return [
-        installation.flex("-o", "json", *verb, "--limit", "1000").json for verb in asked
-    ]
+    return [installation.flex("-o", "json", *verb, "--limit", "1000").json for verb in asked]

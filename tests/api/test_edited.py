@@ -46,16 +46,9 @@ def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on
     installation.traffic(2)
     night = installation.run(2)
     assert night.code == 0
-    assert (
-        f"Somebody else changed 1 name in DNS, left alone: {site}."
-        in night.out + night.err
-    )
-    shown = installation.flex(
-        "-o", "json", "plan", "show", night_plan(installation)
-    ).json
-    assert [(row["name"], row["said"]) for row in shown["edited"]] == [
-        (name, sorted(had))
-    ]
+    assert f"Somebody else changed 1 name in DNS, left alone: {site}." in night.out + night.err
+    shown = installation.flex("-o", "json", "plan", "show", night_plan(installation)).json
+    assert [(row["name"], row["said"]) for row in shown["edited"]] == [(name, sorted(had))]
     assert theirs in shown["edited"][0]["found"]
     told = installation.flex("plan", "show", night_plan(installation)).out
     assert f"`flex plan --take-back {site}`" in " ".join(told.split())
@@ -74,16 +67,9 @@ def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on
     back = installation.flex(
         "-o", "json", "plan", "--as-of", installation.as_of(2), "--take-back", site
     )
-    assert (
-        installation.flex(
-            "apply", back.json["id"], "--as-of", installation.as_of(2)
-        ).code
-        == 0
-    )
+    assert installation.flex("apply", back.json["id"], "--as-of", installation.as_of(2)).code == 0
     assert theirs not in [
-        rdata.to_text()
-        for rrset in installation.ask(name, kind).answer
-        for rdata in rrset
+        rdata.to_text() for rrset in installation.ask(name, kind).answer for rdata in rrset
     ]
     assert installation.flex("verify").code == 0
 
@@ -94,8 +80,7 @@ def test_a_ttl_lowered_by_hand_or_a_name_removed_is_named_and_left_alone(
 ) -> None:
     installation.first_night()
     low, gone, alias, *_ = [
-        row["site"]
-        for row in installation.flex("-o", "json", "sites", "list").json["items"]
+        row["site"] for row in installation.flex("-o", "json", "sites", "list").json["items"]
     ]
     send(installation, ("delete", f"{low}.", "A"))
     for value in "192.0.2.1", "192.0.2.2":
@@ -116,9 +101,7 @@ def test_a_ttl_lowered_by_hand_or_a_name_removed_is_named_and_left_alone(
     ]
     assert "holds addresses without our marker" in why
     assert marker_name(f"{alias}.", installation.zone) in why
-    refused = installation.flex(
-        "plan", "--as-of", installation.as_of(2), "--take-back", alias
-    )
+    refused = installation.flex("plan", "--as-of", installation.as_of(2), "--take-back", alias)
     assert refused.code == 3
     assert "it holds addresses without our marker" in " ".join(refused.err.split())
     shown = installation.flex("plan", "show", night_plan(installation)).out
@@ -136,13 +119,9 @@ def send(installation: Installation, *changes: tuple[Any, ...]) -> None:
         assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
 
 
-def test_while_a_plan_is_on_its_way_no_ttl_is_somebodys_edit(
-    installation: Installation,
-) -> None:
+def test_while_a_plan_is_on_its_way_no_ttl_is_somebodys_edit(installation: Installation) -> None:
     installation.first_night()
-    world = wiring.world(
-        settings.load(installation.settings), lambda: datetime.now(UTC), say=print
-    )
+    world = wiring.world(settings.load(installation.settings), lambda: datetime.now(UTC), say=print)
     assert gather_facts.facts(world, replayed=False).said.ttl > 0
     (plan, *_) = world.store.plans(1)
     world.store.update(replace(plan, state="applying"))

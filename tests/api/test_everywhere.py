@@ -15,9 +15,7 @@ def test_every_verb_takes_the_form_of_its_output() -> None:
     verbs = list(global_options.below(cli.application()))
     assert len(verbs) > 10
     assert [
-        verb.name
-        for verb in verbs
-        if sum("-o" in option.opts for option in verb.params) != 1
+        verb.name for verb in verbs if sum("-o" in option.opts for option in verb.params) != 1
     ] == []
 
 
@@ -42,8 +40,7 @@ def test_help_lists_every_verb_and_a_verb_that_there_is_not_is_told(
 
 
 @pytest.mark.parametrize(
-    "said",
-    [("-o", "json", "version"), ("version", "-o", "json"), ("version", "--json")],
+    "said", [("-o", "json", "version"), ("version", "-o", "json"), ("version", "--json")]
 )
 def test_the_form_is_the_same_wherever_it_is_said(
     said: tuple[str, ...], capsys: pytest.CaptureFixture[str]
@@ -52,8 +49,6 @@ def test_the_form_is_the_same_wherever_it_is_said(
     assert json.loads(capsys.readouterr().out)["schema_version"] == 1
 
 
-def test_what_is_said_behind_the_verb_counts(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_said_behind_the_verb_counts(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["-o", "json", "version", "-o", "table"]) == 0
     assert not capsys.readouterr().out.startswith("{")

@@ -71,8 +71,7 @@ def keep(world: World, day: int) -> None:
     """A profile of that day, as a night leaves it: a site that nobody visited has none."""
     sent = {site: size for site, size in asked(day).items() if size}
     rows = {
-        name: list(sent) if name == "site" else list(sent.values())
-        for name in PROFILES.columns
+        name: list(sent) if name == "site" else list(sent.values()) for name in PROFILES.columns
     }
     period = Period(FIRST + day * DAY, FIRST + (day + 1) * DAY)
     world.store.put_profiles(period, PROFILES.from_columns(rows), SPREADS.empty())
@@ -103,12 +102,8 @@ def test_nights_of_which_nothing_is_known_leave_those_before_them_and_the_days_o
 ) -> None:
     for day in set(range(21)) - lost:
         keep(world, day)
-    past = past_traffic.bytes_sent(
-        world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY)
-    )
-    assert [day for day, whole in enumerate(past.notna().all()) if not whole] == sorted(
-        lost
-    )
+    past = past_traffic.bytes_sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
+    assert [day for day, whole in enumerate(past.notna().all()) if not whole] == sorted(lost)
     assert planned(world)["big.example"] == (1_000, 1_000)
     assert planned(world)["closed.example"] == (500, 500)
 
@@ -116,9 +111,7 @@ def test_nights_of_which_nothing_is_known_leave_those_before_them_and_the_days_o
 def test_what_was_before_a_long_silence_was_another_time(world: World) -> None:
     for day in (*range(8), *range(8 + past_traffic.LOST, 21)):
         keep(world, day)
-    past = past_traffic.bytes_sent(
-        world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY)
-    )
+    past = past_traffic.bytes_sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
     assert past.shape[1] == 21 - 8 - past_traffic.LOST
 
 
@@ -129,19 +122,14 @@ def test_nights_without_a_run_count_by_the_logs_that_were_read(
     night.
     """
     lines = [
-        line(site, day, size)
-        for day in range(-1, 21)
-        for site, size in asked(day).items()
-        if size
+        line(site, day, size) for day in range(-1, 21) for site, size in asked(day).items() if size
     ]
     (tmp_path / "access.log").write_text("".join(lines), encoding="utf-8")
     nightly.ingest(world)
     period = nightly.learn(world)
     past = past_traffic.bytes_sent(world, period, set(WEEKLY))
     assert past.shape[1] == 21, "the first day that was read may not be whole"
-    wanted = pd.DataFrame(
-        [asked(day) for day in range(21)], index=past.columns, dtype="float64"
-    ).T
+    wanted = pd.DataFrame([asked(day) for day in range(21)], index=past.columns, dtype="float64").T
     assert past.equals(wanted[past.columns])
     assert planned(world) == {
         "big.example": (1_000, 1_000),
@@ -153,18 +141,11 @@ def test_nights_without_a_run_count_by_the_logs_that_were_read(
 def test_a_night_in_between_that_has_no_profile_is_taken_from_the_logs(
     world: World, tmp_path: Path
 ) -> None:
-    lines = [
-        line(site, day, size)
-        for day in (18, 19)
-        for site, size in asked(day).items()
-        if size
-    ]
+    lines = [line(site, day, size) for day in (18, 19) for site, size in asked(day).items() if size]
     (tmp_path / "access.log").write_text("".join(lines), encoding="utf-8")
     nightly.ingest(world)
     for day in (*range(19), 20):
         keep(world, day)
-    past = past_traffic.bytes_sent(
-        world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY)
-    )
+    past = past_traffic.bytes_sent(world, Period(FIRST + 20 * DAY, FIRST + 21 * DAY), set(WEEKLY))
     assert past.shape[1] == 21
     assert past.loc[["even.example"]].to_numpy().tolist() == [[200.0] * 21]

@@ -35,9 +35,7 @@ def homes(installation: Installation) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(
-    installation: Installation,
-) -> None:
+def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(installation: Installation) -> None:
     installation.first_night()
     before = homes(installation)
     said = installation.flex("nodes", "down", "n1")
@@ -46,9 +44,7 @@ def test_a_dead_node_is_out_of_dns_and_nothing_else_moves(
     after = homes(installation)
     assert set(after) == set(before)
     assert all(nodes and "n1" not in nodes for nodes in after.values())
-    assert all(
-        after[site] == nodes for site, nodes in before.items() if "n1" not in nodes
-    )
+    assert all(after[site] == nodes for site, nodes in before.items() if "n1" not in nodes)
     assert installation.flex("verify").code == 0
     states = {
         row["node"]: row["state"]
@@ -79,16 +75,12 @@ def test_where_the_name_server_is_away_it_is_said_what_holds_and_the_same_verb_g
 
 
 @pytest.mark.slow
-def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(
-    installation: Installation,
-) -> None:
+def test_what_somebody_changed_by_hand_meanwhile_is_left_to_him(installation: Installation) -> None:
     """The dead node's own addresses go all the same, wherever they are."""
     installation.first_night()
     sites = installation.flex("-o", "json", "sites", "list").json["items"]
     mine, *others = (row["site"] for row in sites if row["nodes"] == ["n1"])
-    update = dns.update.UpdateMessage(
-        installation.zone, keyring=installation.server.key.signer()
-    )
+    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
     update.replace(f"{mine}.", 60, "A", "203.0.113.9")
     dns.query.tcp(update, "127.0.0.1", port=installation.server.port)
     assert installation.flex("nodes", "down", "n1").code in {0, 32}
@@ -120,29 +112,16 @@ def test_killed_at_any_step_it_ends_well_when_it_is_said_again(
     installation.first_night()
     before = homes(installation)
     command = [sys.executable, str(DYING), str(installation.settings), moment]
-    assert (
-        subprocess.run(
-            command, check=False, capture_output=True, timeout=300
-        ).returncode
-        == -9
-    )
-    half = [
-        row["state"]
-        for row in installation.flex("-o", "json", "plan", "list").json["items"]
-    ]
+    assert subprocess.run(command, check=False, capture_output=True, timeout=300).returncode == -9
+    half = [row["state"] for row in installation.flex("-o", "json", "plan", "list").json["items"]]
     assert half[0] == ("proposed" if moment == "propose" else "applying")
     said = installation.flex("nodes", "down", "n1")
     assert said.code == 0, said.err
     after = homes(installation)
     assert all(nodes and "n1" not in nodes for nodes in after.values())
-    assert all(
-        after[site] == nodes for site, nodes in before.items() if "n1" not in nodes
-    )
+    assert all(after[site] == nodes for site, nodes in before.items() if "n1" not in nodes)
     assert installation.flex("verify").code == 0
-    states = {
-        row["state"]
-        for row in installation.flex("-o", "json", "plan", "list").json["items"]
-    }
+    states = {row["state"] for row in installation.flex("-o", "json", "plan", "list").json["items"]}
     assert "applying" not in states
 
 
@@ -166,9 +145,7 @@ def excluded(late: Installation) -> str:
     return site
 
 
-def test_a_late_server_hides_neither_where_sites_went_nor_what_is_left(
-    late: Installation,
-) -> None:
+def test_a_late_server_hides_neither_where_sites_went_nor_what_is_left(late: Installation) -> None:
     left = excluded(late)
     said = late.flex("-o", "json", "nodes", "down", "n1")
     assert said.code == 32
@@ -200,16 +177,11 @@ def test_the_health_watch_tells_of_it_as_of_any_other(late: Installation) -> Non
     metrics = late.folder / "flex.prom"
     text = late.settings.read_text(encoding="utf-8")
     late.settings.write_text(
-        f'{text}[metrics]\ntextfile = "{metrics}"\n[watch]\nmax_down = 0.5\n',
-        encoding="utf-8",
+        f'{text}[metrics]\ntextfile = "{metrics}"\n[watch]\nmax_down = 0.5\n', encoding="utf-8"
     )
     settings, said = config.load(late.settings), list[str]()
-    with closing(
-        wiring.world(settings, lambda: datetime.now(UTC), say=said.append)
-    ) as here:
-        watch = HealthWatch(
-            here, lambda nodes: {node.name: [node.name != "n1"] for node in nodes}
-        )
+    with closing(wiring.world(settings, lambda: datetime.now(UTC), say=said.append)) as here:
+        watch = HealthWatch(here, lambda nodes: {node.name: [node.name != "n1"] for node in nodes})
         for _ in range(settings.watch.fails):
             watch.round()
     text = "\n".join(said)
@@ -226,12 +198,7 @@ def test_a_half_applied_plan_that_a_late_server_does_not_follow_keeps_no_node_in
 ) -> None:
     """Also where it is the one that takes this node out."""
     command = [sys.executable, str(DYING), str(late.settings), "sent"]
-    assert (
-        subprocess.run(
-            command, check=False, capture_output=True, timeout=300
-        ).returncode
-        == -9
-    )
+    assert subprocess.run(command, check=False, capture_output=True, timeout=300).returncode == -9
     said = late.flex("nodes", "down", other)
     assert said.code == 32, said.err
     assert "What was begun is finished, but checking what" in said.out

@@ -49,9 +49,7 @@ def waiting(installation: Installation) -> Installation:
     installation.first_night()
     installation.mode, installation.extra = "review", ""
     installation.write_settings()
-    text = installation.settings.read_text().replace(
-        "[safety]", "[safety]\nfour_eyes = true"
-    )
+    text = installation.settings.read_text().replace("[safety]", "[safety]\nfour_eyes = true")
     installation.settings.write_text(
         text.replace("trigger_imbalance = 0.2", "trigger_imbalance = 0.9")
     )
@@ -84,24 +82,20 @@ def pin(found: World, name: str, *, at: int = 0) -> str:
 
 
 @pytest.mark.parametrize("wish", ["apart", "together"])
-def test_who_wished_a_site_beside_another_or_not_caused_the_moves_of_both(
-    wish: str,
-) -> None:
+def test_who_wished_a_site_beside_another_or_not_caused_the_moves_of_both(wish: str) -> None:
     wished = Pin("a.example", author="anna", **{wish: ("b.example",)})  # type: ignore[arg-type]
     found = SimpleNamespace(
         store=MemoryStore(), pins_of_next_plan=[wished, Pin("c.example", author="bert")]
     )
     moved = pd.DataFrame({"site": ["b.example"], "node": ["n2"]})
     made = SimpleNamespace(placement=moved)
-    assert whose_wishes_caused_plan.wishers(
-        cast("World", found), cast("Proposal", made)
-    ) == ("anna",)
+    assert whose_wishes_caused_plan.wishers(cast("World", found), cast("Proposal", made)) == (
+        "anna",
+    )
 
 
 @pytest.mark.slow
-def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(
-    waiting: Installation,
-) -> None:
+def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(waiting: Installation) -> None:
     found = world(waiting)
     pin(found, "anna")
     night = waiting.night()
@@ -109,10 +103,7 @@ def test_who_runs_the_night_by_hand_does_not_approve_its_plan_alone(
     assert night.json["plan"]["wishers"] == ["anna"]
     mine = waiting.flex("approve", night.json["plan"]["id"], "--as-of", waiting.as_of())
     assert mine.code == 0, "anna's part may be looked at by another"
-    assert (
-        waiting.flex("apply", night.json["plan"]["id"], "--as-of", waiting.as_of()).code
-        == 22
-    )
+    assert waiting.flex("apply", night.json["plan"]["id"], "--as-of", waiting.as_of()).code == 22
     plan = found.store.plan(night.json["plan"]["id"])
     yes(found, plan, "bert")
     assert waiting.flex("apply", plan.id, "--as-of", waiting.as_of()).code == 0
@@ -124,14 +115,10 @@ def test_a_plan_of_a_run_by_hand_without_wishes_takes_somebody_else(
 ) -> None:
     installation.mode = "review"
     installation.write_settings()
-    text = installation.settings.read_text().replace(
-        "[safety]", "[safety]\nfour_eyes = true"
-    )
+    text = installation.settings.read_text().replace("[safety]", "[safety]\nfour_eyes = true")
     installation.settings.write_text(text)
     night = installation.night()
-    alone = installation.flex(
-        "approve", night.json["plan"]["id"], "--as-of", installation.as_of()
-    )
+    alone = installation.flex("approve", night.json["plan"]["id"], "--as-of", installation.as_of())
     assert (night.code, alone.code) == (22, 22), alone.err
     assert f"{author()} made it" in alone.err
 
@@ -201,18 +188,7 @@ def by_timer(waiting: Installation) -> subprocess.CompletedProcess[str]:
     ]
     script = 'SYSTEMD_EXEC_PID=$$ exec "$@"'
     return subprocess.run(
-        [
-            "/bin/sh",
-            "-c",
-            script,
-            "sh",
-            *command,
-            "-o",
-            "json",
-            "run",
-            "--as-of",
-            waiting.as_of(),
-        ],
+        ["/bin/sh", "-c", script, "sh", *command, "-o", "json", "run", "--as-of", waiting.as_of()],
         check=False,
         capture_output=True,
         text=True,
@@ -220,9 +196,7 @@ def by_timer(waiting: Installation) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(
-    waiting: Installation,
-) -> None:
+def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(waiting: Installation) -> None:
     found = world(waiting)
     pin(found, "anna")
     plan = nightly.propose(found).plan
@@ -287,15 +261,11 @@ def test_who_drains_a_node_counts_until_it_is_empty_and_the_watch_is_nobody(
     )
 
 
-def test_a_wish_that_changes_nothing_has_no_part_in_a_plan(
-    waiting: Installation,
-) -> None:
+def test_a_wish_that_changes_nothing_has_no_part_in_a_plan(waiting: Installation) -> None:
     found = world(waiting)
     _, placement = found.store.placement()
     row = placement.iloc[0]
-    as_one(found, "anna").store.put_pin(
-        Pin(str(row["site"]), (str(row["node"]),), author="anna")
-    )
+    as_one(found, "anna").store.put_pin(Pin(str(row["site"]), (str(row["node"]),), author="anna"))
     pin(found, "bert", at=3)
     assert nightly.propose(found).plan.wishers == ("bert",)
 

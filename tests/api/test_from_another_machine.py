@@ -69,9 +69,7 @@ def test_what_was_begun_is_ended(
     assert (again.code, again.out) == (0, "null\n")
 
 
-def test_who_may_not_apply_plans_ends_none(
-    installation: Installation, begun: Plan
-) -> None:
+def test_who_may_not_apply_plans_ends_none(installation: Installation, begun: Plan) -> None:
     with served(installation, "operator") as there:
         assert there("apply", "--undo").code == 26
     assert 0 < said_in_dns(installation, begun) < 24
@@ -132,9 +130,7 @@ def test_a_plan_that_is_in_dns_already_is_accepted(
 
 
 @pytest.mark.slow
-def test_what_is_only_tried_changes_nothing(
-    installation: Installation, there: Ask
-) -> None:
+def test_what_is_only_tried_changes_nothing(installation: Installation, there: Ask) -> None:
     plan = installation.first_plan()["id"]
     with open_store(f"sqlite:///{installation.folder}/flex.db") as store:
         noted = store.last_number()
@@ -158,9 +154,7 @@ def test_a_plan_is_exported_to_files_as_on_the_machine_itself(
     with served(installation, "viewer") as there:
         for ask, folder in ((installation.flex, "here"), (there, "there")):
             assert ask("export", "zone", "--to", str(tmp_path / folder)).code == 0
-    (here,), (away,) = (
-        list((tmp_path / folder).iterdir()) for folder in ("here", "there")
-    )
+    (here,), (away,) = (list((tmp_path / folder).iterdir()) for folder in ("here", "there"))
     assert here.name == away.name == "home.example.zone"
     assert here.read_text() == away.read_text() != ""
 

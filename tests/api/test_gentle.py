@@ -32,9 +32,7 @@ def test_a_node_that_dies_while_a_run_waits_is_out_of_dns_at_once(
     site, home, other = movable(installation)
     text = installation.settings.read_text(encoding="utf-8")
     installation.settings.write_text(
-        text.replace(
-            "[dns]\n", f"[dns]\nttl = {TTL}\nmake_before_break = true\nwaves = []\n"
-        ),
+        text.replace("[dns]\n", f"[dns]\nttl = {TTL}\nmake_before_break = true\nwaves = []\n"),
         encoding="utf-8",
     )
     assert installation.flex("sites", "pin", site, "--nodes", other).code == 0
@@ -63,9 +61,7 @@ def watched(installation: Installation, dead: str) -> None:
     """Rounds of the health watch in which one node does not answer."""
     settings = config.load(installation.settings)
     with closing(wiring.world(settings, lambda: datetime.now(UTC))) as here:
-        watch = HealthWatch(
-            here, lambda nodes: {node.name: [node.name != dead] for node in nodes}
-        )
+        watch = HealthWatch(here, lambda nodes: {node.name: [node.name != dead] for node in nodes})
         for _ in range(settings.watch.fails):
             watch.round()
 
@@ -74,9 +70,7 @@ def movable(installation: Installation) -> tuple[str, str, str]:
     """A site on one node, that node, and another one that is not n3."""
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
     site, home = next(
-        (row["site"], row["nodes"][0])
-        for row in rows
-        if row["nodes"] in (["n1"], ["n2"])
+        (row["site"], row["nodes"][0]) for row in rows if row["nodes"] in (["n1"], ["n2"])
     )
     return site, home, "n1" if home == "n2" else "n2"
 
@@ -87,15 +81,12 @@ def test_a_pinned_site_moves_by_way_of_both_nodes_and_a_dead_node_goes_at_once(
 ) -> None:
     text = installation.settings.read_text(encoding="utf-8")
     gentle = text.replace(
-        "[dns]\n",
-        '[dns]\nmake_before_break = true\nttl = 1\nwarm_command = ["false"]\n',
+        "[dns]\n", '[dns]\nmake_before_break = true\nttl = 1\nwarm_command = ["false"]\n'
     )
     installation.settings.write_text(gentle, encoding="utf-8")
     installation.first_night()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
-    site, home = next(
-        (row["site"], row["nodes"][0]) for row in rows if len(row["nodes"]) == 1
-    )
+    site, home = next((row["site"], row["nodes"][0]) for row in rows if len(row["nodes"]) == 1)
     other = next(node for node in ("n1", "n2") if node != home)
     assert installation.flex("sites", "pin", site, "--nodes", other).code == 0
     applied = installation.run()
@@ -117,9 +108,7 @@ def test_waves_stop_at_what_is_not_well_and_what_they_did_is_taken_back(
     installation: Installation,
 ) -> None:
     """Making a folder stands for warming up: it goes well once."""
-    plain = installation.settings.read_text(encoding="utf-8").replace(
-        "[dns]\n", "[dns]\nttl = 1\n"
-    )
+    plain = installation.settings.read_text(encoding="utf-8").replace("[dns]\n", "[dns]\nttl = 1\n")
     installation.settings.write_text(plain, encoding="utf-8")
     installation.first_night()
     moving = two_on_one_node(installation)
@@ -129,9 +118,7 @@ def test_waves_stop_at_what_is_not_well_and_what_they_did_is_taken_back(
 
     def apply(also: str, rest: str = "") -> tuple[int, str]:
         gentle = f'[dns]\nmake_before_break = true\nwarm_command = ["mkdir", "{folder}"]\n{also}'
-        installation.settings.write_text(
-            plain.replace("[dns]\n", gentle) + rest, encoding="utf-8"
-        )
+        installation.settings.write_text(plain.replace("[dns]\n", gentle) + rest, encoding="utf-8")
         said = installation.run()
         return said.code, said.out + said.err
 
@@ -140,24 +127,16 @@ def test_waves_stop_at_what_is_not_well_and_what_they_did_is_taken_back(
     assert "Wave 2 of " in told
     assert "File exists" in told
     assert "what was begun was taken back" in told
-    assert [installation.addresses(site) for site, _ in moving] == [
-        [home] for _, home in moving
-    ]
+    assert [installation.addresses(site) for site, _ in moving] == [[home] for _, home in moving]
 
     code, told = apply("", '[watch]\nprobes = ["tcp:9"]\ntimeout = "1s"\nfails = 1\n')
     assert (code, "not answer the probes of [watch]" in told) == (22, True)
-    assert [installation.addresses(site) for site, _ in moving] == [
-        [home] for _, home in moving
-    ]
+    assert [installation.addresses(site) for site, _ in moving] == [[home] for _, home in moving]
     assert installation.flex("verify").code == 0
 
 
 def two_on_one_node(installation: Installation) -> list[tuple[str, str]]:
     """Two sites that are on one node each, and not on n3, with their addresses."""
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
-    alone = [
-        (row["site"], row["nodes"][0])
-        for row in rows
-        if row["nodes"] in (["n1"], ["n2"])
-    ]
+    alone = [(row["site"], row["nodes"][0]) for row in rows if row["nodes"] in (["n1"], ["n2"])]
     return [(site, f"192.0.2.{node[1:]}") for site, node in alone[:2]]

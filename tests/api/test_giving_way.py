@@ -77,10 +77,7 @@ def test_a_run_that_lost_its_lease_does_not_wait_with_that_of_another() -> None:
         waits_when_its_lease_is_lost(here)
     with pytest.raises(Busy):
         here.store.begin(
-            NightlyRun("third", holder(), AS_OF),
-            PATIENCE,
-            here.time_of_day(),
-            breaks_in=True,
+            NightlyRun("third", holder(), AS_OF), PATIENCE, here.time_of_day(), breaks_in=True
         )
 
 
@@ -92,11 +89,7 @@ def test_a_command_that_writes_no_text_fails_as_any_other() -> None:
     said: list[str] = []
     here = world(
         said.append,
-        warm_command=[
-            "sh",
-            "-c",
-            "printf '\\377' ; printf '\\377 it is full' >&2; exit 1",
-        ],
+        warm_command=["sh", "-c", "printf '\\377' ; printf '\\377 it is full' >&2; exit 1"],
     )
     warm_command.run(here, {NODE: ["www.example.org"]})
     (line,) = said

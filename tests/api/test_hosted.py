@@ -19,9 +19,7 @@ def profiles(*sites: str) -> pd.DataFrame:
     return PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier))
 
 
-@pytest.mark.parametrize(
-    "name", ["a.example", "www.a-b.example.org", "xn--bcher-kva.example"]
-)
+@pytest.mark.parametrize("name", ["a.example", "www.a-b.example.org", "xn--bcher-kva.example"])
 def test_a_host_name_is_a_site_where_there_is_no_list(name: str) -> None:
     kept, strangers = which_names_are_sites.only(profiles(name), None)
     assert (list(kept["site"]), strangers) == ([name], 0)
@@ -64,9 +62,7 @@ def test_a_list_decides_and_a_listed_site_without_visitors_is_there() -> None:
 
 def test_a_list_has_comments_and_is_read_as_people_write_it(tmp_path: Path) -> None:
     path = tmp_path / "sites"
-    path.write_text(
-        "# ours\nB.example.\n\na.example  # new\na.example\n", encoding="utf-8"
-    )
+    path.write_text("# ours\nB.example.\n\na.example  # new\na.example\n", encoding="utf-8")
     assert which_names_are_sites.read_site_list(path) == ("a.example", "b.example")
 
 
@@ -81,9 +77,7 @@ def test_a_listed_name_beyond_ascii_is_the_one_that_dns_has(tmp_path: Path) -> N
     assert which_names_are_sites.read_site_list(path) == ("xn--bcher-kva.example",)
 
 
-@pytest.mark.parametrize(
-    "name", ["straße.example", "ü..example", "ü" * 64 + ".example"]
-)
+@pytest.mark.parametrize("name", ["straße.example", "ü..example", "ü" * 64 + ".example"])
 def test_a_listed_name_that_dns_cannot_have_or_has_in_two_ways_is_refused(
     name: str, tmp_path: Path
 ) -> None:

@@ -48,12 +48,7 @@ def dies_at(installation: Installation, number: int) -> None:
         installation.as_of(),
         str(number),
     ]
-    assert (
-        subprocess.run(
-            command, check=False, capture_output=True, timeout=300
-        ).returncode
-        == -9
-    )
+    assert subprocess.run(command, check=False, capture_output=True, timeout=300).returncode == -9
 
 
 def converges(installation: Installation, url: str) -> str:
@@ -71,11 +66,7 @@ def converges(installation: Installation, url: str) -> str:
     for site, nodes in placed.items():
         assert installation.addresses(site) == [f"192.0.2.{node[1]}" for node in nodes]
     last = installation.night()
-    assert (last.code, last.json["plan"]["moves"], installation.serial()) == (
-        0,
-        [],
-        serial,
-    )
+    assert (last.code, last.json["plan"]["moves"], installation.serial()) == (0, [], serial)
     with open_store(url) as store:
         assert all(run.ended for run in store.runs(1000))
         assert {plan.state for plan in store.plans(1000)} <= {
@@ -95,9 +86,7 @@ def sound(url: str) -> None:
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             assert connection.scalar(text("PRAGMA integrity_check")) == "ok"
-        orphans = (
-            "SELECT count(*) FROM placements WHERE cycle NOT IN (SELECT id FROM cycles)"
-        )
+        orphans = "SELECT count(*) FROM placements WHERE cycle NOT IN (SELECT id FROM cycles)"
         assert connection.scalar(text(orphans)) == 0
         assert connection.scalar(text("SELECT run FROM lease")) is None
     engine.dispose()
@@ -116,17 +105,11 @@ def on_postgresql(installation: Installation, cluster: Cluster) -> str:
 
 
 @pytest.mark.slow
-def test_the_next_run_says_where_the_one_before_was_killed(
-    installation: Installation,
-) -> None:
+def test_the_next_run_says_where_the_one_before_was_killed(installation: Installation) -> None:
     dies_at(installation, 4 * STAGES.index("plan") + 1)
     said = installation.run()
     assert "was interrupted at plan" in said.out
-    (lost,) = (
-        run
-        for run in open_store(on_sqlite(installation)).runs()
-        if run.exit_code == 137
-    )
+    (lost,) = (run for run in open_store(on_sqlite(installation)).runs() if run.exit_code == 137)
     assert lost.message.startswith("interrupted at plan")
 
 
@@ -154,11 +137,7 @@ def test_so_it_is_on_postgresql(installation: Installation, cluster: Cluster) ->
 def test_at_every_boundary(
     installation: Installation, cluster: Cluster, kind: str, number: int
 ) -> None:
-    url = (
-        on_sqlite(installation)
-        if kind == "sqlite"
-        else on_postgresql(installation, cluster)
-    )
+    url = on_sqlite(installation) if kind == "sqlite" else on_postgresql(installation, cluster)
     dies_at(installation, number)
     converges(installation, url)
 
@@ -166,11 +145,7 @@ def test_at_every_boundary(
 @pytest.mark.torture
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_at_any_time(installation: Installation, cluster: Cluster, kind: str) -> None:
-    url = (
-        on_sqlite(installation)
-        if kind == "sqlite"
-        else on_postgresql(installation, cluster)
-    )
+    url = on_sqlite(installation) if kind == "sqlite" else on_postgresql(installation, cluster)
     moments = random.Random(kind)
     for number in range(ROUNDS):
         process = installation.process("run", "--as-of", installation.as_of())

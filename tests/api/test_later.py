@@ -19,18 +19,13 @@ without_native = pytest.mark.skipif(
 pytestmark = pytest.mark.real
 
 LINE = (
-    b'h%d.example 192.0.2.1 - - [02/Mar/2026:12:00:00 +0000] "GET /%d%s HTTP/1.1" '
-    b'200 100 "-" "-"\n'
+    b'h%d.example 192.0.2.1 - - [02/Mar/2026:12:00:00 +0000] "GET /%d%s HTTP/1.1" 200 100 "-" "-"\n'
 )
 
 
 def said(program: str) -> str:
     return subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
     ).stdout.strip()
 
 
@@ -59,9 +54,7 @@ def test_who_asks_every_module_for_its_file_loads_none() -> None:
 
 def test_a_part_of_what_is_put_off_can_be_imported() -> None:
     assert (
-        said(
-            "import flex_api; from pandas.testing import assert_frame_equal; print('there')"
-        )
+        said("import flex_api; from pandas.testing import assert_frame_equal; print('there')")
         == "there"
     )
 
@@ -100,9 +93,7 @@ def test_several_threads_may_ask_first() -> None:
 
 
 @pytest.mark.slow("python")
-@pytest.mark.parametrize(
-    "loops", ["python", pytest.param("native", marks=without_native)]
-)
+@pytest.mark.parametrize("loops", ["python", pytest.param("native", marks=without_native)])
 def test_reading_logs_takes_no_more_memory_than_promised_whatever_is_in_them(
     loops: str, tmp_path: Path
 ) -> None:

@@ -44,9 +44,7 @@ def named(key: Key) -> Iterator[PrivateNamed]:
 
 
 @pytest.fixture(scope="module")
-def home(
-    tmp_path_factory: pytest.TempPathFactory, named: PrivateNamed
-) -> Iterator[Home]:
+def home(tmp_path_factory: pytest.TempPathFactory, named: PrivateNamed) -> Iterator[Home]:
     with tempfile.TemporaryDirectory(prefix="flex-beginnings-") as aside:
         folder = tmp_path_factory.mktemp("home")
         yield Home(folder / "flex", Path(aside), HOME, named)
@@ -75,9 +73,7 @@ def site(installation: Installation) -> str:
     """A site on one node, on whose name mail leans, and which somebody wants on another."""
     installation.first_night()
     name, here = next(
-        (site, nodes[0])
-        for site, nodes in sorted(placed(installation).items())
-        if len(nodes) == 1
+        (site, nodes[0]) for site, nodes in sorted(placed(installation).items()) if len(nodes) == 1
     )
     write(installation, name, "MX", f"10 {name}.")
     other = "n2" if here == "n1" else "n1"
@@ -108,9 +104,7 @@ def test_it_is_said_by_plan_explain_sites_doctor_report_and_previews(
         {"site": site, "kind": "MX", "owner": f"{site}.", "what": mail, "stays": True}
     ]
     explained = installation.flex("-o", "json", "explain", site).json
-    assert any(
-        line.startswith("stays where it is, as a move") for line in explained["reasons"]
-    )
+    assert any(line.startswith("stays where it is, as a move") for line in explained["reasons"])
     assert any(line.startswith("its wish gives way") for line in explained["reasons"])
     assert explained["leaning"] == zone["leaning"]
     assert explained["others"] == []
@@ -123,18 +117,16 @@ def test_it_is_said_by_plan_explain_sites_doctor_report_and_previews(
     report = Path(installation.flex("report").out.strip()).read_text(encoding="utf-8")
     assert mail in report
     (here,) = placed(installation)[site]
-    notes = installation.flex("-o", "json", "nodes", "drain", here, "--dry-run").json[
-        "preview"
-    ]["notes"]
+    notes = installation.flex("-o", "json", "nodes", "drain", here, "--dry-run").json["preview"][
+        "notes"
+    ]
     assert any(note.startswith("1 site stays where it is") for note in notes)
     with open_store(f"sqlite:///{installation.folder}/flex.db") as store:
         assert Views(store).stays_for() == {site: [mail]}
 
 
 @pytest.mark.slow("its zone", "all", "an address of its own")
-@pytest.mark.parametrize(
-    "way", ["an address of its own", "one site", "its zone", "all"]
-)
+@pytest.mark.parametrize("way", ["an address of its own", "one site", "its zone", "all"])
 def test_what_it_advises_lets_the_site_move(
     installation: Installation, site: str, way: str
 ) -> None:
@@ -176,9 +168,7 @@ def test_off_a_dead_node_it_moves_and_its_mail_with_it(
 
 def hints(installation: Installation, site: str) -> str:
     (record,) = (
-        record
-        for rrset in installation.ask(f"{site}.", "HTTPS").answer
-        for record in rrset
+        record for rrset in installation.ask(f"{site}.", "HTTPS").answer for record in rrset
     )
     return str(record.to_text())
 
@@ -199,9 +189,7 @@ def test_hints_follow_where_that_is_asked_for_and_come_back_and_leave_a_dead_nod
     first_row, second_row = doctor(installation)
     assert first_row["detail"].startswith("address hints of 1 record set change")
     assert (first_row["state"], second_row["state"]) == ("ok", "ok")
-    moved = installation.flex(
-        "-o", "json", "move", site, "--to", other_than(installation, site)
-    )
+    moved = installation.flex("-o", "json", "move", site, "--to", other_than(installation, site))
     assert moved.code == 0, moved.err
     (new,) = installation.addresses(site)
     assert (new == old, hints(installation, site)) == (False, first.replace(old, new))

@@ -43,9 +43,7 @@ def test_a_step_is_recorded_as_of_its_day_and_holds_the_lease_by_the_time_of_day
         assert held.run.started == AS_OF
         with pytest.raises(Busy, match=f"{here.time_of_day():%Y-%m-%d}"):
             here.store.begin(
-                NightlyRun("rival", "other.example.org:1:1", AS_OF),
-                PATIENCE,
-                AS_OF + PATIENCE,
+                NightlyRun("rival", "other.example.org:1:1", AS_OF), PATIENCE, AS_OF + PATIENCE
             )
 
 
@@ -63,9 +61,7 @@ def test_a_long_stage_does_not_lose_the_lease(here: World) -> None:
             prolonged.set()
         return here.time_of_day()
 
-    with lease(
-        replace(here, time_of_day=time_of_day), "test", beats=timedelta(milliseconds=5)
-    ):
+    with lease(replace(here, time_of_day=time_of_day), "test", beats=timedelta(milliseconds=5)):
         assert prolonged.wait(300)
 
 
@@ -90,15 +86,11 @@ def missing(here: World, error: FlexError, beats: int) -> None:
 
 
 def test_a_database_that_is_away_for_a_moment_ends_no_beat(here: World) -> None:
-    missing(
-        here, StoreError("writing", "gone", kept="nothing was stored", advice=""), 3
-    )
+    missing(here, StoreError("writing", "gone", kept="nothing was stored", advice=""), 3)
 
 
 def test_nor_does_one_that_another_process_keeps_busy(here: World) -> None:
-    missing(
-        here, Busy("writing", "others write", kept="nothing was stored", advice=""), 3
-    )
+    missing(here, Busy("writing", "others write", kept="nothing was stored", advice=""), 3)
 
 
 def test_the_beat_ends_once_the_lease_is_lost() -> None:
@@ -154,9 +146,7 @@ def test_a_step_that_waited_in_vain_is_refused_as_one_that_does_not_wait(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here.store.begin(
-        NightlyRun("other", "other.example.org:1:1", AS_OF),
-        PATIENCE,
-        here.time_of_day(),
+        NightlyRun("other", "other.example.org:1:1", AS_OF), PATIENCE, here.time_of_day()
     )
     looks: list[float] = []
     monkeypatch.setattr(leases, "sleep", looks.append)

@@ -26,9 +26,7 @@ def readings(sites: Sequence[HostedSite], folder: Path) -> list[tuple[str, str]]
     listed = frozenset(one.name for one in sites)
     read: list[tuple[str, str]] = []
     for one in found.sources:
-        rule = SiteRule(
-            one.site or None, dict(found.aliases), one.pattern, listed=listed
-        )
+        rule = SiteRule(one.site or None, dict(found.aliases), one.pattern, listed=listed)
         globs = tuple(f"{folder}{pattern}" for pattern in one.globs)
         for path in paths(Source("s", globs, "n1", rule)):
             # What is named for no site is said to be so, and not read.
@@ -45,32 +43,20 @@ def written(folder: Path, *files: str) -> None:
 
 
 def test_rotated_and_packed_copies_are_of_the_same_site(tmp_path: Path) -> None:
-    files = [
-        f"/l/a.example.log{end}" for end in ("", ".1", ".2.gz", "-20260101", ".3.zst")
-    ]
-    written(
-        tmp_path, *files, "/l/a.example.error.log", "/l/a.example.bytes", "/l/x.log.swp"
-    )
+    files = [f"/l/a.example.log{end}" for end in ("", ".1", ".2.gz", "-20260101", ".3.zst")]
+    written(tmp_path, *files, "/l/a.example.error.log", "/l/a.example.bytes", "/l/x.log.swp")
     found = readings([site("a.example", "/l/a.example.log")], tmp_path)
     assert found == sorted((file, "a.example") for file in files)
 
 
 def test_a_site_whose_name_ends_another_ones_keeps_its_log(tmp_path: Path) -> None:
-    sites = [
-        site(name, f"/l/{name}.log")
-        for name in ("a.example", "www.a.example", "aa.example")
-    ]
+    sites = [site(name, f"/l/{name}.log") for name in ("a.example", "www.a.example", "aa.example")]
     written(tmp_path, *(one.logs[0] for one in sites))
     assert readings(sites, tmp_path) == sorted((one.logs[0], one.name) for one in sites)
 
 
-def test_parts_the_other_way_round_are_the_site_that_the_panel_says(
-    tmp_path: Path,
-) -> None:
-    sites = [
-        site("a.example", "/l/a.example.log"),
-        site("shop.a.example", "/l/a.example.shop.log"),
-    ]
+def test_parts_the_other_way_round_are_the_site_that_the_panel_says(tmp_path: Path) -> None:
+    sites = [site("a.example", "/l/a.example.log"), site("shop.a.example", "/l/a.example.shop.log")]
     written(tmp_path, "/l/a.example.log", "/l/a.example.shop.log")
     assert readings(sites, tmp_path) == [
         ("/l/a.example.log", "a.example"),
@@ -79,10 +65,7 @@ def test_parts_the_other_way_round_are_the_site_that_the_panel_says(
 
 
 def test_folders_of_customers_are_one_source(tmp_path: Path) -> None:
-    sites = [
-        site(f"s{n}.example", f"/homes/u{n}/logs/s{n}.example-access.log")
-        for n in range(9)
-    ]
+    sites = [site(f"s{n}.example", f"/homes/u{n}/logs/s{n}.example-access.log") for n in range(9)]
     written(tmp_path, *(one.logs[0] for one in sites))
     assert len(sources_of(sites).sources) == 1
     assert readings(sites, tmp_path) == sorted((one.logs[0], one.name) for one in sites)
@@ -114,9 +97,7 @@ TEMPLATES = st.sampled_from(
 
 
 @settings(max_examples=times(40), deadline=None)
-@given(
-    st.dictionaries(NAMES, st.lists(TEMPLATES, max_size=3, unique=True), max_size=12)
-)
+@given(st.dictionaries(NAMES, st.lists(TEMPLATES, max_size=3, unique=True), max_size=12))
 def test_every_log_is_read_and_as_nobody_elses(
     tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[str]]
 ) -> None:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.real
 
-LINE = (
-    b'192.0.2.1 - - [02/Mar/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 100 "-" "-"\n'
-)
+LINE = b'192.0.2.1 - - [02/Mar/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 100 "-" "-"\n'
 TEXT = b"".join(LINE % (second, second) for second in range(50))
 # So different that they are packed to some kilobytes.
 VARIED = b"".join(LINE % (at % 60, at * 7_919 % 10_007) for at in range(2_000))
@@ -44,9 +42,7 @@ def counted(said: Said) -> int:
     return int(said.json["lines"]["counted"])
 
 
-def test_one_source_of_the_settings_is_read_and_the_others_are_left(
-    ingest: Ingest,
-) -> None:
+def test_one_source_of_the_settings_is_read_and_the_others_are_left(ingest: Ingest) -> None:
     first = ingest("--source", "n2")
     assert {row["source"] for row in first.json["files"]} == {"n2"}
     assert counted(first) > 0
@@ -84,9 +80,7 @@ def test_a_file_that_cannot_be_read_ends_in_another_code_and_the_others_count(
     good.write_bytes(TEXT)
     bad.symlink_to(tmp_path / "nowhere")
     given = ("--node", "n1", "--site", "a.example")
-    said = installation.flex(
-        "-o", "json", "ingest", str(good), str(bad), str(tmp_path), *given
-    )
+    said = installation.flex("-o", "json", "ingest", str(good), str(bad), str(tmp_path), *given)
     assert said.code == 3
     assert counted(said) == 50
     answer = json.loads(said.err)["answer"]
@@ -141,9 +135,7 @@ def test_a_log_that_nobody_goes_on_packing_could_not_be_read(
     assert installation.flex(*given[:3], *given[4:]).code == 0
 
 
-def test_a_source_that_is_not_there_is_an_error_that_names_those_that_are(
-    ingest: Ingest,
-) -> None:
+def test_a_source_that_is_not_there_is_an_error_that_names_those_that_are(ingest: Ingest) -> None:
     said = ingest("--source", "n9")
     assert said.code == 3
     assert "n2" in json.loads(said.err)["answer"]
@@ -197,9 +189,7 @@ def test_standard_input_is_a_log_like_any_other(installation: Installation) -> N
     ]
     command += ["-o", "json", "ingest", "-", "--node", "n1", "--site", "a.example"]
     for wanted in (50, 0):
-        said = subprocess.run(
-            command, input=TEXT, capture_output=True, check=True, timeout=300
-        )
+        said = subprocess.run(command, input=TEXT, capture_output=True, check=True, timeout=300)
         assert json.loads(said.stdout)["lines"]["counted"] == wanted
 
 
@@ -213,9 +203,7 @@ def test_malformed_lines_are_told_by_reason_and_written_to_a_file(
         + TEXT.replace(b" 200 100 ", b" 200 x ")[:100].partition(b"\n")[0]
         + b"\n"
     )
-    said = ingest(
-        str(log), "--node", "n1", "--site", "a.example", "--invalid", str(invalid)
-    )
+    said = ingest(str(log), "--node", "n1", "--site", "a.example", "--invalid", str(invalid))
     assert said.json["bad_lines"] == {"no_fields": 1, "no_bytes": 1}
     (first, _) = said.json["files"][0]["bad_samples"]
     assert log.read_bytes()[first["offset"] :].startswith(b"nonsense\n")
@@ -253,9 +241,7 @@ def test_a_machine_with_nothing_but_logs_ships_what_the_controller_takes_in(
     stranger = installation.flex("-o", "json", "import", str(beside / "out"))
     assert (stranger.code, stranger.json["parcels"][0]["outcome"]) == (3, "refused")
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
-        file.write(
-            '[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n'
-        )
+        file.write('[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n')
     installation.write_settings()
     assert installation.flex("import", "--node", "n2", str(beside / "out")).code == 3
     taken = installation.flex("-o", "json", "import", "--delete", str(beside / "out"))
@@ -282,29 +268,20 @@ def test_a_parcel_that_got_lost_is_told_by_import_and_by_data_until_it_comes(
         with log.open("ab") as file:
             file.write(TEXT)
         assert (
-            installation.flex(
-                "--config", str(tmp_path / "none"), *shipping(beside, log)
-            ).code
-            == 0
+            installation.flex("--config", str(tmp_path / "none"), *shipping(beside, log)).code == 0
         )
-        lost += [
-            path
-            for path in (beside / "out").iterdir()
-            if part == 1 and path not in lost
-        ]
+        lost += [path for path in (beside / "out").iterdir() if part == 1 and path not in lost]
         if part == 0:
             (first,) = (beside / "out").iterdir()
     (second,) = set(lost) - {first}
     second.rename(kept)
     with (installation.folder / "sources").open("a", encoding="utf-8") as settings:
-        settings.write(
-            '[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n'
-        )
+        settings.write('[[ingest.source]]\nnode = "n1"\nsite = "a.example"\nshipped = true\n')
     installation.write_settings()
     missing = {"source": "n1:a.example", "log": str(log), "before_byte": 2 * len(TEXT)}
-    assert installation.flex("-o", "json", "import", str(beside / "out")).json[
-        "missing"
-    ] == [missing]
+    assert installation.flex("-o", "json", "import", str(beside / "out")).json["missing"] == [
+        missing
+    ]
     assert (
         f"before byte {2 * len(TEXT):,} has not arrived"
         in installation.flex("import", str(beside / "out")).out
@@ -314,13 +291,8 @@ def test_a_parcel_that_got_lost_is_told_by_import_and_by_data_until_it_comes(
         in installation.flex("data", "--as-of", "2023-11-16").out
     )
     kept.rename(second)
-    assert (
-        installation.flex("-o", "json", "import", str(beside / "out")).json["missing"]
-        == []
-    )
-    assert (
-        "have not arrived" not in installation.flex("data", "--as-of", "2023-11-16").out
-    )
+    assert installation.flex("-o", "json", "import", str(beside / "out")).json["missing"] == []
+    assert "have not arrived" not in installation.flex("data", "--as-of", "2023-11-16").out
 
 
 def shipping(beside: Path, log: Path) -> tuple[str, ...]:
@@ -340,9 +312,7 @@ def test_files_that_are_not_read_for_one_reason_are_told_together(
     installation: Installation, tmp_path: Path
 ) -> None:
     for number in range(8):
-        (tmp_path / f"{number}.log").write_bytes(
-            TEXT.replace(b"GET /", b"GET /%d/" % number)
-        )
+        (tmp_path / f"{number}.log").write_bytes(TEXT.replace(b"GET /", b"GET /%d/" % number))
     files = [str(tmp_path / f"{number}.log") for number in range(8)]
     said = installation.flex("ingest", *files, "--node", "n1")
     assert said.code == 20

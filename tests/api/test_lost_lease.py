@@ -43,16 +43,7 @@ LONGEST = 180.0
 STEPS = {
     "apply": ("apply", "intend", "sent", "done", "verify", "settle"),
     "accept": ("verify", "settle"),
-    "down": (
-        "order_node",
-        "propose",
-        "apply",
-        "intend",
-        "sent",
-        "done",
-        "verify",
-        "settle",
-    ),
+    "down": ("order_node", "propose", "apply", "intend", "sent", "done", "verify", "settle"),
     "resume": ("refuse_late", "look", "apply", "sent", "done", "verify", "settle"),
     "undo": ("update", "refuse_late", "look", "read", "apply", "new_journal"),
     "abandon": ("refuse_late", "look", "read", "settle", "new_journal"),
@@ -122,9 +113,7 @@ def wakes(number: int) -> int:
 def world(installation: Installation, hours: int) -> Iterator[World]:
     here = wiring.world(settings.load(installation.settings), lambda: datetime.now(UTC))
     try:
-        yield replace(
-            here, time_of_day=lambda: datetime.now(UTC) + timedelta(hours=hours)
-        )
+        yield replace(here, time_of_day=lambda: datetime.now(UTC) + timedelta(hours=hours))
     finally:
         here.close()
 
@@ -174,16 +163,13 @@ def plan(installation: Installation, cluster: Cluster) -> str:
     # As if nobody had waited for hours with it: plans are as old as their day.
     text = installation.settings.read_text(encoding="utf-8")
     installation.settings.write_text(
-        text.replace("[safety]\n", '[safety]\nplan_expiry = "3000d"\n'),
-        encoding="utf-8",
+        text.replace("[safety]\n", '[safety]\nplan_expiry = "3000d"\n'), encoding="utf-8"
     )
     return found
 
 
 def test_a_process_that_neither_stops_nor_ends_is_not_waited_for_for_ever() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", "import signal; signal.pause()"]
-    ) as process:
+    with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as process:
         assert os.waitstatus_to_exitcode(stops(process.pid, 0.1)) == -signal.SIGKILL
 
 
@@ -193,9 +179,7 @@ def half_applied(installation: Installation, plan: str) -> None:
         os.waitpid(number, 0)
 
 
-def comes_too_late(
-    installation: Installation, plan: str, verb: str, moment: str
-) -> None:
+def comes_too_late(installation: Installation, plan: str, verb: str, moment: str) -> None:
     if verb in ("resume", "undo", "abandon"):
         half_applied(installation, plan)
     if verb == "accept":
@@ -205,11 +189,7 @@ def comes_too_late(
         before = all_there_is(installation)
         # What the name servers say by now is not that plan any more, which is found before the
         # lease is asked for.
-        ends = (
-            {Busy.exit_code, DnsError.exit_code}
-            if verb == "accept"
-            else {Busy.exit_code}
-        )
+        ends = {Busy.exit_code, DnsError.exit_code} if verb == "accept" else {Busy.exit_code}
         assert wakes(number) in ends
         assert all_there_is(installation) == before
     assert installation.flex("verify").code == 0

@@ -32,9 +32,7 @@ def other_than(node: str) -> str:
     return "n1" if node == "n2" else "n2"
 
 
-def move(
-    installation: Installation, site: str, to: str, *more: str, night: int = 1
-) -> Said:
+def move(installation: Installation, site: str, to: str, *more: str, night: int = 1) -> Said:
     as_of = ("--as-of", installation.as_of(night))
     return installation.flex("move", site, "--to", to, *as_of, *more)
 
@@ -46,9 +44,7 @@ def placed(installation: Installation) -> Installation:
 
 
 @pytest.mark.slow
-def test_a_site_moves_alone_and_a_rollback_brings_it_back(
-    placed: Installation,
-) -> None:
+def test_a_site_moves_alone_and_a_rollback_brings_it_back(placed: Installation) -> None:
     before = homes(placed)
     site, home = next(iter(before.items()))
     new = other_than(home)
@@ -80,9 +76,7 @@ def test_no_night_moves_it_back_while_it_rests_and_the_plan_says_for_how_long(
     for site in moved:
         said = move(placed, site, crowded)
         assert said.code == 0, said.err
-        assert (
-            f"no night moves {site} for 3 d 0 h (safety.site_cooldown)" in said.out
-        ), said.out
+        assert f"no night moves {site} for 3 d 0 h (safety.site_cooldown)" in said.out, said.out
     assert "over safety.trigger_imbalance, 20 %" in said.out
     assert f"after that a night may move {moved[-1]} again" in said.out
     placed.traffic(2)
@@ -176,9 +170,7 @@ def test_a_site_on_several_nodes_takes_as_many_names(placed: Installation) -> No
     assert placed.addresses(site) == sorted(address(now[0]) + address(free))
 
 
-def test_another_name_of_a_site_is_not_moved_and_the_site_is_named(
-    placed: Installation,
-) -> None:
+def test_another_name_of_a_site_is_not_moved_and_the_site_is_named(placed: Installation) -> None:
     site, home = next(iter(homes(placed).items()))
     text = placed.settings.read_text(encoding="utf-8")
     alias = f"other.{placed.zone.rstrip('.')}"
@@ -195,9 +187,7 @@ def test_another_name_of_a_site_is_not_moved_and_the_site_is_named(
 
 
 @pytest.mark.slow
-def test_a_wish_holds_until_somebody_goes_over_it_by_name(
-    placed: Installation,
-) -> None:
+def test_a_wish_holds_until_somebody_goes_over_it_by_name(placed: Installation) -> None:
     site, home = next(iter(homes(placed).items()))
     new = other_than(home)
     assert placed.flex("sites", "pin", site, "--nodes", home).code == 0
@@ -234,9 +224,7 @@ def test_a_name_that_is_not_ours_stays(placed: Installation) -> None:
 
 
 @pytest.mark.slow
-def test_while_changes_are_frozen_nothing_moves_and_the_plan_waits(
-    placed: Installation,
-) -> None:
+def test_while_changes_are_frozen_nothing_moves_and_the_plan_waits(placed: Installation) -> None:
     site, home = next(iter(homes(placed).items()))
     new = other_than(home)
     assert placed.flex("freeze").code == 0
@@ -262,9 +250,7 @@ def test_under_four_eyes_somebody_else_says_yes(placed: Installation) -> None:
 
 
 @pytest.mark.slow
-def test_in_shadow_mode_the_plan_is_made_and_nothing_is_written(
-    placed: Installation,
-) -> None:
+def test_in_shadow_mode_the_plan_is_made_and_nothing_is_written(placed: Installation) -> None:
     site, home = next(iter(homes(placed).items()))
     placed.mode = "shadow"
     placed.write_settings()
@@ -273,9 +259,7 @@ def test_in_shadow_mode_the_plan_is_made_and_nothing_is_written(
     assert "the mode is shadow" in said.err
 
 
-def test_without_a_partition_there_is_nothing_to_move(
-    installation: Installation,
-) -> None:
+def test_without_a_partition_there_is_nothing_to_move(installation: Installation) -> None:
     installation.read_logs()
     assert installation.hosting is not None
     said = move(installation, installation.hosting.sites[0], "n1")
@@ -283,9 +267,7 @@ def test_without_a_partition_there_is_nothing_to_move(
 
 
 @pytest.mark.slow
-def test_its_content_goes_with_it_or_it_stays(
-    installation: Installation, disks: Disks
-) -> None:
+def test_its_content_goes_with_it_or_it_stays(installation: Installation, disks: Disks) -> None:
     (good, good_home), (bad, bad_home) = list(disks.fill().items())[:2]
     disks.trouble(bad, 1)
 

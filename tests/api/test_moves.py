@@ -72,9 +72,7 @@ class Disks:
         path.chmod(0o755)
         return path
 
-    def set_hooks(
-        self, more: str = "", clean_after: str = "3d", rest: str = "7d"
-    ) -> None:
+    def set_hooks(self, more: str = "", clean_after: str = "3d", rest: str = "7d") -> None:
         disks = self.folder
         own = f"""
 [move]
@@ -94,9 +92,7 @@ command = ["{self.remove}", "{disks}", "{{site}}", "{{from}}"]
 {more}
 """
         text = self.installation.settings.read_text(encoding="utf-8")
-        self.installation.settings.write_text(
-            text.partition("\n[move]")[0] + own, encoding="utf-8"
-        )
+        self.installation.settings.write_text(text.partition("\n[move]")[0] + own, encoding="utf-8")
 
     def fill(self) -> dict[str, str]:
         """Each site's content at its node. The node of each site on one node."""
@@ -246,9 +242,7 @@ def test_a_hook_that_hangs_half_way_is_ended_and_taken_back_and_the_others_move(
     file = installation.settings
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("retries = 0\n", 'retries = 0\ntimeout = "10s"\n'))
-    disks.copy.write_text(
-        COPY.replace("rm -rf", f"[ $site != {bad} ] || sleep 600\nrm -rf", 1)
-    )
+    disks.copy.write_text(COPY.replace("rm -rf", f"[ $site != {bad} ] || sleep 600\nrm -rf", 1))
     (disks.folder / other_than(bad_home) / bad).mkdir(parents=True)
 
     said = installation.run()
@@ -507,10 +501,7 @@ def test_a_hook_that_cannot_be_run_is_one_clear_error_and_nothing_is_changed(
     ("line", "told"),
     [
         ('command = ["cp", "{sit}"]', "{sit} stands for nothing"),
-        (
-            'command = ["cp"]\nstage = "hold"',
-            "prepare, copy, final copy, check, release, clean",
-        ),
+        ('command = ["cp"]\nstage = "hold"', "prepare, copy, final copy, check, release, clean"),
         ('command = ["cp"]\nclasses = ["gold"]', "for the class 'gold'"),
     ],
 )
@@ -519,9 +510,7 @@ def test_hooks_that_mean_nothing_are_told_with_what_would_do(
 ) -> None:
     text = installation.settings.read_text(encoding="utf-8")
     stage = "" if "stage" in line else 'stage = "copy"\n'
-    installation.settings.write_text(
-        f"{text}\n[[move.hook]]\n{stage}{line}\n", encoding="utf-8"
-    )
+    installation.settings.write_text(f"{text}\n[[move.hook]]\n{stage}{line}\n", encoding="utf-8")
     said = installation.flex("plan")
     assert said.code == 3
     assert told in said.err

@@ -121,7 +121,5 @@ def test_one_goes_on_where_the_other_was_killed_and_no_stage_is_at_work_twice(
         undone = [line for line in after if line.startswith("begin undo")]
         assert undone[-4:] == [f"begin undo {one}" for one in reversed(STAGES)]
     assert installation.flex("verify").code == 0
-    states = {
-        move["state"] for move in installation.flex("-o", "json", "moves").json["items"]
-    }
+    states = {move["state"] for move in installation.flex("-o", "json", "moves").json["items"]}
     assert states <= {"moved", "done", "stayed"}

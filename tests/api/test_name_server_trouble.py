@@ -55,15 +55,11 @@ class Desk:
     control: int
     plans: int = 0
 
-    def settings(
-        self, key: Key = KEY, *, port: int = 0, zone: str = ZONE, verify: int = 0
-    ) -> None:
+    def settings(self, key: Key = KEY, *, port: int = 0, zone: str = ZONE, verify: int = 0) -> None:
         path = self.folder / "key"
         path.touch(mode=0o600)
         path.write_text(key.clause(), encoding="ascii")
-        asked = (
-            f'verify = ["127.0.0.1:{verify}"]\n' if verify else "verify_ns = false\n"
-        )
+        asked = f'verify = ["127.0.0.1:{verify}"]\n' if verify else "verify_ns = false\n"
         (self.folder / "flex.toml").write_text(
             'schema = 1\n[cluster]\nname = "flex-eu1"\n'
             '[[node]]\nname = "n1"\naddresses = ["192.0.2.1"]\nram = "1 GiB"\n'
@@ -129,10 +125,7 @@ class Desk:
             for on in (self.primary, self.other)
         ]
         return [
-            str(rrset)
-            for transfer in transfers
-            for message in transfer
-            for rrset in message.answer
+            str(rrset) for transfer in transfers for message in transfer for rrset in message.answer
         ]
 
 
@@ -177,9 +170,7 @@ def bad_time(request: bytes) -> bytes:
     """As a server answers whose clock is an hour ahead; it signs with the time that it was asked
     with.
     """
-    query = dns.message.from_wire(
-        request[2:], keyring={KEY.signer().name: KEY.signer()}
-    )
+    query = dns.message.from_wire(request[2:], keyring={KEY.signer().name: KEY.signer()})
     answer = dns.message.make_response(query)
     now = (int(time.time()) + 3600).to_bytes(6)
     answer.use_tsig(KEY.signer(), tsig_error=18, other_data=now, original_id=query.id)
@@ -204,13 +195,9 @@ def frozen(desk: Desk) -> Iterator[ZonePlan]:
     rndc.touch(mode=0o600)
     rndc.write_text(f'{RNDC.clause()}options {{ default-key "{RNDC.name}"; }};\n')
     command = ["rndc", "-c", str(rndc), "-s", "127.0.0.1", "-p", str(desk.control)]
-    subprocess.run(
-        [*command, "freeze", ZONE], check=True, capture_output=True, timeout=300
-    )
+    subprocess.run([*command, "freeze", ZONE], check=True, capture_output=True, timeout=300)
     yield moved()
-    subprocess.run(
-        [*command, "thaw", ZONE], check=True, capture_output=True, timeout=300
-    )
+    subprocess.run([*command, "thaw", ZONE], check=True, capture_output=True, timeout=300)
 
 
 @contextmanager
@@ -243,9 +230,7 @@ def late(desk: Desk) -> Iterator[ZonePlan]:
 @contextmanager
 def outside(desk: Desk) -> Iterator[ZonePlan]:
     desk.settings()
-    yield ZonePlan(
-        ZONE, (Change(None, Rrset("www.example.org.", "A", 60, ("192.0.2.2",))),)
-    )
+    yield ZonePlan(ZONE, (Change(None, Rrset("www.example.org.", "A", 60, ("192.0.2.2",))),))
 
 
 @contextmanager
@@ -264,16 +249,8 @@ TABLE: dict[str, tuple[Given, int, str]] = {
         30,
         "the key's secret is another one there",
     ),
-    "unknown key": (
-        lambda on: plain(on, key=make_key("who")),
-        30,
-        "does not know this key",
-    ),
-    "BADTIME": (
-        lambda on: fake(on, bad_time),
-        30,
-        "its clock is 3600 seconds ahead of ours",
-    ),
+    "unknown key": (lambda on: plain(on, key=make_key("who")), 30, "does not know this key"),
+    "BADTIME": (lambda on: fake(on, bad_time), 30, "its clock is 3600 seconds ahead of ours"),
     "REFUSED": (
         lambda on: plain(on, key=READER),
         30,
@@ -285,11 +262,7 @@ TABLE: dict[str, tuple[Given, int, str]] = {
         "REFUSED: it does not serve this zone",
     ),
     "NOTZONE": (outside, 30, "NOTZONE: a name lies outside the zone"),
-    "SERVFAIL, for its journal cannot be written": (
-        unwritable,
-        30,
-        "SERVFAIL: it could not do it",
-    ),
+    "SERVFAIL, for its journal cannot be written": (unwritable, 30, "SERVFAIL: it could not do it"),
     "frozen zone": (frozen, 30, "a frozen zone needs `rndc thaw`"),
     "stopped by SIGSTOP": (stopped, 30, "no answer in time"),
     "port of another server": (
@@ -297,11 +270,7 @@ TABLE: dict[str, tuple[Given, int, str]] = {
         30,
         "the answer is to another question",
     ),
-    "101 addresses": (
-        many,
-        30,
-        "101 records of type A; a name server stores at most 100",
-    ),
+    "101 addresses": (many, 30, "101 records of type A; a name server stores at most 100"),
     "cut-off answers": (
         lambda on: fake(on, cut_off(on)),
         30,
@@ -324,9 +293,7 @@ def test_it_is_told_in_a_line_and_nothing_is_changed(
     told = [one for one in said.err.splitlines() if line in one]
     assert (found, len(told)) == (code, 1), said.err
     assert "Traceback" not in said.err
-    assert all(
-        secret not in said.out + said.err for secret in (KEY.secret, READER.secret)
-    )
+    assert all(secret not in said.out + said.err for secret in (KEY.secret, READER.secret))
     if code == 30:
         assert "nothing was changed" in said.err
         assert desk.zones() == before

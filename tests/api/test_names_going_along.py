@@ -55,8 +55,7 @@ def names(installation: Installation) -> tuple[str, list[str]]:
     file.write_text("".join(f"{name} {site}\n" for name in names), encoding="utf-8")
     text = installation.settings.read_text(encoding="utf-8")
     installation.settings.write_text(
-        text.replace("[ingest]\n", '[ingest]\naliases_file = "aliases"\n'),
-        encoding="utf-8",
+        text.replace("[ingest]\n", '[ingest]\naliases_file = "aliases"\n'), encoding="utf-8"
     )
     follow(installation)
     assert installation.run().code == 0
@@ -148,18 +147,13 @@ def test_where_a_run_is_killed_on_the_way_they_are_where_their_site_is(
     _, home, other = movable(installation)
     every = [site, *others]
     text = installation.settings.read_text(encoding="utf-8")
-    gentle = text.replace(
-        "[dns]\n", "[dns]\nmake_before_break = true\nwaves = [0.01]\n"
-    )
+    gentle = text.replace("[dns]\n", "[dns]\nmake_before_break = true\nwaves = [0.01]\n")
     installation.settings.write_text(gentle, encoding="utf-8")
     assert installation.flex("sites", "pin", site, "--nodes", other).code == 0
     waiting = installation.process("run", "--as-of", installation.as_of())
     assert waiting.stdout is not None
     assert any("to learn of it" in line for line in waiting.stdout)
-    assert places(installation, every) in (
-        {tuple(sorted(at(home) + at(other)))},
-        {tuple(at(home))},
-    )
+    assert places(installation, every) in ({tuple(sorted(at(home) + at(other)))}, {tuple(at(home))})
     waiting.kill()
     waiting.communicate(timeout=300)
     ended = installation.flex("apply", way)
@@ -169,9 +163,7 @@ def test_where_a_run_is_killed_on_the_way_they_are_where_their_site_is(
         assert places(installation, every) == {tuple(at(home))}
 
 
-def test_names_of_virtual_hosts_are_made_and_go_along(
-    installation: Installation,
-) -> None:
+def test_names_of_virtual_hosts_are_made_and_go_along(installation: Installation) -> None:
     installation.first_night()
     site = movable(installation)[0]
     name = f"img.{installation.zone[:-1]}"

@@ -34,9 +34,7 @@ def written(folder: Path, *, extra: str = "", **files: str) -> Settings:
     text = "[ingest]\n"
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
-        text += (
-            'vhosts = ["hosts*"]\n' if name == "hosts" else f"{name}_file = '{name}'\n"
-        )
+        text += 'vhosts = ["hosts*"]\n' if name == "hosts" else f"{name}_file = '{name}'\n"
     path = folder / "flex.toml"
     path.write_text(f"{text}{extra}{SOURCE}", encoding="utf-8")
     return settings_file.load(path)
@@ -65,12 +63,8 @@ def refusal(settings: Settings) -> str:
 
 
 def test_a_file_has_a_name_and_its_site_on_each_line(tmp_path: Path) -> None:
-    text = (
-        "# ours\nWWW.Bücher.example.  bücher.example # new\n\nshop@docker a.example\n"
-    )
-    found = written(
-        tmp_path, aliases=text, extra="aliases = {'old.example' = 'a.example'}\n"
-    )
+    text = "# ours\nWWW.Bücher.example.  bücher.example # new\n\nshop@docker a.example\n"
+    found = written(tmp_path, aliases=text, extra="aliases = {'old.example' = 'a.example'}\n")
     assert aliases(found) == {
         "old.example": "a.example",
         "www.xn--bcher-kva.example": "xn--bcher-kva.example",
@@ -92,10 +86,7 @@ def test_a_file_has_a_name_and_its_site_on_each_line(tmp_path: Path) -> None:
         ("straße.example a.example", "line 2: the site 'straße.example'"),
         ("- a.example", "line 2: '-' can be no name"),
         ("x.example b.example", "line 2) and of a.example"),
-        (
-            "a.example c.example",
-            "and a site itself, which x.example is another name of",
-        ),
+        ("a.example c.example", "and a site itself, which x.example is another name of"),
         ("listed.example a.example", "line 2), and a site itself (ingest.sites_file)"),
     ],
 )
@@ -121,11 +112,7 @@ def test_two_places_that_give_one_name_to_two_sites_are_named(tmp_path: Path) ->
     said = refusal(found)
     assert "of two sites: of b.example (ingest.aliases)" in said
     assert "aliases, line 1" in said
-    found = written(
-        tmp_path,
-        aliases="",
-        hosts=nginx("a.example x.example", "c.example x.example"),
-    )
+    found = written(tmp_path, aliases="", hosts=nginx("a.example x.example", "c.example x.example"))
     said = refusal(found)
     assert "of two sites" in said
     assert "line 2" in said
@@ -152,9 +139,7 @@ def test_two_sites_that_claim_one_name_are_named_with_both_places(
     first: str, second: str, listed: bool, tmp_path: Path
 ) -> None:
     parts: dict[str, str] = {"sites": "a.example\nb.example\n"} if listed else {}
-    for number, (source, site) in enumerate(
-        [(first, "a.example"), (second, "b.example")]
-    ):
+    for number, (source, site) in enumerate([(first, "a.example"), (second, "b.example")]):
         for name, text in claims(source, site, SPELLINGS[number]).items():
             parts[name] = parts.get(name, "") + text
     extra = "[ingest.aliases]\n'w.example' = 'a.example'\n'v.example' = 'b.example'\n"
@@ -169,9 +154,7 @@ def test_two_sites_that_claim_one_name_are_named_with_both_places(
 
 @pytest.mark.parametrize("first", SOURCES)
 @pytest.mark.parametrize("second", SOURCES)
-def test_one_site_that_claims_a_name_twice_has_it(
-    first: str, second: str, tmp_path: Path
-) -> None:
+def test_one_site_that_claims_a_name_twice_has_it(first: str, second: str, tmp_path: Path) -> None:
     parts: dict[str, str] = {"sites": "a.example\n"}
     for number, source in enumerate((first, second)):
         for name, text in claims(source, "a.example", SPELLINGS[number]).items():
@@ -190,9 +173,7 @@ def test_all_names_that_are_wrong_are_counted(tmp_path: Path) -> None:
     assert said.endswith("and 2 more")
 
 
-def test_a_virtual_host_for_many_sites_claims_none_of_their_names(
-    tmp_path: Path,
-) -> None:
+def test_a_virtual_host_for_many_sites_claims_none_of_their_names(tmp_path: Path) -> None:
     """Such hosts lead the names of all sites to https, or hold several sites."""
     found = written(
         tmp_path,
@@ -228,20 +209,13 @@ def test_files_that_are_as_they_were_are_not_read_again(tmp_path: Path) -> None:
 
 
 def test_the_first_name_of_a_virtual_host_is_the_site(tmp_path: Path) -> None:
-    found = written(
-        tmp_path, hosts=nginx("a.example s.example *.a.example", "b.example", "_")
-    )
+    found = written(tmp_path, hosts=nginx("a.example s.example *.a.example", "b.example", "_"))
     assert aliases(found) == {"s.example": "a.example"}
-    (remark,) = (
-        one for one in check_files_in_settings.remarks(found, ()) if "vhosts" in one
-    )
+    (remark,) = (one for one in check_files_in_settings.remarks(found, ()) if "vhosts" in one)
     assert "'*.a.example'" in remark
     assert "hosts, line 1" in remark
     (row,) = doctor._names_in_files(found)
-    assert (row.state, row.detail) == (
-        "ok",
-        "1 other name of 1 site; 2 virtual hosts in 1 file",
-    )
+    assert (row.state, row.detail) == ("ok", "1 other name of 1 site; 2 virtual hosts in 1 file")
 
 
 def test_a_site_of_the_list_is_the_site_of_its_virtual_host(tmp_path: Path) -> None:
@@ -252,10 +226,7 @@ def test_a_site_of_the_list_is_the_site_of_its_virtual_host(tmp_path: Path) -> N
         "s.old.example old.example",
     )
     found = written(
-        tmp_path,
-        aliases="old.example b.example",
-        hosts=hosts,
-        sites="a.example\nb.example\n",
+        tmp_path, aliases="old.example b.example", hosts=hosts, sites="a.example\nb.example\n"
     )
     assert aliases(found) == {
         "old.example": "b.example",
@@ -301,9 +272,7 @@ def test_each_name_is_a_site_or_leads_to_one_or_it_is_said(
     (folder / "aliases").write_text("\n".join(map(" ".join, rows)))
     (folder / "hosts").write_text(nginx(*map(" ".join, hosts)))
     ingest = Ingest(
-        aliases=dict(settings),
-        aliases_file=folder / "aliases",
-        vhosts=(str(folder / "hosts"),),
+        aliases=dict(settings), aliases_file=folder / "aliases", vhosts=(str(folder / "hosts"),)
     )
     try:
         found = names_in_settings(ingest, listed)

@@ -49,9 +49,7 @@ def name_one_site_each(aliases: dict[str, str]) -> bool:
     return True
 
 
-def named_one_by_one(
-    settings: Settings, sites: Collection[str]
-) -> dict[str, list[str]]:
+def named_one_by_one(settings: Settings, sites: Collection[str]) -> dict[str, list[str]]:
     """Every name that could be another one of a site is asked for as a visitor's log has it."""
     named = site_names(settings).naming()
     some = {*sites, *map(spelling_in_logs, settings.ingest.aliases)}

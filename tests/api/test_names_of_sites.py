@@ -30,10 +30,7 @@ SITE = "xn--bcher-kva.example"
 
 
 def named(found: NamesOfSites, site: str) -> dict[str, tuple[str, list[str]]]:
-    return {
-        one.name: (one.moves, [each.source for each in one.learned])
-        for one in found.of(site)
-    }
+    return {one.name: (one.moves, [each.source for each in one.learned]) for one in found.of(site)}
 
 
 @contextmanager
@@ -98,9 +95,7 @@ def planned(plan: Plan, *others: str) -> Plan:
             if kind == "stays"
         ),
         stay_behind=tuple(
-            StaysBehind(one(kind), "a.example", ("n1",))
-            for kind in others
-            if kind == "stays"
+            StaysBehind(one(kind), "a.example", ("n1",)) for kind in others if kind == "stays"
         ),
         leaning=tuple(
             LeansOnSite("a.example", "CNAME", f"{one(kind)}.", "its other name")
@@ -122,9 +117,7 @@ def test_what_moves_a_name_is_what_dns_and_doors_do(
     kinds = ("dns", "cname", "stays", "no_address")
     names = {kind: f"{kind.replace('_', '-')}.example" for kind in kinds}
     aliases = "".join(f"{name} a.example\n" for name in names.values())
-    settings = written(
-        tmp_path, aliases=f"{aliases}far.elsewhere a.example\n", extra=sections
-    )
+    settings = written(tmp_path, aliases=f"{aliases}far.elsewhere a.example\n", extra=sections)
     plan = planned(night_plan(1), *kinds) if DNS in sections else None
     found = named(names_of_sites(settings, plan, ["a.example"]), "a.example")
     for kind in kinds:
@@ -136,9 +129,7 @@ def test_what_moves_a_name_is_what_dns_and_doors_do(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_terminal_json_pages_and_rest_show_them(
-    installation: Installation,
-) -> None:
+def test_terminal_json_pages_and_rest_show_them(installation: Installation) -> None:
     installation.first_night()
     site, _, _ = movable(installation)
     zone = installation.zone[:-1]
@@ -149,8 +140,7 @@ def test_terminal_json_pages_and_rest_show_them(
     )
     text = installation.settings.read_text(encoding="utf-8")
     installation.settings.write_text(
-        text.replace("[ingest]\n", '[ingest]\naliases_file = "aliases"\n'),
-        encoding="utf-8",
+        text.replace("[ingest]\n", '[ingest]\naliases_file = "aliases"\n'), encoding="utf-8"
     )
     follow(installation)
     assert installation.run().code == 0

@@ -29,22 +29,17 @@ pytestmark = pytest.mark.real
 def lines_counted(installation: Installation) -> int:
     """Requests in the profiles: every counted line of the period once."""
     return sum(
-        row["requests"]
-        for row in installation.flex("-o", "json", "sites", "list").json["items"]
+        row["requests"] for row in installation.flex("-o", "json", "sites", "list").json["items"]
     )
 
 
 @pytest.mark.slow
-def test_a_night_places_every_site_in_dns_and_verifies_it(
-    installation: Installation,
-) -> None:
+def test_a_night_places_every_site_in_dns_and_verifies_it(installation: Installation) -> None:
     said = installation.night()
     assert (said.code, said.err) == (0, "")
     plan = said.json["plan"]
     assert (plan["state"], plan["sites"]) == ("applied", 24)
-    assert all(
-        verdict["agrees"] and verdict["checked"] == 48 for verdict in plan["verdicts"]
-    )
+    assert all(verdict["agrees"] and verdict["checked"] == 48 for verdict in plan["verdicts"])
     placed = {
         row["site"]: row["nodes"]
         for row in installation.flex("-o", "json", "sites", "list").json["items"]
@@ -53,9 +48,7 @@ def test_a_night_places_every_site_in_dns_and_verifies_it(
         assert installation.addresses(site) == [f"192.0.2.{node[1]}" for node in nodes]
 
 
-def test_a_second_run_with_nothing_new_sends_no_update(
-    installation: Installation,
-) -> None:
+def test_a_second_run_with_nothing_new_sends_no_update(installation: Installation) -> None:
     installation.first_night()
     serial = installation.serial()
     again = installation.night()
@@ -90,13 +83,9 @@ def test_in_shadow_mode_nothing_is_ever_written(installation: Installation) -> N
 
 
 @pytest.mark.slow
-def test_a_plan_is_applied_by_its_checksum_or_not_at_all(
-    installation: Installation,
-) -> None:
+def test_a_plan_is_applied_by_its_checksum_or_not_at_all(installation: Installation) -> None:
     plan = installation.first_plan()
-    wrong = installation.flex(
-        "apply", "--checksum", "0000", "--as-of", installation.as_of()
-    )
+    wrong = installation.flex("apply", "--checksum", "0000", "--as-of", installation.as_of())
     assert (wrong.code, "checksum" in wrong.err) == (22, True)
     right = installation.flex(
         "apply", "--checksum", plan["digest"], "--as-of", installation.as_of()
@@ -142,21 +131,14 @@ def partitions_of(installation: Installation) -> list[str]:
 
 
 @pytest.mark.slow
-def test_nobody_goes_back_to_what_was_never_in_force(
-    installation: Installation,
-) -> None:
+def test_nobody_goes_back_to_what_was_never_in_force(installation: Installation) -> None:
     site, _, after = moved_by_a_wish(installation)
     assert installation.flex("sites", "unpin", site).code == 0
     partitions = partitions_of(installation)
-    plan = installation.flex(
-        "-o", "json", "plan", "--as-of", installation.as_of()
-    ).json["id"]
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
     assert installation.flex("plan", "discard", plan).code == 0
     said = installation.flex("rollback", "--to", plan, "--as-of", installation.as_of())
-    assert (said.code, "it is discarded and was never in force" in said.err) == (
-        3,
-        True,
-    )
+    assert (said.code, "it is discarded and was never in force" in said.err) == (3, True)
     assert ", ".join(partitions) in said.err
     assert installation.addresses(site) == after
     assert partitions_of(installation) == partitions
@@ -172,29 +154,19 @@ def test_a_node_that_is_to_be_empty_before_the_next_night_loses_its_sites_and_no
         NodeOrder("n2", "draining", deadline=soon)
     )
     plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
-    assert "n2" not in {
-        load["node"] for load in plan["after"]["nodes"] if load["sites"]
-    }
+    assert "n2" not in {load["node"] for load in plan["after"]["nodes"] if load["sites"]}
     assert all(move["target"] != "n2" for move in plan["moves"])
 
 
 @pytest.mark.slow
-def test_without_zones_a_plan_is_made_and_carried_out_on_paper(
-    installation: Installation,
-) -> None:
-    text, serial = (
-        installation.settings.read_text(encoding="utf-8"),
-        installation.serial(),
-    )
-    installation.settings.write_text(
-        re.sub(r"\[dns\]\n(.+\n)+?(?=\[)", "", text), encoding="utf-8"
-    )
+def test_without_zones_a_plan_is_made_and_carried_out_on_paper(installation: Installation) -> None:
+    text, serial = (installation.settings.read_text(encoding="utf-8"), installation.serial())
+    installation.settings.write_text(re.sub(r"\[dns\]\n(.+\n)+?(?=\[)", "", text), encoding="utf-8")
     said = installation.night()
     assert (said.code, said.err) == (0, "")
     assert said.json["plan"]["state"] == "applied"
     assert all(
-        row["nodes"]
-        for row in installation.flex("-o", "json", "sites", "list").json["items"]
+        row["nodes"] for row in installation.flex("-o", "json", "sites", "list").json["items"]
     )
     assert installation.serial() == serial
     assert "no record set of it is ours" in installation.flex("verify").err
@@ -207,9 +179,7 @@ def test_verify_names_what_somebody_else_changed(installation: Installation) -> 
     said = installation.flex("-o", "json", "verify")
     assert said.code == 32
     assert any(
-        "198.51.100.9" in line
-        for server in said.json["servers"]
-        for line in server["wrong"]
+        "198.51.100.9" in line for server in said.json["servers"] for line in server["wrong"]
     )
     assert installation.flex("verify", "--detailed-exitcode").code == 10
 
@@ -220,31 +190,25 @@ def change(installation: Installation, site: str, address: str) -> None:
     import dns.rdataset
     import dns.update
 
-    update = dns.update.UpdateMessage(
-        installation.zone, keyring=installation.server.key.signer()
-    )
+    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
     update.replace(f"{site}.", 300, "A", address)
     dns.query.tcp(update, "127.0.0.1", port=installation.server.port, timeout=60)
 
 
 @pytest.mark.slow
-def test_logs_that_nobody_understands_keep_the_old_partition(
-    installation: Installation,
-) -> None:
+def test_logs_that_nobody_understands_keep_the_old_partition(installation: Installation) -> None:
     installation.first_night()
     serial = installation.serial()
     installation.traffic(2)
     log = max(
-        (installation.folder / "logs" / "n2").glob("*.log"),
-        key=lambda path: path.stat().st_size,
+        (installation.folder / "logs" / "n2").glob("*.log"), key=lambda path: path.stat().st_size
     )
     with log.open("ab") as file:
         file.write(b"half of a line\n" * 300)
     refused = installation.night(2)
     assert refused.code == 20
     assert all(
-        word in refused.err
-        for word in ("the logs of n2", "malformed", "the limit is 5.0 %")
+        word in refused.err for word in ("the logs of n2", "malformed", "the limit is 5.0 %")
     )
     assert installation.serial() == serial
     installation.extra = "[profile]\nmax_malformed = 0.5\n"
@@ -252,9 +216,7 @@ def test_logs_that_nobody_understands_keep_the_old_partition(
     assert installation.night(2).code == 0
 
 
-def test_logs_that_stopped_coming_keep_the_old_partition(
-    installation: Installation,
-) -> None:
+def test_logs_that_stopped_coming_keep_the_old_partition(installation: Installation) -> None:
     installation.first_night()
     serial = installation.serial()
     said = installation.night(4)
@@ -269,9 +231,7 @@ def test_logs_of_a_node_that_cannot_be_read_keep_the_old_partition(
     serial = installation.serial()
     installation.traffic(2)
     text = installation.settings.read_text(encoding="utf-8")
-    installation.settings.write_text(
-        text.replace("logs/n2/", "logs/elsewhere/"), encoding="utf-8"
-    )
+    installation.settings.write_text(text.replace("logs/n2/", "logs/elsewhere/"), encoding="utf-8")
     said = installation.night(2)
     assert (said.code, installation.serial()) == (20, serial)
     assert "reading the logs of n2" in said.err
@@ -297,15 +257,10 @@ def test_reading_logs_does_not_wait_for_a_half_applied_plan(
 
 
 @pytest.mark.slow
-def test_a_half_applied_plan_can_be_given_up(
-    installation: Installation, half_applied: str
-) -> None:
+def test_a_half_applied_plan_can_be_given_up(installation: Installation, half_applied: str) -> None:
     serial = installation.serial()
     assert installation.flex("apply", "--abandon").code == 0
-    assert (
-        installation.flex("-o", "json", "plan", "show", half_applied).json["state"]
-        == "failed"
-    )
+    assert installation.flex("-o", "json", "plan", "show", half_applied).json["state"] == "failed"
     assert installation.serial() == serial
     installation.first_night()
 
@@ -322,9 +277,7 @@ def test_a_rollback_against_a_wish_that_holds_is_applied_only_when_that_is_said(
     )  # fmt: skip
     assert installation.addresses(site) == after
     assert (
-        installation.flex(
-            "apply", "--force", "plan.wishes", "--as-of", installation.as_of()
-        ).code
+        installation.flex("apply", "--force", "plan.wishes", "--as-of", installation.as_of()).code
         == 0
     )
     assert installation.addresses(site) == before
@@ -339,18 +292,13 @@ def test_a_rollback_that_was_only_looked_at_is_not_what_apply_applies(
     assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
     installation.flex("plan", "--as-of", installation.as_of())
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
-    assert (
-        installation.flex("rollback", "--dry-run", "--as-of", installation.as_of()).code
-        == 0
-    )
+    assert installation.flex("rollback", "--dry-run", "--as-of", installation.as_of()).code == 0
     said = installation.flex("apply", "--as-of", installation.as_of())
     assert (said.code, "none waits" in said.err) == (20, True)
 
 
 @pytest.mark.slow
-def test_a_clock_that_ran_ahead_leaves_later_plans_alone(
-    installation: Installation,
-) -> None:
+def test_a_clock_that_ran_ahead_leaves_later_plans_alone(installation: Installation) -> None:
     installation.first_night()
     installation.extra = "[profile]\nmax_age = '60h'\n"
     installation.write_settings()
@@ -371,10 +319,7 @@ def test_shadow_mode_writes_nothing_to_finish_a_plan(
     )
     said = installation.night()
     assert (said.code, installation.serial()) == (0, serial)
-    assert (
-        installation.flex("-o", "json", "plan", "show", half_applied).json["state"]
-        == "applying"
-    )
+    assert installation.flex("-o", "json", "plan", "show", half_applied).json["state"] == "applying"
 
 
 def test_a_half_applied_plan_and_a_name_server_that_is_away_say_so(
@@ -390,14 +335,10 @@ def test_a_half_applied_plan_and_a_name_server_that_is_away_say_so(
 
 
 @pytest.mark.slow
-def test_a_new_day_is_read_once_and_only_the_new_part(
-    installation: Installation,
-) -> None:
+def test_a_new_day_is_read_once_and_only_the_new_part(installation: Installation) -> None:
     installation.first_night()
     first = lines_counted(installation)
-    assert (
-        installation.flex("-o", "json", "ingest").json["lines"].get("counted", 0) == 0
-    )
+    assert installation.flex("-o", "json", "ingest").json["lines"].get("counted", 0) == 0
     installation.traffic(2)
     said = installation.night(2)
     assert said.code == 0
@@ -412,9 +353,7 @@ def test_after_the_next_day_a_night_says_how_good_its_prediction_was_and_why(
     installation.traffic(2)
     said = installation.night(2).json["plan"]["prediction"]
     assert said["plan"] == first
-    assert {node["node"] for node in said["served"]} == {
-        row["node"] for row in said["nodes"]
-    }
+    assert {node["node"] for node in said["served"]} == {row["node"] for row in said["nodes"]}
     for node in said["served"]:
         assert 0 < node["predicted_ratio"] < 3
         assert 0 < node["came_ratio"] < 3
@@ -466,11 +405,7 @@ def test_a_run_killed_at_any_point_is_finished_by_the_next(
         assert installation.addresses(site) == [f"192.0.2.{node[1]}" for node in nodes]
     whole = lines_counted(installation)
     again = installation.night()
-    assert (again.code, again.json["plan"]["moves"], installation.serial()) == (
-        0,
-        [],
-        serial,
-    )
+    assert (again.code, again.json["plan"]["moves"], installation.serial()) == (0, [], serial)
     assert lines_counted(installation) == whole == counted_afresh(installation)
     database = sqlite3.connect(installation.folder / "flex.db")
     assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -501,9 +436,7 @@ def test_a_site_that_is_called_as_its_zone_is_in_dns_after_the_night(
         installation.settings.read_text(encoding="utf-8"),
         f'zones = ["{installation.zone}"',
     )
-    installation.settings.write_text(
-        text.replace(named, f'{named}, "{zone}"'), encoding="utf-8"
-    )
+    installation.settings.write_text(text.replace(named, f'{named}, "{zone}"'), encoding="utf-8")
     plan = installation.night().json["plan"]
     (own,) = (move for move in plan["moves"] if move["site"] == zone.rstrip("."))
     assert installation.addresses(zone) == [f"192.0.2.{own['target'][1]}"]

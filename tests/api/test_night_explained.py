@@ -22,12 +22,7 @@ from flex.planning.rules_of_movement import COOLDOWN
 from flex.planning.which_rules_stop_moves import Stops
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import results_in_terminal
-from flex_api.night import (
-    apply_or_accept_plan,
-    mail_of_the_night,
-    nightly,
-    route_and_publish_plan,
-)
+from flex_api.night import apply_or_accept_plan, mail_of_the_night, nightly, route_and_publish_plan
 from flex_api.report.content import ReportData
 from flex_api.report.json_and_markdown import FORMATS
 from flex_api.wiring import World
@@ -38,16 +33,7 @@ from flex_api.wishes import (
     why_site_is_there,
 )
 from flex_dns.memory import MemoryPublisher
-from tests.api.nights import (
-    DAY,
-    NODES,
-    SITES,
-    ZONE,
-    Cluster,
-    four_nodes,
-    loads,
-    resting,
-)
+from tests.api.nights import DAY, NODES, SITES, ZONE, Cluster, four_nodes, loads, resting
 
 EVEN = {site: 10 / (number + 5) for number, site in enumerate(SITES)}
 
@@ -132,13 +118,10 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
     )
     ends = "until Friday 6 March, 02:17 UTC: safety.site_cooldown is 3 d 0 h"
     assert (
-        f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)"
-        in told
+        f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)" in told
     )
     assert not nightly.propose(cluster.world, [rules_of_movement.MARGIN]).plan.moves
-    assert site in {
-        move.site for move in nightly.propose(cluster.world, [COOLDOWN]).plan.moves
-    }
+    assert site in {move.site for move in nightly.propose(cluster.world, [COOLDOWN]).plan.moves}
 
 
 @pytest.mark.slow
@@ -162,9 +145,7 @@ def test_a_dead_node_that_is_well_again_gets_its_sites_back_the_same_night(
     assert back.after.worst <= 0.05
 
 
-def test_of_the_rules_that_stop_moves_those_are_said_without_which_sites_come_to_the_node() -> (
-    None
-):
+def test_of_the_rules_that_stop_moves_those_are_said_without_which_sites_come_to_the_node() -> None:
     def stop(rule: str, *together: str) -> Stop:
         past = " ".join(f"--force {one}" for one in together)
         return Stop(rule, "1", "2", "it stops moves", f"flex plan {past}")
@@ -199,9 +180,7 @@ def test_who_drains_a_node_hears_how_many_sites_leave_it_tonight_and_how_to_hurr
     (said,) = effect_of_draining.sentences(cluster.world, "n4")
     leave = f"4 sites leave n4 with the next plan, {there - 4} later (safety.max_moved_sites is 4)"
     assert said == f"{leave}; `flex nodes drain n4 --deadline TIME` to hurry"
-    cluster.world.store.order_node(
-        dataclasses.replace(order, deadline=cluster.now + DAY / 2)
-    )
+    cluster.world.store.order_node(dataclasses.replace(order, deadline=cluster.now + DAY / 2))
     assert effect_of_draining.sentences(cluster.world, "n4") == [
         f"{there} sites leave n4 with the next plan"
     ]
@@ -218,12 +197,9 @@ def test_an_order_that_is_stored_is_not_said_to_have_failed_where_no_plan_can_be
 ) -> None:
     cluster.night(loads(0))
     cluster.world.store.order_node(NodeOrder("n4", "draining", cluster.now))
-    ingest = cluster.world.settings.ingest.model_copy(
-        update={"sites_file": tmp_path / "gone.txt"}
-    )
+    ingest = cluster.world.settings.ingest.model_copy(update={"sites_file": tmp_path / "gone.txt"})
     world = dataclasses.replace(
-        cluster.world,
-        settings=cluster.world.settings.model_copy(update={"ingest": ingest}),
+        cluster.world, settings=cluster.world.settings.model_copy(update={"ingest": ingest})
     )
     (said,) = effect_of_draining.sentences(world, "n4")
     assert said.startswith("how many sites that is with the next plan is not known: ")
@@ -243,19 +219,13 @@ def test_a_campaign_that_cannot_wait_a_night_goes_before_a_drain_that_takes_all_
     world.store.order_node(NodeOrder("n1", "draining", cluster.now))
     world = cluster.world = limited(world, 3)
     now = cluster.now + DAY
-    wanted = next(
-        node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site)
-    )
+    wanted = next(node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site))
     late = (
         Pin(site, (wanted,), since=now - timedelta(hours=1))
         if when == ENDS[1]
         else Pin(site, (wanted,))
     )
-    ends = (
-        dataclasses.replace(late, until=now + timedelta(hours=10))
-        if when == ENDS[0]
-        else late
-    )
+    ends = dataclasses.replace(late, until=now + timedelta(hours=10)) if when == ENDS[0] else late
     world.store.put_pin(dataclasses.replace(ends, campaign="sale"))
     done = cluster.night(loads(0))
     assert len({move.site for move in done.moves}) == 3
@@ -270,9 +240,7 @@ def test_a_wish_that_waits_for_a_drain_is_named_with_the_reason_wherever_the_pla
     site = SITES[59]
     cluster.world.store.order_node(NodeOrder("n1", "draining", cluster.now))
     world = cluster.world = limited(cluster.world, 3)
-    wanted = next(
-        node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site)
-    )
+    wanted = next(node for node in ("n2", "n3", "n4") if node not in cluster.nodes_of(site))
     world.store.put_pin(Pin(site, (wanted,), reason="launch"))
     done = cluster.night(loads(0))
     put_off = next(move for move in done.put_off if move.site == site)
@@ -291,14 +259,11 @@ def test_a_wish_that_waits_for_a_drain_is_named_with_the_reason_wherever_the_pla
     assert f"pinned to {wanted}; {limit}" in shown.getvalue()
     data = ReportData("test", cluster.now, 0.05, output, (), None, {})
     assert all(
-        f"pinned to {wanted}; {limit}" in FORMATS[form](data)
-        for form in ("json", "md", "html")
+        f"pinned to {wanted}; {limit}" in FORMATS[form](data) for form in ("json", "md", "html")
     )
 
 
-def test_what_is_asked_later_moves_nothing_that_flex_cannot_move(
-    cluster: Cluster,
-) -> None:
+def test_what_is_asked_later_moves_nothing_that_flex_cannot_move(cluster: Cluster) -> None:
     """As what would be where its node fails, and what comes of draining it."""
     world, stuck = cluster.world, SITES[0]
     assert isinstance(world.publisher, MemoryPublisher)
@@ -319,25 +284,17 @@ def test_what_is_asked_later_moves_nothing_that_flex_cannot_move(
 
 def limited(world: World, most: int) -> World:
     safety = world.settings.safety.model_copy(update={"max_moved_sites": most})
-    return dataclasses.replace(
-        world, settings=world.settings.model_copy(update={"safety": safety})
-    )
+    return dataclasses.replace(world, settings=world.settings.model_copy(update={"safety": safety}))
 
 
 @pytest.mark.slow
-def test_what_left_a_drained_node_rests_until_the_node_is_back(
-    cluster: Cluster,
-) -> None:
+def test_what_left_a_drained_node_rests_until_the_node_is_back(cluster: Cluster) -> None:
     cluster.night(loads(0))
     order = NodeOrder("n4", "draining", cluster.now, cluster.now + DAY, "new disks")
     cluster.world.store.order_node(order)
     gone = cluster.night(loads(0))
-    assert set(resting(cluster)) == {
-        move.site for move in gone.moves if move.source == "n4"
-    }
-    cluster.world.store.order_node(
-        dataclasses.replace(order, state="active", deadline=None)
-    )
+    assert set(resting(cluster)) == {move.site for move in gone.moves if move.source == "n4"}
+    cluster.world.store.order_node(dataclasses.replace(order, state="active", deadline=None))
     assert resting(cluster) == {}
     cluster.night(loads(0))
     assert cluster.on("n4") > 0
@@ -354,9 +311,7 @@ def test_the_plan_of_an_adoption_says_what_it_buys_which_rules_it_breaks_and_how
         Forecast(policy, 1.0, (NodeForecast("n1", 1000, misses, 10, 10),))
         for policy, misses in (("before", 230), ("after", 54))
     )
-    output = core_to_output_models.plan_output(
-        dataclasses.replace(made, forecasts=forecasts)
-    )
+    output = core_to_output_models.plan_output(dataclasses.replace(made, forecasts=forecasts))
     shown = io.StringIO()
     results_in_terminal.plan(Console(file=shown, width=1000), output)
     does = "60 sites would be adopted and give up 180 replicas that they do not need"
@@ -377,9 +332,7 @@ def test_the_plan_of_an_adoption_says_what_it_buys_which_rules_it_breaks_and_how
         apply_or_accept_plan.apply(
             world, made.id, force=[breach.rule for breach in made.breaches[1:]]
         )
-    apply_or_accept_plan.apply(
-        world, made.id, force=[breach.rule for breach in made.breaches]
-    )
+    apply_or_accept_plan.apply(world, made.id, force=[breach.rule for breach in made.breaches])
 
 
 def adopting(cluster: Cluster) -> World:
@@ -397,9 +350,7 @@ def adopting(cluster: Cluster) -> World:
     return cluster.world
 
 
-def test_without_a_node_sites_stay_there_that_are_not_ours_to_move(
-    cluster: Cluster,
-) -> None:
+def test_without_a_node_sites_stay_there_that_are_not_ours_to_move(cluster: Cluster) -> None:
     target = cluster.world.publisher
     assert isinstance(target, MemoryPublisher)
     target.edit(ZONE, f"{SITES[0]}.", "A", 300, ["192.0.2.1"])
@@ -409,9 +360,7 @@ def test_without_a_node_sites_stay_there_that_are_not_ours_to_move(
     leaving = {site for site in SITES if cluster.nodes_of(site) == {"n1"}}
     assert SITES[0] in leaving
     found = what_if_frontier_compare.without_node(cluster.world, "n1")
-    assert {move.site for move in found.moves if move.source == "n1"} == {
-        *leaving - {SITES[0]}
-    }
+    assert {move.site for move in found.moves if move.source == "n1"} == {*leaving - {SITES[0]}}
 
 
 def test_whoever_asks_what_is_not_ours_to_move_counts_where_the_plan_had_it(

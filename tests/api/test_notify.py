@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.real
 
-NEWS = Bulletin(
-    "applied", "[flex test] applied", "text", {"schema_version": 1, "event": "applied"}
-)
+NEWS = Bulletin("applied", "[flex test] applied", "text", {"schema_version": 1, "event": "applied"})
 
 
 @dataclass
@@ -77,9 +75,7 @@ def letterbox() -> Iterator[Heard]:
             while line := self.rfile.readline():
                 word = line.split()[0].upper()
                 self.wfile.write(
-                    {b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(
-                        word, b"250 well\r\n"
-                    )
+                    {b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}.get(word, b"250 well\r\n")
                 )
                 if word == b"DATA":
                     heard.bodies.append(b"".join(iter(self.rfile.readline, b".\r\n")))
@@ -142,9 +138,8 @@ def test_a_mail_says_the_verdict_in_its_subject(
     )
     assert installation.night().code == 22
     (mail,) = letterbox.bodies
-    assert (
-        b"Subject: [flex test] waiting for approval: 24 sites would move"
-        in mail.replace(b"\r\n ", b" ")
+    assert b"Subject: [flex test] waiting for approval: 24 sites would move" in mail.replace(
+        b"\r\n ", b" "
     )
     assert b"flex apply" in mail
 
@@ -160,10 +155,7 @@ def test_a_night_that_fails_is_told_and_nobody_at_home_stops_nothing(
     )
     night = installation.night()
     assert night.code == 0
-    assert (
-        "webhook webhook failed: HTTP Error 404"
-        in night.json["run"]["stages"][-1]["outcome"]
-    )
+    assert "webhook webhook failed: HTTP Error 404" in night.json["run"]["stages"][-1]["outcome"]
     assert installation.night(4).code == 20
     assert b"FAILED (20)" in letterbox.bodies[-1]
     assert hook.json()["event"] == "failure"
@@ -187,26 +179,17 @@ def test_a_night_without_a_list_of_sites_is_told_and_leaves_the_other_metrics(
     assert 'flex_nodes{state="active"} 3' in text
 
 
-def test_what_a_receiver_could_not_take_is_sent_again_under_the_same_id(
-    hook: Heard,
-) -> None:
+def test_what_a_receiver_could_not_take_is_sent_again_under_the_same_id(hook: Heard) -> None:
     hook.codes += [503, 429]
     post(Webhook(url=f"http://127.0.0.1:{hook.port}/"), NEWS, "id-1", pauses=(0.0, 0.0))
     assert [headers["X-Flex-Event-Id"] for headers in hook.headers] == ["id-1"] * 3
     hook.codes += [400]
     with pytest.raises(OSError, match="400"):
-        post(
-            Webhook(url=f"http://127.0.0.1:{hook.port}/"),
-            NEWS,
-            "id-2",
-            pauses=(0.0, 0.0),
-        )
+        post(Webhook(url=f"http://127.0.0.1:{hook.port}/"), NEWS, "id-2", pauses=(0.0, 0.0))
     assert len(hook.bodies) == 4
 
 
-def test_addresses_of_webhooks_are_not_shown(
-    installation: Installation, tmp_path: Path
-) -> None:
+def test_addresses_of_webhooks_are_not_shown(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "url").write_text("http://127.0.0.1:1/hidden", encoding="utf-8")
     tell(
         installation,

@@ -44,9 +44,7 @@ ZONE = "example.org."
 # In the order of their waves.
 SITES = ("b.example.org", "a.example.org")
 OLD, NEW = "192.0.2.1", "192.0.2.2"
-AWAY = Unreachable(
-    "asking", "no answer in time", kept="nothing was changed", advice="look at it"
-)
+AWAY = Unreachable("asking", "no answer in time", kept="nothing was changed", advice="look at it")
 NEVER = Refused("asking", "REFUSED", kept="nothing was changed", advice="look at it")
 
 
@@ -119,14 +117,12 @@ class Cluster:
 
     def __post_init__(self) -> None:
         marks = [
-            Rrset(marker_name(f"{site}.", ZONE), "TXT", 1, (marker_text("me"),))
-            for site in SITES
+            Rrset(marker_name(f"{site}.", ZONE), "TXT", 1, (marker_text("me"),)) for site in SITES
         ]
         given = [at(site, OLD, ttl=self.ttl) for site in SITES]
         given += [hinted(site, OLD) for site in SITES if self.hints]
         MemoryPublisher.apply(
-            self.server,
-            ZonePlan(ZONE, tuple(Change(None, one) for one in (*given, *marks))),
+            self.server, ZonePlan(ZONE, tuple(Change(None, one) for one in (*given, *marks)))
         )
         self.store.propose(
             plan(self.ttl, hints=self.hints),
@@ -170,9 +166,7 @@ class Cluster:
     @property
     def homes(self) -> list[tuple[str, ...]]:
         said = self.server.read(ZONE, [f"{site}." for site in SITES]).records
-        return [
-            tuple(sorted(said["value"][said["name"] == f"{site}."])) for site in SITES
-        ]
+        return [tuple(sorted(said["value"][said["name"] == f"{site}."])) for site in SITES]
 
     @property
     def told(self) -> list[str]:
@@ -183,9 +177,7 @@ class Cluster:
 
     @property
     def ttls(self) -> set[int]:
-        return set(
-            self.server.read(ZONE, [f"{site}." for site in SITES]).records["ttl"]
-        )
+        return set(self.server.read(ZONE, [f"{site}." for site in SITES]).records["ttl"])
 
 
 def at(site: str, *addresses: str, ttl: int = 1) -> Rrset:
@@ -239,17 +231,11 @@ def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
     here.begin(None, AWAY)
     here.server.to_updates = [NEVER]
     finish_plans_of_killed_runs.finish(here.world)
-    assert (here.plan.state, here.homes, here.store.in_force()) == (
-        "failed",
-        ALL_OLD,
-        "",
-    )
+    assert (here.plan.state, here.homes, here.store.in_force()) == ("failed", ALL_OLD, "")
 
 
 @pytest.mark.parametrize("may", [True, False])
-def test_addresses_go_back_though_the_key_lost_the_right_to_change_hints(
-    may: bool,
-) -> None:
+def test_addresses_go_back_though_the_key_lost_the_right_to_change_hints(may: bool) -> None:
     here = Cluster(hints=True)
     here.begin(None, AWAY)
     here.server.denies_hints = not may
@@ -265,9 +251,7 @@ def test_addresses_go_back_though_the_key_lost_the_right_to_change_hints(
         assert said.endswith("as the plan left them: HTTPS of b.example.org.")
 
 
-def test_a_plan_that_changes_hints_is_taken_back_though_none_is_to_follow_by_now() -> (
-    None
-):
+def test_a_plan_that_changes_hints_is_taken_back_though_none_is_to_follow_by_now() -> None:
     here = Cluster(hints=True)
     here.begin(None, AWAY)
     assert here.told == [f"{OLD},{NEW}", OLD]
@@ -286,9 +270,7 @@ def test_an_address_that_somebody_edited_is_named_though_its_hints_go_back() -> 
 
 
 @pytest.mark.parametrize("made", [1, 2, 3])
-def test_where_a_node_is_not_well_every_site_is_at_its_old_one_in_whatever_wave(
-    made: int,
-) -> None:
+def test_where_a_node_is_not_well_every_site_is_at_its_old_one_in_whatever_wave(made: int) -> None:
     here = Cluster()
     here.begin(*[None] * made, AWAY)
     # Nobody listens there.
@@ -298,9 +280,7 @@ def test_where_a_node_is_not_well_every_site_is_at_its_old_one_in_whatever_wave(
     assert any("does not answer the probes" in line for line in here.said)
 
 
-def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_taken_back() -> (
-    None
-):
+def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_taken_back() -> None:
     here = Cluster()
     here.begin(None, AWAY)
     # Nobody listens there.
@@ -320,11 +300,7 @@ def test_what_was_being_taken_back_never_goes_forward_again() -> None:
     with pytest.raises(Killed):
         take_back_half_applied_plan.take_back(here.world)
     finish_plans_of_killed_runs.finish(here.world)
-    assert (here.plan.state, here.plan.taking_back, here.homes) == (
-        "failed",
-        False,
-        ALL_OLD,
-    )
+    assert (here.plan.state, here.plan.taking_back, here.homes) == ("failed", False, ALL_OLD)
 
 
 @pytest.mark.parametrize("now", [{}, {"make_before_break": True, "waves": []}])
@@ -366,9 +342,7 @@ def test_a_dead_node_is_not_brought_back_nor_kept_by_what_was_on_its_way(
     assert (here.plan.state, here.homes) == ("failed", homes)
 
 
-def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force() -> (
-    None
-):
+def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force() -> None:
     here = Cluster()
     here.begin(None, AWAY)
     here.server.edit(ZONE, f"{SITES[0]}.", "A", values=["198.51.100.1"])
@@ -378,9 +352,7 @@ def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force
 
 
 @pytest.mark.parametrize("hints", [True, False])
-def test_what_a_marker_excludes_in_between_stays_and_the_rest_is_taken_back(
-    hints: bool,
-) -> None:
+def test_what_a_marker_excludes_in_between_stays_and_the_rest_is_taken_back(hints: bool) -> None:
     here = Cluster(hints=hints)
     here.begin(None, AWAY)
     marker = marker_name(f"{SITES[0]}.", ZONE)
@@ -415,10 +387,7 @@ def test_what_was_forced_at_the_start_stops_no_wave() -> None:
 def test_who_cannot_wait_breaks_in_while_servers_are_asked() -> None:
     here = Cluster()
     here.server.asked = lambda: here.store.begin(
-        NightlyRun("rival", holder(), NOW),
-        PATIENCE,
-        here.world.time_of_day(),
-        breaks_in=True,
+        NightlyRun("rival", holder(), NOW), PATIENCE, here.world.time_of_day(), breaks_in=True
     )
     with pytest.raises(Busy, match="a node died meanwhile"), lease(here.world, "apply"):
         route_and_publish_plan.carry_out(here.world, here.plan)

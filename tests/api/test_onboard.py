@@ -111,10 +111,7 @@ def servers() -> Iterator[Servers]:
             apart=True,
         ) as primary,
         PrivateNamed(
-            folder / "world",
-            [ZONE, STALE],
-            key,
-            records={ZONE: RECORDS, STALE: elsewhere},
+            folder / "world", [ZONE, STALE], key, records={ZONE: RECORDS, STALE: elsewhere}
         ) as world,
     ):
         yield Servers(primary, world, key_file(folder, reader), key_file(folder, key))
@@ -146,10 +143,7 @@ class FakeWorld:
             for text in self._answers:
                 name, ttl, kind, data = text.split(" ")
                 rrset = dns.rrset.from_text(name, int(ttl), "IN", kind, data)
-                if (rrset.name, rrset.rdtype) == (
-                    asked.question[0].name,
-                    asked.question[0].rdtype,
-                ):
+                if (rrset.name, rrset.rdtype) == (asked.question[0].name, asked.question[0].rdtype):
                     answer.answer.append(rrset)
             self._socket.sendto(answer.to_wire(), received[1])
 
@@ -187,11 +181,7 @@ def write_logs(panel: str, folder: Path, sites: Sequence[Hosted]) -> None:
                 for number in range(192):
                     at = DAY + timedelta(minutes=7.5 * number)
                     path = f"/f{number % 5}.png"
-                    file.write(
-                        line(site, path, at)
-                        if panel == "Apache"
-                        else combined(path, at)
-                    )
+                    file.write(line(site, path, at) if panel == "Apache" else combined(path, at))
 
 
 @pytest.mark.slow("DirectAdmin", "Apache", "HestiaCP", "nginx", "cPanel", "ISPConfig")
@@ -203,11 +193,7 @@ def test_from_the_files_of_a_panel_to_a_plan_on_paper_that_moves_only_what_can_m
     output = found(wanted(tmp_path, servers))
     assert ways(output) == WAYS
     # ISPConfig has a link to the log of today.
-    each = (
-        1
-        if panel == "Apache"
-        else len(SITES) * (2 if panel in ("ISPConfig", "cPanel") else 1)
-    )
+    each = 1 if panel == "Apache" else len(SITES) * (2 if panel in ("ISPConfig", "cPanel") else 1)
     assert output.log_files == 2 * each
     assert SECRET not in output.model_dump_json()
     settings = tmp_path / "settings/flex.toml"
@@ -278,16 +264,11 @@ def test_a_zone_that_the_world_asks_of_others_moves_nothing_and_is_not_in_the_se
     tmp_path: Path, servers: Servers
 ) -> None:
     EVERY["HestiaCP"](tmp_path / "n1", some_sites(1))
-    said = [
-        "hosting.example. 60 NS ns.new.example.",
-        f"s0.hosting.example. 60 A {N1}",
-    ]
+    said = ["hosting.example. 60 NS ns.new.example.", f"s0.hosting.example. 60 A {N1}"]
     with FakeWorld(*said) as world:
         output = found(wanted(tmp_path, servers, resolver=world))
     assert ways(output) == {"s0.hosting.example": "doors"}
-    assert "is asked of ns.new.example, not of this primary" in why(
-        output, "s0.hosting.example"
-    )
+    assert "is asked of ns.new.example, not of this primary" in why(output, "s0.hosting.example")
     assert "zones = []" in (tmp_path / "settings/flex.toml").read_text()
 
 
@@ -308,9 +289,7 @@ def test_a_key_that_may_not_transfer_moves_nothing_as_nobody_knows_what_leans_on
     tmp_path: Path, servers: Servers
 ) -> None:
     EVERY["HestiaCP"](tmp_path / "n1", some_sites(1))
-    output = found(
-        wanted(tmp_path, servers, key_file=str(servers.no_reader), dry_run=True)
-    )
+    output = found(wanted(tmp_path, servers, key_file=str(servers.no_reader), dry_run=True))
     assert ways(output) == {"s0.hosting.example": "doors"}
     assert "what nobody knows" in why(output, "s0.hosting.example")
 
@@ -325,9 +304,7 @@ def test_without_primary_or_key_the_settings_are_good_for_plans_on_paper(
     assert not config.load(tmp_path / "settings/flex.toml").dns.every_zone
 
 
-def test_nodes_are_found_by_the_addresses_that_sites_have(
-    tmp_path: Path, servers: Servers
-) -> None:
+def test_nodes_are_found_by_the_addresses_that_sites_have(tmp_path: Path, servers: Servers) -> None:
     EVERY["HestiaCP"](tmp_path / "n1", some_sites(9))
     output = found(wanted(tmp_path, servers, nodes=None, dry_run=True))
     addresses = {address for node in output.nodes for address in node.addresses}
@@ -398,9 +375,7 @@ def test_no_logs_at_all_still_give_settings_that_can_be_used(
     assert len(config.load(tmp_path / "settings/flex.toml").ingest.source) == 2
 
 
-def test_where_nothing_is_hosted_one_line_says_so(
-    tmp_path: Path, servers: Servers
-) -> None:
+def test_where_nothing_is_hosted_one_line_says_so(tmp_path: Path, servers: Servers) -> None:
     with pytest.raises(NoData, match="no virtual host and no panel") as refused:
         found(wanted(tmp_path, servers))
     assert "--vhosts" in refused.value.advice
@@ -454,10 +429,7 @@ def test_programs_and_people_are_told_the_same(
         f"--node=n1={N1}",
         f"--node=n2={N2}",
         "--dry-run",
-        *(
-            f"--{name.replace('_', '-')}={value}"
-            for name, value in servers.options.items()
-        ),
+        *(f"--{name.replace('_', '-')}={value}" for name, value in servers.options.items()),
     ]
     assert cli.run(["-o", "json", *options]) == 0
     said = json.loads(capsys.readouterr().out)

@@ -26,9 +26,7 @@ def plan(installation: Installation) -> Said:
 
 
 def apply(installation: Installation, *arguments: str) -> Said:
-    return installation.flex(
-        "-o", "json", "apply", "--as-of", installation.as_of(), *arguments
-    )
+    return installation.flex("-o", "json", "apply", "--as-of", installation.as_of(), *arguments)
 
 
 def set_in(installation: Installation, section: str, line: str) -> None:
@@ -85,14 +83,7 @@ def test_a_rejected_plan_is_never_applied(installation: Installation) -> None:
     )
     assert (wrong.code, "checksum" in wrong.err) == (22, True)
     said = installation.flex(
-        "-o",
-        "json",
-        "reject",
-        made["id"],
-        "--reason",
-        "not today",
-        "--as-of",
-        installation.as_of(),
+        "-o", "json", "reject", made["id"], "--reason", "not today", "--as-of", installation.as_of()
     ).json
     assert (said["state"], said["approvals"][0]["decision"]) == ("discarded", "reject")
     assert "not today" in said["message"]
@@ -100,9 +91,7 @@ def test_a_rejected_plan_is_never_applied(installation: Installation) -> None:
 
 
 @pytest.mark.slow
-def test_with_four_eyes_nobody_approves_what_he_made_himself(
-    installation: Installation,
-) -> None:
+def test_with_four_eyes_nobody_approves_what_he_made_himself(installation: Installation) -> None:
     set_in(installation, "safety", "four_eyes = true")
     made = installation.first_plan()
     moment = datetime.fromisoformat(made["created"])
@@ -119,14 +108,10 @@ def test_with_four_eyes_nobody_approves_what_he_made_himself(
 
 
 @pytest.mark.slow
-def test_a_plan_is_approved_only_while_its_base_is_in_force(
-    installation: Installation,
-) -> None:
+def test_a_plan_is_approved_only_while_its_base_is_in_force(installation: Installation) -> None:
     first = installation.first_plan()
     assert (
-        installation.flex(
-            "sites", "pin", first["moves"][0]["site"], "--min-replicas", "2"
-        ).code
+        installation.flex("sites", "pin", first["moves"][0]["site"], "--min-replicas", "2").code
         == 0
     )
     assert apply(installation, plan(installation).json["id"]).code == 0
@@ -143,9 +128,7 @@ def test_of_equal_plans_only_the_newest_waits_but_for_one_that_somebody_said_yes
     installation: Installation,
 ) -> None:
     first, second = installation.first_plan()["id"], plan(installation).json["id"]
-    assert (
-        installation.flex("approve", second, "--as-of", installation.as_of()).code == 0
-    )
+    assert installation.flex("approve", second, "--as-of", installation.as_of()).code == 0
     third = plan(installation).json["id"]
     said = {
         one["id"]: one["state"]
@@ -159,9 +142,7 @@ def test_of_equal_plans_only_the_newest_waits_but_for_one_that_somebody_said_yes
 
 
 @pytest.mark.slow
-def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(
-    installation: Installation,
-) -> None:
+def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(installation: Installation) -> None:
     made = installation.first_plan()["id"]
     for output in ("table", "json"):
         with installation.process("-o", output, "plan", "show", made) as process:
@@ -172,32 +153,22 @@ def test_what_reads_only_the_beginning_of_a_plan_is_no_fault(
 
 
 @pytest.mark.slow
-def test_a_node_is_added_filled_changed_drained_and_removed(
-    installation: Installation,
-) -> None:
+def test_a_node_is_added_filled_changed_drained_and_removed(installation: Installation) -> None:
     installation.first_night()
     assert (
-        installation.flex(
-            "nodes", "add", "n1", "--addresses", "192.0.2.9", "--ram", "8 MiB"
-        ).code
+        installation.flex("nodes", "add", "n1", "--addresses", "192.0.2.9", "--ram", "8 MiB").code
         == 3
     )
     assert (
-        installation.flex(
-            "nodes", "add", "n4", "--addresses", "192.0.2.1", "--ram", "8 MiB"
-        ).code
+        installation.flex("nodes", "add", "n4", "--addresses", "192.0.2.1", "--ram", "8 MiB").code
         == 3
     )
     assert (
-        installation.flex(
-            "nodes", "add", "n4", "--addresses", "192.0.2.4", "--ram", "much"
-        ).code
+        installation.flex("nodes", "add", "n4", "--addresses", "192.0.2.4", "--ram", "much").code
         == 3
     )
     assert (
-        installation.flex(
-            "nodes", "add", "n4", "--addresses", "192.0.2.4", "--ram", "8 MiB"
-        ).code
+        installation.flex("nodes", "add", "n4", "--addresses", "192.0.2.4", "--ram", "8 MiB").code
         == 0
     )
     assert "n4" in {move["target"] for move in plan(installation).json["moves"]}
@@ -205,16 +176,11 @@ def test_a_node_is_added_filled_changed_drained_and_removed(
         "-o", "json", "nodes", "set", "n4", "--capacity", "0.5", "--ram", "4 MiB"
     ).json
     (row,) = (row for row in changed["items"] if row["node"] == "n4")
-    assert (row["capacity_ratio"], row["ram_bytes"], row["from_settings"]) == (
-        0.5,
-        4 << 20,
-        False,
-    )
+    assert (row["capacity_ratio"], row["ram_bytes"], row["from_settings"]) == (0.5, 4 << 20, False)
     assert installation.flex("nodes", "remove", "n1").code == 22
     assert installation.flex("nodes", "remove", "n4").code == 0
     assert "n4" not in {
-        row["node"]
-        for row in installation.flex("-o", "json", "nodes", "list").json["items"]
+        row["node"] for row in installation.flex("-o", "json", "nodes", "list").json["items"]
     }
 
 
@@ -225,16 +191,7 @@ def test_a_campaign_begins_and_ends_by_itself(installation: Installation) -> Non
     other = next(node for node in ("n1", "n2", "n3") if node not in row["nodes"])
     times = ("--since", "2099-01-01", "--until", "2099-01-03")
     pinned = installation.flex(
-        "-o",
-        "json",
-        "sites",
-        "pin",
-        row["site"],
-        "--nodes",
-        other,
-        *times,
-        "--reason",
-        "sale",
+        "-o", "json", "sites", "pin", row["site"], "--nodes", other, *times, "--reason", "sale"
     )
     assert (pinned.code, pinned.json["since"][:10]) == (0, "2099-01-01")
     assert pinned.json["author"]
@@ -245,36 +202,20 @@ def test_a_campaign_begins_and_ends_by_itself(installation: Installation) -> Non
         False,
     ]
     assert not pin.holds(datetime(2098, 12, 31, tzinfo=UTC))
-    assert row["site"] not in {
-        move["site"] for move in plan(installation).json["moves"]
-    }
+    assert row["site"] not in {move["site"] for move in plan(installation).json["moves"]}
 
 
-def test_wishes_that_contradict_each_other_are_refused_by_name(
-    installation: Installation,
-) -> None:
+def test_wishes_that_contradict_each_other_are_refused_by_name(installation: Installation) -> None:
     installation.first_night()
     first, second = (
-        row["site"]
-        for row in installation.flex("-o", "json", "sites", "list").json["items"][:2]
+        row["site"] for row in installation.flex("-o", "json", "sites", "list").json["items"][:2]
     )
     assert installation.flex("sites", "pin", first, "--nodes", "n1").code == 0
     assert (
-        installation.flex(
-            "sites", "pin", second, "--together", first, "--not-on", "n1"
-        ).code
-        == 21
+        installation.flex("sites", "pin", second, "--together", first, "--not-on", "n1").code == 21
     )
     refused = installation.flex(
-        "sites",
-        "pin",
-        second,
-        "--nodes",
-        "n2",
-        "--max-replicas",
-        "1",
-        "--together",
-        first,
+        "sites", "pin", second, "--nodes", "n2", "--max-replicas", "1", "--together", first
     )
     assert refused.code == 21
     assert first in refused.err
@@ -289,10 +230,7 @@ def test_an_excluded_site_keeps_its_records_and_is_in_no_partition(
     installation.first_night()
     row = installation.flex("-o", "json", "sites", "list").json["items"][0]
     before = installation.addresses(row["site"])
-    assert (
-        installation.flex("sites", "exclude", row["site"], "--reason", "cancelled").code
-        == 0
-    )
+    assert installation.flex("sites", "exclude", row["site"], "--reason", "cancelled").code == 0
     made = plan(installation).json
     assert made["sites"] == 23
     assert row["site"] not in {move["site"] for move in made["moves"]}
@@ -305,9 +243,7 @@ def test_an_excluded_site_keeps_its_records_and_is_in_no_partition(
 def test_a_site_that_weighs_more_counts_as_larger(installation: Installation) -> None:
     installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][3]["site"]
-    plain = installation.flex("-o", "json", "explain", site).json["asks_units"][
-        "access rate"
-    ]
+    plain = installation.flex("-o", "json", "explain", site).json["asks_units"]["access rate"]
     assert installation.flex("sites", "pin", site, "--weight", "2").code == 0
     heavy = installation.flex("-o", "json", "explain", site).json
     assert heavy["asks_units"]["access rate"] * heavy["replicas"] > 1.5 * plain
@@ -321,10 +257,7 @@ def test_what_is_over_the_limits_of_a_night_is_left_to_the_next_ones(
     set_in(installation, "safety", "max_moved_sites = 3")
     assert installation.flex("nodes", "drain", "n2").code == 0
     first = plan(installation).json
-    assert (len({move["site"] for move in first["moves"]}), first["breaches"]) == (
-        3,
-        [],
-    )
+    assert (len({move["site"] for move in first["moves"]}), first["breaches"]) == (3, [])
     assert first["moves_later"] > 0
     whole = installation.flex(
         "-o", "json", "plan", "--as-of", installation.as_of(), "--force", "safety.max_moved_sites",
@@ -332,8 +265,6 @@ def test_what_is_over_the_limits_of_a_night_is_left_to_the_next_ones(
     )  # fmt: skip
     assert (whole.json["moves_later"], whole.json["breaches"] != []) == (0, True)
     assert (
-        installation.flex(
-            "plan", "--force", "safety.nothing", "--as-of", installation.as_of()
-        ).code
+        installation.flex("plan", "--force", "safety.nothing", "--as-of", installation.as_of()).code
         == 3
     )

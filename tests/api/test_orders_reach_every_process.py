@@ -93,9 +93,7 @@ class Servers:
         number, large = last.number + 1, self.store.large_map()
         led = host_to_node_maps.read(large)
         owner_of = {name: at.removeprefix("at_") for name, at in led.items()}
-        made = host_to_node_maps.maps_of(
-            {**owner_of, f"s{number}.example": "n1"}, large
-        )
+        made = host_to_node_maps.maps_of({**owner_of, f"s{number}.example": "n1"}, large)
         heading = Heading(self.store.installation(), last.large, number)
         moved = host_to_node_maps.with_heading(made, heading).moved
         digest = host_to_node_maps.digest(moved)
@@ -112,9 +110,7 @@ class Servers:
 
 
 @pytest.fixture
-def servers(
-    installation: Installation, request: pytest.FixtureRequest
-) -> Iterator[Servers]:
+def servers(installation: Installation, request: pytest.FixtureRequest) -> Iterator[Servers]:
     installation.extra = f"[api]\nworkers = {WORKERS}\nrequests_per_second = 0\n"
     if request.param == "postgresql":
         url = request.getfixturevalue("cluster").new_database()
@@ -154,9 +150,7 @@ def servers(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "servers",
-    ["postgresql", pytest.param("sqlite", marks=pytest.mark.torture)],
-    indirect=True,
+    "servers", ["postgresql", pytest.param("sqlite", marks=pytest.mark.torture)], indirect=True
 )
 def test_an_order_of_one_process_is_heard_by_whoever_waits_at_any_that_is_not_killed(
     servers: Servers,

@@ -36,9 +36,7 @@ def write(installation: Installation, names: list[str], addresses: list[str]) ->
 def counted(installation: Installation) -> list[str]:
     """The sites, after a day on which every second line asked for www of its site."""
     assert installation.hosting is not None
-    sites = [
-        site for site in installation.hosting.sites if not site.startswith("www.")
-    ][:20]
+    sites = [site for site in installation.hosting.sites if not site.startswith("www.")][:20]
     lines = [
         f"{'www.' * (number % 2)}{site}:80 192.0.2.9 - - "
         f"[02/Mar/2026:{number % 24:02}:00:00 +0000] "
@@ -50,8 +48,7 @@ def counted(installation: Installation) -> list[str]:
     folder.mkdir(exist_ok=True)
     (folder / "access.log").write_text("".join(lines), encoding="utf-8")
     source = (
-        f'[[ingest.source]]\nglob = "{folder}/access.log"\nnode = "n1"\nformat = '
-        '"vhost_combined"\n'
+        f'[[ingest.source]]\nglob = "{folder}/access.log"\nnode = "n1"\nformat = "vhost_combined"\n'
     )
     (installation.folder / "sources").write_text(source, encoding="utf-8")
     installation.write_settings()
@@ -89,37 +86,27 @@ def test_they_are_named_by_doctor_plan_report_and_verify(
         for row in empty.flex("-o", "json", "doctor").json["checks"]
         if row["name"] == "other names"
     ]
-    assert (doctor["state"], "10 other names of 10 sites" in doctor["detail"]) == (
-        "warn",
-        True,
-    )
+    assert (doctor["state"], "10 other names of 10 sites" in doctor["detail"]) == ("warn", True)
     assert all(f"www.{site}" in doctor["detail"] for site in sites[:10])
     assert sorted(doctor["names"]) == sorted(f"www.{site}" for site in sites[:10])
     verified = empty.flex("-o", "json", "verify").json
     assert {row["name"] for row in verified["other_names"]} == {
         f"www.{site}" for site in sites[:10]
     }
-    assert not [
-        row["note"] for row in verified["other_names"] if "not known" in row["note"]
-    ]
+    assert not [row["note"] for row in verified["other_names"] if "not known" in row["note"]]
     assert verified["drift"] == 0
     assert "not FLEX's to move: www." in empty.flex("verify").out
     report = Path(empty.flex("report").out.strip()).read_text(encoding="utf-8")
     assert "10 other names of 10 sites" in report
     assert f"www.{min(sites[:10])}" in report
-    assert (
-        "note: 10 other names of 10 sites"
-        in empty.flex("plan", "show", shown["id"]).out
-    )
+    assert "note: 10 other names of 10 sites" in empty.flex("plan", "show", shown["id"]).out
     (said,) = [note for note in shown["notes"] if note.startswith("10 other names")]
     for tried in (("down", "n1"), ("drain", "n1")):
         asked = ("-o", "json", "nodes", *tried, "--dry-run")
         notes = empty.flex(*asked).json["preview"]["notes"]
         assert said in notes
         assert any(
-            note.startswith(
-                "10 other names lead to n1 and stay there when their sites leave"
-            )
+            note.startswith("10 other names lead to n1 and stay there when their sites leave")
             for note in notes
         )
     drained = empty.flex("-o", "json", "nodes", "drain", "n1").json["notes"]
@@ -188,8 +175,6 @@ def test_explain_and_the_views_of_nodes_count_them_where_the_plan_does(
             sent[node] += counted.measures(row)["access_bytes"] / count
     total = sum(sent.values())
     for node in plan["after"]["nodes"]:
-        assert sent[node["node"]] / total * 300 == pytest.approx(
-            node["access_units"], rel=0.02
-        )
+        assert sent[node["node"]] / total * 300 == pytest.approx(node["access_units"], rel=0.02)
     assert f"www.{sites[0]}" in counted.sites
     assert f"www.{sites[0]}" not in views.catalogue().sites

@@ -31,9 +31,7 @@ def move_by_a_wish(installation: Installation) -> tuple[str, list[str]]:
     installation.first_night()
     installation.write_settings()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
-    site, home = next(
-        (row["site"], row["nodes"][0]) for row in rows if len(row["nodes"]) == 1
-    )
+    site, home = next((row["site"], row["nodes"][0]) for row in rows if len(row["nodes"]) == 1)
     other = next(node for node in ("n1", "n2") if node != home)
     assert installation.flex("sites", "pin", site, "--nodes", other).code == 0
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
@@ -41,13 +39,9 @@ def move_by_a_wish(installation: Installation) -> tuple[str, list[str]]:
 
 
 def edit(installation: Installation, name: str, kind: str, value: str = "") -> None:
-    update = dns.update.UpdateMessage(
-        installation.zone, keyring=installation.server.key.signer()
-    )
+    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
     update.replace(name, 60, kind, value) if value else update.delete(name, kind)
-    assert (
-        dns.query.tcp(update, "127.0.0.1", port=installation.server.port).rcode() == 0
-    )
+    assert dns.query.tcp(update, "127.0.0.1", port=installation.server.port).rcode() == 0
 
 
 def marker(installation: Installation, site: str) -> str:
@@ -60,12 +54,7 @@ def test_a_name_that_is_not_ours_any_more_is_not_moved_and_is_named(
     moving: tuple[Installation, str, list[str]], owner: str
 ) -> None:
     installation, site, before = moving
-    edit(
-        installation,
-        marker(installation, site),
-        "TXT",
-        f'"flex owner={owner}"' if owner else "",
-    )
+    edit(installation, marker(installation, site), "TXT", f'"flex owner={owner}"' if owner else "")
     checked = installation.flex("verify")
     assert checked.code == 32
     assert marker(installation, site) in checked.out
@@ -81,9 +70,7 @@ def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) ->
     installation.first_night()
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
     theirs, excluded, *ours = (row["site"] for row in rows if row["nodes"] == ["n1"])
-    edit(
-        installation, marker(installation, theirs), "TXT", '"flex owner=somebody-else"'
-    )
+    edit(installation, marker(installation, theirs), "TXT", '"flex owner=somebody-else"')
     assert installation.flex("sites", "exclude", excluded).code == 0
     said = installation.flex("-o", "json", "nodes", "down", "n1")
     assert said.code == 33, said.err
@@ -96,10 +83,7 @@ def test_what_still_leads_to_a_dead_node_is_named(installation: Installation) ->
         ["192.0.2.1"],
     ]
     again = installation.flex("nodes", "down", "n1")
-    assert (again.code, f"leads to the dead node still: {theirs}." in again.out) == (
-        33,
-        True,
-    )
+    assert (again.code, f"leads to the dead node still: {theirs}." in again.out) == (33, True)
 
 
 @pytest.mark.slow
@@ -137,12 +121,8 @@ def test_a_controller_that_moves_to_another_folder_is_the_same_one(
     installation.first_night()
     shutil.move(installation.folder / "flex.db", installation.folder / "moved.db")
     text = installation.settings.read_text(encoding="utf-8")
-    database = (
-        f'schema = 1\n[database]\nurl = "sqlite:///{installation.folder}/moved.db"\n'
-    )
-    installation.settings.write_text(
-        text.replace("schema = 1\n", database, 1), encoding="utf-8"
-    )
+    database = f'schema = 1\n[database]\nurl = "sqlite:///{installation.folder}/moved.db"\n'
+    installation.settings.write_text(text.replace("schema = 1\n", database, 1), encoding="utf-8")
     (still,) = installation.flex("-o", "json", "dns", "holders").json["items"]
     assert still["ours"]
 
@@ -153,15 +133,8 @@ def nsupdate(
     (folder / "script").write_text(
         f"server 127.0.0.1 {installation.server.port}\n{script}", encoding="ascii"
     )
-    command = [
-        "nsupdate",
-        "-k",
-        str(installation.folder / "flex.key"),
-        str(folder / "script"),
-    ]
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=300
-    )
+    command = ["nsupdate", "-k", str(installation.folder / "flex.key"), str(folder / "script")]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("what", ["marker", "controller"])
@@ -198,15 +171,10 @@ def test_a_plan_that_was_applied_by_hand_is_in_force_once_every_server_says_it(
     assert (early.code, "the partition in force stays" in early.err) == (30, True)
     assert nsupdate(installation, tmp_path, script).returncode == 0
     serial = installation.serial()
-    assert (
-        installation.flex("apply", "--by-hand", "--as-of", installation.as_of()).code
-        == 0
-    )
+    assert installation.flex("apply", "--by-hand", "--as-of", installation.as_of()).code == 0
     assert installation.flex("verify").code == 0
     assert installation.serial() == serial
-    assert (
-        "prereq nxrrset _controller" not in installation.flex("export", "nsupdate").out
-    )
+    assert "prereq nxrrset _controller" not in installation.flex("export", "nsupdate").out
 
 
 @pytest.mark.slow
@@ -215,17 +183,11 @@ def test_a_plan_is_exported_with_its_ttl_whatever_the_settings_say_by_now(
 ) -> None:
     installation.read_logs()
     assert installation.flex("plan", "--as-of", installation.as_of()).code == 0
-    before = [
-        installation.flex("export", form).out
-        for form in ("zone", "octodns", "nsupdate")
-    ]
+    before = [installation.flex("export", form).out for form in ("zone", "octodns", "nsupdate")]
     text = installation.settings.read_text(encoding="utf-8")
-    installation.settings.write_text(
-        text.replace("[dns]\n", "[dns]\nttl = 77\n"), encoding="utf-8"
-    )
+    installation.settings.write_text(text.replace("[dns]\n", "[dns]\nttl = 77\n"), encoding="utf-8")
     assert [
-        installation.flex("export", form).out
-        for form in ("zone", "octodns", "nsupdate")
+        installation.flex("export", form).out for form in ("zone", "octodns", "nsupdate")
     ] == before
     assert "77" not in before[0]
 
@@ -236,8 +198,7 @@ def test_a_zones_lines_are_in_a_file_of_their_own(
 ) -> None:
     text = installation.settings.read_text(encoding="utf-8")
     two = text.replace(
-        f'zones = ["{installation.zone}"]',
-        f'zones = ["{installation.zone}", "z0.example."]',
+        f'zones = ["{installation.zone}"]', f'zones = ["{installation.zone}", "z0.example."]'
     )
     installation.settings.write_text(two, encoding="utf-8")
     installation.read_logs()

@@ -16,14 +16,10 @@ from tests.api.test_app import plan
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
 
-GONE = ZoneRow(
-    zone="a.", changes=["- x. 60 A 192.0.2.1", "- y. 60 A 192.0.2.1"], foreign=[]
-)
+GONE = ZoneRow(zone="a.", changes=["- x. 60 A 192.0.2.1", "- y. 60 A 192.0.2.1"], foreign=[])
 
 
-def row(
-    server: str, zone: str = "a.", *, lag: float = 0.0, error: str = ""
-) -> VerdictRow:
+def row(server: str, zone: str = "a.", *, lag: float = 0.0, error: str = "") -> VerdictRow:
     return VerdictRow(
         server=server,
         agrees=not error,
@@ -39,16 +35,12 @@ def row(
 def told(*verdicts: VerdictRow, **values: object) -> list[str]:
     applied = core_to_output_models.plan_output(plan())
     return list(
-        dns_result_text.lines(
-            applied.model_copy(update={"verdicts": list(verdicts), **values})
-        )
+        dns_result_text.lines(applied.model_copy(update={"verdicts": list(verdicts), **values}))
     )
 
 
 def test_each_server_is_named_with_how_long_it_took_in_all_zones() -> None:
-    assert told(
-        row("ns1"), row("ns2", lag=0.31), row("ns1", "b."), row("ns2", "b.", lag=1.24)
-    ) == [
+    assert told(row("ns1"), row("ns2", lag=0.31), row("ns1", "b."), row("ns2", "b.", lag=1.24)) == [
         "Put in force 2026-03-04 02:17 UTC: 1 record set in 1 zone changed.",
         "  ns1 agrees at once (4 record sets in 2 zones checked)",
         "  ns2 agrees after 1.2 s (4 record sets in 2 zones checked)",
@@ -61,10 +53,7 @@ def test_each_server_is_named_with_how_long_it_took_in_all_zones() -> None:
 def test_who_does_not_agree_yet_is_named_by_zone() -> None:
     away = [row("ns2", f"z{number}.", error="no answer in time") for number in range(7)]
     assert told(row("ns1"), *away)[2:] == [
-        *(
-            f"  ns2 does not agree yet, z{number}.: no answer in time"
-            for number in range(5)
-        ),
+        *(f"  ns2 does not agree yet, z{number}.: no answer in time" for number in range(5)),
         "  ns2 does not agree yet in 2 more zones",
     ]
 
@@ -85,9 +74,7 @@ def test_a_record_set_is_counted_once_and_what_was_not_sent_is_not_said_to_be(
 
 def test_of_a_plan_that_waits_nothing_is_said_and_of_one_that_failed_why() -> None:
     assert told(state="proposed") == []
-    assert told(state="failed", message="taken back") == [
-        "Not applied as planned: taken back."
-    ]
+    assert told(state="failed", message="taken back") == ["Not applied as planned: taken back."]
     assert "`flex apply --resume`" in told(state="applying")[0]
 
 

@@ -29,21 +29,13 @@ def move(installation: Installation) -> dict[str, Any]:
     )
     installation.read_logs()
     said = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json
-    found: dict[str, Any] = next(
-        move for move in said["moves"] if move["target"] == "n2"
-    )
+    found: dict[str, Any] = next(move for move in said["moves"] if move["target"] == "n2")
     return found
 
 
 def refused(installation: Installation, rule: str, said: str) -> None:
     serial = installation.serial()
-    apply = (
-        "apply",
-        "--as-of",
-        installation.as_of(),
-        "--force",
-        "safety.max_new_sites",
-    )
+    apply = ("apply", "--as-of", installation.as_of(), "--force", "safety.max_new_sites")
     answer = installation.flex("-o", "json", *apply)
     assert answer.code == 22
     stops = json.loads(answer.err)["stops"]
@@ -64,12 +56,7 @@ def test_a_node_that_takes_no_more_sites_is_moved_to_only_when_that_is_said(
 def test_an_address_that_a_node_has_no_more_is_announced_only_when_that_is_said(
     installation: Installation, move: dict[str, Any]
 ) -> None:
-    assert (
-        installation.flex(
-            "nodes", "set", move["target"], "--addresses", "192.0.2.93"
-        ).code
-        == 0
-    )
+    assert installation.flex("nodes", "set", move["target"], "--addresses", "192.0.2.93").code == 0
     refused(installation, "plan.addresses", "192.0.2.2")
 
 
@@ -77,10 +64,7 @@ def test_an_address_that_a_node_has_no_more_is_announced_only_when_that_is_said(
 def test_a_wish_that_is_newer_is_gone_against_only_when_that_is_said(
     installation: Installation, move: dict[str, Any]
 ) -> None:
-    assert (
-        installation.flex("sites", "pin", move["site"], "--not-on", move["target"]).code
-        == 0
-    )
+    assert installation.flex("sites", "pin", move["site"], "--not-on", move["target"]).code == 0
     refused(installation, "plan.wishes", move["site"])
 
 
@@ -88,17 +72,8 @@ def test_a_wish_that_is_newer_is_gone_against_only_when_that_is_said(
 def test_a_wish_that_the_plan_was_made_with_or_keeps_is_in_nobodys_way(
     installation: Installation, move: dict[str, Any]
 ) -> None:
-    assert (
-        installation.flex("sites", "pin", move["site"], "--nodes", move["target"]).code
-        == 0
-    )
-    apply = (
-        "apply",
-        "--as-of",
-        installation.as_of(),
-        "--force",
-        "safety.max_new_sites",
-    )
+    assert installation.flex("sites", "pin", move["site"], "--nodes", move["target"]).code == 0
+    apply = ("apply", "--as-of", installation.as_of(), "--force", "safety.max_new_sites")
     assert installation.flex(*apply).code == 0
 
 
@@ -112,9 +87,7 @@ def test_old_logs_are_planned_as_of_their_end_and_that_plan_is_applied(
     assert refused.code == 20
     (command,) = re.findall(r"`flex (plan --as-of [0-9-]+)`", refused.err)
     made = installation.flex("-o", "json", *command.split()).json
-    assert datetime.fromisoformat(made["made"]) > datetime.fromisoformat(
-        made["created"]
-    )
+    assert datetime.fromisoformat(made["made"]) > datetime.fromisoformat(made["created"])
     (row,) = installation.flex("-o", "json", "plan", "list").json["items"]
     assert not row["expired"]
     said = installation.flex("apply", "--force", "safety.max_new_sites")

@@ -35,9 +35,7 @@ def test_the_published_schema_is_the_one_in_force(verb: str) -> None:
 
 
 def test_no_schema_is_published_for_a_verb_that_is_gone() -> None:
-    assert {path.name for path in SCHEMAS.iterdir()} == {
-        file_of(verb).name for verb in OUTPUTS
-    }
+    assert {path.name for path in SCHEMAS.iterdir()} == {file_of(verb).name for verb in OUTPUTS}
 
 
 # What each verb is called with to print its kind of output; the rest needs more than an
@@ -56,16 +54,7 @@ CALLS = {
     "files": ("files",),
     "sites unknown": ("sites", "unknown"),
     "nodes list": ("nodes", "list"),
-    "nodes add": (
-        "nodes",
-        "add",
-        "n9",
-        "--addresses",
-        "192.0.2.9",
-        "--ram",
-        "8 MiB",
-        "--dry-run",
-    ),
+    "nodes add": ("nodes", "add", "n9", "--addresses", "192.0.2.9", "--ram", "8 MiB", "--dry-run"),
     "nodes set": ("nodes", "set", "n3", "--capacity", "1.5", "--dry-run"),
     "freeze": ("freeze", "--dry-run"),
     "thaw": ("thaw",),
@@ -81,13 +70,9 @@ CALLS = {
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_what_a_verb_prints_as_json_follows_its_schema(
-    installation: Installation,
-) -> None:
+def test_what_a_verb_prints_as_json_follows_its_schema(installation: Installation) -> None:
     for verb, call in CALLS.items():
-        arguments = (
-            installation.as_of() if argument == "NOW" else argument for argument in call
-        )
+        arguments = (installation.as_of() if argument == "NOW" else argument for argument in call)
         said = installation.flex("-o", "json", *arguments)
         assert said.code == 0, (verb, said.err)
         schema: Any = json.loads(file_of(verb).read_text(encoding="utf-8"))

@@ -14,10 +14,7 @@ FLEX = [sys.executable, "-c", "from flex_api.cli import main; main()"]
 @pytest.mark.parametrize("verb", ["config schema", "--server http://192.0.2.1 --help"])
 def test_output_that_nobody_reads_is_no_fault(verb: str) -> None:
     with subprocess.Popen(
-        [*FLEX, *verb.split()],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*FLEX, *verb.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -9,34 +9,23 @@ from dataclasses import replace
 from flex.model.nodes import Node
 from flex.routing.pool import MOST_MEMBERS, members
 from flex.store.memory import MemoryStore
-from flex_api.night.haproxy_pools_and_files import (
-    AskedFiles,
-    ServingNodes,
-    among,
-    popular,
-)
+from flex_api.night.haproxy_pools_and_files import AskedFiles, ServingNodes, among, popular
 from flex_api.night.routing_settings_without_effect import misnamed_sites
 from flex_api.settings.file import Settings
 from flex_api.settings.routing_and_warming import RoutedSite, Routing
 from flex_api.settings.whole_settings import Ingest
 
-NODES = tuple(
-    Node(f"n{number}", (f"192.0.2.{number}",), 2**30) for number in range(1, 21)
-)
+NODES = tuple(Node(f"n{number}", (f"192.0.2.{number}",), 2**30) for number in range(1, 21))
 NAMES = [node.name for node in NODES]
 
 
 def served(**sites: list[str]) -> ServingNodes:
-    return ServingNodes(
-        {name.replace("_", "."): nodes for name, nodes in sites.items()}, {}, {}
-    )
+    return ServingNodes({name.replace("_", "."): nodes for name, nodes in sites.items()}, {}, {})
 
 
 def test_a_site_that_cannot_be_routed_is_named_and_the_others_are_routed() -> None:
     everybody = ServingNodes(
-        {"all.example": NAMES, "a_b.example": NAMES[:2], "shop.example": NAMES[:2]},
-        {},
-        {},
+        {"all.example": NAMES, "a_b.example": NAMES[:2], "shop.example": NAMES[:2]}, {}, {}
     )
     found = among(NODES, everybody, Settings(), {})
     assert [pool.site for pool in found.pools] == ["shop.example"]
@@ -44,9 +33,7 @@ def test_a_site_that_cannot_be_routed_is_named_and_the_others_are_routed() -> No
     assert "host name" in found.left_out["a_b.example"]
 
 
-def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_once() -> (
-    None
-):
+def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_once() -> None:
     found = among(
         NODES,
         ServingNodes({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}),
@@ -55,9 +42,7 @@ def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_onc
     )
     (pool,) = found.pools
     assert len(pool.members) == MOST_MEMBERS
-    assert {member.node for member in pool.members if not member.leaving} == set(
-        NAMES[:10]
-    )
+    assert {member.node for member in pool.members if not member.leaving} == set(NAMES[:10])
 
 
 def test_a_name_is_that_of_the_site_that_is_called_so() -> None:
@@ -82,33 +67,24 @@ def test_a_member_keeps_its_slot_while_another_is_down_or_a_further_one_comes() 
     down = (NODES[0], replace(NODES[1], state="down"), *NODES[2:5])
     found = among(down, served(shop_example=NAMES[:5]), Settings(), first.slots)
     before, after = (
-        {member.node: member.slot for member in one.pools[0].members}
-        for one in (first, found)
+        {member.node: member.slot for member in one.pools[0].members} for one in (first, found)
     )
-    assert after == {node: slot for node, slot in before.items() if node != "n2"} | {
-        "n1": 4
-    }
+    assert after == {node: slot for node, slot in before.items() if node != "n2"} | {"n1": 4}
     assert found.slots["shop.example"].items() >= first.slots["shop.example"].items()
 
 
-def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart() -> (
-    None
-):
+def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart() -> None:
     own = (RoutedSite(name="all.example", policy="least_connections"),)
     found = Routing(on=True, site=own).by_content(["by-others.example"])
     assert "shop.example" in found
-    assert not [
-        name for name in ("all.example", "/shop/", "a_b.example") if name in found
-    ]
+    assert not [name for name in ("all.example", "/shop/", "a_b.example") if name in found]
     assert "by-others.example" in found
     least = Routing(
-        on=True,
-        policy="least_connections",
-        site=(RoutedSite(name="shop.example", policy="lard"),),
+        on=True, policy="least_connections", site=(RoutedSite(name="shop.example", policy="lard"),)
     )
-    assert [
-        name for name in ("shop.example", "all.example") if name in least.by_content([])
-    ] == ["shop.example"]
+    assert [name for name in ("shop.example", "all.example") if name in least.by_content([])] == [
+        "shop.example"
+    ]
     assert "shop.example" not in Routing().by_content(["by-others.example"])
     assert "by-others.example" in Routing().by_content(["by-others.example"])
 
@@ -118,9 +94,7 @@ def test_before_the_first_placement_only_what_cannot_be_is_misnamed() -> None:
     assert misnamed_sites(Settings(routing=Routing()), MemoryStore()) == []
     (nobody,) = misnamed_sites(Settings(routing=Routing(site=(one,))), MemoryStore())
     assert "there is no node of that name" in nobody
-    many = tuple(
-        RoutedSite(name=f"{number}.example", dynamic=("n1",)) for number in range(30)
-    )
+    many = tuple(RoutedSite(name=f"{number}.example", dynamic=("n1",)) for number in range(30))
     assert misnamed_sites(Settings(routing=Routing(site=many)), MemoryStore())[20:] == [
         "and 10 more of the kind"
     ]

@@ -48,18 +48,10 @@ def detail_of(installation: Installation) -> list[tuple[str, str]]:
             f"{ALL}origin_port = 81\ninner_port = 9001\n",
             {"peers_port": 10000, "origin_port": 81, "inner_port": 9001},
         ),
-        (
-            f"{ALL}{TLS}",
-            {"peers_port": 10000, "member_port": 10002, "inner_port": 10001},
-        ),
+        (f"{ALL}{TLS}", {"peers_port": 10000, "member_port": 10002, "inner_port": 10001}),
         (
             f"{ALL}{TLS}member_port = 9002\npeers_port = 9000\nlisten_sni = [':443']\n",
-            {
-                "peers_port": 9000,
-                "member_port": 9002,
-                "inner_port": 10001,
-                "origin_tls_port": 8443,
-            },
+            {"peers_port": 9000, "member_port": 9002, "inner_port": 10001, "origin_tls_port": 8443},
         ),
     ],
     ids=["replicated", "doors", "TLS", "SNI"],

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 def with_cnames(*pairs: tuple[str, str]) -> Plan:
     leaning = tuple(
-        LeansOnSite(site, "CNAME", f"{owner}.", "its other name")
-        for owner, site in pairs
+        LeansOnSite(site, "CNAME", f"{owner}.", "its other name") for owner, site in pairs
     )
     zone_plan = ZonePlan("example.", (), leaning=leaning)
     return replace(night_plan(1), zone_plans=(zone_plan,))
@@ -44,9 +43,7 @@ def test_of_listed_sites_a_cname_is_the_only_evidence() -> None:
         are_listed=True,
     )
     plan = with_cnames(
-        ("old.example", "a.example"),
-        ("*.a.example", "a.example"),
-        ("unseen", "a.example"),
+        ("old.example", "a.example"), ("*.a.example", "a.example"), ("unseen", "a.example")
     )
     (one,) = proposals(names, plan, [])
     assert (one.name, one.site, one.requests) == ("old.example", "a.example", 9)
@@ -57,13 +54,7 @@ def test_of_listed_sites_a_cname_is_the_only_evidence() -> None:
 def test_without_a_list_the_same_files_and_www_are_evidence() -> None:
     names = NamesInLogs(
         {},
-        {
-            "a.example": 10,
-            "www.a.example": 90,
-            "b.example": 5,
-            "shop.test": 7,
-            "c.example": 3,
-        },
+        {"a.example": 10, "www.a.example": 90, "b.example": 5, "shop.test": 7, "c.example": 3},
         are_listed=False,
     )
     same = [
@@ -88,9 +79,7 @@ def test_evidence_of_two_sites_is_evidence_of_none() -> None:
     assert proposals(NamesInLogs({}, sites, are_listed=False), plan, same) == []
 
 
-hosts = st.sampled_from(
-    [f"{one}.example" for one in "abcd"] + ["www.a.example", "www.b.example"]
-)
+hosts = st.sampled_from([f"{one}.example" for one in "abcd"] + ["www.a.example", "www.b.example"])
 
 
 @given(
@@ -110,9 +99,7 @@ def test_every_proposal_is_a_line_that_the_settings_take(
 ) -> None:
     unknown = {name: asked for name, asked in unknown.items() if name not in sites}
     names = NamesInLogs(unknown, sites, are_listed=listed)
-    pairs = [
-        SameFiles(min(pair), max(pair), 5, 5, 5) for pair in same if pair[0] != pair[1]
-    ]
+    pairs = [SameFiles(min(pair), max(pair), 5, 5, 5) for pair in same if pair[0] != pair[1]]
     found = proposals(names, with_cnames(*cnames), pairs)
     path = tmp_path_factory.mktemp("lines") / "aliases"
     path.write_text("".join(f"{one.line}  # said\n" for one in found))
@@ -139,10 +126,7 @@ def test_what_is_proposed_is_counted_for_its_site_once_it_is_pasted(
         for number in range(8 if "other" not in host else 2)
     ]
     (logs / "own.log").write_text("".join(lines * 3), encoding="utf-8")
-    source = (
-        f'[[ingest.source]]\nglob = "{logs}/own.log"\nnode = "n1"\n'
-        'format = "vhost_common"\n'
-    )
+    source = f'[[ingest.source]]\nglob = "{logs}/own.log"\nnode = "n1"\nformat = "vhost_common"\n'
     installation.settings.write_text(f"{own}{source}", encoding="utf-8")
     ran = installation.night(1)
     assert ran.code in (0, 22), ran.err

@@ -33,9 +33,7 @@ MOST = 2
 class Reader:
     """Reads in the order of calls. `opened` are the places from which a file was opened."""
 
-    opened: defaultdict[str, list[str]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    opened: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     read: set[tuple[str, str]] = field(default_factory=set)
     last: tuple[str, str] = ("", "")
 
@@ -77,9 +75,7 @@ def follow(installation: Installation, *arguments: str) -> Reader:
 
 
 def too_often(reader: Reader) -> dict[str, list[str]]:
-    return {
-        name: places for name, places in reader.opened.items() if len(places) > MOST
-    }
+    return {name: places for name, places in reader.opened.items() if len(places) > MOST}
 
 
 @pytest.mark.slow

@@ -10,11 +10,7 @@ import pytest
 
 from flex.model.wish import Pin
 from flex.planning.rules_of_movement import REST
-from flex_api.night import (
-    nightly,
-    plan_without_sites_that_stay,
-    route_and_publish_plan,
-)
+from flex_api.night import nightly, plan_without_sites_that_stay, route_and_publish_plan
 from flex_api.settings import file as config
 from tests.api.nights import NODES, SITES, loads
 from tests.api.test_ready_plans import GONE, GOOD, Asked, cluster

@@ -23,9 +23,7 @@ def others_than(node: str) -> list[str]:
     return [one for one in NODES if one != node]
 
 
-def test_each_node_that_does_not_serve_a_site_is_asked_beside_one_that_does(
-    cluster: Asked,
-) -> None:
+def test_each_node_that_does_not_serve_a_site_is_asked_beside_one_that_does(cluster: Asked) -> None:
     cluster.night(loads(0))
     site = SITES[3]
     (home,) = cluster.nodes_of(site)
@@ -67,9 +65,7 @@ def test_who_nobody_knows_is_an_error_and_nobody_is_asked(
     assert cluster.asked == set()
 
 
-def test_nobody_is_asked_more_often_in_a_second_than_the_settings_say(
-    cluster: Asked,
-) -> None:
+def test_nobody_is_asked_more_often_in_a_second_than_the_settings_say(cluster: Asked) -> None:
     """By the clock of those who ask, which only their turns move."""
     cluster.night(loads(0))
     cluster.forget()

@@ -17,13 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex_api.moving.check_site_on_new_node import (
-    Checked,
-    Nodes,
-    SiteRules,
-    Wanted,
-    check,
-)
+from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
 from flex_api.moving.compare_answers import Demands
 from flex_api.moving.take_turns_at_nodes import Turns
 from flex_api.moving.trust_in_certificates import Trust
@@ -179,30 +173,20 @@ FAULTS = {
         GOOD,
         "there is no database",
     ),
-    "document root empty": Case(
-        page("<title>Index of /</title>" + HTML), GOOD, "a list of files"
-    ),
+    "document root empty": Case(page("<title>Index of /</title>" + HTML), GOOD, "a list of files"),
     "empty answer": Case(page(""), GOOD, "has 0 bytes, and the old node's 407"),
     "shorter": Case(page(HTML[:200]), GOOD, "a factor over 1.5"),
     "longer": Case(page(HTML * 3), GOOD, "a factor over 1.5"),
     "cut short": Case(
-        raw(OK + b"Content-Length: 407\r\n\r\n" + HTML[:390].encode()),
-        GOOD,
-        "cut short",
+        raw(OK + b"Content-Length: 407\r\n\r\n" + HTML[:390].encode()), GOOD, "cut short"
     ),
     "cut short in chunks": Case(
-        raw(OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
-        GOOD,
-        "cut short",
+        raw(OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), GOOD, "cut short"
     ),
     "chunks that are none": Case(
-        raw(OK + b"Transfer-Encoding: chunked\r\n\r\n-zz\r\nhello\r\n"),
-        GOOD,
-        "cut short",
+        raw(OK + b"Transfer-Encoding: chunked\r\n\r\n-zz\r\nhello\r\n"), GOOD, "cut short"
     ),
-    "no marker": Case(
-        page(HTML.replace("A shop", "Shut")), GOOD, "no 'A shop'", MARKED
-    ),
+    "no marker": Case(page(HTML.replace("A shop", "Shut")), GOOD, "no 'A shop'", MARKED),
     "compressed though nobody asked": Case(
         page(gzip.compress(HTML.encode()), headers={"Content-Encoding": "gzip"}),
         GOOD,
@@ -222,9 +206,7 @@ FAULTS = {
     "redirect in a circle, the old node elsewhere": Case(
         to(f"http://{SITE}/"), to(f"https://{SITE}/"), "and the old node to https"
     ),
-    "redirect to what is no address": Case(
-        to("http://[::1"), to("/start"), "what is no address"
-    ),
+    "redirect to what is no address": Case(to("http://[::1"), to("/start"), "what is no address"),
     "hangs": Case(hang, GOOD, "within 0.2 s", SHORT),
     "comes drop by drop": Case(drip, GOOD, "within 0.2 s", SHORT),
     "broken off": Case(raw(), GOOD, "broke the connection off"),
@@ -263,9 +245,7 @@ FAULTS = {
         replace(RULES, demands=Demands(status=(204,))),
     ),
     "a new site that is not there": Case(page("no", 404), None, "it answers 404"),
-    "the old node is away, the new one fails": Case(
-        page("no", 500), raw(), "answers 500"
-    ),
+    "the old node is away, the new one fails": Case(page("no", 500), raw(), "answers 500"),
     "the old node fails, the new one has nothing": Case(
         page("no", 404), page("no", 500), "it answers 404"
     ),
@@ -286,14 +266,10 @@ HEALTHY = {
     "a page with a date": Case(page(HTML + "12:00:01"), page(HTML + "12:00"), ""),
     "a page of another length": Case(page(HTML[:300]), GOOD, ""),
     "another cookie": Case(
-        page(HTML, headers={"Set-Cookie": "a=1"}),
-        page(HTML, headers={"Set-Cookie": "a=2"}),
-        "",
+        page(HTML, headers={"Set-Cookie": "a=1"}), page(HTML, headers={"Set-Cookie": "a=2"}), ""
     ),
     "to https": Case(to(f"https://{SITE}/"), to(f"https://{SITE}/"), ""),
-    "to https, with the port": Case(
-        to(f"https://{SITE.upper()}:443/"), to(f"https://{SITE}/"), ""
-    ),
+    "to https, with the port": Case(to(f"https://{SITE.upper()}:443/"), to(f"https://{SITE}/"), ""),
     "to a login with a number": Case(
         to("/login?state=1", 302), to(f"http://{SITE}/login?state=2", 302), ""
     ),
@@ -305,17 +281,11 @@ HEALTHY = {
     ),
     "without a length": Case(raw(OK + b"\r\n" + HTML.encode()), GOOD, ""),
     "in chunks": Case(
-        raw(
-            OK + b"Transfer-Encoding: chunked\r\n\r\n197\r\n",
-            HTML.encode(),
-            b"\r\n0\r\n\r\n",
-        ),
+        raw(OK + b"Transfer-Encoding: chunked\r\n\r\n197\r\n", HTML.encode(), b"\r\n0\r\n\r\n"),
         GOOD,
         "",
     ),
-    "a charset that differs": Case(
-        page(HTML, headers={"Content-Type": "text/html"}), GOOD, ""
-    ),
+    "a charset that differs": Case(page(HTML, headers={"Content-Type": "text/html"}), GOOD, ""),
     "promises to go on first": Case(
         raw(b"HTTP/1.1 100 Continue\r\n\r\n", OK + b"\r\n" + HTML.encode()), GOOD, ""
     ),
@@ -347,9 +317,7 @@ def test_what_is_well_is_not_stopped_for_nothing(kind: str) -> None:
 
 
 def test_what_the_old_node_has_broken_is_said() -> None:
-    assert checked(GOOD, page("no", 500)).remarks == (
-        "the old node answers 500 already",
-    )
+    assert checked(GOOD, page("no", 500)).remarks == ("the old node answers 500 already",)
     assert "the old node cannot be compared with" in checked(GOOD, raw()).remarks[0]
 
 
@@ -460,9 +428,7 @@ CERTIFICATES: dict[str, tuple[Shown, str]] = {
         f"is not for {SITE}: it is for *.{SITE}",
     ),
     "of an authority that nobody knows": (
-        lambda folder, _: (
-            Authority(folder, "other").begin().sign(SITE, folder / "o.pem")
-        ),
+        lambda folder, _: Authority(folder, "other").begin().sign(SITE, folder / "o.pem"),
         "chain is broken",
     ),
     "signed by itself": (
@@ -492,11 +458,7 @@ def test_a_certificate_that_visitors_refuse_is_stopped(
         # Sound, and valid for longer than those of the new node.
         old.shown = {
             SITE: valid_between(
-                authority,
-                SITE,
-                tmp_path / "old.pem",
-                "20200101000000Z",
-                "20950101000000Z",
+                authority, SITE, tmp_path / "old.pem", "20200101000000Z", "20950101000000Z"
             )
         }
         rules = replace(TLS, trust=trust)
@@ -542,9 +504,7 @@ def test_one_that_signed_itself_is_taken_where_that_is_set(tmp_path: Path) -> No
         assert f"is not for {SITE}" in found.why
 
 
-def test_plain_http_where_tls_is_wanted_is_said(
-    authority: Authority, tmp_path: Path
-) -> None:
+def test_plain_http_where_tls_is_wanted_is_said(authority: Authority, tmp_path: Path) -> None:
     rules = replace(TLS, trust=Trust(lambda: NOW, authority.ca), patience=0.2)
     with old_and_new() as (old, new):
         old.hosts = new.hosts = {SITE: GOOD}
@@ -564,9 +524,7 @@ def test_a_site_without_https_on_its_old_node_needs_none(tmp_path: Path) -> None
         old.hosts = new.hosts = {SITE: GOOD}
         other.serve = at_once(raw(b"no TLS"))  # type: ignore[method-assign,assignment]
         turns = Turns(4, 10_000, time.monotonic() + FAR, time.monotonic, time.sleep)
-        here = Nodes(
-            {"n1": OLD, "n2": NEW}, Ways(old.port, other.port), turns, lambda: NOW
-        )
+        here = Nodes({"n1": OLD, "n2": NEW}, Ways(old.port, other.port), turns, lambda: NOW)
         found = check(WANTED, rules, here)
         assert found.why == ""
         assert found.remarks == (f"{SITE} has no HTTPS on n1",)
@@ -604,9 +562,7 @@ def test_a_site_without_https_on_its_old_node_needs_none(tmp_path: Path) -> None
         max_size=9,
     )
 )
-def test_whatever_a_web_server_sends_is_an_answer_or_a_reason(
-    parts: list[bytes],
-) -> None:
+def test_whatever_a_web_server_sends_is_an_answer_or_a_reason(parts: list[bytes]) -> None:
     with old_and_new() as (old, new):
         old.hosts = {SITE: dated(MINUTE_AGO)}
         new.hosts = {SITE: raw(*parts)}

@@ -16,13 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from flex_api.moving.check_site_on_new_node import (
-    Checked,
-    Nodes,
-    SiteRules,
-    Wanted,
-    check,
-)
+from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
 from flex_api.moving.compare_answers import Demands
 from flex_api.moving.take_turns_at_nodes import Turns
 from flex_api.moving.trust_in_certificates import Trust
@@ -82,9 +76,7 @@ class Web:
             f"http {{\naccess_log off;\ntypes {{ text/html html; }}\n{kept}{''.join(servers)}}}\n"
         )
         command = [found, "-e", f"{folder}/nginx.log", "-c", str(file)]
-        with running(
-            [*command, "-g", "daemon off;"], folder / "log", lambda: self._listens
-        ):
+        with running([*command, "-g", "daemon off;"], folder / "log", lambda: self._listens):
             yield
 
     @property
@@ -95,10 +87,7 @@ class Web:
     def check(self, rules: SiteRules | None = None, site: str = SITE) -> Checked:
         turns = Turns(4, 10_000, time.monotonic() + 600, time.monotonic, time.sleep)
         nodes = Nodes(
-            {"n1": OLD, "n2": NEW},
-            Ways(self.port, self.tls),
-            turns,
-            lambda: datetime.now(UTC),
+            {"n1": OLD, "n2": NEW}, Ways(self.port, self.tls), turns, lambda: datetime.now(UTC)
         )
         return check(Wanted(site, "n2", "n1"), rules or self.rules, nodes)
 
@@ -115,25 +104,17 @@ def certificates(web: Web) -> dict[str, tuple[Path, str]]:
     folder, ca = web.folder, web.authority
     return {
         "sound": (ca.sign(SITE, folder / "good.pem", 30), ""),
-        "sound, by a star": (
-            ca.sign("*.example", folder / "star.pem", 30),
-            "",
-        ),
+        "sound, by a star": (ca.sign("*.example", folder / "star.pem", 30), ""),
         "of another site": (
             ca.sign(OTHER, folder / "other.pem", 30),
             f"is not for {SITE}: it is for {OTHER}",
         ),
         "expired": (
-            valid_between(
-                ca, SITE, folder / "old.pem", "20200101000000Z", "20210101000000Z"
-            ),
+            valid_between(ca, SITE, folder / "old.pem", "20200101000000Z", "20210101000000Z"),
             "has expired",
         ),
         "about to end": (ca.sign(SITE, folder / "short.pem", 1), "certificate ends in"),
-        "signed by itself": (
-            self_signed(SITE, folder / "self.pem"),
-            "signed by nobody but itself",
-        ),
+        "signed by itself": (self_signed(SITE, folder / "self.pem"), "signed by nobody but itself"),
         "of an unknown authority": (
             Authority(folder / "ca2", "other").begin().sign(SITE, folder / "x.pem", 30),
             "chain is broken",
@@ -164,10 +145,7 @@ def test_a_site_that_nginx_does_not_know_is_not_ready(web: Web) -> None:
         servers = [
             web.server(OLD, SITE, good, web.root("shop")),
             web.server(
-                NEW,
-                "_",
-                certificate,
-                web.root("welcome", PAGE.replace("A shop", "Welcome")),
+                NEW, "_", certificate, web.root("welcome", PAGE.replace("A shop", "Welcome"))
             ),
         ]
         with web.serves(servers):
@@ -188,10 +166,7 @@ WAYS: Mapping[str, tuple[str, str]] = {
 def test_redirects_of_nginx_are_not_followed(web: Web, way: str) -> None:
     does, said = WAYS[way]
     good = web.authority.sign(SITE, web.folder / "there.pem", 30)
-    servers = [
-        web.server(OLD, SITE, good, web.root("shop")),
-        web.server(NEW, SITE, good, does),
-    ]
+    servers = [web.server(OLD, SITE, good, web.root("shop")), web.server(NEW, SITE, good, does)]
     with web.serves(servers):
         found = web.check()
         assert found.why

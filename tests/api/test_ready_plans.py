@@ -103,9 +103,7 @@ def carried_out(cluster: Asked) -> Plan:
 
 
 @pytest.mark.slow
-def test_what_is_not_ready_stays_with_its_reason_and_others_move(
-    cluster: Asked,
-) -> None:
+def test_what_is_not_ready_stays_with_its_reason_and_others_move(cluster: Asked) -> None:
     cluster.night(loads(0))
     one, other = SITES[30], SITES[31]
     before = cluster.nodes_of(one)
@@ -119,10 +117,7 @@ def test_what_is_not_ready_stays_with_its_reason_and_others_move(
     assert "it answers 404, and the old node 200" in held.why
     assert cluster.nodes_of(one) == before
     assert other in {move.site for move in made.moves}
-    assert any(
-        "held where they are, as their new node is not ready" in note
-        for note in made.notes
-    )
+    assert any("held where they are, as their new node is not ready" in note for note in made.notes)
     # It moves once its node is ready.
     for node in NODES:
         cluster.answers(node, [one], GOOD)
@@ -199,9 +194,7 @@ def test_sites_that_belong_together_stay_together(cluster: Asked) -> None:
         if node != here:
             cluster.answers(node, [one], GONE)
     target = NODES[(NODES.index(here) + 1) % len(NODES)]
-    cluster.world.store.put_pin(
-        Pin(one, nodes=(target,), together=(other,), author="ann")
-    )
+    cluster.world.store.put_pin(Pin(one, nodes=(target,), together=(other,), author="ann"))
     made = carried_out(cluster)
     assert cluster.nodes_of(one) == cluster.nodes_of(other) == {here}
     assert {held.site for held in made.not_ready} == {one, other}
@@ -215,9 +208,7 @@ def test_a_site_whose_move_failed_keeps_those_that_belong_to_it(cluster: Asked) 
     carried_out(cluster)
     (here,) = cluster.nodes_of(one)
     target = NODES[(NODES.index(here) + 1) % len(NODES)]
-    cluster.world.store.put_pin(
-        Pin(one, nodes=(target,), together=(other,), author="ann")
-    )
+    cluster.world.store.put_pin(Pin(one, nodes=(target,), together=(other,), author="ann"))
     cluster.world.store.put_pin(Pin(other, nodes=(target,), author="ann"))
     cluster.clock[0] += DAY
     cluster.learn(loads(0))
@@ -293,9 +284,7 @@ def test_explain_says_why_it_stays(cluster: Asked) -> None:
     assert any("its new node is not ready" in reason for reason in said.reasons)
 
 
-def test_before_a_stored_plan_is_carried_out_its_moves_are_asked_for_again(
-    cluster: Asked,
-) -> None:
+def test_before_a_stored_plan_is_carried_out_its_moves_are_asked_for_again(cluster: Asked) -> None:
     cluster.night(loads(0))
     site = SITES[30]
     (here,) = cluster.nodes_of(site)

@@ -35,9 +35,7 @@ class Carrier:
     def __init__(self, folder: Path) -> None:
         self.folder, self.works, self._runs = folder, folder / "works", folder / "runs"
         self.script = folder / "carry"
-        self.script.write_text(
-            f'#!/bin/sh\necho "$1" >> {self._runs}\ntest -e {self.works}\n'
-        )
+        self.script.write_text(f'#!/bin/sh\necho "$1" >> {self._runs}\ntest -e {self.works}\n')
         self.script.chmod(0o755)
 
     def runs(self) -> list[str]:
@@ -96,9 +94,7 @@ def test_a_night_that_is_stopped_has_carried_it_before(
 ) -> None:
     in_mode(installation, "review")
     text = installation.settings.read_text(encoding="utf-8")
-    installation.settings.write_text(
-        text.replace("/logs/", "/no-logs/"), encoding="utf-8"
-    )
+    installation.settings.write_text(text.replace("/logs/", "/no-logs/"), encoding="utf-8")
     assert installation.night(2).code != 0
     assert carrier.owed() == []
 
@@ -119,9 +115,7 @@ def test_where_nothing_may_change_only_people_deliver(
 
 
 def here(installation: Installation, clock: list[datetime], said: list[str]) -> World:
-    found = wiring.world(
-        settings.load(installation.settings), lambda: clock[0], say=said.append
-    )
+    found = wiring.world(settings.load(installation.settings), lambda: clock[0], say=said.append)
     return replace(found, time_of_day=lambda: clock[0])
 
 
@@ -180,9 +174,7 @@ class Gate:
 
 
 @pytest.fixture
-def gate(
-    installation: Installation, carrier: Carrier, monkeypatch: pytest.MonkeyPatch
-) -> Gate:
+def gate(installation: Installation, carrier: Carrier, monkeypatch: pytest.MonkeyPatch) -> Gate:
     """Files were refused after they were delivered once: a night in mode review tried it."""
     made = Gate(installation.folder / "gate")
     monkeypatch.setenv("PATH", str(installation.folder / "gate"), prepend=os.pathsep)
@@ -329,17 +321,13 @@ def test_what_was_put_there_while_it_was_carried_is_owed_still(
     """Whoever carries last knows what the node has."""
     hosts = carrier.folder / "to" / "n1" / "hosts.map"
     assert hosts.exists(), list(hosts.parent.iterdir())
-    carrier.script.write_text(
-        f'#!/bin/sh\ntest "$1" != n1 || echo "# new" >> {hosts}\n'
-    )
+    carrier.script.write_text(f'#!/bin/sh\ntest "$1" != n1 || echo "# new" >> {hosts}\n')
     Redelivery(here(installation, [NIGHT], []), at_once).round()
     assert carrier.owed() == ["n1"]
 
 
 @pytest.mark.real
-def test_who_lost_the_lease_delivers_nothing(
-    installation: Installation, carrier: Carrier
-) -> None:
+def test_who_lost_the_lease_delivers_nothing(installation: Installation, carrier: Carrier) -> None:
     world = here(installation, [NIGHT], [])
     with lease(world, "route deliver") as held:
         world.store.end(replace(held.run, ended=NIGHT, exit_code=1))

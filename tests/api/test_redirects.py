@@ -74,8 +74,7 @@ def road() -> Iterator[Road]:
 def test_a_webhook_that_was_redirected_was_not_told(road: Road, code: int) -> None:
     road.code = code
     with pytest.raises(
-        Away,
-        match=f"answered {code}: it points to http://localhost:{road.port}/, and FLEX",
+        Away, match=f"answered {code}: it points to http://localhost:{road.port}/, and FLEX"
     ) as error:
         post(Webhook(url=f"{road.address}/hook"), NEWS, "id-1", pauses=(0.0, 0.0))
     assert "secret" not in str(error.value)
@@ -85,9 +84,7 @@ def test_a_webhook_that_was_redirected_was_not_told(road: Road, code: int) -> No
 @pytest.mark.parametrize(
     "to", ["", "/hidden/other", "//", "http://[", "ftp://user:word@192.0.2.1/x\x7f"]
 )
-def test_wherever_a_redirect_points_it_is_said_and_not_followed(
-    road: Road, to: str
-) -> None:
+def test_wherever_a_redirect_points_it_is_said_and_not_followed(road: Road, to: str) -> None:
     road.to = to
     with pytest.raises(Away, match="answered 302: it points to") as error:
         post(Webhook(url=f"{road.address}/hook"), NEWS, "id-1", pauses=(0.0,))
@@ -96,9 +93,7 @@ def test_wherever_a_redirect_points_it_is_said_and_not_followed(
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_the_client_sends_neither_its_token_nor_a_change_elsewhere(
-    road: Road, code: int
-) -> None:
+def test_the_client_sends_neither_its_token_nor_a_change_elsewhere(road: Road, code: int) -> None:
     road.code, there = code, client(road.address, "flex_secret")
     for ask in (
         lambda: there.site("s1.example.org"),

@@ -46,12 +46,8 @@ def test_a_plan_by_which_a_site_comes_to_several_nodes_names_where_haproxy_reloa
 
 
 @pytest.mark.slow
-def test_a_plan_by_which_sites_move_needs_no_reload_and_tells_of_none(
-    routed: Installation,
-) -> None:
-    site, here = next(
-        (site, *nodes) for site, nodes in placed(routed).items() if len(nodes) == 1
-    )
+def test_a_plan_by_which_sites_move_needs_no_reload_and_tells_of_none(routed: Installation) -> None:
+    site, here = next((site, *nodes) for site, nodes in placed(routed).items() if len(nodes) == 1)
     there = min({"n1", "n2", "n3"} - {here})
     # Else a plan may bring some to other nodes, too.
     for other, nodes in placed(routed).items():
@@ -79,11 +75,7 @@ def shown_and_applied(routed: Installation) -> tuple[list[str], Said]:
     assert ("HAProxy reloads" in in_words) == bool(shown)
     said = routed.flex("apply", made["id"])
     assert said.code in (0, 32), said.err
-    reloaded = [
-        node
-        for node, was in before.items()
-        if change(was, files(routed, node), "").reload
-    ]
+    reloaded = [node for node, was in before.items() if change(was, files(routed, node), "").reload]
     assert sorted(shown) == reloaded
     return reloaded, said
 

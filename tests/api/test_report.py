@@ -46,26 +46,15 @@ def with_plan(data: ReportData, **changes: object) -> ReportData:
 
 
 def balance(
-    access: Sequence[float],
-    working_set: Sequence[float],
-    fair: Sequence[float] | None = None,
+    access: Sequence[float], working_set: Sequence[float], fair: Sequence[float] | None = None
 ) -> BalanceOutput:
-    away = max(
-        (abs(units - 100) / 100, f"n{number}")
-        for number, units in enumerate([*access], 1)
-    )
+    away = max((abs(units - 100) / 100, f"n{number}") for number, units in enumerate([*access], 1))
     return BalanceOutput(
         worst_ratio=away[0],
         worst_node=away[1],
         worst_resource="access rate",
         nodes=[
-            LoadRow(
-                node=f"n{number}",
-                access_units=a,
-                working_set_units=w,
-                fair_units=f,
-                sites=25,
-            )
+            LoadRow(node=f"n{number}", access_units=a, working_set_units=w, fair_units=f, sites=25)
             for number, (a, w, f) in enumerate(
                 zip(access, working_set, fair or [100.0] * len(access), strict=True), 1
             )
@@ -93,9 +82,7 @@ class Page(HTMLParser):
         self._open: list[int] = []
         self.feed(markup)
         self.close()
-        assert self._open == [], (
-            f"never closed: {[self.elements[at][0] for at in self._open]}"
-        )
+        assert self._open == [], f"never closed: {[self.elements[at][0] for at in self._open]}"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs), tuple(self._open)))
@@ -145,8 +132,7 @@ def large(sites: int = 100_000, nodes: int = 256) -> ReportData:
         for number in range(sites)
     ]
     changes = [
-        f"+ site-{number:06d}.example.org. 300 A 192.0.2.{number % 250}"
-        for number in range(sites)
+        f"+ site-{number:06d}.example.org. 300 A 192.0.2.{number % 250}" for number in range(sites)
     ]
     data = with_plan(
         night(),
@@ -191,15 +177,10 @@ def nights() -> dict[str, ReportData]:
             earlier=(),
         ),
         "no traffic": replace(
-            ordinary,
-            sites=SitesOutput(
-                period_start=None, period_end=None, items=[site("a", 0, 0)]
-            ),
+            ordinary, sites=SitesOutput(period_start=None, period_end=None, items=[site("a", 0, 0)])
         ),
         "no nodes": with_plan(
-            ordinary,
-            before=None,
-            after=balance([100], [100]).model_copy(update={"nodes": []}),
+            ordinary, before=None, after=balance([100], [100]).model_copy(update={"nodes": []})
         ),
         "large": large(sites=3_000, nodes=50),
     }
@@ -237,9 +218,7 @@ def test_every_figure_has_the_table_it_is_drawn_from_and_a_caption(page: Page) -
         assert page.within(figure, "table")
         assert page.within(figure, "figcaption")
     drawn_in_figures = {
-        picture
-        for figure in page.all("figure")
-        for picture in page.within(figure, "svg")
+        picture for figure in page.all("figure") for picture in page.within(figure, "svg")
     }
     assert set(page.pictures) <= drawn_in_figures
 
@@ -247,23 +226,12 @@ def test_every_figure_has_the_table_it_is_drawn_from_and_a_caption(page: Page) -
 def test_no_id_is_there_twice_and_every_link_leads_somewhere(page: Page) -> None:
     ids = [attributes["id"] for _, attributes, _ in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    assert {page.attributes(at)["href"] for at in page.all("a")} <= {
-        f"#{name}" for name in ids
-    }
+    assert {page.attributes(at)["href"] for at in page.all("a")} <= {f"#{name}" for name in ids}
 
 
 def test_the_page_needs_no_script_and_nothing_from_elsewhere(page: Page) -> None:
     assert not page.all(
-        "script",
-        "link",
-        "img",
-        "iframe",
-        "object",
-        "embed",
-        "base",
-        "form",
-        "image",
-        "use",
+        "script", "link", "img", "iframe", "object", "embed", "base", "form", "image", "use"
     )
     for _, attributes, _ in page.elements:
         assert not [
@@ -284,17 +252,11 @@ def test_the_policy_in_the_page_forbids_all_else(page: Page) -> None:
     ]
     (style,) = (page.texts[at] for at in page.all("style"))
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert policies == [
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:"
-    ]
-    assert not [
-        attributes for _, attributes, _ in page.elements if "style" in attributes
-    ]
+    assert policies == [f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:"]
+    assert not [attributes for _, attributes, _ in page.elements if "style" in attributes]
 
 
-def test_whoever_listens_knows_the_language_and_can_reach_what_scrolls(
-    page: Page,
-) -> None:
+def test_whoever_listens_knows_the_language_and_can_reach_what_scrolls(page: Page) -> None:
     assert page.attributes(page.all("html")[0])["lang"] == "en"
     scrolling = [
         attributes
@@ -302,8 +264,7 @@ def test_whoever_listens_knows_the_language_and_can_reach_what_scrolls(
         if attributes.get("class") in ("wide", "diff")
     ]
     assert all(
-        attributes["tabindex"] == "0" and attributes["aria-label"]
-        for attributes in scrolling
+        attributes["tabindex"] == "0" and attributes["aria-label"] for attributes in scrolling
     )
     assert all(page.within(at, "summary") for at in page.all("details"))
     assert all(page.attributes(at)["scope"] for at in page.all("th"))
@@ -313,17 +274,7 @@ def outline(page: Page) -> str:
     """Headings, pictures and tables as a reader hears them."""
     said = []
     for at, (tag, attributes, _) in enumerate(page.elements):
-        if tag in (
-            "title",
-            "desc",
-            "h1",
-            "h2",
-            "h3",
-            "p",
-            "figcaption",
-            "summary",
-            "li",
-        ):
+        if tag in ("title", "desc", "h1", "h2", "h3", "p", "figcaption", "summary", "li"):
             said.append(f"{tag}: {page.text(at)}")
         elif tag == "tr":
             cells = sorted(page.within(at, "th") + page.within(at, "td"))
@@ -340,9 +291,7 @@ def test_an_ordinary_night_reads_as_reviewed() -> None:
     assert found == GOLDEN.read_text(encoding="utf-8")
 
 
-AGREES = VerdictRow(
-    server="192.0.2.53", agrees=True, checked=100, serial=7, wrong=[], error=""
-)
+AGREES = VerdictRow(server="192.0.2.53", agrees=True, checked=100, serial=7, wrong=[], error="")
 ZONES = ("a.example.", "b.example.", "c.example.")
 IN_ZONES = [AGREES.model_copy(update={"zone": zone}) for zone in ZONES]
 OTHERS = [one.model_copy(update={"server": "ns2.example.org"}) for one in IN_ZONES]
@@ -370,9 +319,7 @@ def said(data: ReportData) -> str:
 )
 def test_balanced_is_only_said_within_the_aim(worst: float, begin: str) -> None:
     data = night()
-    after = data.plan.after.model_copy(
-        update={"worst_ratio": worst, "worst_node": "n3"}
-    )
+    after = data.plan.after.model_copy(update={"worst_ratio": worst, "worst_node": "n3"})
     page = Page(report.html(with_plan(data, after=after)))
     verdict = next(
         at
@@ -388,18 +335,9 @@ def test_balanced_is_only_said_within_the_aim(worst: float, begin: str) -> None:
         ({"state": "proposed", "verdicts": []}, "Proposed: nothing in DNS has changed"),
         ({}, "Applied and verified on 2 servers"),
         ({"verdicts": [AGREES, SILENT]}, "Applied; 1 of 2 servers agree"),
+        ({"verdicts": [*IN_ZONES, *OTHERS]}, "Applied and verified on 2 servers in 3 zones"),
         (
-            {"verdicts": [*IN_ZONES, *OTHERS]},
-            "Applied and verified on 2 servers in 3 zones",
-        ),
-        (
-            {
-                "verdicts": [
-                    *IN_ZONES,
-                    *OTHERS[1:],
-                    SILENT.model_copy(update={"zone": ZONES[0]}),
-                ]
-            },
+            {"verdicts": [*IN_ZONES, *OTHERS[1:], SILENT.model_copy(update={"zone": ZONES[0]})]},
             "Applied; 1 of 2 servers agree in 3 zones",
         ),
         ({"verdicts": []}, "Applied"),
@@ -411,26 +349,14 @@ def test_balanced_is_only_said_within_the_aim(worst: float, begin: str) -> None:
         ),
     ],
 )
-def test_the_page_says_what_became_of_the_plan(
-    changes: dict[str, object], state: str
-) -> None:
+def test_the_page_says_what_became_of_the_plan(changes: dict[str, object], state: str) -> None:
     assert state in said(with_plan(night(), **changes))
 
 
 def test_a_limit_names_the_rule_both_numbers_and_the_command() -> None:
     breaches = [
-        BreachRow(
-            rule="safety.max_moved_sites_ratio",
-            limit=0.3,
-            actual=0.41,
-            override="a yes",
-        ),
-        BreachRow(
-            rule="safety.max_moved_working_set",
-            limit=4e9,
-            actual=5.1e9,
-            override="a yes",
-        ),
+        BreachRow(rule="safety.max_moved_sites_ratio", limit=0.3, actual=0.41, override="a yes"),
+        BreachRow(rule="safety.max_moved_working_set", limit=4e9, actual=5.1e9, override="a yes"),
     ]
     text = said(with_plan(night(), state="proposed", breaches=breaches))
     assert "safety.max_moved_sites_ratio allows 30 %, this plan needs 41 %" in text
@@ -445,38 +371,27 @@ def test_a_server_that_disagrees_is_named_with_its_answer() -> None:
 
 
 def test_a_quiet_night_needs_nobody() -> None:
-    assert "Nothing: no limit is broken, and no server disagrees." in said(
-        NIGHTS["quiet"]
-    )
+    assert "Nothing: no limit is broken, and no server disagrees." in said(NIGHTS["quiet"])
 
 
 def test_a_node_outside_the_band_says_so_in_words() -> None:
     page = Page(report.html(night()))
     picture = page.text(page.pictures[0])
     assert "-4.1 % under" in picture
-    assert (
-        "3 of 4 nodes within 3.0 % of the fair share; farthest is n3 at -4.1 %."
-        in picture
-    )
+    assert "3 of 4 nodes within 3.0 % of the fair share; farthest is n3 at -4.1 %." in picture
 
 
 def test_a_node_of_twice_the_capacity_is_balanced_with_twice_the_load() -> None:
     shares = [400 / 3, 200 / 3, 0]
-    picture = said(
-        with_plan(night(), before=None, after=balance(shares, shares, fair=shares))
-    )
+    picture = said(with_plan(night(), before=None, after=balance(shares, shares, fair=shares)))
     assert "3 of 3 nodes within 3.0 % of the fair share" in picture
     assert "closed" in picture
 
 
-def test_more_nodes_than_a_picture_holds_become_the_worst_ten_and_a_distribution() -> (
-    None
-):
+def test_more_nodes_than_a_picture_holds_become_the_worst_ten_and_a_distribution() -> None:
     page = Page(report.html(NIGHTS["large"]))
     assert "the 10 farthest of 50 nodes" in page.text(page.all("main")[0])
-    assert "31 of 50 nodes within 3.0 % of the fair share" in page.text(
-        page.pictures[2]
-    )
+    assert "31 of 50 nodes within 3.0 % of the fair share" in page.text(page.pictures[2])
 
 
 def test_what_is_left_out_is_counted() -> None:

@@ -35,9 +35,7 @@ def colours(theme: int) -> dict[str, tuple[float, ...]]:
 
 
 def luminance(colour: tuple[float, ...]) -> float:
-    red, green, blue = (
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour
-    )
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -48,9 +46,7 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def test_paper_is_light_whatever_the_screen_is() -> None:
-    assert re.search(
-        r"@media print \{\s*:root \{ color-scheme: light; \}", report.html(night())
-    )
+    assert re.search(r"@media print \{\s*:root \{ color-scheme: light; \}", report.html(night()))
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
@@ -59,9 +55,7 @@ def test_text_stands_out_from_what_it_stands_on(theme: int) -> None:
     for text in ("text", "quiet", "accent", "alarm", "good"):
         for ground in ("ground", "raised"):
             assert contrast(of[text], of[ground]) >= 4.5, (text, ground)
-    assert contrast(of["quiet"], of["band"]) >= 4.5, (
-        "the small figures over the grey band"
-    )
+    assert contrast(of["quiet"], of["band"]) >= 4.5, "the small figures over the grey band"
     assert contrast(of["mild"], of["ground"]) >= 2.5
 
 

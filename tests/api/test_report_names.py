@@ -71,9 +71,7 @@ def overrun(name: str) -> ReportData:
     """The name wherever a name or a sentence of others can stand."""
     data = night()
     load = LoadRow(node=name, access_units=100, working_set_units=100, sites=1)
-    after = BalanceOutput(
-        worst_ratio=0.5, worst_node=name, worst_resource=name, nodes=[load]
-    )
+    after = BalanceOutput(worst_ratio=0.5, worst_node=name, worst_resource=name, nodes=[load])
     plan = data.plan.model_copy(
         update={
             "id": name,
@@ -81,9 +79,7 @@ def overrun(name: str) -> ReportData:
             "digest": name,
             "solver": name,
             "message": name,
-            "moves": [
-                MoveRow(site=name, source=name, target=name, cold_bytes=1, reason=name)
-            ],
+            "moves": [MoveRow(site=name, source=name, target=name, cold_bytes=1, reason=name)],
             "before": after,
             "after": after,
             "forecasts": [data.plan.forecasts[0].model_copy(update={"policy": name})],
@@ -92,12 +88,7 @@ def overrun(name: str) -> ReportData:
             "notes": [name],
             "verdicts": [
                 VerdictRow(
-                    server=name,
-                    agrees=False,
-                    checked=1,
-                    serial=1,
-                    wrong=[name],
-                    error=error,
+                    server=name, agrees=False, checked=1, serial=1, wrong=[name], error=error
                 )
                 for error in (name, "")
             ],

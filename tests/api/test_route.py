@@ -30,9 +30,7 @@ def shared(installation: Installation) -> str:
 
 def share(installation: Installation) -> str:
     installation.first_night()
-    site = str(
-        installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
-    )
+    site = str(installation.flex("-o", "json", "sites", "list").json["items"][0]["site"])
     assert installation.flex("sites", "pin", site, "--min-replicas", "2").code == 0
     installation.flex("plan", "--as-of", installation.as_of())
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
@@ -47,10 +45,7 @@ def test_a_site_on_several_nodes_is_shown_with_its_members(
     (row,) = (each for each in said["items"] if each["site"] == shared)
     nodes = {row["node"] for row in row["members"]}
     (placed,) = (
-        each
-        for each in installation.flex("-o", "json", "sites", "show", shared).json[
-            "items"
-        ]
+        each for each in installation.flex("-o", "json", "sites", "show", shared).json["items"]
     )
     assert (said["on"], row["site"], row["policy"], nodes) == (
         False,
@@ -74,23 +69,21 @@ def test_a_nodes_configuration_is_written_once_and_the_one_before_is_kept(
     installation.write_settings()
     shown = installation.flex("-o", "json", "route", "config", node).json
     assert not folder.exists()
-    first = installation.flex(
-        "-o", "json", "route", "config", node, "--to", str(folder)
-    ).json
+    first = installation.flex("-o", "json", "route", "config", node, "--to", str(folder)).json
     assert (first["changed"], first["files"]) == (True, shown["files"])
     assert {path.name: path.read_text() for path in folder.iterdir()} == shown["files"]
     assert (
-        installation.flex(
-            "-o", "json", "route", "config", node, "--to", str(folder)
-        ).json["changed"]
+        installation.flex("-o", "json", "route", "config", node, "--to", str(folder)).json[
+            "changed"
+        ]
         is False
     )
     installation.extra += f'[[routing.site]]\nname = "{shared}"\nhigh = 99\n'
     installation.write_settings()
     assert (
-        installation.flex(
-            "-o", "json", "route", "config", node, "--to", str(folder)
-        ).json["changed"]
+        installation.flex("-o", "json", "route", "config", node, "--to", str(folder)).json[
+            "changed"
+        ]
         is True
     )
     assert (folder / "haproxy.cfg.before").read_text() == shown["files"]["haproxy.cfg"]
@@ -119,12 +112,8 @@ def test_every_nodes_files_are_delivered_and_carried_once(
     assert all(row["changed"] for row in first)
     assert sorted(carried.read_text().split()) == [row["node"] for row in first]
     for row in first:
-        shown = installation.flex("-o", "json", "route", "config", row["node"]).json[
-            "files"
-        ]
-        assert {
-            path.name: path.read_text() for path in Path(row["directory"]).iterdir()
-        } == shown
+        shown = installation.flex("-o", "json", "route", "config", row["node"]).json["files"]
+        assert {path.name: path.read_text() for path in Path(row["directory"]).iterdir()} == shown
     again = installation.flex("-o", "json", "route", "deliver").json["items"]
     assert not any(row["changed"] for row in again)
 
@@ -148,13 +137,9 @@ def test_a_node_whose_files_cannot_be_carried_does_not_keep_the_others_from_thei
     installation.extra = installation.extra.replace("false", "true")
     installation.write_settings()
     carried = installation.flex("-o", "json", "route", "deliver")
-    assert (carried.code, {row["changed"] for row in carried.json["items"]}) == (
-        0,
-        {True},
-    )
+    assert (carried.code, {row["changed"] for row in carried.json["items"]}) == (0, {True})
     assert {
-        row["changed"]
-        for row in installation.flex("-o", "json", "route", "deliver").json["items"]
+        row["changed"] for row in installation.flex("-o", "json", "route", "deliver").json["items"]
     } == {False}
 
 
@@ -173,9 +158,7 @@ def test_routing_changes_ahead_of_dns(
     )
     installation.flex("plan", "--as-of", installation.as_of())
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
-    staying, leaving = (
-        (tmp_path / node / "haproxy.cfg").read_text() for node in row["nodes"]
-    )
+    staying, leaving = ((tmp_path / node / "haproxy.cfg").read_text() for node in row["nodes"])
     for configuration in (staying, leaving):
         assert f" disabled # {row['nodes'][1]}" in configuration
         assert f" disabled # {row['nodes'][0]}" not in configuration
@@ -185,18 +168,14 @@ def test_other_names_are_routed_as_logs_are_counted_and_odd_ones_left_out(
     installation: Installation, shared: str
 ) -> None:
     installation.extra += (
-        f'"shop@docker" = "{shared}"\n"SHOP.Example" = '
-        f'"{shared}"\n"bücher.example" = "{shared}"\n'
+        f'"shop@docker" = "{shared}"\n"SHOP.Example" = "{shared}"\n"bücher.example" = "{shared}"\n'
     )
     installation.write_settings()
     said = installation.flex("-o", "json", "route", "show")
     (row,) = (each for each in said.json["items"] if each["site"] == shared)
-    assert {
-        "shop.example",
-        "www.shop.example",
-        "xn--bcher-kva.example",
-        f"www.{shared}",
-    } <= set(row["hosts"])
+    assert {"shop.example", "www.shop.example", "xn--bcher-kva.example", f"www.{shared}"} <= set(
+        row["hosts"]
+    )
     assert not any("docker" in host for host in row["hosts"])
 
 
@@ -222,14 +201,10 @@ def test_a_plan_that_comes_is_shown_before_dns_says_so(
     (row,) = installation.flex("-o", "json", "sites", "show", shared).json["items"]
     alone = ("--nodes", row["nodes"][0], "--max-replicas", "1")
     assert installation.flex("sites", "pin", shared, *alone).code == 0
-    plan = installation.flex(
-        "-o", "json", "plan", "--as-of", installation.as_of()
-    ).json["id"]
+    plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
     (coming,) = (
         each
-        for each in installation.flex(
-            "-o", "json", "route", "show", "--plan", plan
-        ).json["items"]
+        for each in installation.flex("-o", "json", "route", "show", "--plan", plan).json["items"]
         if each["site"] == shared
     )
     assert {each["node"]: each["leaving"] for each in coming["members"]} == {
@@ -294,10 +269,7 @@ def test_a_node_that_is_not_there_is_refused(installation: Installation) -> None
             ),
             "the zone 'a.example.' is there twice",
         ),
-        (
-            'on = true\ndoors = "all"\nstateful = true\ntimeout = "29s"',
-            "30 s at least",
-        ),
+        ('on = true\ndoors = "all"\nstateful = true\ntimeout = "29s"', "30 s at least"),
     ],
 )
 def test_settings_that_could_not_be_written_are_refused(
@@ -314,8 +286,7 @@ def test_a_sites_most_popular_targets_have_several_members_by_setting(
     installation: Installation, shared: str
 ) -> None:
     installation.extra += (
-        "[routing]\non = true\nbypass = "
-        f'true\n[[routing.site]]\nname = "{shared}"\npopular = 50\n'
+        f'[routing]\non = true\nbypass = true\n[[routing.site]]\nname = "{shared}"\npopular = 50\n'
     )
     installation.write_settings()
     rows = installation.flex("-o", "json", "route", "show").json["items"]
@@ -336,17 +307,11 @@ def test_a_node_goes_back_to_the_version_before(
     )
     installation.write_settings()
     rows = installation.flex("-o", "json", "route", "show").json
-    node, config = (
-        rows["items"][0]["members"][0]["node"],
-        ("-o", "json", "route", "config"),
-    )
+    node, config = (rows["items"][0]["members"][0]["node"], ("-o", "json", "route", "config"))
     to = ("--to", str(tmp_path / "haproxy"))
     assert installation.flex(*config, node, *to, "--back").code == 3
     first = installation.flex(*config, node, *to).json["files"]
-    assert (
-        next(row["wanted"] for row in rows["nodes"] if row["node"] == node)
-        in first["hosts.map"]
-    )
+    assert next(row["wanted"] for row in rows["nodes"] if row["node"] == node) in first["hosts.map"]
     installation.extra += "high = 99\n"
     installation.write_settings()
     assert installation.flex(*config, node, *to).json["files"] != first
@@ -366,15 +331,13 @@ def test_a_node_that_has_only_the_package_and_its_files_follows_them(
     except BadSetting:
         pytest.skip("there is no HAProxy to ask")
     here, carried = tmp_path / "here", tmp_path / "carried"
-    installation.extra += (
-        f'[routing]\non = true\ndirectory = "{here}"\nsocket = "{here}/s"\n'
-    )
+    installation.extra += f'[routing]\non = true\ndirectory = "{here}"\nsocket = "{here}/s"\n'
     installation.write_settings()
     rows = installation.flex("-o", "json", "route", "show").json["items"]
     node = rows[0]["members"][0]["node"]
-    files = installation.flex(
-        "-o", "json", "route", "config", node, "--to", str(carried)
-    ).json["files"]
+    files = installation.flex("-o", "json", "route", "config", node, "--to", str(carried)).json[
+        "files"
+    ]
     installation.settings.unlink()
     apply = ("-o", "json", "route", "apply", "--from", str(carried), "--no-tell")
     elsewhere = installation.flex(*apply, "--to", str(tmp_path / "other"))
@@ -385,14 +348,7 @@ def test_a_node_that_has_only_the_package_and_its_files_follows_them(
     assert installation.flex(*apply, "--to", str(here)).json["changed"] is False
     # Nobody listens: said in a line, and all is as before.
     untold = installation.flex(
-        "route",
-        "apply",
-        "--from",
-        str(carried),
-        "--to",
-        str(here),
-        "--master",
-        f"{here}/m",
+        "route", "apply", "--from", str(carried), "--to", str(here), "--master", f"{here}/m"
     )
     assert (untold.code, "--master" in untold.err) == (27, True)
     assert {path.name: path.read_text() for path in here.iterdir()} == files
@@ -455,9 +411,7 @@ def test_while_a_night_is_at_work_nothing_is_delivered_beside_it(
     with open_store(load(installation.settings).database.url) as store:
         list(
             store.begin(
-                NightlyRun("at-work", holder(), now, message="nightly"),
-                timedelta(hours=1),
-                now,
+                NightlyRun("at-work", holder(), now, message="nightly"), timedelta(hours=1), now
             )
         )
     assert installation.flex("route", "deliver").code == 23

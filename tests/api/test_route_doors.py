@@ -74,9 +74,7 @@ def test_an_explanation_says_who_still_comes_to_other_nodes(
 ) -> None:
     assert with_doors.exists()
     site, here = next(
-        (site, of_site)
-        for site, of_site in placed(installation).items()
-        if len(of_site) == 1
+        (site, of_site) for site, of_site in placed(installation).items() if len(of_site) == 1
     )
     there = next(node for node in nodes(installation) if node not in here)
     reading = StrayReading(3_600, 1, 312, (Counted(site, 312, 300.0),))
@@ -116,9 +114,7 @@ def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_emptie
     installation: Installation, with_doors: Path
 ) -> None:
     site, before = next(
-        (site, of_site)
-        for site, of_site in placed(installation).items()
-        if len(of_site) == 1
+        (site, of_site) for site, of_site in placed(installation).items() if len(of_site) == 1
     )
     here = next(iter(before))
     there = next(node for node in nodes(installation) if node != here)
@@ -130,9 +126,7 @@ def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_emptie
     plan = made.json["id"]
     assert installation.flex("route", "deliver", "--plan", plan).code == 0
     assert (folder / OWNERS).read_text() == large
-    assert host_to_node_maps.read((folder / MOVED).read_text())[
-        site
-    ] == host_to_node_maps.of(there)
+    assert host_to_node_maps.read((folder / MOVED).read_text())[site] == host_to_node_maps.of(there)
     assert installation.flex("route", "deliver").code == 0
     assert host_to_node_maps.read((folder / MOVED).read_text()) == {}
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 0
@@ -174,9 +168,7 @@ def test_what_a_node_fetches_is_what_is_delivered_to_it(
         assert haproxy.is_whole(files)
 
 
-def test_a_bypass_and_doors_for_all_are_refused_together(
-    installation: Installation,
-) -> None:
+def test_a_bypass_and_doors_for_all_are_refused_together(installation: Installation) -> None:
     installation.extra += '[routing]\non = true\ndoors = "all"\nbypass = true\n'
     installation.write_settings()
     said = installation.flex("config", "check")

@@ -13,22 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_api.moving.run_hook import (
-    NOT_EXECUTABLE,
-    TOO_LONG,
-    Ran,
-    fill,
-    lock_of_move,
-    run,
-)
-from flex_api.moving.run_side_by_side import (
-    Command,
-    Limits,
-    Pause,
-    Steps,
-    Work,
-    run_side_by_side,
-)
+from flex_api.moving.run_hook import NOT_EXECUTABLE, TOO_LONG, Ran, fill, lock_of_move, run
+from flex_api.moving.run_side_by_side import Command, Limits, Pause, Steps, Work, run_side_by_side
 
 MARKS = {"{site}": "a.example", "{to}": "n2", "{from}": "{site}"}
 
@@ -42,19 +28,12 @@ def sh(script: str, *, folder: Path, seconds: float = 60.0) -> Ran:
 def test_how_a_command_ended_and_what_it_said_last_is_kept(tmp_path: Path) -> None:
     assert sh("exit 0", folder=tmp_path) == Ran(0, "")
     assert sh("exit 75", folder=tmp_path) == Ran(75, *["it ended with 75"] * 2)
-    assert sh("echo no room >&2; exit 1", folder=tmp_path) == Ran(
-        1, "no room", "it ended with 1"
-    )
+    assert sh("echo no room >&2; exit 1", folder=tmp_path) == Ran(1, "no room", "it ended with 1")
     assert sh("kill -9 $$", folder=tmp_path).code == 128 + 9
 
 
-def test_whatever_bytes_a_command_prints_and_however_many_the_end_is_kept(
-    tmp_path: Path,
-) -> None:
-    ran = sh(
-        "head -c 3000000 /dev/urandom >&2; echo; echo the end >&2; exit 1",
-        folder=tmp_path,
-    )
+def test_whatever_bytes_a_command_prints_and_however_many_the_end_is_kept(tmp_path: Path) -> None:
+    ran = sh("head -c 3000000 /dev/urandom >&2; echo; echo the end >&2; exit 1", folder=tmp_path)
     assert ran.code == 1
     assert ran.said.endswith("the end")
     assert len(ran.said) <= 300
@@ -134,9 +113,7 @@ def test_a_command_that_outlives_flex_keeps_others_of_its_move_from_beginning(
         assert lock is not None
 
 
-@given(
-    st.lists(st.sampled_from([*MARKS, "{", "}", "x", "{site", "{{to}}"]), max_size=8)
-)
+@given(st.lists(st.sampled_from([*MARKS, "{", "}", "x", "{site", "{{to}}"]), max_size=8))
 def test_each_mark_is_filled_in_once_and_all_else_stays(parts: list[str]) -> None:
     word = "".join(parts)
     [done] = fill([word], MARKS)
@@ -148,9 +125,7 @@ def test_each_mark_is_filled_in_once_and_all_else_stays(parts: list[str]) -> Non
     assert done == expected
 
 
-def works(
-    folder: Path, count: int, under_way: Counter[str], most: Counter[str]
-) -> list[Work]:
+def works(folder: Path, count: int, under_way: Counter[str], most: Counter[str]) -> list[Work]:
     def steps(nodes: frozenset[str], number: int) -> Steps:
         under_way.update(["all", *nodes])
         most.update({key: max(0, under_way[key] - most[key]) for key in under_way})
@@ -171,9 +146,7 @@ def works(
     return found
 
 
-def test_no_more_are_under_way_than_the_limits_allow_and_all_are_done(
-    tmp_path: Path,
-) -> None:
+def test_no_more_are_under_way_than_the_limits_allow_and_all_are_done(tmp_path: Path) -> None:
     under_way, most = Counter[str](), Counter[str]()
     run_side_by_side(works(tmp_path, 30, under_way, most), Limits(3, 2), lambda: None)
     assert set(under_way.values()) == {0}

@@ -54,10 +54,7 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("[profile]\nwindow = '36h'", "whole days"),
         ("[profile]\nmax_age = 7", "such as '7d'"),
         ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.300']\nram = 1", "192.0.2.300"),
-        (
-            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '12 GiX'",
-            "such as '12 GiB'",
-        ),
+        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '12 GiX'", "such as '12 GiB'"),
         (
             "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']",
             "node.0.ram: this setting must be given",
@@ -66,10 +63,7 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         (MINIMAL + "[[ingest.source]]\nglob = 'x'\nnode = 'n7'", "names the node 'n7'"),
         (SOURCE + "site_pattern = '(?P<site>.+'", "this is no regular expression"),
         (SOURCE + "site_pattern = '(.+)[.]log'", "it has no group (?P<site>...)"),
-        (
-            SOURCE + "site_pattern = '(?P<site>.+)'\nsite = 'a.example'",
-            "leave one of them out",
-        ),
+        (SOURCE + "site_pattern = '(?P<site>.+)'\nsite = 'a.example'", "leave one of them out"),
         ("[solver]\ntolerance = 0.2", "must not be over safety.trigger_imbalance"),
         ("[solver]\ntolerance = 2", "solver.tolerance = 2"),
         ("[cluster]\ntimezone = 'Mars/Olympus'", "such as 'Europe/Berlin'"),
@@ -102,14 +96,9 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("node = 3", "node = 3: wanted a section, as in [[section]]"),
         ("[dns]\nzones = 'a.example'", "wanted a list, as in ['one', 'two']"),
         ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = 0", "node.0.ram = 0"),
+        ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = true", "node.0.ram = True"),
         (
-            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = true",
-            "node.0.ram = True",
-        ),
-        (
-            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '"
-            + "9" * 400
-            + " TiB'",
+            "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '" + "9" * 400 + " TiB'",
             "such as '12 GiB'",
         ),
         (MINIMAL + "capacity = 1e308", "node.0.capacity"),
@@ -121,20 +110,12 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("[solver]\nengine = 'autp'", "did you mean 'auto'"),
         (SOURCE + "format = 'combind'", "did you mean 'combined'"),
         (SOURCE + "format = '%v %{%T}t %r %>s %b'", "does not say the day"),
-        (
-            MINIMAL.replace("192.0.2.1", "0.0.0.0"),
-            "no address that visitors could reach",
-        ),
-        (
-            MINIMAL.replace("192.0.2.1", "fe80::1%eth0"),
-            "no address that visitors could reach",
-        ),
+        (MINIMAL.replace("192.0.2.1", "0.0.0.0"), "no address that visitors could reach"),
+        (MINIMAL.replace("192.0.2.1", "fe80::1%eth0"), "no address that visitors could reach"),
         (MINIMAL + MINIMAL.replace("n1", "n2"), "two nodes have the address 192.0.2.1"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_would_do(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_what_is_wrong_is_named_with_what_would_do(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(BadSetting) as caught:
         load(tmp_path, text)
     assert said in str(caught.value)
@@ -207,8 +188,7 @@ def test_no_setting_of_a_wrong_type_is_answered_with_a_sentence_of_pydantics() -
                 assert "\n" not in said
                 assert len(said) < 700, said
                 assert not re.search(
-                    "Input|String should|Tuple|List should|Unable to|valid dict|pathlib",
-                    said,
+                    "Input|String should|Tuple|List should|Unable to|valid dict|pathlib", said
                 ), said
                 assert not any(one in said for one in theirs)
             assert sum("wanted" in said for said in lines) >= len(named)
@@ -224,10 +204,7 @@ def test_no_setting_of_a_wrong_type_is_answered_with_a_sentence_of_pydantics() -
 
 def test_a_zone_that_is_named_twice_is_told_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(BadSetting) as raised:
-        load(
-            tmp_path,
-            "[dns]\nttl = 60\nzones = ['a.example', 'b.example', 'a.example.']",
-        )
+        load(tmp_path, "[dns]\nttl = 60\nzones = ['a.example', 'b.example', 'a.example.']")
     assert str(raised.value).endswith(
         "dns: the zone a.example. is there twice: nobody could tell which primary takes its updates"
     )
@@ -242,18 +219,13 @@ def test_a_key_without_end_is_quoted_in_part(tmp_path: Path) -> None:
 def test_files_that_settings_name_are_looked_for(tmp_path: Path) -> None:
     text = (
         (
-            SOURCE
-            + "[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]\n'www.b.example' "
+            SOURCE + "[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]\n'www.b.example' "
             "= 'b.example'\n"
             "[dns]\nkey_file = 'flex.key'\ntransfer_key_file = '${CREDENTIALS_DIRECTORY}/tsig'\n"
             "[[dns.primary]]\nkey_file = 'other.key'\n[[notify.webhook]]\nurl_file = 'url'\n"
         )
-        .replace(
-            "[[ingest.source]]", "[ingest]\nsites_file = 'sites.txt'\n[[ingest.source]]"
-        )
-        .replace(
-            "[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]", "[ingest.aliases]"
-        )
+        .replace("[[ingest.source]]", "[ingest]\nsites_file = 'sites.txt'\n[[ingest.source]]")
+        .replace("[ingest]\nsites_file = 'sites.txt'\n[ingest.aliases]", "[ingest.aliases]")
     )
     loaded, path = load(tmp_path, text), tmp_path / "flex.toml"
     hidden = settings.names_without_credentials(path)
@@ -286,9 +258,7 @@ def _list_of_sites(folder: Path, content: bytes) -> str:
 
 def _key(folder: Path, mode: int, text: str = "") -> str:
     (folder / "flex.key").touch(mode=0o600)
-    (folder / "flex.key").write_text(
-        text or make_key("flex").clause(), encoding="ascii"
-    )
+    (folder / "flex.key").write_text(text or make_key("flex").clause(), encoding="ascii")
     (folder / "flex.key").chmod(mode)
     return "[dns]\nzones = ['example.org']\nkey_file = 'flex.key'\n"
 
@@ -301,9 +271,7 @@ def _file_for_folder(folder: Path, setting: str) -> str:
 UNUSABLE: dict[str, tuple[Callable[[Path], str], str]] = {
     "no key": (lambda at: _key(at, 0o600, "a.example\n"), "holds no key at all"),
     "a secret that is not base64": (
-        lambda at: _key(
-            at, 0o600, 'key "flex" { algorithm hmac-sha256; secret "!?"; };'
-        ),
+        lambda at: _key(at, 0o600, 'key "flex" { algorithm hmac-sha256; secret "!?"; };'),
         "its secret is not base64",
     ),
     "a key for all": (lambda at: _key(at, 0o644), "its mode 644 lets other users"),
@@ -336,10 +304,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], str], str]] = {
         lambda at: _list_of_sites(at, b"a.example\n\xfc.example\n"),
         "line 2 is not UTF-8: it has the byte 0xfc",
     ),
-    "a folder for a list": (
-        lambda _: "[ingest]\nsites_file = '.'\n",
-        "is a directory",
-    ),
+    "a folder for a list": (lambda _: "[ingest]\nsites_file = '.'\n", "is a directory"),
 }
 
 
@@ -381,13 +346,7 @@ def as_another_user(look: Callable[[], Sequence[str]]) -> list[str]:
 
 @pytest.mark.parametrize(
     "where",
-    [
-        "ingest.directory",
-        "report.dir",
-        "metrics.textfile",
-        "database.url",
-        "routing.deliver",
-    ],
+    ["ingest.directory", "report.dir", "metrics.textfile", "database.url", "routing.deliver"],
 )
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_folder_that_may_not_be_written_to_is_not_called_good(
@@ -397,9 +356,7 @@ def test_a_folder_that_may_not_be_written_to_is_not_called_good(
     free.mkdir(mode=0o777)
     free.chmod(0o777)
     closed.mkdir(mode=0o555)
-    inner = (
-        closed if is_there or where == "metrics.textfile" else closed / "not" / "yet"
-    )
+    inner = closed if is_there or where == "metrics.textfile" else closed / "not" / "yet"
 
     def at(name: str) -> Path:
         return inner if name == where else free
@@ -413,25 +370,19 @@ def test_a_folder_that_may_not_be_written_to_is_not_called_good(
         f"[ingest]\ndirectory = '{at('ingest.directory')}'\n[[ingest.source]]",
     )
     loaded = load(open_to_all, text)
-    (said,) = as_another_user(
-        lambda: list(check_files_in_settings.problems(loaded, ()))
-    )
+    (said,) = as_another_user(lambda: list(check_files_in_settings.problems(loaded, ())))
     assert said.startswith(where)
     assert "may not write" in said
     assert str(closed) in said
     closed.chmod(0o777)
-    assert not as_another_user(
-        lambda: list(check_files_in_settings.problems(loaded, ()))
-    )
+    assert not as_another_user(lambda: list(check_files_in_settings.problems(loaded, ())))
 
 
 def test_settings_that_can_be_used_have_no_problem(tmp_path: Path) -> None:
     text = SOURCE.replace(
         "[[ingest.source]]",
         _key(tmp_path, 0o640)
-        + _list_of_sites(
-            tmp_path, "b\u00fccher.example # ours\n/a/\nx.example".encode()
-        )
+        + _list_of_sites(tmp_path, "b\u00fccher.example # ours\n/a/\nx.example".encode())
         + "[[ingest.source]]",
     )
     assert not list(check_files_in_settings.problems(load(tmp_path, text), ()))
@@ -469,8 +420,7 @@ def test_sizes_and_spans_are_read_as_people_write_them(tmp_path: Path) -> None:
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     loaded = load(
         tmp_path,
-        MINIMAL
-        + "[[ingest.source]]\nglob = 'logs/*.log'\nnode = 'n1'\n[dns]\nkey_file = 'k'",
+        MINIMAL + "[[ingest.source]]\nglob = 'logs/*.log'\nnode = 'n1'\n[dns]\nkey_file = 'k'",
     )
     assert loaded.ingest.source[0].globs == (str(tmp_path / "logs/*.log"),)
     assert loaded.dns.key_file == tmp_path / "k"
@@ -478,9 +428,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
 
 
 def test_a_password_in_the_database_url_is_never_shown(tmp_path: Path) -> None:
-    loaded = load(
-        tmp_path, "[database]\nurl = 'postgresql://flex:hunter2@db.example.net/flex'"
-    )
+    loaded = load(tmp_path, "[database]\nurl = 'postgresql://flex:hunter2@db.example.net/flex'")
     assert "hunter2" not in str(settings.mask_secrets(loaded))
 
 
@@ -497,9 +445,7 @@ def test_the_database_s_url_may_stand_in_a_file_of_its_own(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [None, b"", b"two\nlines", b"\xff\xfe"], ids=str)
-def test_a_file_without_the_database_s_url_is_named(
-    tmp_path: Path, content: bytes | None
-) -> None:
+def test_a_file_without_the_database_s_url_is_named(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "database.url").write_bytes(content)
     with pytest.raises(BadSetting, match=r"database\.url_file"):
@@ -508,9 +454,7 @@ def test_a_file_without_the_database_s_url_is_named(
 
 def test_a_database_has_one_url(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="either url or url_file"):
-        load(
-            tmp_path, "[database]\nurl = 'sqlite:///flex.db'\nurl_file = 'database.url'"
-        )
+        load(tmp_path, "[database]\nurl = 'sqlite:///flex.db'\nurl_file = 'database.url'")
 
 
 def test_the_starter_settings_are_good(tmp_path: Path) -> None:
@@ -518,7 +462,4 @@ def test_the_starter_settings_are_good(tmp_path: Path) -> None:
 
     first_files.write(tmp_path)
     assert settings.problems(tmp_path / "flex.toml") == ()
-    assert [node.name for node in settings.load(tmp_path / "flex.toml").node] == [
-        "n1",
-        "n2",
-    ]
+    assert [node.name for node in settings.load(tmp_path / "flex.toml").node] == ["n1", "n2"]

@@ -41,11 +41,7 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "access.log"
     lines = (
         LINE.format(
-            client=n % 9,
-            second=n // 20,
-            site=f"s{n % 4}",
-            file=n * n % 11,
-            size=1000 + n * n % 11,
+            client=n % 9, second=n // 20, site=f"s{n % 4}", file=n * n % 11, size=1000 + n * n % 11
         )
         for n in range(1200)
     )
@@ -53,9 +49,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def _flex(
-    capsys: pytest.CaptureFixture[str], *arguments: object
-) -> tuple[int, str, str]:
+def _flex(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     code = cli.run([str(argument) for argument in arguments])
     said = capsys.readouterr()
     return code, said.out, said.err
@@ -78,9 +72,7 @@ def test_policies_stand_side_by_side(
     )  # fmt: skip
     assert code == 0
     said: Any = json.loads(out)
-    jsonschema.validate(
-        said, json.loads((ROOT / "docs/schemas/simulate.json").read_text())
-    )
+    jsonschema.validate(said, json.loads((ROOT / "docs/schemas/simulate.json").read_text()))
     policies = {row["policy"] for row in said["items"]}
     assert {"flex", "lardr", "wrr", "optimal", "hacc"} <= policies
     assert len(said["items"]) == 2 * len(policies)
@@ -103,15 +95,10 @@ def test_each_size_of_memory_has_a_picture_of_its_own(
         "requests-a-second-of-a-node-at-work",
     ):
         drawn = [Path(name).name for name in said["pictures"] if what in name]
-        assert [re.search("[12]-mib-a-node", name) is not None for name in drawn] == [
-            True,
-            True,
-        ]
+        assert [re.search("[12]-mib-a-node", name) is not None for name in drawn] == [True, True]
 
 
-def test_what_each_node_does_is_told_below(
-    log: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_each_node_does_is_told_below(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("simulate", "--logs", log, "--nodes", 2, "--policy", "round_robin")
     _, plain, _ = _flex(capsys, *arguments)
     _, out, _ = _flex(capsys, *arguments, "--per-node")
@@ -137,9 +124,7 @@ def test_who_asked_is_read_from_lines_that_begin_with_it(log: Path) -> None:
 def test_who_asked_is_read_behind_a_virtual_host(log: Path, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.log"
     hosts.write_text(
-        "".join(
-            f"www.example.org:80 {line}\n" for line in log.read_text().splitlines()
-        ),
+        "".join(f"www.example.org:80 {line}\n" for line in log.read_text().splitlines()),
         encoding="utf-8",
     )
     assert len(set(traces_and_solver.of_logs([hosts]).client.tolist())) == 9
@@ -163,22 +148,11 @@ def test_the_experiments_run_on_a_log(
 ) -> None:
     names = ["flex-case-1", "flex-case-2", "lard-hot", "cward-clarknet", "hacc-static"]
     code, out, err = _flex(
-        capsys,
-        "-o",
-        "json",
-        "simulate",
-        "paper",
-        *names,
-        "--logs",
-        log,
-        "--to",
-        tmp_path / "page",
+        capsys, "-o", "json", "simulate", "paper", *names, "--logs", log, "--to", tmp_path / "page"
     )
     assert (code, err) == (0, "")
     said: Any = json.loads(out)
-    jsonschema.validate(
-        said, json.loads((ROOT / "docs/schemas/simulate-paper.json").read_text())
-    )
+    jsonschema.validate(said, json.loads((ROOT / "docs/schemas/simulate-paper.json").read_text()))
     assert {row["experiment"] for row in said["items"]} == set(names)
     by_client = next(row for row in said["items"] if "per-client" in row["claim"])
     assert by_client["verdict"] != "cannot be told", "the log says who asked"
@@ -279,21 +253,15 @@ def test_an_odd_log_is_answered_without_a_figure_that_is_none(
         assert code == 0
         assert "NaN" not in out
         assert "Infinity" not in out
-    said = papers.run(
-        ["lard-hot", "cward-clarknet", "hacc-static"], lambda _: None, real=_of(path)
-    )
-    assert all(
-        "nan" not in row.measured and "inf" not in row.measured for row in said.items
-    )
+    said = papers.run(["lard-hot", "cward-clarknet", "hacc-static"], lambda _: None, real=_of(path))
+    assert all("nan" not in row.measured and "inf" not in row.measured for row in said.items)
 
 
 def test_a_file_that_would_take_days_to_read_block_by_block_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "huge.log"
-    path.write_text(
-        "".join(_line(n, size=str(2**40)) for n in range(30)), encoding="utf-8"
-    )
+    path.write_text("".join(_line(n, size=str(2**40)) for n in range(30)), encoding="utf-8")
     code, out, err = _flex(
         capsys, "simulate", "--logs", path, "--format", "combined", "--model", "lard"
     )
@@ -321,22 +289,16 @@ def test_where_nothing_takes_time_there_is_no_throughput(
 ) -> None:
     path = tmp_path / "empty.log"
     path.write_text(ODD["answers of no bytes"], encoding="utf-8")
-    _, out, _ = _flex(
-        capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined"
-    )
+    _, out, _ = _flex(capsys, "-o", "json", "simulate", "--logs", path, "--format", "combined")
     said: Any = json.loads(out)
-    jsonschema.validate(
-        said, json.loads((ROOT / "docs/schemas/simulate.json").read_text())
-    )
+    jsonschema.validate(said, json.loads((ROOT / "docs/schemas/simulate.json").read_text()))
     for row in said["items"]:
-        assert (
-            row["requests_per_second"],
-            row["requests_per_second_of_a_node"],
-            row["idle"],
-        ) == (None, None, None)
-    _, table, _ = _flex(
-        capsys, "simulate", "--logs", path, "--format", "combined", "--per-node"
-    )
+        assert (row["requests_per_second"], row["requests_per_second_of_a_node"], row["idle"]) == (
+            None,
+            None,
+            None,
+        )
+    _, table, _ = _flex(capsys, "simulate", "--logs", path, "--format", "combined", "--per-node")
     assert "—" in table
     assert "nothing takes time" in table
 
@@ -346,24 +308,12 @@ def test_a_slow_log_has_a_throughput_and_capped_sizes_are_counted(
 ) -> None:
     path = tmp_path / "slow.log"
     path.write_text(
-        "".join(
-            _line(n, size=str(10**18 if n < 7 else 10**9), site=f"s{n < 7}")
-            for n in range(30)
-        )
+        "".join(_line(n, size=str(10**18 if n < 7 else 10**9), site=f"s{n < 7}") for n in range(30))
     )
     _, out, _ = _flex(
-        capsys,
-        "simulate",
-        "--logs",
-        path,
-        "--format",
-        "combined",
-        "--policy",
-        "round_robin",
+        capsys, "simulate", "--logs", path, "--format", "combined", "--policy", "round_robin"
     )
-    (row,) = (
-        line.split() for line in out.splitlines() if line.startswith("round_robin")
-    )
+    (row,) = (line.split() for line in out.splitlines() if line.startswith("round_robin"))
     assert float(row[4]) > 0
     assert "7 accesses ask for a file of 18 TB or more" in out
 
@@ -437,12 +387,8 @@ def said_when_broken_off(asked: subprocess.Popen[str]) -> str:
     raise AssertionError("it still reads after 5 interruptions")
 
 
-def test_the_table_names_each_policy(
-    log: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = _flex(
-        capsys, "simulate", "--logs", log, "--policy", "lard", "--policy", "lb"
-    )
+def test_the_table_names_each_policy(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = _flex(capsys, "simulate", "--logs", log, "--policy", "lard", "--policy", "lb")
     assert code == 0
     assert "lard" in out
     assert "1,200 accesses" in out
@@ -493,10 +439,7 @@ def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
     said = papers.run(["lard-disks", "cward-worldcup"], lambda _: None, None, 1000)
     made = papers.page(said.items, [])
     assert kept.split("Run for this page")[0] == made.split("Run for this page")[0]
-    assert (
-        f"Run for this page: {', '.join(papers.every(None))}. Not run for it: none."
-        in kept
-    )
+    assert f"Run for this page: {', '.join(papers.every(None))}. Not run for it: none." in kept
     assert [line for line in kept.splitlines() if line.startswith("#")][
         : made.count("\n#") + 1
     ] == [line for line in made.splitlines() if line.startswith("#")]
@@ -540,9 +483,7 @@ def test_a_name_that_nobody_has_is_answered_with_those_there_are(
     assert "lard" in err or "lru" in err
 
 
-def test_an_empty_log_is_no_trace(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_log_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty = tmp_path / "empty.log"
     empty.touch()
     code, _, err = _flex(capsys, "simulate", "--logs", empty)
@@ -582,10 +523,7 @@ def test_what_others_found_is_a_bar_beside_the_curves_and_within_the_picture() -
 
 @pytest.mark.parametrize(
     ("largest", "marks"),
-    [
-        (6106, ["0", "2,000", "4,000", "6,000", "8,000"]),
-        (0.2, ["0", "0.05", "0.1", "0.15", "0.2"]),
-    ],
+    [(6106, ["0", "2,000", "4,000", "6,000", "8,000"]), (0.2, ["0", "0.05", "0.1", "0.15", "0.2"])],
 )
 def test_curves_are_marked_at_round_numbers(largest: float, marks: list[str]) -> None:
     drawn = curves.svg("", {"one": [(8, largest)]})

@@ -108,7 +108,7 @@ def test_completion_in_the_shell_loads_no_library(line: str) -> None:
         (
             "nodes down n1",
             "fastapi starlette jinja2 pulp highspy _duckdb flex_solver.auto flex_api.night.nightly",
-        ),
+        )
     ],
 )
 def test_a_verb_begins_without_what_only_others_need(
@@ -121,20 +121,10 @@ def test_a_verb_begins_without_what_only_others_need(
 
 
 @pytest.mark.real
-def test_who_looks_at_rows_loads_no_tables_no_solver_and_no_dns(
-    installation: Installation,
-) -> None:
+def test_who_looks_at_rows_loads_no_tables_no_solver_and_no_dns(installation: Installation) -> None:
     """With a plan in force. Tables are for verbs that compute with all sites."""
     installation.first_night()
-    spared = {
-        "alembic",
-        "dns.message",
-        "fastapi",
-        "flex_solver",
-        "highspy",
-        "jinja2",
-        "pulp",
-    }
+    spared = {"alembic", "dns.message", "fastapi", "flex_solver", "highspy", "jinja2", "pulp"}
     tables = {"numpy", "pandas", "pyarrow"}
     before = ["--config", str(installation.settings)]
     rows = ["nodes list", "history", "plan list"]

@@ -49,9 +49,7 @@ def test_the_key_is_good_and_for_its_owner_and_group_alone(tmp_path: Path) -> No
         assert stat.S_IMODE((tmp_path / file).stat().st_mode) & 0o007 == 0
 
 
-def test_the_settings_may_hold_a_password_and_are_for_nobody_else(
-    tmp_path: Path,
-) -> None:
+def test_the_settings_may_hold_a_password_and_are_for_nobody_else(tmp_path: Path) -> None:
     first_files.write(tmp_path)
     assert stat.S_IMODE((tmp_path / "flex.toml").stat().st_mode) & 0o027 == 0
     assert stat.S_IMODE((tmp_path / "flex-nightly.service").stat().st_mode) & 0o004
@@ -62,23 +60,16 @@ def test_the_commands_for_sites_that_move_can_be_run_and_what_they_read_cannot(
 ) -> None:
     first_files.write(tmp_path)
     executable = {
-        path.name
-        for path in (tmp_path / "hooks").iterdir()
-        if path.stat().st_mode & 0o111
+        path.name for path in (tmp_path / "hooks").iterdir() if path.stat().st_mode & 0o111
     }
     assert executable == {"files", "database", "vhost", "cron"}
     shipped = Path(__file__).parents[2] / "deploy/hooks"
-    assert executable == {
-        path.name for path in shipped.iterdir() if path.stat().st_mode & 0o111
-    }
+    assert executable == {path.name for path in shipped.iterdir() if path.stat().st_mode & 0o111}
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "flex.toml").write_text("mine", encoding="utf-8")
-    key = (
-        first_files.write(tmp_path),
-        (tmp_path / "flex.key").read_text(encoding="utf-8"),
-    )[1]
+    key = (first_files.write(tmp_path), (tmp_path / "flex.key").read_text(encoding="utf-8"))[1]
     written, kept = first_files.write(tmp_path)
     assert written == []
     assert len(kept) == 18

@@ -43,36 +43,23 @@ class Listening:
 
 
 def held_by(installation: Installation, who: str) -> None:
-    update = dns.update.UpdateMessage(
-        installation.zone, keyring=installation.server.key.signer()
-    )
-    update.replace(
-        f"_controller._flex.{installation.zone}", 60, "TXT", f'"flex controller={who}"'
-    )
+    update = dns.update.UpdateMessage(installation.zone, keyring=installation.server.key.signer())
+    update.replace(f"_controller._flex.{installation.zone}", 60, "TXT", f'"flex controller={who}"')
     assert (
-        dns.query.tcp(
-            update, "127.0.0.1", port=installation.server.port, timeout=60
-        ).rcode()
-        == 0
+        dns.query.tcp(update, "127.0.0.1", port=installation.server.port, timeout=60).rcode() == 0
     )
 
 
-def taken(
-    installation: Installation, action: str, then: Callable[[World], None]
-) -> None:
+def taken(installation: Installation, action: str, then: Callable[[World], None]) -> None:
     """Over from the other one, where something happens right before that is noted."""
     here = wiring.world(settings.load(installation.settings), lambda: datetime.now(UTC))
     store: Any = Listening(here.store, action, lambda: then(here))
     with leases.lease(here, "take over"):
-        who_holds_zones.take_over(
-            replace(here, store=store), OTHER, "its machine is gone"
-        )
+        who_holds_zones.take_over(replace(here, store=store), OTHER, "its machine is gone")
 
 
 def noted(installation: Installation) -> list[str]:
-    rows = installation.flex("-o", "json", "audit", "--action", "zone.take-over").json[
-        "items"
-    ]
+    rows = installation.flex("-o", "json", "audit", "--action", "zone.take-over").json["items"]
     return sorted(row["action"].removeprefix("zone.take-over") for row in rows)
 
 
@@ -92,9 +79,7 @@ def test_what_ends_behind_the_act_leaves_its_trace_and_the_same_order_completes_
     foreign: Installation,
 ) -> None:
     def away(_: World) -> None:
-        raise StoreError(
-            "writing", "it is away", kept="nothing was stored", advice="try again"
-        )
+        raise StoreError("writing", "it is away", kept="nothing was stored", advice="try again")
 
     with pytest.raises(StoreError):
         taken(foreign, who_holds_zones.DONE, away)
@@ -111,9 +96,7 @@ def test_what_ends_behind_the_act_leaves_its_trace_and_the_same_order_completes_
 
 def test_nothing_is_taken_where_the_trace_cannot_be_left(foreign: Installation) -> None:
     def away(_: World) -> None:
-        raise StoreError(
-            "writing", "it is away", kept="nothing was stored", advice="try again"
-        )
+        raise StoreError("writing", "it is away", kept="nothing was stored", advice="try again")
 
     with pytest.raises(StoreError):
         taken(foreign, who_holds_zones.BEGUN, away)

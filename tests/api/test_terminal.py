@@ -26,17 +26,13 @@ ODD = [
 
 
 @pytest.mark.parametrize("said", ODD)
-def test_a_line_is_shown_as_it_is(
-    said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_is_shown_as_it_is(said: str, capsys: pytest.CaptureFixture[str]) -> None:
     Context().say(said)
     assert capsys.readouterr().out == f"{said}\n"
 
 
 @pytest.mark.parametrize("said", ODD)
-def test_a_table_shows_its_cells_as_they_are(
-    said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_shows_its_cells_as_they_are(said: str, capsys: pytest.CaptureFixture[str]) -> None:
     row = CheckRow(name="logs", state="warn", detail=said, advice=said)
     results_in_terminal.checks(Context().console, [row])
     assert capsys.readouterr().out.splitlines()[-1].split("  ", 2)[-1].count(said) == 2

@@ -34,9 +34,7 @@ def process(
     (folder / "stat").write_text(
         f"{pid} ({name}) S {parent} {pid} {pid} {terminal} -1 4194304 102 0\n"
     )
-    (folder / "status").write_text(
-        f"Name:\t{name}\nUid:\t{user}\t{user}\t{user}\t{user}\n"
-    )
+    (folder / "status").write_text(f"Name:\t{name}\nUid:\t{user}\t{user}\t{user}\t{user}\n")
     (folder / "loginuid").write_text(str(signed_in))
 
 
@@ -62,9 +60,7 @@ def test_what_a_shell_runs_is_somebodys(tmp_path: Path) -> None:
     assert not is_started_by_cron(tmp_path, JOB)
 
 
-def test_who_signed_in_and_became_the_account_is_a_person_whatever_is_above(
-    tmp_path: Path,
-) -> None:
+def test_who_signed_in_and_became_the_account_is_a_person_whatever_is_above(tmp_path: Path) -> None:
     above(tmp_path, "cron")
     process(tmp_path, JOB, "flex", SHELL, signed_in=ANNA)
     assert not is_started_by_cron(tmp_path, JOB)
@@ -107,9 +103,7 @@ def test_what_is_called_cron_itself_is_not_run_by_it(tmp_path: Path) -> None:
     assert not is_started_by_cron(tmp_path, JOB)
 
 
-def test_where_others_cannot_be_seen_a_person_is_taken_to_have_started_it(
-    tmp_path: Path,
-) -> None:
+def test_where_others_cannot_be_seen_a_person_is_taken_to_have_started_it(tmp_path: Path) -> None:
     process(tmp_path, JOB, "flex", SHELL)
     assert not is_started_by_cron(tmp_path, JOB)
     assert not is_started_by_cron(tmp_path, SHELL)

@@ -46,9 +46,7 @@ def write(folder: Path, timer: str) -> None:
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """What a verb prints as JSON."""
     monkeypatch.chdir(tmp_path)
 
@@ -63,9 +61,7 @@ def run(
 
 
 @pytest.mark.slow
-def test_a_plan_puts_sites_that_take_long_on_different_nodes(
-    tmp_path: Path, run: Run
-) -> None:
+def test_a_plan_puts_sites_that_take_long_on_different_nodes(tmp_path: Path, run: Run) -> None:
     write(tmp_path, " $request_time")
     run("db", "upgrade")
     (log,) = run("ingest")["files"]

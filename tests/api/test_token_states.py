@@ -29,19 +29,10 @@ def test_a_list_of_tokens_says_why_one_opens_nothing(
     expires: datetime | None, revoked: datetime | None, said: str
 ) -> None:
     token = Token(
-        "t1",
-        "nightly",
-        "viewer",
-        "",
-        "anna",
-        NOW - HOUR,
-        expires=expires,
-        revoked=revoked,
+        "t1", "nightly", "viewer", "", "anna", NOW - HOUR, expires=expires, revoked=revoked
     )
     console = Console(file=io.StringIO(), width=200)
     tokens_and_audit_text.tokens(console, TokensOutput(items=[token_row(token)]), NOW)
     assert isinstance(console.file, io.StringIO)
     written = console.file.getvalue()
-    assert [word for word in ("expired", "revoked") if word in written] == (
-        [said] if said else []
-    )
+    assert [word for word in ("expired", "revoked") if word in written] == ([said] if said else [])

@@ -139,9 +139,7 @@ def answers(port: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize(
-    ("systemd", "workers"),
-    [("an abstract name", 1), ("a path", 3)],
-    indirect=["systemd"],
+    ("systemd", "workers"), [("an abstract name", 1), ("a path", 3)], indirect=["systemd"]
 )
 def test_flex_serve_is_ready_once_it_answers_and_says_again_and_again_that_it_does(
     systemd: Listener, tmp_path: Path, free_port: int, workers: int
@@ -149,10 +147,7 @@ def test_flex_serve_is_ready_once_it_answers_and_says_again_and_again_that_it_do
     with serving(systemd, tmp_path, free_port, workers) as process:
         until("it is ready", lambda: "READY=1" in systemd.heard)
         assert answers(free_port)
-        assert any(
-            line.startswith("STATUS=") and str(free_port) in line
-            for line in systemd.heard
-        )
+        assert any(line.startswith("STATUS=") and str(free_port) in line for line in systemd.heard)
         until("it goes on", lambda: systemd.beats >= 3)
         assert systemd.heard.count("READY=1") == 1
         end(process)
@@ -170,9 +165,7 @@ def test_a_process_of_flex_serve_that_hangs_is_replaced_and_the_others_go_on(
         workers = [each for each in children(process.pid) if not children(each)]
         os.kill(workers[0], signal.SIGSTOP)
         until("it is gone", lambda: workers[0] not in children(process.pid))
-        until(
-            "another is there", lambda: len(children(process.pid)) == len(workers) + 1
-        )
+        until("another is there", lambda: len(children(process.pid)) == len(workers) + 1)
         assert workers[1] in children(process.pid)
         before = systemd.beats
         until("it goes on", lambda: systemd.beats > before)

@@ -151,9 +151,7 @@ class Round:
         self.say(f"{' '.join(words)}; {victim} of {node.name}")
         flex = self.cluster.start_flex(at, PLAN, *words)
         assert node.follower
-        self._kill_at_a_step(
-            flex, node, victim, node.follower if follower_stops else flex
-        )
+        self._kill_at_a_step(flex, node, victim, node.follower if follower_stops else flex)
         self._learn(words[0], flex, node)
         if second:
             self._end(second)
@@ -212,9 +210,7 @@ class Round:
         self.say(f"a second one ended with {second.returncode}")
         assert second.returncode in (*WELL, BUSY, KILLED), self.cluster.log()
 
-    def _kill_at_a_step(
-        self, flex: Process, node: Node, victim: str, stops: Process
-    ) -> None:
+    def _kill_at_a_step(self, flex: Process, node: Node, victim: str, stops: Process) -> None:
         until(
             "somebody stops or FLEX ends",
             lambda: is_stopped(stops) or flex.poll() is not None,
@@ -319,9 +315,7 @@ def mixed(sites: Sequence[str]) -> tuple[str, dict[str, Way]]:
 
 
 @pytest.fixture
-def torn(
-    installation: Installation, request: pytest.FixtureRequest
-) -> Iterator[TornCluster]:
+def torn(installation: Installation, request: pytest.FixtureRequest) -> Iterator[TornCluster]:
     try:
         found = haproxy_program.program()
     except BadSetting as error:
@@ -340,26 +334,20 @@ def torn(
         yield made
 
 
-def owners(
-    begun: Round, before: Mapping[str, set[str]], after: Mapping[str, set[str]]
-) -> Owners:
+def owners(begun: Round, before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> Owners:
     nodes_of: dict[str, set[str]] = {}
     planned = begun.planned()
     for site in before:
         had = [placed[site] for placed in (before, *begun.placed, after)]
         for host in (site, f"www.{site}"):
             nodes_of[host] = set().union(*had, planned.get(site, ()))
-    of_one = {
-        host for host in nodes_of if host.removeprefix("www.") in begun.one_writer
-    }
+    of_one = {host for host in nodes_of if host.removeprefix("www.") in begun.one_writer}
     moved = {host for host in of_one if len(nodes_of[host]) > 1}
     return Owners(nodes_of, of_one, moved)
 
 
 def lately(
-    requests: Sequence[Request],
-    placements: Sequence[Mapping[str, set[str]]],
-    began: float,
+    requests: Sequence[Request], placements: Sequence[Mapping[str, set[str]]], began: float
 ) -> str:
     """Where sites were before each of the last rounds, and when in this one they were asked for."""
     told = []

@@ -48,17 +48,12 @@ def away(asked: str) -> FlexError:
 
 
 def refused(asked: str) -> FlexError:
-    return Refused(
-        asked, "REFUSED", kept="nothing was changed", advice="look after the key"
-    )
+    return Refused(asked, "REFUSED", kept="nothing was changed", advice="look after the key")
 
 
 def partly(asked: str) -> FlexError:
     return PartlyApplied(
-        asked,
-        "the connection broke",
-        kept="some of it is in DNS",
-        advice="look after it",
+        asked, "the connection broke", kept="some of it is in DNS", advice="look after it"
     )
 
 
@@ -101,9 +96,7 @@ class Desk:
 
     def world(self) -> World:
         here = wiring.world(
-            settings.load(self.installation.settings),
-            lambda: self.now,
-            say=self.said.append,
+            settings.load(self.installation.settings), lambda: self.now, say=self.said.append
         )
         failing = self.target = self.target or Failing(here.publisher)
         failing.real = here.publisher
@@ -119,8 +112,7 @@ class Desk:
 
     def watch(self, dead: Sequence[str] = ("n1",)) -> HealthWatch:
         return HealthWatch(
-            self.world(),
-            lambda nodes: {node.name: [node.name not in dead] for node in nodes},
+            self.world(), lambda nodes: {node.name: [node.name not in dead] for node in nodes}
         )
 
     def rounds(self, watch: HealthWatch, count: int, pause: timedelta = MOST) -> None:
@@ -135,11 +127,7 @@ class Desk:
     def is_out(self) -> bool:
         """On paper, and of every name in DNS."""
         items = self.installation.flex("-o", "json", "sites", "list").json["items"]
-        in_dns = {
-            address
-            for row in items
-            for address in self.installation.addresses(row["site"])
-        }
+        in_dns = {address for row in items for address in self.installation.addresses(row["site"])}
         return (
             "n1" not in self.on()
             and "192.0.2.1" not in in_dns
@@ -152,10 +140,7 @@ class Desk:
 
     def plans(self) -> list[str]:
         return [
-            row["id"]
-            for row in self.installation.flex("-o", "json", "plan", "list").json[
-                "items"
-            ]
+            row["id"] for row in self.installation.flex("-o", "json", "plan", "list").json["items"]
         ]
 
 
@@ -185,10 +170,7 @@ POINTS: dict[str, tuple[str, dict[str, Any]]] = {
     "nothing of the update is made": ("apply", {}),
     "the server refuses the update": ("apply", {"error": refused}),
     "some of the update is made": ("apply", {"error": partly}),
-    "all of it is made and the answer is lost": (
-        "apply",
-        {"error": partly, "is_behind": True},
-    ),
+    "all of it is made and the answer is lost": ("apply", {"error": partly, "is_behind": True}),
 }
 
 
@@ -212,10 +194,7 @@ def test_a_dead_node_is_tried_again_until_it_is_out(desk: Desk, point: str) -> N
     assert desk.attempts() == 0
     serial, runs = desk.installation.serial(), len(desk.world().store.runs())
     desk.rounds(watch, 3)
-    assert (desk.installation.serial(), len(desk.world().store.runs())) == (
-        serial,
-        runs,
-    )
+    assert (desk.installation.serial(), len(desk.world().store.runs())) == (serial, runs)
 
 
 def test_it_is_tried_again_soon_and_then_after_growing_pauses(desk: Desk) -> None:
@@ -230,9 +209,7 @@ def test_it_is_tried_again_soon_and_then_after_growing_pauses(desk: Desk) -> Non
 
 
 @pytest.mark.slow
-def test_a_watch_that_is_started_again_goes_on_where_the_one_before_was(
-    desk: Desk,
-) -> None:
+def test_a_watch_that_is_started_again_goes_on_where_the_one_before_was(desk: Desk) -> None:
     desk.fails("read", 2)
     desk.rounds(desk.watch(), 3)
     assert "n1" in desk.on()
@@ -241,9 +218,7 @@ def test_a_watch_that_is_started_again_goes_on_where_the_one_before_was(
     assert desk.is_out()
 
 
-def test_where_the_name_server_is_away_no_attempt_makes_a_run_or_a_plan(
-    desk: Desk,
-) -> None:
+def test_where_the_name_server_is_away_no_attempt_makes_a_run_or_a_plan(desk: Desk) -> None:
     desk.fails("read", 100)
     watch = desk.watch()
     desk.rounds(watch, 3)
@@ -343,9 +318,7 @@ def failed_by_hand(desk: Desk) -> None:
     """The name server was away when somebody took the node down, and nobody watches."""
     text = desk.installation.settings.read_text(encoding="utf-8")
     port = f"port = {desk.installation.server.port}\n"
-    desk.installation.settings.write_text(
-        text.replace(port, "port = 9\n"), encoding="utf-8"
-    )
+    desk.installation.settings.write_text(text.replace(port, "port = 9\n"), encoding="utf-8")
     assert desk.installation.flex("nodes", "down", "n1").code == 30
     desk.installation.settings.write_text(text, encoding="utf-8")
 
@@ -362,9 +335,7 @@ def test_the_next_night_finishes_it_whatever_its_limits(desk: Desk, how: str) ->
 
 
 @pytest.mark.slow
-def test_a_night_without_the_logs_of_the_dead_node_takes_it_out_all_the_same(
-    desk: Desk,
-) -> None:
+def test_a_night_without_the_logs_of_the_dead_node_takes_it_out_all_the_same(desk: Desk) -> None:
     failed_by_hand(desk)
     # No log of the days since has come from any node.
     assert desk.installation.night(20).code == 20
@@ -376,9 +347,7 @@ def test_a_night_that_cannot_finish_it_says_so_and_reads_its_logs(desk: Desk) ->
     failed_by_hand(desk)
     text = desk.installation.settings.read_text(encoding="utf-8")
     port = f"port = {desk.installation.server.port}\n"
-    desk.installation.settings.write_text(
-        text.replace(port, "port = 9\n"), encoding="utf-8"
-    )
+    desk.installation.settings.write_text(text.replace(port, "port = 9\n"), encoding="utf-8")
     assert desk.installation.night(1).code in {30, 31}
     desk.installation.settings.write_text(text, encoding="utf-8")
     run = next(
@@ -391,9 +360,7 @@ def test_a_night_that_cannot_finish_it_says_so_and_reads_its_logs(desk: Desk) ->
 
 
 @pytest.mark.slow
-def test_a_freeze_that_came_later_holds_it_back_and_one_that_was_there_does_not(
-    desk: Desk,
-) -> None:
+def test_a_freeze_that_came_later_holds_it_back_and_one_that_was_there_does_not(desk: Desk) -> None:
     desk.fails("read", 1)
     here = desk.world()
     with pytest.raises(DnsError), lease(here, "node n1 down"):

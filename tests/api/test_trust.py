@@ -41,21 +41,14 @@ def test_logs_that_are_bad_keep_the_old_partition_until_the_rule_is_forced(
     installation.first_night()
 
     def in_force() -> object:
-        return installation.serial(), installation.flex(
-            "-o", "json", "sites", "list"
-        ).out
+        return installation.serial(), installation.flex("-o", "json", "sites", "list").out
 
     before = in_force()
     broken(installation)
     refused = installation.night()
     assert refused.code == 20
     assert in_force() == before
-    for word in (
-        "n2",
-        "no_fields",
-        "the limit is 5.0 %",
-        "--force profile.max_malformed",
-    ):
+    for word in ("n2", "no_fields", "the limit is 5.0 %", "--force profile.max_malformed"):
         assert word in refused.err
     other = installation.night(1, "--force", "profile.max_age")
     assert (other.code, in_force()) == (20, before)
@@ -75,16 +68,12 @@ def test_what_is_known_of_each_source_is_shown(installation: Installation) -> No
     installation.read_logs()
     data = installation.flex("-o", "json", "data", "--as-of", installation.as_of()).json
     assert {row["state"] for row in data["nodes"]} == {"ok"}
-    assert all(
-        row["coverage_ratio"] == 1 and row["hours_heard"] > 20 for row in data["nodes"]
-    )
+    assert all(row["coverage_ratio"] == 1 and row["hours_heard"] > 20 for row in data["nodes"])
     assert {row["node"] for row in data["sources"]} == {"n1", "n2", "n3"}
     told = installation.flex("data", "--as-of", installation.as_of(5))
     assert "profile.max_age" in told.out
     assert (
-        installation.flex(
-            "data", "--as-of", installation.as_of(5), "--detailed-exitcode"
-        ).code
+        installation.flex("data", "--as-of", installation.as_of(5), "--detailed-exitcode").code
         == 20
     )
     assert "counts of n1" in installation.flex("doctor").out
@@ -162,9 +151,7 @@ def test_files_that_the_last_reading_could_not_use_are_shown_with_what_to_do_unt
     assert "glob" in unread[0]["next_step"]
 
 
-def test_counts_of_a_source_that_has_another_name_now_are_told(
-    installation: Installation,
-) -> None:
+def test_counts_of_a_source_that_has_another_name_now_are_told(installation: Installation) -> None:
     installation.read_logs()
     log = installation.folder / "moved.log"
     yesterday = datetime.now(UTC) - timedelta(days=1)
@@ -173,21 +160,15 @@ def test_counts_of_a_source_that_has_another_name_now_are_told(
     )
     installation.flex("ingest", str(log), "--node", "n1", "--site", "old.example")
     rows = installation.flex("-o", "json", "doctor").json["checks"]
-    assert [
-        row["state"] for row in rows if row["name"] == "counts of n1:old.example"
-    ] == ["warn"]
+    assert [row["state"] for row in rows if row["name"] == "counts of n1:old.example"] == ["warn"]
 
 
-def test_a_link_that_leads_nowhere_is_no_reason_to_stop_looking(
-    installation: Installation,
-) -> None:
+def test_a_link_that_leads_nowhere_is_no_reason_to_stop_looking(installation: Installation) -> None:
     (installation.folder / "logs").mkdir(exist_ok=True)
     link = installation.folder / "loop.log"
     link.symlink_to(link)
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
-        file.write(
-            f'[[ingest.source]]\nglob = "{link}"\nnode = "n1"\nsite = "loop.example"\n'
-        )
+        file.write(f'[[ingest.source]]\nglob = "{link}"\nnode = "n1"\nsite = "loop.example"\n')
     installation.write_settings()
     said = installation.flex("-o", "json", "doctor")
     assert said.code in {0, 3}
@@ -202,9 +183,7 @@ def test_sources_that_match_the_same_file_are_told_apart_from_those_that_share_a
     linked = installation.folder / "linked"
     linked.symlink_to(installation.folder)
     with (installation.folder / "sources").open("a", encoding="utf-8") as file:
-        file.write(
-            f'[[ingest.source]]\nglob = "{log}"\nnode = "n1"\nsite = "one.example"\n'
-        )
+        file.write(f'[[ingest.source]]\nglob = "{log}"\nnode = "n1"\nsite = "one.example"\n')
         file.write(
             f'[[ingest.source]]\nglob = "{linked}/both*"\nnode = "n2"\nsite = "two.example"\n'
         )
@@ -214,18 +193,12 @@ def test_sources_that_match_the_same_file_are_told_apart_from_those_that_share_a
         )
     installation.write_settings()
     rows = installation.flex("-o", "json", "doctor").json["checks"]
-    told = [
-        (row["name"], row["state"])
-        for row in rows
-        if f"{linked}/both.log" in row["detail"]
-    ]
+    told = [(row["name"], row["state"]) for row in rows if f"{linked}/both.log" in row["detail"]]
     assert told == [("logs of n1:one.example and n2:two.example", "warn")]
 
 
 @pytest.mark.slow
-def test_counts_that_are_damaged_are_named_with_the_way_out(
-    installation: Installation,
-) -> None:
+def test_counts_that_are_damaged_are_named_with_the_way_out(installation: Installation) -> None:
     installation.read_logs()
     damaged = max(
         (installation.folder / "partials").glob("*.files.parquet"),
@@ -238,9 +211,7 @@ def test_counts_that_are_damaged_are_named_with_the_way_out(
     assert "Traceback" not in refused.err
     assert installation.flex("data", "--set-aside", "nothing.txt").code == 3
     assert (
-        installation.flex(
-            "data", "--set-aside", str(damaged), "--as-of", installation.as_of()
-        ).code
+        installation.flex("data", "--set-aside", str(damaged), "--as-of", installation.as_of()).code
         == 0
     )
     assert damaged.with_name(f"{damaged.name}.damaged").read_bytes() == b"PAR1 no more"

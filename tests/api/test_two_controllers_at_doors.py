@@ -15,20 +15,8 @@ from flex.model.door_order import DoorOrder
 from flex.store import migrate
 from flex_api.night import finish_plans_of_killed_runs
 from flex_api.night.leases import lease
-from tests.api.test_doors_and_dns import (
-    doors,
-    doors_agree,
-    store_of,
-    without_dns,
-)
-from tests.api.test_lost_lease import (
-    all_there_is,
-    asleep,
-    stops,
-    takes_over,
-    wakes,
-    world,
-)
+from tests.api.test_doors_and_dns import doors, doors_agree, store_of, without_dns
+from tests.api.test_lost_lease import all_there_is, asleep, stops, takes_over, wakes, world
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -131,9 +119,7 @@ def test_where_one_was_killed_in_the_middle_the_other_one_finishes_what_it_began
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "alone",
-    [pytest.param("sqlite", marks=pytest.mark.torture), "postgresql"],
-    indirect=True,
+    "alone", [pytest.param("sqlite", marks=pytest.mark.torture), "postgresql"], indirect=True
 )
 def test_of_two_plans_that_are_applied_at_once_one_is_in_force_and_led_to(
     alone: Installation,

@@ -21,18 +21,14 @@ def settled(installation: Installation) -> tuple[str, str, str]:
     site, home, _ = movable(installation)
     rows = installation.flex("-o", "json", "sites", "list").json["items"]
     other = next(
-        str(row["site"])
-        for row in rows
-        if row["site"] != site and home not in row["nodes"]
+        str(row["site"]) for row in rows if row["site"] != site and home not in row["nodes"]
     )
     name = f"static.{installation.zone[:-1]}"
     (installation.folder / "aliases").write_text(f"{name} {site}\n", encoding="utf-8")
     text = installation.settings.read_text(encoding="utf-8")
     text = text.replace("[safety]\n", '[safety]\nplan_expiry = "3000d"\n')
     files = '[ingest]\naliases_file = "aliases"\nvhosts = ["hosts*"]\n'
-    installation.settings.write_text(
-        text.replace("[ingest]\n", files), encoding="utf-8"
-    )
+    installation.settings.write_text(text.replace("[ingest]\n", files), encoding="utf-8")
     follow(installation)
     assert installation.run().code == 0
     assert installation.addresses(name) == installation.addresses(site)
@@ -83,9 +79,7 @@ def test_a_night_a_plan_and_a_move_end_with_one_error_and_change_nothing(
     assert installation.run().code == 0
 
 
-@pytest.mark.slow(
-    "unreadable-it is new", "contested-it knows them", "unreadable-it knows them"
-)
+@pytest.mark.slow("unreadable-it is new", "contested-it knows them", "unreadable-it knows them")
 @pytest.mark.parametrize("knows", [True, False], ids=["it knows them", "it is new"])
 @pytest.mark.parametrize("fault", ["contested", "unreadable"])
 def test_a_dead_node_is_led_around_with_all_names_as_they_were(

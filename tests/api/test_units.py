@@ -51,10 +51,7 @@ def test_the_units_name_the_program_that_wrote_them_and_its_settings(
     assert str(flex).replace("%", "%%") in followed
     assert "--config" not in followed
     if analyze := shutil.which("systemd-analyze"):
-        files = [
-            str(tmp_path / "etc" / unit)
-            for unit in (*UNITS, FOLLOW, "flex-nightly.timer")
-        ]
+        files = [str(tmp_path / "etc" / unit) for unit in (*UNITS, FOLLOW, "flex-nightly.timer")]
         found = subprocess.run(
             [analyze, "verify", *files], capture_output=True, text=True, check=False
         )
@@ -73,19 +70,14 @@ def test_a_link_stays_what_it_is_for_pipx_makes_what_it_leads_to_anew(
 
 
 def test_units_may_write_where_flex_writes_and_see_where_it_is() -> None:
-    usual = paths_in_systemd_units.words(
-        Path("/usr/local/bin/flex"), ETC, first_files.STATE
-    )
+    usual = paths_in_systemd_units.words(Path("/usr/local/bin/flex"), ETC, first_files.STATE)
     assert (usual["@HOME@"], usual["@WRITABLE@"]) == ("yes", "")
     beside = paths_in_systemd_units.words(
         Path("/usr/local/bin/flex"), Path("/srv/my flex/flex.toml"), ""
     )
     assert beside["@WRITABLE@"] == 'ReadWritePaths="/srv/my flex"\n'
     pipx = HOME / ".local/bin/flex"
-    assert (
-        paths_in_systemd_units.words(pipx, ETC, first_files.STATE)["@HOME@"]
-        == "read-only"
-    )
+    assert paths_in_systemd_units.words(pipx, ETC, first_files.STATE)["@HOME@"] == "read-only"
     assert str(pipx) in paths_in_systemd_units.trouble(pipx, ETC)
     assert "do not run" in paths_in_systemd_units.trouble(
         paths_in_systemd_units.PRIVATE[0] / "venv/bin/flex", ETC

@@ -55,9 +55,7 @@ def test_a_plan_says_proven_after_the_checker_said_so() -> None:
     quality, proof = ask_checker(decided())
     assert proof is not None
     assert quality.certified == check_proof.check(proof)[1] > 0
-    assert quality.is_certified == (
-        quality.proven and quality.certified >= quality.bound
-    )
+    assert quality.is_certified == (quality.proven and quality.certified >= quality.bound)
 
 
 def test_a_certificate_that_the_checker_refuses_leaves_a_claim() -> None:
@@ -115,9 +113,7 @@ def test_a_proof_is_stored_as_it_was() -> None:
     assert proof_as_bytes.unpack(proof_as_bytes.pack(proof)) == proof
 
 
-def test_the_verb_says_that_a_first_plan_has_no_proof(
-    installation: Installation,
-) -> None:
+def test_the_verb_says_that_a_first_plan_has_no_proof(installation: Installation) -> None:
     made = installation.first_plan()
     said = installation.flex("plan", "verify-proof", made["id"])
     assert said.code == NoData.exit_code

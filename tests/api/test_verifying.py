@@ -23,17 +23,13 @@ def test_sites_on_a_node_that_is_gone_are_counted_as_not_checked_and_the_rest_is
     settings = installation.settings.read_text(encoding="utf-8")
     assert gone in settings
     installation.settings.write_text(
-        settings.replace(gone, "").replace('node = "n3"', 'node = "n2"'),
-        encoding="utf-8",
+        settings.replace(gone, "").replace('node = "n3"', 'node = "n2"'), encoding="utf-8"
     )
     said = installation.flex("-o", "json", "verify")
     missing = said.json["not_checked"]["n3"]
     assert (said.code, said.json["drift"]) == (32, 0)
     assert missing > 0
-    assert (
-        said.json["servers"][0]["checked"]
-        <= whole.json["servers"][0]["checked"] - missing
-    )
+    assert said.json["servers"][0]["checked"] <= whole.json["servers"][0]["checked"] - missing
     assert (
         f"{missing} sites on n3, which is not known any more: not checked"
         in installation.flex("verify").out

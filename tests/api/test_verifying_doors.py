@@ -12,12 +12,7 @@ import pytest
 from flex.errors import Unverified
 from flex.model.door_order import DoorReport
 from tests.api.served import served
-from tests.api.test_doors_and_dns import (
-    site_on_one_node,
-    store_of,
-    with_doors,
-    without_dns,
-)
+from tests.api.test_doors_and_dns import site_on_one_node, store_of, with_doors, without_dns
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -63,9 +58,7 @@ def test_where_all_nodes_go_by_what_is_in_force_that_is_said(led: Installation) 
 
 
 @pytest.mark.slow
-def test_where_no_node_says_what_it_goes_by_nothing_is_claimed(
-    led: Installation,
-) -> None:
+def test_where_no_node_says_what_it_goes_by_nothing_is_claimed(led: Installation) -> None:
     said = led.flex("verify")
     assert said.code == 0, said.err
     assert "no node says which one it goes by" in " ".join(said.out.split())
@@ -74,9 +67,7 @@ def test_where_no_node_says_what_it_goes_by_nothing_is_claimed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", ["", "HAProxy is away"])
-def test_a_node_that_has_not_heard_is_named_with_the_reason(
-    led: Installation, error: str
-) -> None:
+def test_a_node_that_has_not_heard_is_named_with_the_reason(led: Installation, error: str) -> None:
     heard(led, "n2", error=error)
     said = led.flex("verify")
     assert said.code == Unverified.exit_code
@@ -88,9 +79,7 @@ def test_a_node_that_has_not_heard_is_named_with_the_reason(
 
 
 @pytest.mark.slow
-def test_a_plan_that_doors_go_by_and_that_is_not_in_force_is_said(
-    led: Installation,
-) -> None:
+def test_a_plan_that_doors_go_by_and_that_is_not_in_force_is_said(led: Installation) -> None:
     site, _, there = site_on_one_node(led)
     assert led.flex("sites", "pin", site, "--nodes", there).code == 0
     made = led.flex("-o", "json", "plan", "--as-of", led.as_of()).json
@@ -112,8 +101,7 @@ def test_a_plan_that_doors_go_by_and_that_is_not_in_force_is_said(
     assert text.count("[routing]\n") == 1
     led.settings.write_text(
         text.replace(
-            "[routing]\n",
-            f'[routing]\ndeliver = "{folder}"\ndeliver_command = ["true"]\n',
+            "[routing]\n", f'[routing]\ndeliver = "{folder}"\ndeliver_command = ["true"]\n'
         )
     )
     assert led.flex("apply", made["id"]).code == 0

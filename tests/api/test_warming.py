@@ -79,12 +79,7 @@ def settings(installation: Installation, more: str) -> None:
 
 def stage(night: Said, name: str) -> str:
     return next(
-        (
-            str(each["outcome"])
-            for each in night.json["run"]["stages"]
-            if each["name"] == name
-        ),
-        "",
+        (str(each["outcome"]) for each in night.json["run"]["stages"] if each["name"] == name), ""
     )
 
 

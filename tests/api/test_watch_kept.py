@@ -44,9 +44,7 @@ def all_ended() -> Iterator[None]:
 
 
 def kept(work: Callable[[Post], None], post: Post, pauses: int) -> ForkProcess:
-    process = FORK.Process(
-        target=keep, args=(work, post, lambda _: None, (0.0,) * pauses)
-    )
+    process = FORK.Process(target=keep, args=(work, post, lambda _: None, (0.0,) * pauses))
     process.start()
     return process
 
@@ -73,12 +71,7 @@ def test_one_that_ends_is_started_again() -> None:
     process = kept(work, post, 5)
     until("a round", lambda: post.rounds)
     said = post.state()
-    assert (said.is_alive, said.starts, said.last_round, said.error) == (
-        True,
-        4,
-        NOW,
-        "",
-    )
+    assert (said.is_alive, said.starts, said.last_round, said.error) == (True, 4, NOW, "")
     process.terminate()
     process.join(PATIENCE)
     assert process.exitcode is not None, "it does not end"
@@ -94,11 +87,7 @@ def test_one_that_never_comes_to_look_is_given_up_and_its_keeper_ends_with_1() -
     process.join(PATIENCE)
     assert process.exitcode == 1
     said = post.state()
-    assert (said.is_alive, said.starts, said.error) == (
-        False,
-        4,
-        "OSError: no such file",
-    )
+    assert (said.is_alive, said.starts, said.error) == (False, 4, "OSError: no such file")
     assert said.trouble(NOW) == "its process ended: OSError: no such file"
     with pytest.raises(Away, match="no such file") as gone:
         Beside(post, process).refuse_gone()
@@ -135,32 +124,24 @@ def test_what_is_wrong_with_it_is_said_in_a_sentence() -> None:
     post.note_start()
     assert post.state().trouble(NOW) == ""
     post.note_round(NOW, "it could not probe the nodes: the database is away")
-    assert (
-        post.state().trouble(NOW)
-        == "it could not probe the nodes: the database is away"
-    )
+    assert post.state().trouble(NOW) == "it could not probe the nodes: the database is away"
     post.note_round(NOW)
     assert post.state().trouble(NOW + OVERDUE) == ""
-    assert "it has not looked since" in post.state().trouble(
-        NOW + OVERDUE + timedelta(seconds=1)
-    )
+    assert "it has not looked since" in post.state().trouble(NOW + OVERDUE + timedelta(seconds=1))
     post.note_round(NOW, "é" * 5000)
     assert set(post.state().error) == {"é"}
 
 
 def children(number: int) -> list[int]:
     return [
-        int(each)
-        for each in Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        int(each) for each in Path(f"/proc/{number}/task/{number}/children").read_text().split()
     ]
 
 
 def ready(port: int) -> dict[str, str]:
     """The parts that say how they are; nothing while nobody answers."""
     try:
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE
-        ) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE) as answer:
             return dict(json.load(answer)["parts"])
     except urllib.error.HTTPError as error:
         return dict(json.load(error)["parts"])
@@ -185,10 +166,7 @@ def test_flex_serve_starts_its_watch_again_and_ends_where_that_cannot_be(
         (keeper,) = [each for each in children(served.pid) if children(each)]
         (first,) = children(keeper)
         os.kill(first, signal.SIGKILL)
-        until(
-            "another process of the watch",
-            lambda: children(keeper) not in ([], [first]),
-        )
+        until("another process of the watch", lambda: children(keeper) not in ([], [first]))
         until("a watch that is well", lambda: ready(free_port).get("watch") == "ok")
         # What cannot be started again at all is what is left of a keeper that is gone.
         os.kill(keeper, signal.SIGKILL)

@@ -59,9 +59,7 @@ def test_a_server_that_serves_is_told_from_a_broken_one_and_from_none(
         f"tcp:{free_port}",
         f"http:{free_port}",
     )
-    assert probing.answers([node], probes, 2.0) == {
-        "n1": [True, True, False, False, False]
-    }
+    assert probing.answers([node], probes, 2.0) == {"n1": [True, True, False, False, False]}
 
 
 def test_what_takes_connections_and_never_answers_serves_nobody() -> None:
@@ -71,9 +69,7 @@ def test_what_takes_connections_and_never_answers_serves_nobody() -> None:
         assert not probing.is_answered("127.0.0.1", f"http:{here}", 0.3)
 
 
-def watch(
-    installation: Installation, said: list[str], dead: Sequence[str]
-) -> HealthWatch:
+def watch(installation: Installation, said: list[str], dead: Sequence[str]) -> HealthWatch:
     """One that finds these nodes dead."""
 
     def probe(nodes: Sequence[Node]) -> Mapping[str, Sequence[bool]]:
@@ -144,16 +140,12 @@ def test_a_node_that_somebody_brings_back_is_judged_by_what_it_does_from_then_on
     assert after(1) == "down"
 
 
-def test_where_people_decide_it_only_says_so_and_says_it_once(
-    installation: Installation,
-) -> None:
+def test_where_people_decide_it_only_says_so_and_says_it_once(installation: Installation) -> None:
     prepared(installation, "review")
     said: list[str] = []
     dead = ["n1"]
     watched = watch(installation, said, dead)
-    is_dead = (
-        "n1 is dead, and the mode is review: `flex nodes down n1` takes it out of DNS."
-    )
+    is_dead = "n1 is dead, and the mode is review: `flex nodes down n1` takes it out of DNS."
 
     def after(rounds: int) -> list[str]:
         said.clear()
@@ -208,11 +200,7 @@ def test_the_last_node_that_takes_sites_stays_in_service_beside_a_draining_one(
 
 def watches() -> list[BaseProcess]:
     """Other tests of this process may have children of their own."""
-    return [
-        child
-        for child in multiprocessing.active_children()
-        if child.name == "health watch"
-    ]
+    return [child for child in multiprocessing.active_children() if child.name == "health watch"]
 
 
 @pytest.mark.parametrize("extra", ["", MAY_HALF], ids=["without probes", "probes"])

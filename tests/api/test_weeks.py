@@ -26,23 +26,13 @@ def cluster(tmp_path: Path) -> Cluster:
 
 
 @pytest.mark.slow
-def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(
-    cluster: Cluster,
-) -> None:
+def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster: Cluster) -> None:
     world, campaign = cluster.world, SITES[7]
     first = cluster.night(loads(0))
     assert {move.source for move in first.moves} == {None}
     begins, ends = cluster.now + timedelta(hours=12), cluster.now + timedelta(hours=60)
     make_and_drop_wishes.pin(
-        world,
-        Pin(
-            campaign,
-            min_replicas=3,
-            since=begins,
-            until=ends,
-            reason="sale",
-            author="anna",
-        ),
+        world, Pin(campaign, min_replicas=3, since=begins, until=ends, reason="sale", author="anna")
     )
 
     campaigning = cluster.night(loads(1))
@@ -67,22 +57,13 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(
     for seed in (4, 5, 6):
         before = cluster.on("n3")
         drained = cluster.night(loads(seed))
-        assert {move.reason for move in drained.moves if move.source == "n3"} <= {
-            "n3 is drained"
-        }
+        assert {move.reason for move in drained.moves if move.source == "n3"} <= {"n3 is drained"}
         assert cluster.on("n3") < before or not before
     assert cluster.on("n3") == 0
 
     cluster.clock[0] += timedelta(hours=5)
-    others = {
-        site: cluster.nodes_of(site)
-        for site in SITES
-        if "n4" not in cluster.nodes_of(site)
-    }
-    assert (
-        failover.take_down(world, NodeOrder("n4", "down", given=world.clock()))
-        is not None
-    )
+    others = {site: cluster.nodes_of(site) for site in SITES if "n4" not in cluster.nodes_of(site)}
+    assert failover.take_down(world, NodeOrder("n4", "down", given=world.clock())) is not None
     assert cluster.on("n4") == 0
     assert all(cluster.nodes_of(site) == nodes for site, nodes in others.items())
 
@@ -165,9 +146,7 @@ RHYTHMS = {
     "rhythm",
     [
         pytest.param(
-            rhythm,
-            id=name,
-            marks=[] if name == "every third night" else pytest.mark.torture,
+            rhythm, id=name, marks=[] if name == "every third night" else pytest.mark.torture
         )
         for name, rhythm in RHYTHMS.items()
     ],
@@ -205,12 +184,9 @@ def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(
     assert resting(cluster)[SITES[0]].startswith("moved ")
     kept = [cluster.night(SMALL) for _ in range(2)]
     assert len(cluster.nodes_of(SITES[0])) == 2
-    said = (
-        "sites keep as many nodes as they needed lately: s00.hosting.example (2 nodes)"
-    )
+    said = "sites keep as many nodes as they needed lately: s00.hosting.example (2 nodes)"
     assert all(
-        any(said in stop.said for stop in one.stops if stop.rule == COOLDOWN)
-        for one in kept
+        any(said in stop.said for stop in one.stops if stop.rule == COOLDOWN) for one in kept
     )
     why = "keeps 2 nodes: it needed as many lately; safety.site_cooldown is 3 d 0 h"
     assert why in why_site_is_there.explain_site(cluster.world, SITES[0]).reasons

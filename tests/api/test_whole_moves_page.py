@@ -141,9 +141,7 @@ def test_a_site_moves_whole_and_leaves_its_old_node_when_nobody_needs_it_there(
 
 
 @pytest.mark.slow
-def test_a_site_for_which_the_last_command_fails_stays_whole_where_it_is(
-    whole: Whole,
-) -> None:
+def test_a_site_for_which_the_last_command_fails_stays_whole_where_it_is(whole: Whole) -> None:
     site, home = next(iter(whole.homes.items()))
     new = other_than(home)
     whole.fill(site)
@@ -152,8 +150,7 @@ def test_a_site_for_which_the_last_command_fails_stays_whole_where_it_is(
     # Brought last: its server says no.
     base = whole.base(site)
     whole.bases[address(home)].ask(
-        f"CREATE VIEW `{base}`.broken AS SELECT * FROM `{base}`.orders;"
-        f"DROP TABLE `{base}`.orders"
+        f"CREATE VIEW `{base}`.broken AS SELECT * FROM `{base}`.orders;DROP TABLE `{base}`.orders"
     )
 
     said = whole.installation.run()

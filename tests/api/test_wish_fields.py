@@ -26,13 +26,7 @@ from flex_api.schemas.sites_and_wishes import (
 )
 
 # A value of each kind that is not what a wish has where nobody gives one.
-OTHERS: dict[type, object] = {
-    tuple: ("x",),
-    int: 7,
-    float: 2.5,
-    str: "gold",
-    bool: True,
-}
+OTHERS: dict[type, object] = {tuple: ("x",), int: 7, float: 2.5, str: "gold", bool: True}
 WHOLE = Pin(
     "a.example",
     until=datetime(2026, 12, 1, tzinfo=UTC),

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.real
 
 
 def first_site(installation: Installation) -> str:
-    name: str = installation.flex("-o", "json", "sites", "list").json["items"][0][
-        "site"
-    ]
+    name: str = installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
     return name
 
 
@@ -27,21 +25,17 @@ def test_a_site_is_pinned_shown_and_freed_however_its_name_is_written(
     installation.first_night()
     site = first_site(installation)
     assert (
-        installation.flex(
-            "-o", "json", "sites", "pin", f"{site.upper()}.", "--nodes", "n2"
-        ).json["site"]
+        installation.flex("-o", "json", "sites", "pin", f"{site.upper()}.", "--nodes", "n2").json[
+            "site"
+        ]
         == site
     )
-    (shown,) = installation.flex(
-        "-o", "json", "sites", "show", f"{site.title()}."
-    ).json["items"]
+    (shown,) = installation.flex("-o", "json", "sites", "show", f"{site.title()}.").json["items"]
     assert (shown["site"], shown["pinned_to"]) == (site, ["n2"])
     assert installation.flex("sites", "unpin", f"{site}.").code == 0
 
 
-def test_a_site_is_kept_off_a_node_and_away_from_another_site(
-    installation: Installation,
-) -> None:
+def test_a_site_is_kept_off_a_node_and_away_from_another_site(installation: Installation) -> None:
     installation.first_night()
     text = installation.settings.read_text(encoding="utf-8")
     installation.settings.write_text(
@@ -59,29 +53,16 @@ def test_a_site_is_kept_off_a_node_and_away_from_another_site(
     assert said["reasons"]
     assert all(row["target"] != "n1" for row in said["others"])
     curve = installation.flex("-o", "json", "plan", "frontier").json
-    reached = [
-        one["worst_ratio"]
-        for one in curve["items"]
-        if one["moves"] <= curve["plan_moves"]
-    ]
+    reached = [one["worst_ratio"] for one in curve["items"] if one["moves"] <= curve["plan_moves"]]
     assert min(reached) <= curve["plan_worst_ratio"] + 1e-9
 
 
 def test_a_pin_that_contradicts_itself_is_refused(installation: Installation) -> None:
     installation.first_night()
     site = first_site(installation)
-    assert (
-        installation.flex("sites", "pin", site, "--nodes", "n1", "--not-on", "n1").code
-        == 21
-    )
-    assert installation.flex("sites", "pin", site, "--not-on", "n1,n2,n3,n4").code in {
-        3,
-        21,
-    }
-    assert (
-        installation.flex("sites", "pin", site, "--together", "nobody.example").code
-        == 3
-    )
+    assert installation.flex("sites", "pin", site, "--nodes", "n1", "--not-on", "n1").code == 21
+    assert installation.flex("sites", "pin", site, "--not-on", "n1,n2,n3,n4").code in {3, 21}
+    assert installation.flex("sites", "pin", site, "--together", "nobody.example").code == 3
 
 
 def test_draining_a_node_says_which_pins_it_suspends_and_stops_no_plan(
@@ -100,12 +81,10 @@ def test_draining_a_node_says_which_pins_it_suspends_and_stops_no_plan(
     plan = installation.flex("-o", "json", "plan", "--as-of", installation.as_of())
     assert plan.code == 0
     assert any(
-        "pins that cannot be kept now" in note and site in note
-        for note in plan.json["notes"]
+        "pins that cannot be kept now" in note and site in note for note in plan.json["notes"]
     )
     assert any(
-        "these give way first: apart, together, at least" in note
-        for note in plan.json["notes"]
+        "these give way first: apart, together, at least" in note for note in plan.json["notes"]
     )
     why = installation.flex("-o", "json", "explain", site).json["reasons"]
     assert f"its wish gives way: {site} (n2 is draining; n3 still holds)" in why
@@ -116,9 +95,7 @@ def test_a_node_taken_out_of_the_settings_is_named_as_long_as_sites_are_on_it(
 ) -> None:
     installation.first_night()
     text = installation.settings.read_text(encoding="utf-8")
-    renamed = text.replace('name = "n1"', 'name = "web1"').replace(
-        'node = "n1"', 'node = "web1"'
-    )
+    renamed = text.replace('name = "n1"', 'name = "web1"').replace('node = "n1"', 'node = "web1"')
     installation.settings.write_text(renamed, encoding="utf-8")
     installation.read_logs()
     (note,) = installation.flex("-o", "json", "nodes", "list").json["notes"]
@@ -152,9 +129,7 @@ def test_a_partition_of_which_nothing_is_in_dns_is_not_said_to_agree(
 ) -> None:
     text = installation.settings.read_text(encoding="utf-8")
     zones = f'zones = ["{installation.zone}"]'
-    installation.settings.write_text(
-        text.replace(zones, "zones = []"), encoding="utf-8"
-    )
+    installation.settings.write_text(text.replace(zones, "zones = []"), encoding="utf-8")
     installation.first_night()
     said = installation.flex("verify")
     assert said.code == 20

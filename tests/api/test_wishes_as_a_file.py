@@ -11,12 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flex.errors import BadInput
-from flex_api.schemas.decisions import (
-    Decisions,
-    FreezeDecided,
-    NodeDecided,
-    WishDecided,
-)
+from flex_api.schemas.decisions import Decisions, FreezeDecided, NodeDecided, WishDecided
 from flex_api.wishes import decisions_file
 
 if TYPE_CHECKING:
@@ -28,8 +23,7 @@ FAR = datetime(2100, 1, 1, tzinfo=UTC)
 labels = st.text("abk09", min_size=1, max_size=6)
 names = st.lists(labels, min_size=1, max_size=3).map(".".join)
 texts = st.text(
-    st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\x7f"),
-    max_size=40,
+    st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\x7f"), max_size=40
 )
 moments = st.none() | st.datetimes(
     LATER.replace(tzinfo=None), FAR.replace(tzinfo=None), timezones=st.just(UTC)
@@ -61,9 +55,7 @@ nodes = st.builds(
 freezes = st.none() | st.builds(FreezeDecided, until=moments, reason=texts)
 decided = st.builds(
     Decisions,
-    wish=st.lists(
-        wishes, unique_by=lambda one: f"{one.site} {one.campaign}".strip()
-    ).map(tuple),
+    wish=st.lists(wishes, unique_by=lambda one: f"{one.site} {one.campaign}".strip()).map(tuple),
     node=st.lists(nodes, unique_by=lambda one: one.node).map(tuple),
     freeze=freezes,
 )
@@ -80,9 +72,7 @@ def test_what_is_written_is_read_again(said: Decisions, tmp_path: Path) -> None:
 
 
 @given(one=decided, other=decided)
-def test_differences_lead_from_one_to_the_other(
-    one: Decisions, other: Decisions
-) -> None:
+def test_differences_lead_from_one_to_the_other(one: Decisions, other: Decisions) -> None:
     found = decisions_file.differences(one, other)
     left = {(each.kind, each.of): each.wanted for each in found}
     # A node is down whatever the reason.
@@ -91,9 +81,7 @@ def test_differences_lead_from_one_to_the_other(
         each
         for each in (*other.wish, *other.node)
         if each in (*one.wish, *one.node)
-        or (
-            isinstance(each, NodeDecided) and each.state == "down" and each.node in down
-        )
+        or (isinstance(each, NodeDecided) and each.state == "down" and each.node in down)
     ]
     assert not any(each.now == each.wanted for each in found)
     assert len(left) == len(found)
@@ -121,16 +109,10 @@ def test_what_has_ended_is_nothing() -> None:
         ("schema = 1\n[[wish]]\nsite = 'a'\nuntil = 2026-12-01\n", "its zone"),
         ("schema = 1\n[freeze]\nuntil = 2026-12-01T06:00:00\n", "its zone"),
         (f"schema = 1\n[[wish]]\nsite = 'a'\nweight = {'9' * 5000}\n", "not TOML"),
-        (
-            "schema = 1\n[[wish]]\nsite = '.'\n",
-            "wish.0.site = '.': there is no such name",
-        ),
+        ("schema = 1\n[[wish]]\nsite = '.'\n", "wish.0.site = '.': there is no such name"),
         ("schema = 2\n", "schema = 1"),
         ("", "schema = 1"),
-        (
-            "schema = 1\n[[wish]]\nsite = 'a'\n[[wish]]\nsite = 'A'\n",
-            "the wish a is in it 2 times",
-        ),
+        ("schema = 1\n[[wish]]\nsite = 'a'\n[[wish]]\nsite = 'A'\n", "the wish a is in it 2 times"),
         ("schema = 1\n[[node]]\nnode = 'n1'\nstate = 'asleep'\n", "node.0.state"),
         ("[[wish]\n", "this is not TOML"),
         ("\udcff", "UTF-8"),
@@ -151,26 +133,14 @@ def test_a_file_that_cannot_be_used_is_one_clear_error(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_an_empty_database_has_again_what_people_decided(
-    installation: Installation,
-) -> None:
+def test_an_empty_database_has_again_what_people_decided(installation: Installation) -> None:
     installation.first_night()
     every = installation.flex("-o", "json", "sites", "list").json["items"]
     one, other, third = (row["site"] for row in every[:3])
     flex = installation.flex
     for words in (
         ("sites", "pin", one, "--nodes", "n1", "--reason", 'the "big" one'),
-        (
-            "sites",
-            "pin",
-            one,
-            "--nodes",
-            "n2",
-            "--until",
-            "2100-01-01",
-            "--reason",
-            "sale",
-        ),
+        ("sites", "pin", one, "--nodes", "n2", "--until", "2100-01-01", "--reason", "sale"),
         ("sites", "exclude", other, "--reason", "theirs"),
         ("nodes", "drain", "n3", "--reason", "disk"),
         ("freeze", "--reason", "fair"),
@@ -213,9 +183,7 @@ def test_an_empty_database_has_again_what_people_decided(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_what_is_refused_is_named_and_the_rest_is_carried_out(
-    installation: Installation,
-) -> None:
+def test_what_is_refused_is_named_and_the_rest_is_carried_out(installation: Installation) -> None:
     installation.first_night()
     site = installation.flex("-o", "json", "sites", "list").json["items"][0]["site"]
     assert installation.flex("sites", "pin", site, "--nodes", "n1").code == 0

@@ -47,9 +47,7 @@ def reasons(cluster: Cluster) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_campaign_between_two_nights_is_in_force_for_all_of_its_time(
-    cluster: Cluster,
-) -> None:
+def test_a_campaign_between_two_nights_is_in_force_for_all_of_its_time(cluster: Cluster) -> None:
     node = wish(cluster, DAY + 5 * HOUR, DAY + 20 * HOUR)
     made = cluster.night(EVEN)
     assert cluster.nodes_of(SITE) == {node}
@@ -60,12 +58,8 @@ def test_a_campaign_between_two_nights_is_in_force_for_all_of_its_time(
     assert "sale" not in {pin.campaign for pin in cluster.world.pins_of_next_plan}
 
 
-@pytest.mark.parametrize(
-    "late", [timedelta(minutes=10), HOUR, HOUR + timedelta(minutes=20)]
-)
-def test_so_it_is_where_the_next_night_is_late(
-    cluster: Cluster, late: timedelta
-) -> None:
+@pytest.mark.parametrize("late", [timedelta(minutes=10), HOUR, HOUR + timedelta(minutes=20)])
+def test_so_it_is_where_the_next_night_is_late(cluster: Cluster, late: timedelta) -> None:
     """By the delay of its timer, and by clocks that are set back."""
     node = wish(cluster, 2 * DAY + late / 2, 3 * DAY)
     cluster.night(EVEN)
@@ -87,9 +81,7 @@ def test_what_began_or_ended_since_a_night_long_ago_goes_before_other_wishes(
     store.put_pin(Pin(others[1], until=long_ago, campaign="x"))
     store.put_pin(Pin(others[2], since=cluster.now + gap + 3 * DAY, campaign="x"))
     cluster.clock[0] += gap
-    guard = what_earlier_nights_allow.guard(
-        cluster.world, Period.days_before(cluster.now, 1)
-    )
+    guard = what_earlier_nights_allow.guard(cluster.world, Period.days_before(cluster.now, 1))
     assert mine in guard.urgent
     assert not guard.urgent & set(others)
 
@@ -155,16 +147,12 @@ def test_a_site_that_is_put_off_leaves_its_node_later_and_says_nothing_else(
         assert f"{node} -> " in told.reasons[0]
         assert "later" in told.reasons[0]
         assert not [why for why in told.reasons if why.startswith("stays on")]
-        assert {other.node for other in told.others} == {
-            other.target for other in told.others
-        }, "a node that takes no sites has no share to be over"
+        assert {other.node for other in told.others} == {other.target for other in told.others}, (
+            "a node that takes no sites has no share to be over"
+        )
 
 
-def test_a_site_on_a_drained_node_says_that_the_node_is_drained(
-    cluster: Cluster,
-) -> None:
+def test_a_site_on_a_drained_node_says_that_the_node_is_drained(cluster: Cluster) -> None:
     (node,) = cluster.nodes_of(SITE)
     cluster.world.store.order_node(NodeOrder(node, "draining", cluster.now))
-    assert reasons(cluster) == [
-        f"stays on {node}: {node} is drained, and no plan has moved it yet"
-    ]
+    assert reasons(cluster) == [f"stays on {node}: {node} is drained, and no plan has moved it yet"]

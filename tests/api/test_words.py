@@ -36,8 +36,7 @@ def test_sizes(count: float, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "said"),
-    [(0.0412, "4.1 %"), (0.18, "18 %"), (0.0996, "10 %"), (0.0, "0.0 %")],
+    ("ratio", "said"), [(0.0412, "4.1 %"), (0.18, "18 %"), (0.0996, "10 %"), (0.0, "0.0 %")]
 )
 def test_shares(ratio: float, said: str) -> None:
     assert amounts.share(ratio) == said
@@ -45,23 +44,14 @@ def test_shares(ratio: float, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [
-        (4.2, "4.2 s"),
-        (42, "42 s"),
-        (252, "4 m 12 s"),
-        (7500, "2 h 5 m"),
-        (266_400, "3 d 2 h"),
-    ],
+    [(4.2, "4.2 s"), (42, "42 s"), (252, "4 m 12 s"), (7500, "2 h 5 m"), (266_400, "3 d 2 h")],
 )
 def test_spans(seconds: float, said: str) -> None:
     assert amounts.span(timedelta(seconds=seconds)) == said
 
 
 def test_one_and_many() -> None:
-    assert [amounts.count(1, "site"), amounts.count(12_000, "site")] == [
-        "1 site",
-        "12,000 sites",
-    ]
+    assert [amounts.count(1, "site"), amounts.count(12_000, "site")] == ["1 site", "12,000 sites"]
 
 
 def test_the_past_and_the_future() -> None:

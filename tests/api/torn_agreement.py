@@ -18,9 +18,7 @@ def placed(cluster: TornCluster) -> dict[str, set[str]]:
     store = cluster.store()
     _, placement = store.placement()
     store.close()
-    return {
-        str(site): set(texts(rows["node"])) for site, rows in placement.groupby("site")
-    }
+    return {str(site): set(texts(rows["node"])) for site, rows in placement.groupby("site")}
 
 
 def led_by(store: SqlStore) -> dict[str, str]:
@@ -31,9 +29,7 @@ def led_by(store: SqlStore) -> dict[str, str]:
     }
 
 
-def look(
-    cluster: TornCluster, way_of: Mapping[str, Way], *away: str
-) -> dict[str, set[str]]:
+def look(cluster: TornCluster, way_of: Mapping[str, Way], *away: str) -> dict[str, set[str]]:
     """The nodes of each site in force: there every door leads all names of a site that doors
     publish, so does the order, and DNS has their addresses of one that it publishes. Nobody looks
     at nodes that are away.

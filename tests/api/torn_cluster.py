@@ -155,13 +155,10 @@ class TornCluster:
             more = f', "{HERE}"' if number == 1 else ""
             old = f'name = "{name}"\naddresses = ["192.0.2.{number}"]'
             assert old in text
-            text = text.replace(
-                old, f'name = "{name}"\naddresses = ["{address}"{more}]'
-            )
+            text = text.replace(old, f'name = "{name}"\naddresses = ["{address}"{more}]')
         # Wishes of several rounds, and what comes back to a node, may meet in one plan.
         text = text.replace(
-            "[safety]\n",
-            '[safety]\nplan_expiry = "3000d"\nmax_moved_sites_ratio = 1.0\n',
+            "[safety]\n", '[safety]\nplan_expiry = "3000d"\nmax_moved_sites_ratio = 1.0\n'
         )
         if self.dns is None:
             text = _without_dns(text)
@@ -220,13 +217,7 @@ class TornCluster:
 
     def start_haproxy(self, node: Node) -> None:
         """Under a master, as systemd does."""
-        words = (
-            "-W",
-            "-S",
-            str(node.files / "m"),
-            "-f",
-            str(node.files / "haproxy.cfg"),
-        )
+        words = ("-W", "-S", str(node.files / "m"), "-f", str(node.files / "haproxy.cfg"))
         node.haproxy = self._start(node, self.found.path, *words)
         self._until_listens(node.address, self.ports.visitors)
 
@@ -246,9 +237,7 @@ class TornCluster:
         follow = ("route", "follow", "--from", url, *where, *token)
         node.follower = self._start(node, *stepped, *follow)
 
-    def start_flex(
-        self, steps: int, begin: str, *words: str, by: Node | None = None
-    ) -> Process:
+    def start_flex(self, steps: int, begin: str, *words: str, by: Node | None = None) -> Process:
         """A verb that stops itself at that step, with the settings of this node, or of the first
         one.
         """
@@ -312,10 +301,7 @@ class TornCluster:
         return 0
 
     def log(self) -> str:
-        logs = (
-            self.installation.folder,
-            *(node.folder for node in self.nodes.values()),
-        )
+        logs = (self.installation.folder, *(node.folder for node in self.nodes.values()))
         return "\n".join(
             f"{folder.name}: {(folder / 'log').read_text()[-1500:]}"
             for folder in logs

@@ -70,9 +70,7 @@ class Named(http.client.HTTPSConnection):
 def ask(door: str, way: str, at: At, host: str) -> Request:
     sent = time.monotonic()
     connection = (
-        http.client.HTTPConnection(*at, timeout=PATIENCE)
-        if way == "plain"
-        else Named(at, host)
+        http.client.HTTPConnection(*at, timeout=PATIENCE) if way == "plain" else Named(at, host)
     )
     node = trouble = ""
     come_again = False
@@ -142,9 +140,7 @@ class Owners:
     moved: Collection[str]
 
 
-def lost(
-    requests: Sequence[Request], gone: Sequence[Gone], owners: Owners
-) -> list[Request]:
+def lost(requests: Sequence[Request], gone: Sequence[Gone], owners: Owners) -> list[Request]:
     """Those that failed and were not in what was killed: a visitor came to a door that was gone, or
     was on the way to a node in the moment in which that was killed. Nobody stands in for the node
     of a site with one writer; who waits for it while it moves may be asked to come again.
@@ -177,9 +173,7 @@ def by_strangers(
     def is_excused(request: Request) -> bool:
         who = {*owners.nodes_of[request.host], request.door}
         return request.host not in owners.one_writer and any(
-            one.node in who
-            and one.killed < request.done
-            and request.sent < one.back + SEEN
+            one.node in who and one.killed < request.done and request.sent < one.back + SEEN
             for one in gone
         )
 

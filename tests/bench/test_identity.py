@@ -11,14 +11,10 @@ from bench.ingest import identity, synthetic
 from flex import native_or_python
 
 pytestmark = [
-    pytest.mark.skipif(
-        native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
-    ),
+    pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT),
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
 ]
-COMBINED = (
-    b'192.0.2.1 - - [20/Nov/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 10 "-" "-"\n'
-)
+COMBINED = b'192.0.2.1 - - [20/Nov/2026:12:00:%02d +0000] "GET /%d HTTP/1.1" 200 10 "-" "-"\n'
 
 
 @pytest.fixture
@@ -35,9 +31,7 @@ def traces(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_every_way_counts_alike(
-    traces: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_way_counts_alike(traces: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert identity.main(["--without-spark", str(traces)]) == 0
     rows = [
         line.split("│")[1:-1]

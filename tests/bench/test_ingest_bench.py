@@ -65,13 +65,7 @@ def test_the_bench_measures_what_its_page_says() -> None:
         for name in re.findall(r"`(\w+)`", row)
     }
     script = "import json; from bench.ingest import speed; print(json.dumps(speed.measure()))"
-    small = {
-        **os.environ,
-        "SCALE": "0.001",
-        "ROUNDS": "1",
-        "TRACES": "",
-        "GOACCESS": "",
-    }
+    small = {**os.environ, "SCALE": "0.001", "ROUNDS": "1", "TRACES": "", "GOACCESS": ""}
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,
@@ -81,10 +75,6 @@ def test_the_bench_measures_what_its_page_says() -> None:
         text=True,
         timeout=300,
     )
-    elsewhere = {
-        name
-        for name in promised
-        if re.search("goaccess|wc_real|SET|zstd|two_core", name)
-    }
+    elsewhere = {name for name in promised if re.search("goaccess|wc_real|SET|zstd|two_core", name)}
     assert promised - elsewhere
     assert promised - elsewhere - set(json.loads(done.stdout)) == set()

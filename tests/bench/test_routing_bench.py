@@ -34,11 +34,7 @@ def three() -> Iterator[Rig]:
         pytest.skip(str(error))
     target = np.random.default_rng(1).integers(0, 100, 10_000)
     trace = Trace(
-        "even",
-        target,
-        np.full(100, 1_000),
-        np.zeros(100, dtype=np.int64),
-        ("shop.example",),
+        "even", target, np.full(100, 1_000), np.zeros(100, dtype=np.int64), ("shop.example",)
     )
     with rig(3, MACHINE, trace) as made:
         yield made
@@ -78,9 +74,7 @@ def test_when_a_web_server_dies_only_what_it_had_begun_is_lost(three: Rig) -> No
 
 
 @pytest.mark.slow
-def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(
-    three: Rig,
-) -> None:
+def test_nobody_notices_members_that_come_and_go_nor_a_link_that_is_cut(three: Rig) -> None:
     three.relay()
     three.start("lardr", LardLimits(), on=list(three.addresses)[:2], mastered=True)
     last = list(three.addresses)[-1]
@@ -112,7 +106,6 @@ def test_faults_cost_nobody_more_than_what_was_begun() -> None:
     for fault in faults.FAULTS:
         assert figures[f"{fault.name}_failed_later"] == 0, fault.name
         # Whom a killed distributor had not yet answered.
-        assert (
-            fault.name.endswith("killed")
-            or figures[f"{fault.name}_failed_in_flight"] == 0
-        ), fault.name
+        assert fault.name.endswith("killed") or figures[f"{fault.name}_failed_in_flight"] == 0, (
+            fault.name
+        )

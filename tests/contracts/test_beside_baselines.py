@@ -14,16 +14,7 @@ from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import SOLVERS
 
 BUDGET = Budget(steps=2_000, seconds=200)
-BASELINES = (
-    "closest",
-    "greedy",
-    "hill",
-    "keep",
-    "offload",
-    "round_robin",
-    "scratch",
-    "local",
-)
+BASELINES = ("closest", "greedy", "hill", "keep", "offload", "round_robin", "scratch", "local")
 CLUSTERS = [(100, 4, 1), (400, 8, 3), (600, 12, 4)]
 
 
@@ -47,6 +38,4 @@ def test_no_baseline_breaks_as_few_rules_with_fewer_moves(
     baseline: str, size: tuple[int, int, int]
 ) -> None:
     problem, found = asked(*size)
-    assert merit(problem, found) <= merit(
-        problem, SOLVERS[baseline](problem, BUDGET).rows
-    )
+    assert merit(problem, found) <= merit(problem, SOLVERS[baseline](problem, BUDGET).rows)

@@ -49,8 +49,7 @@ def equal_sites(sites: int, nodes: int, *, load: float = 1.0) -> Problem:
 
 def with_load(load: Sequence[float]) -> Problem:
     return replace(
-        equal_sites(len(load), 3),
-        load=np.array([[asks, asks] for asks in load], dtype=np.float64),
+        equal_sites(len(load), 3), load=np.array([[asks, asks] for asks in load], dtype=np.float64)
     )
 
 
@@ -59,27 +58,13 @@ def from_tables(access: Sequence[float], *pins: Pin) -> Problem:
     refuse.
     """
     sites = [f"s{s}.example.org" for s in range(len(access))]
-    profiles = pd.DataFrame(
-        {"site": pd.Series(sites, dtype="str"), "access_bytes": access}
-    )
-    for column in (
-        "working_set",
-        "requests",
-        "targets",
-        "one_timers",
-        "busy_hour_bytes",
-    ):
+    profiles = pd.DataFrame({"site": pd.Series(sites, dtype="str"), "access_bytes": access})
+    for column in ("working_set", "requests", "targets", "one_timers", "busy_hour_bytes"):
         profiles[column] = 1
     nodes = [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(3)]
     made = PROFILES.make(profiles)
     return problems.build(
-        made,
-        SPREADS.empty(),
-        nodes,
-        pins,
-        PLACEMENT.empty(),
-        tolerance=0.05,
-        replicate_above=0.6,
+        made, SPREADS.empty(), nodes, pins, PLACEMENT.empty(), tolerance=0.05, replicate_above=0.6
     )
 
 
@@ -92,10 +77,7 @@ ANSWERED: dict[str, tuple[Callable[[], Problem], str]] = {
         lambda: with_load([0, 0, 300, 0]),
         "s0000002.example.org, 300% of a node",
     ),
-    "fewer sites than nodes": (
-        lambda: with_load([150, 150]),
-        "n02 stays under its access rate",
-    ),
+    "fewer sites than nodes": (lambda: with_load([150, 150]), "n02 stays under its access rate"),
 }
 REFUSED: dict[str, tuple[Callable[[], Problem], str]] = {
     "a load that is no number": (
@@ -142,16 +124,12 @@ def test_odd_input_has_a_stated_answer_after_few_steps(name: str) -> None:
     (solution,) = answers
     assert said in solution.note
     assert solution.proven == (not said)
-    assert not [
-        broken for broken in score.violations(problem, solution.rows) if broken.is_wish
-    ]
+    assert not [broken for broken in score.violations(problem, solution.rows) if broken.is_wish]
 
 
 @pytest.mark.slow
 def test_equal_sites_take_as_much_longer_as_there_are_more_of_them() -> None:
-    problems = {
-        sites: equal_sites(sites, 16) for sites in (1_000_000, 1_000_000 // TIMES)
-    }
+    problems = {sites: equal_sites(sites, 16) for sites in (1_000_000, 1_000_000 // TIMES)}
     assert grows_with(lambda sites: SOLVERS["auto"](problems[sites], BUDGET), 1_000_000)
 
 

@@ -39,22 +39,17 @@ def clusters(draw: st.DrawFn) -> Problem:
     pinned or new.
     """
     node_count, site_count = draw(st.integers(1, 5)), draw(st.integers(0, 12))
-    is_open = np.array(
-        draw(_list_of(st.sampled_from([True, True, True, False]), node_count))
-    )
+    is_open = np.array(draw(_list_of(st.sampled_from([True, True, True, False]), node_count)))
     is_open[draw(st.integers(0, node_count - 1))] = True
     open_nodes = np.flatnonzero(is_open).tolist()
     replicas = np.array(
-        draw(_list_of(st.integers(1, len(open_nodes)) | st.just(1), site_count)),
-        dtype=np.int64,
+        draw(_list_of(st.integers(1, len(open_nodes)) | st.just(1), site_count)), dtype=np.int64
     )
     pinned = {}
     for site in range(site_count):
         nodes = draw(
             st.just([])
-            | st.lists(
-                st.sampled_from(open_nodes), unique=True, max_size=int(replicas[site])
-            )
+            | st.lists(st.sampled_from(open_nodes), unique=True, max_size=int(replicas[site]))
         )
         if nodes:
             pinned[site] = frozenset(nodes)
@@ -66,24 +61,18 @@ def clusters(draw: st.DrawFn) -> Problem:
         dimensions=DIMENSIONS,
         nodes=tuple(f"n{n}" for n in range(node_count)),
         open=is_open,
-        share=_shares(
-            np.array(draw(_list_of(st.sampled_from([1.0, 2.0]), node_count))), is_open
-        ),
+        share=_shares(np.array(draw(_list_of(st.sampled_from([1.0, 2.0]), node_count))), is_open),
         sites=tuple(f"s{s:02}.example.org" for s in range(site_count)),
         replicas=replicas,
         load=_loads(draw, replicas, len(open_nodes)),
-        cold=np.array(
-            draw(_list_of(st.integers(0, 2**40), site_count)), dtype=np.int64
-        ),
+        cold=np.array(draw(_list_of(st.integers(0, 2**40), site_count)), dtype=np.int64),
         old=_rows([(site, node) for site, nodes in enumerate(held) for node in nodes]),
         pinned=pinned,
         tolerance=draw(st.sampled_from([0.02, 0.1, 0.3, 0.9])),
     )
 
 
-def _list_of(
-    values: st.SearchStrategy[object], size: int
-) -> st.SearchStrategy[list[object]]:
+def _list_of(values: st.SearchStrategy[object], size: int) -> st.SearchStrategy[list[object]]:
     return st.lists(values, min_size=size, max_size=size)
 
 
@@ -95,9 +84,7 @@ def _shares(capacity: Floats, is_open: problems.Bools) -> Floats:
 
 def _loads(draw: st.DrawFn, replicas: Ints, open_nodes: int) -> Floats:
     asked = st.tuples(st.integers(0, 9), st.integers(0, 9))
-    demand = np.array(draw(_list_of(asked, len(replicas))), dtype=np.float64).reshape(
-        -1, 2
-    )
+    demand = np.array(draw(_list_of(asked, len(replicas))), dtype=np.float64).reshape(-1, 2)
     total = (demand * replicas[:, None]).sum(axis=0)
     loads: Floats = np.divide(
         demand * 100 * open_nodes, total, out=np.zeros_like(demand), where=total > 0
@@ -152,9 +139,7 @@ def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
 ) -> None:
     rows = problem.old.tolist()
     held = {site: frozenset(node for s, node in rows if s == site) for site, _ in rows}
-    able = sorted(
-        site for site, nodes in held.items() if problem.open[list(nodes)].all()
-    )
+    able = sorted(site for site, nodes in held.items() if problem.open[list(nodes)].all())
     fixed = data.draw(st.sets(st.sampled_from(able)) if able else st.just(set()))
     replicas = problem.replicas.copy()
     for site in fixed:
@@ -166,8 +151,7 @@ def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
     )
     found = solver(asked, BRIEF)
     assert all(
-        frozenset(found.rows[found.rows[:, 0] == site, 1].tolist()) == held[site]
-        for site in fixed
+        frozenset(found.rows[found.rows[:, 0] == site, 1].tolist()) == held[site] for site in fixed
     )
     assert not fixed & set(score.new_rows(asked, found.rows)[:, 0].tolist())
 
@@ -194,18 +178,12 @@ def test_sites_that_belong_together_stay_together(
 @every_solver
 @examples(10)
 @given(problem=clusters())
-def test_rows_come_in_order_and_the_same_each_time(
-    solver: Solver, problem: Problem
-) -> None:
+def test_rows_come_in_order_and_the_same_each_time(solver: Solver, problem: Problem) -> None:
     first, again = solver(problem, BRIEF), solver(problem, BRIEF)
     assert first.rows.dtype == np.int64
     assert first.rows.tolist() == sorted(first.rows.tolist())
     assert first.rows.tolist() == again.rows.tolist()
-    assert (first.bound, first.proven, first.note) == (
-        again.bound,
-        again.proven,
-        again.note,
-    )
+    assert (first.bound, first.proven, first.note) == (again.bound, again.proven, again.note)
 
 
 @pytest.mark.slow("auto", "large")
@@ -216,10 +194,7 @@ def test_proven_means_balanced_with_as_many_moves_as_the_bound(
     solver: Solver, problem: Problem
 ) -> None:
     solution = solver(problem, BRIEF)
-    moves, broken = (
-        score.moves(problem, solution.rows),
-        score.violations(problem, solution.rows),
-    )
+    moves, broken = (score.moves(problem, solution.rows), score.violations(problem, solution.rows))
     assert solution.proven == (not broken and moves == solution.bound)
     assert bool(broken) == solution.note.startswith("best effort: ")
 
@@ -228,24 +203,18 @@ def test_proven_means_balanced_with_as_many_moves_as_the_bound(
 @every_solver
 @examples(10)
 @given(problem=clusters())
-def test_the_note_names_a_tolerance_that_would_do(
-    solver: Solver, problem: Problem
-) -> None:
+def test_the_note_names_a_tolerance_that_would_do(solver: Solver, problem: Problem) -> None:
     solution = solver(problem, BRIEF)
     if "a tolerance of" in solution.note:
         enough = float(solution.note.split("a tolerance of ")[1].split(" would do")[0])
         assert problem.tolerance < enough
-        assert (
-            enough - 0.001 <= worst(problem, solution.rows) <= enough + score.ROUNDING
-        )
+        assert enough - 0.001 <= worst(problem, solution.rows) <= enough + score.ROUNDING
 
 
 @every_sparing_solver
 @examples(10)
 @given(problem=clusters())
-def test_a_balanced_placement_that_keeps_every_wish_stays(
-    solver: Solver, problem: Problem
-) -> None:
+def test_a_balanced_placement_that_keeps_every_wish_stays(solver: Solver, problem: Problem) -> None:
     in_force = replace(problem, old=SOLVERS["scratch"](problem, BRIEF).rows)
     if not score.violations(in_force, in_force.old):
         assert solver(in_force, BRIEF).rows.tolist() == in_force.old.tolist()
@@ -254,9 +223,7 @@ def test_a_balanced_placement_that_keeps_every_wish_stays(
 @every_sparing_solver
 @examples(10)
 @given(problem=clusters())
-def test_a_silent_site_moves_only_where_a_wish_demands_it(
-    solver: Solver, problem: Problem
-) -> None:
+def test_a_silent_site_moves_only_where_a_wish_demands_it(solver: Solver, problem: Problem) -> None:
     silent = ~problem.load.any(axis=1)
     moved = score.new_rows(problem, solver(problem, BRIEF).rows)
     assert all(
@@ -267,9 +234,7 @@ def test_a_silent_site_moves_only_where_a_wish_demands_it(
 
 def _demanded(problem: Problem, site: int) -> int:
     """The new rows that a site's count and pins ask for."""
-    held = {
-        node for s, node in problem.old.tolist() if s == site and problem.open[node]
-    }
+    held = {node for s, node in problem.old.tolist() if s == site and problem.open[node]}
     missing_pins = problem.pinned.get(site, frozenset()) - held
     return max(int(problem.replicas[site]) - len(held), len(missing_pins))
 
@@ -299,10 +264,7 @@ def test_odd_clusters_get_an_answer(solver: Solver, problem: Problem) -> None:
 def test_the_order_of_the_input_does_not_matter(solver: Solver, random: Random) -> None:
     sites = [f"s{s:02}.example.org" for s in range(12)]
     nodes = [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(4)]
-    pins = [
-        Pin("s03.example.org", nodes=("n2",)),
-        Pin("s05.example.org", min_replicas=2),
-    ]
+    pins = [Pin("s03.example.org", nodes=("n2",)), Pin("s05.example.org", min_replicas=2)]
     placement = [(site, f"n{s % 3}") for s, site in enumerate(sites)]
     straight = _placed(solver, sites, nodes, pins, placement)
     for shuffled in (sites, nodes, pins, placement):
@@ -324,9 +286,7 @@ def _placed(
         profiles[column] = 1
     in_force = pd.DataFrame(placement, columns=["site", "node"], dtype="str")
     asked = problems.build(
-        profiles.assign(**dict.fromkeys(PROFILES.later, 0)).astype(
-            dict(PROFILES.columns)
-        ),
+        profiles.assign(**dict.fromkeys(PROFILES.later, 0)).astype(dict(PROFILES.columns)),
         SPREADS.empty(),
         nodes,
         pins,

@@ -28,12 +28,8 @@ def wishful(seed: int) -> Problem:
     replicas = np.array(
         [random.choice([1, 1, 1, 2]) for _ in range(WISHING)] + [1] * (SITES - WISHING)
     )
-    kept = [
-        frozenset(random.sample(range(NODES), count)) for count in replicas.tolist()
-    ]
-    pairs = [
-        {a, b} for a, b in combinations(range(WISHING), 2) if not kept[a] & kept[b]
-    ]
+    kept = [frozenset(random.sample(range(NODES), count)) for count in replicas.tolist()]
+    pairs = [{a, b} for a, b in combinations(range(WISHING), 2) if not kept[a] & kept[b]]
     triples = [
         a | b
         for a, b in combinations(random.sample(pairs, 12), 2)
@@ -42,19 +38,11 @@ def wishful(seed: int) -> Problem:
     apart = [*random.sample(pairs, 25), *triples[:4]]
     others = [frozenset(range(NODES)) - nodes for nodes in kept]
     barred = {
-        s: frozenset(
-            random.sample(sorted(others[s]), random.randint(1, len(others[s])))
-        )
+        s: frozenset(random.sample(sorted(others[s]), random.randint(1, len(others[s]))))
         for s in range(12)
     }
-    old = {
-        (site, random.randrange(NODES))
-        for site in range(SITES)
-        if site % 7 or site >= WISHING
-    }
-    load = np.array(
-        [[random.uniform(1, 5), random.uniform(1, 5)] for _ in range(SITES)]
-    )
+    old = {(site, random.randrange(NODES)) for site in range(SITES) if site % 7 or site >= WISHING}
+    load = np.array([[random.uniform(1, 5), random.uniform(1, 5)] for _ in range(SITES)])
     return Problem(
         dimensions=DIMENSIONS,
         nodes=tuple(f"n{n}" for n in range(NODES)),
@@ -89,15 +77,11 @@ def test_wishes_that_can_be_kept_are_kept(solver: str, seed: int) -> None:
 
 @pytest.mark.slow("large", "auto")
 @pytest.mark.parametrize("solver", STARTING)
-def test_where_wishes_cannot_be_kept_every_site_has_its_nodes_all_the_same(
-    solver: str,
-) -> None:
+def test_where_wishes_cannot_be_kept_every_site_has_its_nodes_all_the_same(solver: str) -> None:
     problem = wishful(0)
     crowd = frozenset(range(WISHING, WISHING + NODES + 1))
     crowded = replace(problem, apart=(*problem.apart, crowd))
     rows = SOLVERS[solver](crowded, SHORT).rows
     assert np.bincount(rows[:, 0]).tolist() == problem.replicas.tolist()
-    assert {one.kind for one in score.violations(crowded, rows) if one.is_wish} == {
-        "apart"
-    }
+    assert {one.kind for one in score.violations(crowded, rows) if one.is_wish} == {"apart"}
     assert broken(problem, rows) == []

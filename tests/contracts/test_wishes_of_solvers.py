@@ -37,11 +37,7 @@ def wishful(draw: st.DrawFn) -> Problem:
     """
     count = draw(st.integers(4, 10))
     every = range(NODES)
-    old = [
-        (site, draw(st.sampled_from(every)))
-        for site in range(count)
-        if draw(st.booleans())
-    ]
+    old = [(site, draw(st.sampled_from(every))) for site in range(count) if draw(st.booleans())]
     demand = np.array(
         [draw(st.tuples(st.integers(0, 9), st.integers(0, 9))) for _ in range(count)],
         dtype=np.float64,
@@ -54,25 +50,16 @@ def wishful(draw: st.DrawFn) -> Problem:
         share=np.full(NODES, 100.0),
         sites=tuple(f"s{s}" for s in range(count)),
         replicas=np.ones(count, dtype=np.int64),
-        load=np.divide(
-            demand * 100 * NODES, total, out=np.zeros_like(demand), where=total > 0
-        ),
+        load=np.divide(demand * 100 * NODES, total, out=np.zeros_like(demand), where=total > 0),
         cold=np.array(
-            draw(st.lists(st.integers(0, 99), min_size=count, max_size=count)),
-            dtype=np.int64,
+            draw(st.lists(st.integers(0, 99), min_size=count, max_size=count)), dtype=np.int64
         ),
         old=in_order(np.array(old, dtype=np.int64).reshape(-1, 2)),
         pinned={},
         tolerance=draw(st.sampled_from([0.1, 0.5, 0.9])),
-        barred={
-            0: frozenset(draw(st.sets(st.sampled_from(every), min_size=1, max_size=3)))
-        },
-        apart=draw(
-            st.sampled_from([(), (frozenset({1, 2}),), (frozenset({1, 2, 3}),)])
-        ),
-        together=draw(st.sampled_from([(), (frozenset(range(4, count)),)]))
-        if count > 5
-        else (),
+        barred={0: frozenset(draw(st.sets(st.sampled_from(every), min_size=1, max_size=3)))},
+        apart=draw(st.sampled_from([(), (frozenset({1, 2}),), (frozenset({1, 2, 3}),)])),
+        together=draw(st.sampled_from([(), (frozenset(range(4, count)),)])) if count > 5 else (),
     )
 
 
@@ -108,24 +95,18 @@ def test_no_other_solver_moves_less_in_balance(solver: str, problem: Problem) ->
 @pytest.mark.slow
 @examples(12)
 @given(problem=wishful(), moves=st.integers(0, 6))
-def test_limits_hold_where_any_placement_holds_them(
-    problem: Problem, moves: int
-) -> None:
+def test_limits_hold_where_any_placement_holds_them(problem: Problem, moves: int) -> None:
     free = SOLVERS["exact"](problem, BRIEF)
     limited = SOLVERS["exact"](replace(problem, limits=MoveLimits(moves=moves)), BRIEF)
     broken = [
         one.kind
-        for one in score.violations(
-            replace(problem, limits=MoveLimits(moves=moves)), limited.rows
-        )
+        for one in score.violations(replace(problem, limits=MoveLimits(moves=moves)), limited.rows)
     ]
     if score.moves(problem, free.rows) <= moves:
         assert "moves" not in broken
     if "moves" in broken:
         assert (
-            not score.violations(
-                replace(problem, together=problem.together), limited.rows
-            )
+            not score.violations(replace(problem, together=problem.together), limited.rows)
             or limited.shortfalls
         )
         assert "moves" in {short.kind for short in limited.shortfalls}
@@ -143,18 +124,12 @@ def test_a_best_effort_within_limits_says_how_many_moves_would_do() -> None:
     ] == [("moves", 3.0, True)]
 
 
-def test_a_best_effort_names_the_pins_that_cause_it_and_how_many_less_would_do() -> (
-    None
-):
+def test_a_best_effort_names_the_pins_that_cause_it_and_how_many_less_would_do() -> None:
     problem = replace(
-        _even(np.array([[100.0, 100.0]] * 4)),
-        pinned={0: frozenset({0}), 1: frozenset({0})},
+        _even(np.array([[100.0, 100.0]] * 4)), pinned={0: frozenset({0}), 1: frozenset({0})}
     )
     short = fewest_moves.place(problem, BRIEF).shortfalls[-1]
-    assert (short.kind, short.because) == (
-        "over",
-        ("the pin of s0 to n0", "the pin of s1 to n0"),
-    )
+    assert (short.kind, short.because) == ("over", ("the pin of s0 to n0", "the pin of s1 to n0"))
     assert ("pins taken back", 1.0, True) in [
         (one.rule, one.enough, one.least) for one in short.instead
     ]
@@ -163,9 +138,7 @@ def test_a_best_effort_names_the_pins_that_cause_it_and_how_many_less_would_do()
 def test_more_sites_apart_than_nodes_is_a_best_effort_that_says_so() -> None:
     problem = replace(_even(np.array([[80.0, 80.0]] * 5)), apart=(frozenset(range(5)),))
     found = fewest_moves.place(problem, BRIEF)
-    assert ("apart", 5.0) in [
-        (short.kind, short.instead[0].enough) for short in found.shortfalls
-    ]
+    assert ("apart", 5.0) in [(short.kind, short.instead[0].enough) for short in found.shortfalls]
     assert found.note.startswith("best effort: ")
 
 
@@ -190,8 +163,7 @@ def _even(load: np.ndarray) -> Problem:
 @pytest.mark.parametrize("solver", ["auto", "greedy"])
 def test_shuffles_have_one_answer(solver: str) -> None:
     answers = {
-        SOLVERS[solver](_shuffled(Random(seed)), BRIEF).rows.tobytes()
-        for seed in range(times(5))
+        SOLVERS[solver](_shuffled(Random(seed)), BRIEF).rows.tobytes() for seed in range(times(5))
     }
     assert len(answers) == 1, native_or_python.name()
 
@@ -200,12 +172,9 @@ def _shuffled(random: Random) -> Problem:
     """Sites on four nodes, as tables whose rows are in any order."""
     names = [f"s{s}.example.org" for s in range(SHUFFLED)]
     sites = random.sample(
-        [(name, 10 + s * s % 17, 10 + s * s % 23) for s, name in enumerate(names)],
-        len(names),
+        [(name, 10 + s * s % 17, 10 + s * s % 23) for s, name in enumerate(names)], len(names)
     )
-    placement = random.sample(
-        [(name, f"n{s * s % 3}") for s, name in enumerate(names)], len(names)
-    )
+    placement = random.sample([(name, f"n{s * s % 3}") for s, name in enumerate(names)], len(names))
     profiles = pd.DataFrame(sites, columns=["site", "access_bytes", "working_set"])
     return problems.build(
         profiles.assign(
@@ -217,8 +186,7 @@ def _shuffled(random: Random) -> Problem:
         ).astype(dict(PROFILES.columns)),
         SPREADS.empty(),
         random.sample(
-            [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(NODES)],
-            NODES,
+            [Node(f"n{n}", (f"192.0.2.{n + 1}",), ram=2**30) for n in range(NODES)], NODES
         ),
         random.sample(
             [
@@ -227,9 +195,7 @@ def _shuffled(random: Random) -> Problem:
             ],
             2,
         ),
-        pd.DataFrame(placement, columns=["site", "node"]).astype(
-            dict(PLACEMENT.columns)
-        ),
+        pd.DataFrame(placement, columns=["site", "node"]).astype(dict(PLACEMENT.columns)),
         tolerance=0.1,
         replicate_above=0.6,
     )

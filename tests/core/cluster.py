@@ -46,10 +46,7 @@ def turns(problem: Problem, budget: Budget) -> Solution:
         for r in range(k)
     ]
     return Solution(
-        in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)),
-        "turns",
-        bound=0,
-        proven=False,
+        in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)), "turns", bound=0, proven=False
     )
 
 
@@ -66,20 +63,9 @@ class Cluster:
     def propose(self, now: datetime = NOW) -> Proposal:
         base, placement = self.store.placement()
         said = self.store.plan(base).said if base else Said()
-        facts = replace(
-            self.facts,
-            base=base,
-            placement=placement,
-            said=said,
-            along=self.along(),
-        )
+        facts = replace(self.facts, base=base, placement=placement, said=said, along=self.along())
         made = propose_plan.propose(
-            facts,
-            self.rules,
-            solver=self.solver,
-            scratch=turns,
-            publisher=self.target,
-            now=now,
+            facts, self.rules, solver=self.solver, scratch=turns, publisher=self.target, now=now
         )
         self.store.propose(made.plan, made.placement)
         return made
@@ -107,6 +93,5 @@ class Cluster:
         names = [f"{site}." for site in self.facts.profiles["site"]]
         found = self.target.read(ZONE, names).records
         return {
-            str(name).split(".")[0]: list(rows["value"])
-            for name, rows in found.groupby("name")
+            str(name).split(".")[0]: list(rows["value"]) for name, rows in found.groupby("name")
         }

@@ -30,10 +30,7 @@ def profiles() -> Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]:
     """{"a": (bytes sent, working set)} as PROFILES."""
 
     def make(sites: Mapping[str, tuple[int, int]]) -> pd.DataFrame:
-        rows = [
-            (site, sent, held, 10, 5, 1, sent // 10)
-            for site, (sent, held) in sites.items()
-        ]
+        rows = [(site, sent, held, 10, 5, 1, sent // 10) for site, (sent, held) in sites.items()]
         return PROFILES.make(pd.DataFrame(rows, columns=PROFILES.earlier))
 
     return make
@@ -53,9 +50,7 @@ def placement() -> Callable[[Mapping[str, str]], pd.DataFrame]:
 @pytest.fixture
 def nodes() -> Callable[[int], tuple[Node, ...]]:
     def make(count: int) -> tuple[Node, ...]:
-        return tuple(
-            Node(f"n{n}", (f"192.0.2.{n}",), ram=2**20) for n in range(1, count + 1)
-        )
+        return tuple(Node(f"n{n}", (f"192.0.2.{n}",), ram=2**20) for n in range(1, count + 1))
 
     return make
 

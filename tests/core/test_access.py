@@ -17,12 +17,7 @@ def token(name: str, author: str) -> Token:
     return Token(name, name, "admin", name, author, NOW)
 
 
-TOKENS = [
-    token("d", "anna"),
-    token("b", "token:a"),
-    token("a", "root"),
-    token("c", "token:b"),
-]
+TOKENS = [token("d", "anna"), token("b", "token:a"), token("a", "root"), token("c", "token:b")]
 
 
 def test_the_tokens_that_somebody_made_and_those_that_these_made_are_all_him() -> None:
@@ -30,9 +25,7 @@ def test_the_tokens_that_somebody_made_and_those_that_these_made_are_all_him() -
 
 
 @pytest.mark.parametrize("name", ["token:a", "token:b", "token:c"])
-def test_whoever_made_the_token_that_somebody_shows_could_have_shown_it_too(
-    name: str,
-) -> None:
+def test_whoever_made_the_token_that_somebody_shows_could_have_shown_it_too(name: str) -> None:
     assert one_person(name, TOKENS) == {"root", "token:a", "token:b", "token:c"}
 
 

@@ -57,9 +57,7 @@ def cluster(before: dict[str, str], nodes: tuple[Node, ...]) -> Cluster:
     first = nodes[0]
     for site, families in before.items():
         for one in families:
-            values = [
-                value for value in first.addresses if (":" in value) == (one == "6")
-            ]
+            values = [value for value in first.addresses if (":" in value) == (one == "6")]
             if values:
                 target.edit(ZONE, name_of(site), OFFERED[one], 60, tuple(values))
     rows = [(site, 8_000_000, 1000, 4000, 10, 1, 800_000) for site in before]
@@ -103,17 +101,10 @@ def carry_out(here: Cluster, made: Proposal) -> Plan:
 
 
 def fail_over(here: Cluster, dead: str) -> Plan:
-    nodes = (
-        replace(one, state="down") if one.name == dead else one
-        for one in here.facts.nodes
-    )
+    nodes = (replace(one, state="down") if one.name == dead else one for one in here.facts.nodes)
     here.facts = replace(here.facts, nodes=tuple(nodes))
     made = propose_plan.fail_over(
-        facts_of(here),
-        here.rules,
-        dead,
-        publisher=here.target,
-        now=NOW + timedelta(days=50),
+        facts_of(here), here.rules, dead, publisher=here.target, now=NOW + timedelta(days=50)
     )
     return carry_out(here, made)
 
@@ -145,9 +136,7 @@ def check(here: Cluster, kept: dict[str, str], made: Plan) -> None:
 
 @settings(max_examples=times(40))
 @given(
-    before=st.fixed_dictionaries(
-        {site: st.sampled_from(["", "4", "6", "46"]) for site in SITES}
-    ),
+    before=st.fixed_dictionaries({site: st.sampled_from(["", "4", "6", "46"]) for site in SITES}),
     offered=st.lists(st.sampled_from(["46", "46", "4", "6"]), min_size=2, max_size=3),
     rule=st.sampled_from(["keep", "all"]),
     of_sites=st.dictionaries(st.sampled_from(SITES), st.sampled_from(["keep", "all"])),
@@ -162,9 +151,7 @@ def test_a_name_keeps_the_families_that_it_had_in_whatever_happens(
     acts: list[str],
     dead: int,
 ) -> None:
-    nodes = tuple(
-        node(number, each) for number, each in enumerate(["46", *offered], start=1)
-    )
+    nodes = tuple(node(number, each) for number, each in enumerate(["46", *offered], start=1))
     here = cluster(before, nodes)
     said: SaidOfSites[Families] = SaidOfSites(rule, sites=of_sites)
     here.rules = replace(here.rules, families=said)
@@ -229,9 +216,7 @@ def test_what_is_kept_is_said_once_and_what_is_added_is_said_and_counted() -> No
     assert (breach.rule, breach.actual) == ("safety.max_rewritten_names", 3)
 
 
-def test_a_family_that_the_new_node_does_not_have_is_said_and_comes_back_with_it() -> (
-    None
-):
+def test_a_family_that_the_new_node_does_not_have_is_said_and_comes_back_with_it() -> None:
     before = dict.fromkeys(SITES, "46")
     here = cluster(before, (node(1, "46"), node(2, "4")))
     first = night(here)
@@ -243,9 +228,7 @@ def test_a_family_that_the_new_node_does_not_have_is_said_and_comes_back_with_it
     check(here, dict.fromkeys(SITES, ""), second)
 
 
-def test_a_site_that_flex_is_kept_away_from_for_a_while_has_one_family_afterwards() -> (
-    None
-):
+def test_a_site_that_flex_is_kept_away_from_for_a_while_has_one_family_afterwards() -> None:
     before = dict.fromkeys(SITES, "4")
     here = cluster(before, TWO)
     night(here)
@@ -268,7 +251,5 @@ def test_a_marker_without_a_plan_in_force_says_nothing_of_families() -> None:
     before = {SITES[0]: "4", SITES[1]: ""}
     here = cluster(before, TWO)
     assert isinstance(here.target, MemoryPublisher)
-    here.target.edit(
-        ZONE, marker_name(name_of(SITES[0]), ZONE), "TXT", 60, (marker_text("me"),)
-    )
+    here.target.edit(ZONE, marker_name(name_of(SITES[0]), ZONE), "TXT", 60, (marker_text("me"),))
     check(here, before, night(here))

@@ -14,19 +14,8 @@ from flex.errors import DnsError, Outdated, Refused, Stale, Unreachable
 from flex.model.dependents_of_moves import Dependents
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.model.zone_plan import (
-    AddressType,
-    Change,
-    HintedSet,
-    HintedType,
-    Rrset,
-    ZonePlan,
-)
-from flex.planning import (
-    propose_plan,
-    verify_dns,
-    which_sites_dns_lets_flex_move,
-)
+from flex.model.zone_plan import AddressType, Change, HintedSet, HintedType, Rrset, ZonePlan
+from flex.planning import propose_plan, verify_dns, which_sites_dns_lets_flex_move
 from flex.planning.propose_plan import Proposal
 from flex.planning.reason_to_stay_for_dependents import LET_HINTS_FOLLOW
 from flex.planning.remarks_on_sites import LEANING
@@ -34,12 +23,7 @@ from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED, LEFT_BEHI
 from flex.store import MemoryStore
 from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
-from flex.zones.address_hints import (
-    hints_of,
-    lead_off_dead_node,
-    reasons_to_hold,
-    with_hints,
-)
+from flex.zones.address_hints import hints_of, lead_off_dead_node, reasons_to_hold, with_hints
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.names_not_following_sites import OtherName
 from flex.zones.records_of_partition import ZoneState, by_name, sets_of
@@ -73,10 +57,7 @@ def test_only_hints_change_and_those_of_a_family_without_addresses_go() -> None:
         'key700=" ipv4hint=\\"x\\""'
     )
     four = with_hints(FULL, {"A": ["192.0.2.2"]})
-    assert (
-        four
-        == '1 . alpn="h2" ipv4hint="192.0.2.2" ech="AAQAAQAA" key700=" ipv4hint=\\"x\\""'
-    )
+    assert four == '1 . alpn="h2" ipv4hint="192.0.2.2" ech="AAQAAQAA" key700=" ipv4hint=\\"x\\""'
     # What says the same already stays as somebody wrote it.
     turned = '1 . ipv4hint="192.0.2.2,192.0.2.1" ipv6hint="2001:db8::1"'
     for order in (FOUR[:2], FOUR[1::-1]):
@@ -91,9 +72,7 @@ def sets_that_follow(found: ZoneState) -> set[HintedSet]:
 
 
 def state(records: Mapping[AddressType, list[str]], hints: list[str]) -> ZoneState:
-    rows = [
-        (NAME, kind, 60, value) for kind, values in records.items() for value in values
-    ]
+    rows = [(NAME, kind, 60, value) for kind, values in records.items() for value in values]
     table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
     found: dict[tuple[str, HintedType], tuple[int, tuple[str, ...]]] = (
         {(NAME, "HTTPS"): (TTL, tuple(sorted(hints)))} if hints else {}
@@ -147,9 +126,7 @@ def test_a_set_stays_that_resolvers_keep_longer_or_that_a_node_cannot_have() -> 
 
 # ---- all steps of a plan, from wherever it is left -----------------------------------------
 
-addresses = st.tuples(
-    st.sets(st.sampled_from(FOUR)), st.sets(st.sampled_from(SIX))
-).filter(any)
+addresses = st.tuples(st.sets(st.sampled_from(FOUR)), st.sets(st.sampled_from(SIX))).filter(any)
 forms = st.lists(
     st.tuples(st.booleans(), st.booleans(), st.sampled_from(["", ' alpn="h2"'])),
     min_size=1,
@@ -213,13 +190,7 @@ def test_in_every_step_and_back_hints_are_the_addresses_that_their_name_has(
     rows = [(NAME, kind, 60, value) for kind, some in gets.items() for value in some]
     wanted = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
     made = zone_changes.diff(
-        ZONE,
-        wanted,
-        start,
-        owner="me",
-        ttl=60,
-        left_alone={},
-        hints=sets_that_follow(start),
+        ZONE, wanted, start, owner="me", ttl=60, left_alone={}, hints=sets_that_follow(start)
     )
     follows = any("hint" in one for one in hints)
     assert made.hints == (((NAME, "HTTPS"),) if follows else ())
@@ -263,9 +234,7 @@ def test_no_hint_is_left_at_a_dead_node_and_none_is_new_that_its_name_does_not_g
 
 
 def test_a_name_of_which_only_hints_change_is_among_those_rewritten() -> None:
-    change = Change(
-        Rrset(NAME, "HTTPS", TTL, (FULL,)), Rrset(NAME, "HTTPS", TTL, (moved_text(2),))
-    )
+    change = Change(Rrset(NAME, "HTTPS", TTL, (FULL,)), Rrset(NAME, "HTTPS", TTL, (moved_text(2),)))
     plan = ZonePlan(ZONE, (change,))
     assert zone_changes.count_rewritten_names([plan], [], {}) == 1
     assert zone_changes.count_rewritten_names([plan], [NAME], {}) == 0
@@ -503,11 +472,7 @@ def test_hints_leave_a_dead_node_with_the_address(
         # What somebody wrote beside the dead node stays.
         ('1 . ipv4hint="192.0.2.1,203.0.113.9"', TTL, '1 . ipv4hint="203.0.113.9"'),
         ('1 . ipv6hint="2001:db8:0::1,2001:db8::9"', TTL, '1 . ipv6hint="2001:db8::9"'),
-        (
-            '1 cdn.example. alpn="h2" ipv4hint="192.0.2.1"',
-            TTL,
-            '1 cdn.example. alpn="h2"',
-        ),
+        ('1 cdn.example. alpn="h2" ipv4hint="192.0.2.1"', TTL, '1 cdn.example. alpn="h2"'),
     ],
 )
 @pytest.mark.parametrize("what", ["refuse", "warn", "ignore"])
@@ -548,8 +513,7 @@ def test_off_a_dead_node_moves_what_stayed_there_for_its_hints_before_these_foll
     dual.facts = replace(
         dual.facts,
         nodes=tuple(
-            replace(one, state="draining") if one.name == "n1" else one
-            for one in dual.facts.nodes
+            replace(one, state="draining") if one.name == "n1" else one for one in dual.facts.nodes
         ),
     )
     dual.night()
@@ -560,9 +524,7 @@ def test_off_a_dead_node_moves_what_stayed_there_for_its_hints_before_these_foll
     assert "192.0.2.1" not in dual.addresses()["a"]
 
 
-def test_hints_that_must_be_there_stay_at_a_dead_node_and_that_is_said(
-    dual: Cluster,
-) -> None:
+def test_hints_that_must_be_there_stay_at_a_dead_node_and_that_is_said(dual: Cluster) -> None:
     text = '1 . mandatory="ipv4hint" ipv4hint="192.0.2.1"'
     write(dual, text)
     plan = fail_over(dual)
@@ -571,9 +533,7 @@ def test_hints_that_must_be_there_stay_at_a_dead_node_and_that_is_said(
     assert any(LEFT_BEHIND in note and "mandatory" in note for note in plan.notes)
 
 
-def test_hints_at_a_dead_node_are_named_where_somebody_changed_the_address(
-    dual: Cluster,
-) -> None:
+def test_hints_at_a_dead_node_are_named_where_somebody_changed_the_address(dual: Cluster) -> None:
     assert isinstance(dual.target, MemoryPublisher)
     write(dual, FULL)
     for kind, address in (("A", "203.0.113.5"), ("AAAA", "2001:db8:ffff::5")):
@@ -596,14 +556,11 @@ def propose_failover(dual: Cluster) -> Proposal:
         base=base,
         placement=placement,
         nodes=tuple(
-            replace(one, state="down") if one.name == "n1" else one
-            for one in dual.facts.nodes
+            replace(one, state="down") if one.name == "n1" else one for one in dual.facts.nodes
         ),
         said=dual.store.plan(base).said,
     )
-    return propose_plan.fail_over(
-        facts, dual.rules, "n1", publisher=dual.target, now=NOW
-    )
+    return propose_plan.fail_over(facts, dual.rules, "n1", publisher=dual.target, now=NOW)
 
 
 class Ungranted(MemoryPublisher):
@@ -632,9 +589,7 @@ def ungranted(dual: Cluster, request: pytest.FixtureRequest) -> Cluster:
     return dual
 
 
-def test_hints_that_the_key_may_not_change_keep_their_site_and_no_other(
-    ungranted: Cluster,
-) -> None:
+def test_hints_that_the_key_may_not_change_keep_their_site_and_no_other(ungranted: Cluster) -> None:
     wants_to_move(ungranted)
     other = Pin(f"c.{ZONE}".rstrip("."), nodes=("n2",))
     ungranted.facts = replace(ungranted.facts, pins=(*ungranted.facts.pins, other))
@@ -658,9 +613,7 @@ def test_off_a_dead_node_addresses_move_though_the_key_may_not_change_hints(
     assert any(LEFT_BEHIND in note for note in plan.notes)
 
 
-def test_a_right_that_one_zone_denies_keeps_back_no_hints_of_another(
-    dual: Cluster,
-) -> None:
+def test_a_right_that_one_zone_denies_keeps_back_no_hints_of_another(dual: Cluster) -> None:
     """Nor do hints count of a name that is not FLEX's."""
     away, site, foreign = "away.example.", "x.away.example", "y.away.example"
     target = Ungranted([ZONE, away], "me")
@@ -738,9 +691,7 @@ def test_a_plan_goes_on_and_is_taken_back_though_its_zone_is_transferred_no_more
     assert told().hints[key] == (TTL, (FULL,))
 
 
-def test_hints_that_somebody_edited_are_named_where_a_plan_is_taken_back(
-    dual: Cluster,
-) -> None:
+def test_hints_that_somebody_edited_are_named_where_a_plan_is_taken_back(dual: Cluster) -> None:
     write(dual, FULL)
     wants_to_move(dual)
     made = dual.propose()
@@ -753,9 +704,7 @@ def test_hints_that_somebody_edited_are_named_where_a_plan_is_taken_back(
     assert zone_changes.hints_of_others(plan, back, state) == [f"HTTPS of {SITE}"]
 
 
-def test_gentle_moves_look_for_the_right_in_all_zones_before_the_first_step(
-    dual: Cluster,
-) -> None:
+def test_gentle_moves_look_for_the_right_in_all_zones_before_the_first_step(dual: Cluster) -> None:
     write(dual, FULL)
     wants_to_move(dual)
     made = dual.propose()
@@ -770,9 +719,7 @@ def test_gentle_moves_look_for_the_right_in_all_zones_before_the_first_step(
 
 
 def verdict_of(dual: Cluster, plan: Plan) -> set[tuple[str, str]]:
-    (one,) = verify_dns.check(
-        plan, dual.store.placement()[1], dual.facts.nodes, 60, dual.target
-    )
+    (one,) = verify_dns.check(plan, dual.store.placement()[1], dual.facts.nodes, 60, dual.target)
     return {(each.name, each.type) for each in one.wrong}
 
 
@@ -789,9 +736,7 @@ def test_a_name_server_that_has_the_old_hints_differs(dual: Cluster) -> None:
     assert verdict_of(dual, plan) == {(NAME, "HTTPS")}
 
 
-def test_a_plan_that_changes_hints_is_outdated_once_they_are_to_stay(
-    dual: Cluster,
-) -> None:
+def test_a_plan_that_changes_hints_is_outdated_once_they_are_to_stay(dual: Cluster) -> None:
     write(dual, FULL)
     before = dual.propose().plan
     wants_to_move(dual)
@@ -803,15 +748,11 @@ def test_a_plan_that_changes_hints_is_outdated_once_they_are_to_stay(
     may_plan_be_applied.refuse_hints_that_stay(before, follow=False)
 
 
-def test_a_plan_is_stored_with_its_hints_and_one_of_before_has_none(
-    dual: Cluster,
-) -> None:
+def test_a_plan_is_stored_with_its_hints_and_one_of_before_has_none(dual: Cluster) -> None:
     write(dual, FULL)
     wants_to_move(dual)
     plan = dual.propose().plan
     assert isinstance(dual.store, MemoryStore)
     assert dual.store.plan(plan.id).zone_plans == plan.zone_plans
     assert ZonePlan(ZONE, ()).hints == ()
-    assert '+ a.hosting.example. 60 HTTPS 1 . alpn="h2"' in zone_changes.text(
-        plan.zone_plans[0]
-    )
+    assert '+ a.hosting.example. 60 HTTPS 1 . alpn="h2"' in zone_changes.text(plan.zone_plans[0])

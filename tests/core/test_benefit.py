@@ -26,9 +26,7 @@ from tests.thorough import times
 SIZE = 10_000
 
 
-def nodes_of(
-    *capacities: float, files: float = 100, state: NodeState = "active"
-) -> list[Node]:
+def nodes_of(*capacities: float, files: float = 100, state: NodeState = "active") -> list[Node]:
     """With room for so many files each; the last one is in that state."""
     made = [
         Node(f"n{number}", (), round(files * SIZE), capacity)
@@ -54,9 +52,7 @@ class Cluster:
         sites = tuple(self.files)
         site = np.repeat(np.arange(len(sites)), list(self.files.values()))
         rng = np.random.default_rng(1)
-        target = np.concatenate(
-            [rng.permutation(len(site)) for _ in range(self.rounds)]
-        )
+        target = np.concatenate([rng.permutation(len(site)) for _ in range(self.rounds)])
         time = np.arange(len(target)) // 1000
         return Sample(sites, site, np.full(len(site), SIZE), target, time, 1.0)
 
@@ -145,9 +141,7 @@ def test_it_helps_where_each_node_has_room_for_its_own_sites_alone() -> None:
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )  # fmt: skip
-def test_a_reason_is_given_for_what_keeps_it_from_helping(
-    hindered: Cluster, why: str
-) -> None:
+def test_a_reason_is_given_for_what_keeps_it_from_helping(hindered: Cluster, why: str) -> None:
     assert hindered.judged().verdict == why
 
 
@@ -209,25 +203,19 @@ def test_the_site_that_is_too_much_is_named_with_its_share() -> None:
 
 def test_a_heavy_site_is_no_reason_where_the_others_gain_nothing_either() -> None:
     """All of them are asked for once."""
-    found = replace(
-        HELPED, files=TOO_MUCH, where={"a.example": EVERYWHERE}, rounds=1
-    ).judged()
+    found = replace(HELPED, files=TOO_MUCH, where={"a.example": EVERYWHERE}, rounds=1).judged()
     assert (found.verdict, found.site) == ("nothing to gain", "")
 
 
 def test_nothing_is_judged_where_nothing_is_predicted() -> None:
     sample = HELPED.sample()
-    assert not benefit.judge(
-        (), sample, HELPED.partition(), HELPED.nodes, HELPED.predicted
-    )
+    assert not benefit.judge((), sample, HELPED.partition(), HELPED.nodes, HELPED.predicted)
     silent = replace(sample, target=sample.target[:0], time=sample.time[:0])
     none = [
         predict.forecast(silent, HELPED.partition(), HELPED.nodes, policy="after"),
         predict.round_robin(silent, HELPED.nodes),
     ]
-    assert not benefit.judge(
-        none, silent, HELPED.partition(), HELPED.nodes, HELPED.predicted
-    )
+    assert not benefit.judge(none, silent, HELPED.partition(), HELPED.nodes, HELPED.predicted)
 
 
 def test_a_sample_counts_all_files_that_it_stands_for() -> None:
@@ -239,15 +227,11 @@ def test_a_sample_counts_all_files_that_it_stands_for() -> None:
         (replace(whole, rate=0.5), 720),
         (replace(whole, rate=0.5, totals=totals), 360),
     ):
-        judged = benefit.judge(
-            HELPED.forecasts(), sample, part, HELPED.nodes, HELPED.predicted
-        )
+        judged = benefit.judge(HELPED.forecasts(), sample, part, HELPED.nodes, HELPED.predicted)
         assert judged
         assert judged.files_bytes == files * SIZE
     fewer = part[part["site"] != "a.example"]
-    judged = benefit.judge(
-        HELPED.forecasts(), whole, fewer, HELPED.nodes, HELPED.predicted
-    )
+    judged = benefit.judge(HELPED.forecasts(), whole, fewer, HELPED.nodes, HELPED.predicted)
     assert judged
     assert judged.files_bytes == 270 * SIZE
 
@@ -255,10 +239,7 @@ def test_a_sample_counts_all_files_that_it_stands_for() -> None:
 def test_parts_of_sites_are_no_sites() -> None:
     """They are not counted a second time, and none is named for all that it sends."""
     heavy = replace(HELPED, files=TOO_MUCH, where={"a.example": EVERYWHERE})
-    for parts, verdict, files in (
-        ((), "one site", 4270),
-        (("a.example",), "nothing to gain", 270),
-    ):
+    for parts, verdict, files in (((), "one site", 4270), (("a.example",), "nothing to gain", 270)):
         found = benefit.judge(
             heavy.forecasts(),
             heavy.sample(),
@@ -295,13 +276,9 @@ def test_nothing_is_said_of_forecasts_that_are_not_there() -> None:
 
 @settings(max_examples=times(25))
 @given(
-    st.lists(st.integers(1, 60), min_size=2, max_size=4),
-    st.integers(1, 6),
-    st.integers(10, 200),
+    st.lists(st.integers(1, 60), min_size=2, max_size=4), st.integers(1, 6), st.integers(10, 200)
 )
-def test_what_is_said_agrees_with_the_figures(
-    files: list[int], rounds: int, room: int
-) -> None:
+def test_what_is_said_agrees_with_the_figures(files: list[int], rounds: int, room: int) -> None:
     """No verdict stands beside figures that say otherwise, and all of it is in words."""
     nodes = nodes_of(*(1.0 for _ in files), files=room)
     sites = {f"{number}.example": count for number, count in enumerate(files)}
@@ -322,9 +299,7 @@ def test_what_is_said_agrees_with_the_figures(
     row = forecast_and_measured_rows.benefit_row(found, rows)
     assert row
     said, more = row.said, row.more
-    assert said.startswith(
-        "FLEX helps:" if found.verdict == "helps" else ("FLEX ", "Whether ")
-    )
+    assert said.startswith("FLEX helps:" if found.verdict == "helps" else ("FLEX ", "Whether "))
     assert said.endswith(".")
     assert more == "" or more.endswith(".")
     assert len(said) < 150

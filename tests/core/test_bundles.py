@@ -18,11 +18,7 @@ def _rows(pairs: list[tuple[int, int]]) -> Ints:
 
 
 def _problem(
-    old: list[tuple[int, int]],
-    together: list[set[int]],
-    *,
-    sites: int = 4,
-    nodes: int = 3,
+    old: list[tuple[int, int]], together: list[set[int]], *, sites: int = 4, nodes: int = 3
 ) -> Problem:
     return Problem(
         dimensions=DIMENSIONS,
@@ -46,22 +42,14 @@ def _grouped(draw: st.DrawFn) -> tuple[Problem, Ints]:
     sites, nodes = draw(st.integers(1, 8)), draw(st.integers(1, 4))
     at = st.tuples(st.integers(0, sites - 1), st.integers(0, nodes - 1))
     groups = (
-        draw(
-            st.lists(
-                st.sets(st.integers(0, sites - 1), min_size=2, max_size=4), max_size=3
-            )
-        )
+        draw(st.lists(st.sets(st.integers(0, sites - 1), min_size=2, max_size=4), max_size=3))
         if sites > 1
         else []
     )
-    problem = _problem(
-        draw(st.lists(at, max_size=12)), groups, sites=sites, nodes=nodes
-    )
+    problem = _problem(draw(st.lists(at, max_size=12)), groups, sites=sites, nodes=nodes)
     of = len(bundle_groups(problem).problem.sites)
     chosen = draw(
-        st.lists(
-            st.tuples(st.integers(0, of - 1), st.integers(0, nodes - 1)), max_size=8
-        )
+        st.lists(st.tuples(st.integers(0, of - 1), st.integers(0, nodes - 1)), max_size=8)
     )
     return problem, _rows(chosen)
 
@@ -76,27 +64,18 @@ def test_rows_of_bundles_load_and_cost_what_the_rows_of_their_sites_do(
     assert sites.tolist() == sorted(sites.tolist())
     assert np.allclose(score.loads(problem, sites), score.loads(bundles.problem, rows))
     assert score.moves(problem, sites) == score.moves(bundles.problem, rows)
-    assert (
-        score.inflow(problem, sites).tolist()
-        == score.inflow(bundles.problem, rows).tolist()
-    )
+    assert score.inflow(problem, sites).tolist() == score.inflow(bundles.problem, rows).tolist()
 
 
 @given(_grouped())
-def test_what_is_together_in_bundles_is_together_as_sites(
-    grouped: tuple[Problem, Ints],
-) -> None:
+def test_what_is_together_in_bundles_is_together_as_sites(grouped: tuple[Problem, Ints]) -> None:
     problem, rows = grouped
     found = score.violations(problem, bundle_groups(problem).rows(rows))
     assert not [broken for broken in found if broken.kind == "together"]
 
 
-def test_a_bundle_is_in_force_where_all_of_its_sites_are_and_in_part_where_some_are() -> (
-    None
-):
-    problem = bundle_groups(
-        _problem([(0, 0), (1, 1), (2, 0), (2, 1)], [{0, 2}])
-    ).problem
+def test_a_bundle_is_in_force_where_all_of_its_sites_are_and_in_part_where_some_are() -> None:
+    problem = bundle_groups(_problem([(0, 0), (1, 1), (2, 0), (2, 1)], [{0, 2}])).problem
     assert problem.sites == ("s0 (with s2)", "s1", "s3")
     assert problem.old.tolist() == [[0, 0], [1, 1]]
     assert problem.partly is not None
@@ -119,10 +98,7 @@ def test_the_wishes_for_its_members_are_the_wishes_for_a_bundle() -> None:
         apart=(frozenset({1, 3}),),
     )
     problem = bundle_groups(asked).problem
-    assert (problem.pinned, problem.barred) == (
-        {0: frozenset({1})},
-        {0: frozenset({0, 2})},
-    )
+    assert (problem.pinned, problem.barred) == ({0: frozenset({1})}, {0: frozenset({0, 2})})
     assert problem.apart == (frozenset({0, 1}),)
     assert problem.rivals == {0: frozenset({1}), 1: frozenset({0})}
 

@@ -13,16 +13,9 @@ from flex.wishes.wishes_in_force_now import in_force, over
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
-STANDING = Pin(
-    "a.example", ("n1",), weight=2.0, apart=("b.example",), reason="contract"
-)
+STANDING = Pin("a.example", ("n1",), weight=2.0, apart=("b.example",), reason="contract")
 CAMPAIGN = Pin(
-    "a.example",
-    min_replicas=2,
-    since=NOW,
-    until=NOW + DAY,
-    campaign="launch",
-    reason="launch",
+    "a.example", min_replicas=2, since=NOW, until=NOW + DAY, campaign="launch", reason="launch"
 )
 
 
@@ -43,13 +36,7 @@ def test_before_and_after_a_campaign_what_stands_is_as_it_was(moment: datetime) 
 
 
 def test_of_two_campaigns_the_later_one_is_on_top() -> None:
-    later = Pin(
-        "a.example",
-        ("n3",),
-        since=NOW + DAY / 2,
-        until=NOW + 2 * DAY,
-        campaign="a-rush",
-    )
+    later = Pin("a.example", ("n3",), since=NOW + DAY / 2, until=NOW + 2 * DAY, campaign="a-rush")
     (found,) = in_force([later, CAMPAIGN, STANDING], NOW + DAY * 0.75)
     assert (found.nodes, found.min_replicas) == (("n3",), 2)
 
@@ -69,9 +56,7 @@ def test_a_campaign_that_says_otherwise_goes_before_what_stands(
     assert (found.nodes, found.min_replicas, found.max_replicas) == (nodes, least, most)
 
 
-NAMES = st.lists(
-    st.sampled_from(["n1", "n2", "n3", "n4"]), unique=True, max_size=3
-).map(tuple)
+NAMES = st.lists(st.sampled_from(["n1", "n2", "n3", "n4"]), unique=True, max_size=3).map(tuple)
 
 
 @st.composite
@@ -90,10 +75,7 @@ def test_two_wishes_that_do_not_contradict_themselves_do_not_do_so_together(
 ) -> None:
     found = over(standing, campaign)
     assert not set(found.nodes) & set(found.not_on)
-    assert (
-        not found.max_replicas
-        or max(found.min_replicas, len(found.nodes)) <= found.max_replicas
-    )
+    assert not found.max_replicas or max(found.min_replicas, len(found.nodes)) <= found.max_replicas
     assert set(campaign.nodes) <= set(found.nodes)
     assert set(campaign.not_on) <= set(found.not_on)
 

@@ -21,9 +21,7 @@ def guests(draw: st.DrawFn) -> Guest[int]:
 
 
 def choices(guest: Guest[int]) -> list[frozenset[int]]:
-    return [
-        guest.on | set(others) for others in combinations(guest.free, guest.missing)
-    ]
+    return [guest.on | set(others) for others in combinations(guest.free, guest.missing)]
 
 
 @given(
@@ -34,30 +32,23 @@ def test_the_search_agrees_with_a_look_at_every_seating(
     everyone: list[Guest[int]], groups: list[set[int]]
 ) -> None:
     there = [group & set(range(len(everyone))) for group in groups]
-    pairs = [
-        (one, other) for one, others in rivals_of(there).items() for other in others
-    ]
+    pairs = [(one, other) for one, others in rivals_of(there).items() for other in others]
 
     def right(nodes: tuple[frozenset[int], ...]) -> bool:
         return all(not nodes[one] & nodes[other] for one, other in pairs)
 
     found = seat(dict(enumerate(everyone)), there)
     assert found.sure
-    assert (found.nodes is not None) == any(
-        map(right, product(*map(choices, everyone)))
-    )
+    assert (found.nodes is not None) == any(map(right, product(*map(choices, everyone))))
     if found.nodes is not None:
         nodes = tuple(frozenset(found.nodes[one]) for one in range(len(everyone)))
         assert right(nodes)
-        assert all(
-            mine in choices(guest) for mine, guest in zip(nodes, everyone, strict=True)
-        )
+        assert all(mine in choices(guest) for mine, guest in zip(nodes, everyone, strict=True))
 
 
 def test_the_likeliest_nodes_are_given_where_nothing_speaks_against_them() -> None:
     found = seat(
-        {"a": Guest(1, frozenset(), (3, 1)), "b": Guest(2, frozenset({2}), (1, 0))},
-        [("a", "b")],
+        {"a": Guest(1, frozenset(), (3, 1)), "b": Guest(2, frozenset({2}), (1, 0))}, [("a", "b")]
     )
     assert found.nodes == {"a": (3,), "b": (2, 1)}
 

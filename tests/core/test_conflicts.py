@@ -18,18 +18,12 @@ Make = Callable[..., Problem]
 Nodes = Mapping[int, frozenset[int]]
 
 
-def asked(
-    problem: Make, apart: list[set[int]], barred: Nodes, pinned: Nodes
-) -> Problem:
+def asked(problem: Make, apart: list[set[int]], barred: Nodes, pinned: Nodes) -> Problem:
     made = problem(
-        dict.fromkeys("abcd", (25, 25)),
-        {name: "n1" if name < "c" else "n2" for name in "abcd"},
+        dict.fromkeys("abcd", (25, 25)), {name: "n1" if name < "c" else "n2" for name in "abcd"}
     )
     return replace(
-        made,
-        apart=tuple(frozenset(group) for group in apart),
-        barred=barred,
-        pinned=pinned,
+        made, apart=tuple(frozenset(group) for group in apart), barred=barred, pinned=pinned
     )
 
 
@@ -80,14 +74,9 @@ def test_wishes_that_stop_each_other_are_named(
     enough: int | None,
     less: int,
 ) -> None:
-    frozen = [
-        {site: frozenset(of) for site, of in wishes.items()}
-        for wishes in (barred, pinned)
-    ]
+    frozen = [{site: frozenset(of) for site, of in wishes.items()} for wishes in (barred, pinned)]
     made = asked(
-        problem,
-        [{2, 3}, *apart] if {2, 3} not in apart and len(apart) < 3 else apart,
-        *frozen,
+        problem, [{2, 3}, *apart] if {2, 3} not in apart and len(apart) < 3 else apart, *frozen
     )
     found = conflict(made, (0, 1))
     assert found.because == because

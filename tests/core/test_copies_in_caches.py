@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from flex.prediction.copies_in_caches import round_robin_copies
 
-FILES = st.lists(
-    st.tuples(st.integers(1, 10**5), st.integers(0, 10**9)), min_size=1, max_size=60
-)
+FILES = st.lists(st.tuples(st.integers(1, 10**5), st.integers(0, 10**9)), min_size=1, max_size=60)
 
 
 def columns(files: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -42,18 +40,14 @@ def test_a_single_node_wastes_nothing(files: list[tuple[int, int]], ram: int) ->
 
 
 @given(FILES, st.integers(2, 16), st.integers(1, 10**10))
-def test_more_memory_never_holds_less(
-    files: list[tuple[int, int]], nodes: int, ram: int
-) -> None:
+def test_more_memory_never_holds_less(files: list[tuple[int, int]], nodes: int, ram: int) -> None:
     less = round_robin_copies(*columns(files), nodes, ram)
     more = round_robin_copies(*columns(files), nodes, ram * 2)
     assert more.held >= less.held * (1 - 1e-9)
     assert more.distinct >= less.distinct * (1 - 1e-9)
 
 
-def real_caches(
-    requests: np.ndarray, size: np.ndarray, nodes: int, ram: int
-) -> tuple[int, int]:
+def real_caches(requests: np.ndarray, size: np.ndarray, nodes: int, ram: int) -> tuple[int, int]:
     """Bytes held and of different files, after every access went to the next node in turn."""
     rng = np.random.default_rng(3)
     accesses = rng.permutation(np.repeat(np.arange(len(size)), requests.astype(int)))

@@ -15,15 +15,7 @@ from flex.model.wish import Pin
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex.planning import which_rules_stop_moves
-from flex.planning.rules_of_movement import (
-    COOLDOWN,
-    HOLD,
-    MARGIN,
-    TRIGGER,
-    Guard,
-    Reins,
-    Resting,
-)
+from flex.planning.rules_of_movement import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
 from flex_solver import SOLVERS
 from tests.unhurried import unhurried
 
@@ -73,17 +65,13 @@ def test_all_questions_share_the_time_of_one(problem: Make) -> None:
         return SOLVERS["exact"](problem, unhurried())
 
     reins = Reins(0.1, 0.01, Guard(resting=RESTING))
-    which_rules_stop_moves.decide_with_stops(
-        lambda _: asked, solver, Budget(seconds=1.0), reins
-    )
+    which_rules_stop_moves.decide_with_stops(lambda _: asked, solver, Budget(seconds=1.0), reins)
     assert (given[0], len(given)) == (0.6, 2)
     assert given[1] <= 0.4
 
     given.clear()
     alone = replace(reins, guard=NO_GUARD)
-    which_rules_stop_moves.decide_with_stops(
-        lambda _: asked, solver, Budget(seconds=0.1), alone
-    )
+    which_rules_stop_moves.decide_with_stops(lambda _: asked, solver, Budget(seconds=0.1), alone)
     assert given == [0.1]
 
 
@@ -104,13 +92,9 @@ def test_an_imbalance_must_have_lasted(problem: Make) -> None:
 
 
 def test_a_wish_is_no_reason_to_balance_what_has_not_lasted(problem: Make) -> None:
-    asked = problem(
-        LOADS, UNEVEN, pins=[Pin("c", nodes=("n1",)), Pin("a", nodes=("n2",))]
-    )
+    asked = problem(LOADS, UNEVEN, pins=[Pin("c", nodes=("n1",)), Pin("a", nodes=("n2",))])
     found = decided(asked, Guard(hold=3, over=2))
-    moved = {
-        asked.sites[site] for site in score.new_rows(asked, found.rows)[:, 0].tolist()
-    }
+    moved = {asked.sites[site] for site in score.new_rows(asked, found.rows)[:, 0].tolist()}
     assert (rules(found), moved) == ([HOLD], {"a", "c"})
     everything = decided(asked, Guard(hold=3, over=3))
     assert rules(everything) == []
@@ -135,8 +119,7 @@ def test_a_site_that_moved_lately_stays_and_is_named_as_held(problem: Make) -> N
 
 def test_a_site_on_fewer_nodes_stays_on_those_it_had_before(problem: Make) -> None:
     asked = problem(
-        {"a": (40, 40), "b": (40, 40), "c": (10, 10)},
-        {"a": "n1 n2", "b": "n1", "c": "n2"},
+        {"a": (40, 40), "b": (40, 40), "c": (10, 10)}, {"a": "n1 n2", "b": "n1", "c": "n2"}
     )
     assert (int(asked.replicas[0]), asked.needs) == (1, {})
     # Balance alone would leave it on n2.
@@ -150,23 +133,13 @@ def test_wishes_that_no_placement_keeps_together_stop_no_plan_and_as_few_as_do_g
 ) -> None:
     pins = [Pin("a", apart=("b",)), Pin("c", apart=("d",))]
     asked = problem(
-        dict.fromkeys("abcd", (25, 25)),
-        {"a": "n1", "b": "n1", "c": "n1", "d": "n1"},
-        pins=pins,
+        dict.fromkeys("abcd", (25, 25)), {"a": "n1", "b": "n1", "c": "n1", "d": "n1"}, pins=pins
     )
     crowded = replace(
-        asked,
-        apart=(
-            frozenset({0, 1}),
-            frozenset({0, 2}),
-            frozenset({1, 2}),
-            frozenset({2, 3}),
-        ),
+        asked, apart=(frozenset({0, 1}), frozenset({0, 2}), frozenset({1, 2}), frozenset({2, 3}))
     )
     found = decided(crowded)
-    broken = [
-        one.subject for one in score.violations(crowded, found.rows) if one.is_wish
-    ]
+    broken = [one.subject for one in score.violations(crowded, found.rows) if one.is_wish]
     assert broken == ["b and c on n1"] or broken == ["b and c on n2"]
     assert found.quality.note.startswith(
         f"wishes that give way, as no partition was found that keeps all: {broken[0]}, to be apart"
@@ -180,15 +153,9 @@ def test_a_wish_moves_also_what_moved_lately(problem: Make) -> None:
     assert [asked.sites.index("b"), 1] in found.rows.tolist()
 
 
-def test_what_is_spread_over_nights_names_the_limits_that_spread_it(
-    problem: Make,
-) -> None:
-    asked = problem(
-        dict.fromkeys("abcdefgh", (10, 10)), dict.fromkeys("abcdefgh", "n1")
-    )
-    found = decided(
-        asked, Guard(limits=Limits(moved_sites=2, moved_share=1.0, inflow=3))
-    )
+def test_what_is_spread_over_nights_names_the_limits_that_spread_it(problem: Make) -> None:
+    asked = problem(dict.fromkeys("abcdefgh", (10, 10)), dict.fromkeys("abcdefgh", "n1"))
+    found = decided(asked, Guard(limits=Limits(moved_sites=2, moved_share=1.0, inflow=3)))
     assert found.later == 2
     assert [(stop.rule, stop.limit, stop.actual) for stop in found.stops] == [
         ("safety.max_moved_sites", "2", "4"),

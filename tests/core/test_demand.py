@@ -37,9 +37,7 @@ def asked(
     ) -> Problem:
         return build(
             profiles({"big": big, "rest": (1000 - big[0], 1000 - big[1])}),
-            SPREADS.from_columns(
-                {"site": ["big"], "replicas": [2], "working_set": [90]}
-            ),
+            SPREADS.from_columns({"site": ["big"], "replicas": [2], "working_set": [90]}),
             nodes(4),
             pins,
             placement(old or {}),
@@ -82,10 +80,7 @@ def test_a_site_keeps_what_a_night_of_late_needed_and_grows_at_once(
     asked: Make, sent: int, in_force: str, replicas: int
 ) -> None:
     problem = asked(
-        (sent, 10),
-        {"big": in_force},
-        terms=Terms(replicate_below=0.5),
-        lately=Lately({"big": 2}),
+        (sent, 10), {"big": in_force}, terms=Terms(replicate_below=0.5), lately=Lately({"big": 2})
     )
     assert int(problem.replicas[0]) == replicas
 
@@ -104,32 +99,22 @@ def test_a_site_that_rests_is_split_only_where_it_is_more_than_a_node(
 ) -> None:
     rests = Lately(resting=frozenset({"big"}))
     problem = asked(
-        (sent, 10),
-        {"big": in_force},
-        terms=Terms(replicate_below=0.5),
-        tolerance=0.1,
-        lately=rests,
+        (sent, 10), {"big": in_force}, terms=Terms(replicate_below=0.5), tolerance=0.1, lately=rests
     )
     assert int(problem.replicas[0]) == replicas
 
 
 def test_what_a_site_needs_is_known_whatever_is_wished_of_it(asked: Make) -> None:
-    problem = asked(
-        (140, 10), pins=[Pin("big", max_replicas=1)], terms=Terms(replicate_below=0.5)
-    )
+    problem = asked((140, 10), pins=[Pin("big", max_replicas=1)], terms=Terms(replicate_below=0.5))
     assert (int(problem.replicas[0]), dict(problem.needs)) == (1, {0: 2, 1: 4})
 
 
 def test_replicas_stay_within_what_is_wished(asked: Make) -> None:
     assert asked((600, 10)).replicas[0] == 4
     assert asked((600, 10), pins=[Pin("big", max_replicas=2)]).replicas[0] == 2
-    assert (
-        asked((600, 10), pins=[Pin("big", not_on=("n1", "n2", "n3"))]).replicas[0] == 1
-    )
+    assert asked((600, 10), pins=[Pin("big", not_on=("n1", "n2", "n3"))]).replicas[0] == 1
     assert asked((600, 10), pins=[Pin("big", apart=("rest",))]).replicas.sum() <= 4
-    assert set(
-        asked((600, 10), pins=[Pin("big", together=("rest",))]).replicas.tolist()
-    ) == {4}
+    assert set(asked((600, 10), pins=[Pin("big", together=("rest",))]).replicas.tolist()) == {4}
 
 
 def test_content_routing_splits_the_working_set_and_random_routing_repeats_some_of_it(
@@ -145,10 +130,7 @@ def test_content_routing_splits_the_working_set_and_random_routing_repeats_some_
 
 
 def test_a_class_with_head_room_counts_as_larger_and_reads_no_more(asked: Make) -> None:
-    plain, gold = (
-        asked((100, 100)),
-        asked((100, 100), terms=Terms(headroom={"big": 0.5})),
-    )
+    plain, gold = (asked((100, 100)), asked((100, 100), terms=Terms(headroom={"big": 0.5})))
     assert gold.load[0, 0] / gold.load[1, 0] == pytest.approx(
         1.5 * plain.load[0, 0] / plain.load[1, 0]
     )
@@ -160,9 +142,9 @@ def test_more_dimensions_are_balanced_where_they_are_named(asked: Make) -> None:
     assert problem.dimensions == ("access rate", "working set", "busy hour", "requests")
     assert tuple(RESOURCES)[4:] == ("service time", "cpu")
     assert problem.load.shape == (2, 4)
-    assert (problem.load * problem.replicas[:, None]).sum(
-        axis=0
-    ).tolist() == pytest.approx([400.0] * 4)
+    assert (problem.load * problem.replicas[:, None]).sum(axis=0).tolist() == pytest.approx(
+        [400.0] * 4
+    )
 
 
 def test_limits_are_on_moves_of_sites_that_are_served(asked: Make) -> None:
@@ -175,31 +157,19 @@ def test_limits_are_on_moves_of_sites_that_are_served(asked: Make) -> None:
     ("pin", "says"),
     [
         (Pin("big", ("n1",), not_on=("n1",)), "both as a node and as none"),
-        (
-            Pin("big", min_replicas=3, max_replicas=2),
-            "3 replicas at least and 2 at most",
-        ),
+        (Pin("big", min_replicas=3, max_replicas=2), "3 replicas at least and 2 at most"),
         (Pin("big", min_replicas=2, not_on=("n1", "n2", "n3")), "bars 3 of 4"),
-        (
-            Pin("big", together=("rest",), apart=("rest",)),
-            "together with it, and apart",
-        ),
+        (Pin("big", together=("rest",), apart=("rest",)), "together with it, and apart"),
     ],
 )
-def test_a_pin_that_contradicts_itself_is_refused(
-    asked: Make, pin: Pin, says: str
-) -> None:
+def test_a_pin_that_contradicts_itself_is_refused(asked: Make, pin: Pin, says: str) -> None:
     with pytest.raises(Infeasible, match=says):
         asked((100, 100), pins=[pin])
 
 
 @pytest.mark.parametrize(
     "terms",
-    [
-        Terms(replicate_below=0.7),
-        Terms(replicate_below=0.0),
-        Terms(headroom={"big": float("nan")}),
-    ],
+    [Terms(replicate_below=0.7), Terms(replicate_below=0.0), Terms(headroom={"big": float("nan")})],
 )
 def test_numbers_that_mean_nothing_are_refused(asked: Make, terms: Terms) -> None:
     with pytest.raises(BadInput):

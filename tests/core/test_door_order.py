@@ -21,9 +21,7 @@ NUMBERS = st.integers(0, 20)
 # Also what nobody can have given.
 SAID = NUMBERS | st.integers(MOST_BEHIND - 20, MOST_BEHIND + 40) | st.just(MOST_ORDERS)
 REPORTS = st.lists(
-    st.builds(
-        DoorReport, st.text(max_size=3), SAID, st.sampled_from("ab"), st.just(NOW)
-    )
+    st.builds(DoorReport, st.text(max_size=3), SAID, st.sampled_from("ab"), st.just(NOW))
 )
 ORDERS = st.none() | st.builds(
     DoorOrder, NUMBERS, st.just("p"), st.just("l"), st.sampled_from("ab"), st.just(NOW)
@@ -51,7 +49,6 @@ def test_behind_its_nodes_is_a_database_that_was_put_back(
     others = [
         one
         for one in reports
-        if last.number <= one.number <= last.number + MOST_BEHIND
-        and not one.goes_by(last)
+        if last.number <= one.number <= last.number + MOST_BEHIND and not one.goes_by(last)
     ]
     assert is_behind(last, reports) == bool(others)

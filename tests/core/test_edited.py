@@ -39,9 +39,7 @@ EDITS: dict[str, dict[str, list[str]]] = {
 TTLS = {"another TTL": 7}
 
 
-def edit(
-    cluster: Cluster, site: str, sets: Mapping[str, Sequence[str]], ttl: int = 60
-) -> None:
+def edit(cluster: Cluster, site: str, sets: Mapping[str, Sequence[str]], ttl: int = 60) -> None:
     assert isinstance(cluster.target, MemoryPublisher)
     for kind, values in sets.items():
         name = name_of(site)
@@ -98,11 +96,7 @@ def test_what_somebody_changed_after_a_night_is_not_changed_back_without_a_yes(
         assert [(one.name, list(one.found)) for one in made.plan.said.edits] == [
             (name_of(site), sorted(theirs))
         ]
-        (note,) = [
-            note
-            for note in made.plan.notes
-            if "changed in DNS by somebody else" in note
-        ]
+        (note,) = [note for note in made.plan.notes if "changed in DNS by somebody else" in note]
         assert site in note
         assert f"`flex sites exclude {site}`" in note
         assert f"`flex plan --take-back {site}`" in note
@@ -119,9 +113,7 @@ def test_one_edited_name_stops_no_other(
     theirs = said(cluster, site)
     new, outside = f"new.{ZONE.rstrip('.')}", "shop.example.org"
     every = [*sites_of(cluster), new, outside]
-    cluster.facts = replace(
-        cluster.facts, profiles=profiles(dict.fromkeys(every, (100, 100)))
-    )
+    cluster.facts = replace(cluster.facts, profiles=profiles(dict.fromkeys(every, (100, 100))))
     done = night(cluster)
     assert done.state == "applied"
     assert said(cluster, new)
@@ -130,9 +122,7 @@ def test_one_edited_name_stops_no_other(
     assert outside not in set(cluster.store.placement()[1]["site"])
 
 
-def test_its_load_counts_where_dns_has_it(
-    cluster: Cluster, edited: Callable[[str], str]
-) -> None:
+def test_its_load_counts_where_dns_has_it(cluster: Cluster, edited: Callable[[str], str]) -> None:
     site = edited("A at another node")
     made = later(cluster)
     assert made.placement.loc[made.placement["site"] == site, "node"].tolist() == ["n2"]
@@ -247,10 +237,7 @@ def test_going_back_leaves_edited_names_alone_too(
     site = edited("A elsewhere")
     base, placement = cluster.store.placement()
     facts = replace(
-        cluster.facts,
-        base=base,
-        placement=placement,
-        said=cluster.store.plan(base).said,
+        cluster.facts, base=base, placement=placement, said=cluster.store.plan(base).said
     )
     back = plan_of_given_partition.go_back(
         facts,
@@ -272,9 +259,9 @@ def test_what_is_excluded_is_no_edit_any_more(
     night(cluster)
     cluster.facts = replace(
         cluster.facts,
-        profiles=cluster.facts.profiles[
-            cluster.facts.profiles["site"] != site
-        ].reset_index(drop=True),
+        profiles=cluster.facts.profiles[cluster.facts.profiles["site"] != site].reset_index(
+            drop=True
+        ),
     )
     assert later(cluster).plan.said.edits == ()
 
@@ -291,9 +278,7 @@ def test_many_names_with_another_ttl_stop_nothing(cluster: Cluster) -> None:
     assert all("has TTL 7, had 60" in note for note in made.plan.notes if "TTL" in note)
     assert any("has TTL 7, had 60" in note for note in made.plan.notes)
     cluster.carry_out(made)
-    cluster.rules = replace(
-        cluster.rules, limits=Limits(rewritten_names=0, drifted_names=100)
-    )
+    cluster.rules = replace(cluster.rules, limits=Limits(rewritten_names=0, drifted_names=100))
     back = later(cluster)
     assert back.plan.breaches == ()
     cluster.carry_out(back)
@@ -301,9 +286,7 @@ def test_many_names_with_another_ttl_stop_nothing(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("ttl", [7, 300])
-def test_another_ttl_of_the_settings_is_nobodys_edit(
-    cluster: Cluster, ttl: int
-) -> None:
+def test_another_ttl_of_the_settings_is_nobodys_edit(cluster: Cluster, ttl: int) -> None:
     cluster.night()
     cluster.solver, cluster.rules = SOLVERS["local"], replace(CALM, ttl=ttl)
     site, other, *_ = sites_of(cluster)
@@ -328,10 +311,7 @@ def test_a_plan_that_did_not_keep_what_it_said_makes_no_edit_of_a_ttl(
     base, placement = cluster.store.placement()
     kept = cluster.store.plan(base).said
     facts = replace(
-        cluster.facts,
-        base=base,
-        placement=placement,
-        said=replace(kept, ttl=0, zones=()),
+        cluster.facts, base=base, placement=placement, said=replace(kept, ttl=0, zones=())
     )
     made = propose_plan.propose(
         facts,
@@ -344,9 +324,7 @@ def test_a_plan_that_did_not_keep_what_it_said_makes_no_edit_of_a_ttl(
     assert made.plan.said.edits == ()
 
 
-def test_a_name_that_never_was_ours_and_is_gone_is_nobodys_edit(
-    cluster: Cluster,
-) -> None:
+def test_a_name_that_never_was_ours_and_is_gone_is_nobodys_edit(cluster: Cluster) -> None:
     """Its owner takes it away so that FLEX can have it."""
     site = sites_of(cluster)[0]
     edit(cluster, site, {"A": ["192.0.2.1"]})
@@ -383,14 +361,11 @@ def test_off_a_dead_node_a_name_keeps_the_ttl_that_somebody_gave_it(
     gone = sites_of(cluster)[2]
     edit(cluster, gone, EDITS["nothing, and no marker"])
     nodes = tuple(
-        replace(node, state="down") if node.name == "n1" else node
-        for node in cluster.facts.nodes
+        replace(node, state="down") if node.name == "n1" else node for node in cluster.facts.nodes
     )
     base, placement = cluster.store.placement()
     kept = cluster.store.plan(base).said
-    facts = replace(
-        cluster.facts, nodes=nodes, base=base, placement=placement, said=kept
-    )
+    facts = replace(cluster.facts, nodes=nodes, base=base, placement=placement, said=kept)
     made = propose_plan.fail_over(
         facts, CALM, "n1", publisher=cluster.target, now=NOW.replace(hour=5)
     )
@@ -414,10 +389,7 @@ def test_off_a_dead_node_a_name_keeps_the_ttl_that_somebody_gave_it(
     ],
 )
 def test_what_has_become_anothers_is_not_taken_back_and_the_reason_is_told(
-    cluster: Cluster,
-    edited: Callable[[str], str],
-    theirs: Mapping[str, Sequence[str]],
-    why: str,
+    cluster: Cluster, edited: Callable[[str], str], theirs: Mapping[str, Sequence[str]], why: str
 ) -> None:
     site = edited("A at another node")
     night(cluster)

@@ -72,14 +72,10 @@ def facts(cluster: Cluster, **more: object) -> Facts:
 
 
 def passed_on(forecast: Forecast) -> dict[str, tuple[int, int]]:
-    return {
-        node.node: (node.passed_on, node.passed_on_bytes) for node in forecast.nodes
-    }
+    return {node.node: (node.passed_on, node.passed_on_bytes) for node in forecast.nodes}
 
 
-def plan_of(
-    cluster: Cluster, known: Facts, publishing: Publishing, *, zones: bool
-) -> Plan:
+def plan_of(cluster: Cluster, known: Facts, publishing: Publishing, *, zones: bool) -> Plan:
     return propose_plan.propose(
         known,
         replace(RULES, publishing=publishing, zones=(ZONE,) if zones else ()),
@@ -94,9 +90,7 @@ def policy(plan: Plan, name: str) -> Forecast:
     return next(one for one in plan.forecasts if one.policy == name)
 
 
-def test_visitors_who_came_to_a_wrong_door_are_work_of_its_node(
-    cluster: Cluster,
-) -> None:
+def test_visitors_who_came_to_a_wrong_door_are_work_of_its_node(cluster: Cluster) -> None:
     known = facts(cluster, arrivals=(Arrival(A, "n2", 0.25),))
     plain = facts(cluster)
     found, without = (
@@ -112,9 +106,7 @@ def test_visitors_who_came_to_a_wrong_door_are_work_of_its_node(
 
 
 @pytest.mark.slow
-def test_a_site_that_dns_does_not_follow_leaves_its_visitors_behind(
-    cluster: Cluster,
-) -> None:
+def test_a_site_that_dns_does_not_follow_leaves_its_visitors_behind(cluster: Cluster) -> None:
     known = facts(cluster, pins=(Pin(A, nodes=("n2",)),))
     made = plan_of(cluster, known, Publishing("doors"), zones=False)
     assert {(move.site, move.target) for move in made.moves} >= {(A, "n2")}
@@ -128,24 +120,15 @@ def test_a_site_that_dns_does_not_follow_leaves_its_visitors_behind(
 def test_visitors_are_shared_between_what_doors_counted_and_the_nodes_of_the_site(
     cluster: Cluster,
 ) -> None:
-    known = facts(
-        cluster,
-        arrivals=(Arrival(A, "n2", 0.75),),
-        doors_alone=frozenset({A}),
-    )
-    assert forwarding(known, known.placement).requests.tolist() == [
-        0,
-        3 * REQUESTS // 4,
-    ]
+    known = facts(cluster, arrivals=(Arrival(A, "n2", 0.75),), doors_alone=frozenset({A}))
+    assert forwarding(known, known.placement).requests.tolist() == [0, 3 * REQUESTS // 4]
     moved = partition(IN_FORCE | {A: "n2"})
     assert forwarding(known, moved).requests.tolist() == [REQUESTS // 4, 0]
     gone = partition({site: node for site, node in IN_FORCE.items() if site != A})
     assert forwarding(known, gone).requests.tolist() == [0, 0]
 
 
-def test_a_node_that_is_down_passes_nothing_on_and_a_drained_one_does(
-    cluster: Cluster,
-) -> None:
+def test_a_node_that_is_down_passes_nothing_on_and_a_drained_one_does(cluster: Cluster) -> None:
     known = facts(cluster, arrivals=(Arrival(A, "n2", 0.5),))
     for state, wanted in (("drained", REQUESTS // 2), ("down", 0)):
         nodes = (NODES[0], replace(NODES[1], state=state))  # type: ignore[arg-type]  # both are states
@@ -165,9 +148,7 @@ def test_forwarding_counts_as_load_of_its_node_and_as_no_site(cluster: Cluster) 
     # The paper's node answers from memory in the time of 15 kB; each of 10 kB is two thirds of it.
     answers = 4 * SENT
     passing_on = 2 * REQUESTS * PAPER.forwarding * PAPER.operations * PAPER.answer
-    assert two.access == pytest.approx(
-        200 * (2 * SENT + passing_on) / (answers + passing_on)
-    )
+    assert two.access == pytest.approx(200 * (2 * SENT + passing_on) / (answers + passing_on))
     assert one.access < 100 < two.access
     assert one.working_set == two.working_set
 
@@ -191,16 +172,11 @@ def test_no_door_is_in_the_partition_or_moves(cluster: Cluster) -> None:
     assert made.plan.sites == len(SITES)
 
 
-def test_what_if_counts_it_also_without_the_node_whose_door_it_is(
-    cluster: Cluster,
-) -> None:
+def test_what_if_counts_it_also_without_the_node_whose_door_it_is(cluster: Cluster) -> None:
     third = Node("n3", ("192.0.2.3",), ram=2**40)
     known = facts(cluster, arrivals=(Arrival(A, "n2", 0.5),))
     known = replace(known, nodes=(*NODES, third))
-    for wanted, door in (
-        (Supposition(), REQUESTS // 2),
-        (Supposition(lost=("n2",)), 0),
-    ):
+    for wanted, door in ((Supposition(), REQUESTS // 2), (Supposition(lost=("n2",)), 0)):
         found = what_if.suppose(known, RULES, wanted, solver=SOLVERS["local"])
         said = passed_on(found.forecasts[0])
         on_n2 = any(move.site == A and move.target == "n2" for move in found.moves)
@@ -225,9 +201,7 @@ def test_a_plan_that_was_stored_before_passes_nothing_on(cluster: Cluster) -> No
 @pytest.mark.slow
 @given(
     st.lists(
-        st.tuples(
-            st.sampled_from(SITES), st.sampled_from(("n1", "n2")), st.floats(0.0, 1.0)
-        ),
+        st.tuples(st.sampled_from(SITES), st.sampled_from(("n1", "n2")), st.floats(0.0, 1.0)),
         unique_by=lambda row: row[:2],
     ),
     st.frozensets(st.sampled_from(SITES)),
@@ -246,9 +220,7 @@ def test_no_site_has_more_requests_passed_on_than_there_are(
         base="earlier",
         placement=partition(IN_FORCE),
         arrivals=tuple(
-            Arrival(site, node, share)
-            for site, node, share in rows
-            if IN_FORCE[site] != node
+            Arrival(site, node, share) for site, node, share in rows if IN_FORCE[site] != node
         ),
         doors_alone=alone,
     )

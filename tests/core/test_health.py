@@ -64,10 +64,7 @@ def test_one_of_four_may_die_and_two_at_once_may_not() -> None:
 def test_what_is_down_already_counts() -> None:
     found = finding_of_round({"n2": SICK}, ["n2", "n3", "n4"], 1, TERMS)
     assert found.dead == ()
-    assert (
-        found.why_not
-        == "n2 does not answer, and no more of 4 nodes may be taken out of service"
-    )
+    assert found.why_not == "n2 does not answer, and no more of 4 nodes may be taken out of service"
 
 
 @given(
@@ -79,9 +76,7 @@ def test_what_is_down_already_counts() -> None:
     st.integers(0, 5),
     st.floats(0.01, 0.99),
 )
-def test_the_last_node_always_stays(
-    pulses: dict[str, Pulse], down: int, share: float
-) -> None:
+def test_the_last_node_always_stays(pulses: dict[str, Pulse], down: int, share: float) -> None:
     found = finding_of_round(pulses, pulses, down, Terms(3, 5, 1, share))
     assert len(found.dead) < len(pulses)
     assert len(found.dead) + down <= max(1, down, share * (len(pulses) + down))
@@ -97,9 +92,7 @@ def test_a_draining_node_is_nobody_to_go_to() -> None:
     assert found.dead == ()
     assert found.why_not.startswith("n1 does not answer, and no other node is active")
     assert "`flex nodes undrain`" in found.why_not
-    assert finding_of_round(
-        {"n2": SICK}, ["n1", "n2"], 0, half, active=["n1"]
-    ).dead == ("n2",)
+    assert finding_of_round({"n2": SICK}, ["n1", "n2"], 0, half, active=["n1"]).dead == ("n2",)
     assert finding_of_round(
         {"n1": SICK}, ["n1", "n2", "n3"], 0, half, active=["n1", "n3"]
     ).dead == ("n1",)

@@ -20,11 +20,7 @@ from flex.model.zone_plan import HintedSet
 from flex.planning import plan_of_given_partition, propose_plan
 from flex.planning.leave_out_the_immovable import immovable_in
 from flex.planning.propose_plan import Proposal
-from flex.planning.reason_to_stay_for_dependents import (
-    GIVE_A_NAME,
-    NOBODY_KNOWS,
-    TAKE_HINTS_OUT,
-)
+from flex.planning.reason_to_stay_for_dependents import GIVE_A_NAME, NOBODY_KNOWS, TAKE_HINTS_OUT
 from flex.planning.remarks_on_sites import LEANING
 from flex.planning.sites_that_stay_for_dependents import LEFT_BEHIND, MOVED_ALONG
 from flex.planning.which_sites_dns_lets_flex_move import look
@@ -85,9 +81,7 @@ def leaners(records: list[PointingRecord]) -> set[tuple[str, PointingRecord]]:
                     hosts.add(about)
                 if word == "mx":
                     hosts |= {
-                        each.target
-                        for each in records
-                        if each.type == "MX" and each.owner == last
+                        each.target for each in records if each.type == "MX" and each.owner == last
                     }
                 if word == "include" and last not in seen:
                     seen.add(last)
@@ -97,9 +91,7 @@ def leaners(records: list[PointingRecord]) -> set[tuple[str, PointingRecord]]:
                         if each.type == "SPF" and each.owner == last
                     ]
         pairs |= {
-            (site, one)
-            for site in SITES
-            if any(site in reached(host, aliases) for host in hosts)
+            (site, one) for site in SITES if any(site in reached(host, aliases) for host in hosts)
         }
     return pairs
 
@@ -132,9 +124,7 @@ records = st.lists(
             names,
         ),
         st.builds(
-            lambda owner, words: PointingRecord(
-                owner, "SPF", " ".join(["v=spf1", *words])
-            ),
+            lambda owner, words: PointingRecord(owner, "SPF", " ".join(["v=spf1", *words])),
             names,
             st.lists(terms, max_size=3),
         ),
@@ -156,14 +146,10 @@ def test_what_leans_on_a_site_is_what_a_search_of_every_way_finds(
 ) -> None:
     zone = one_of_each(made)
     found = leaning(zone, SITES, most=1000)
-    pairs = {
-        (name, each.record) for name, one in found.items() for each in one.dependents
-    }
+    pairs = {(name, each.record) for name, one in found.items() for each in one.dependents}
     assert pairs == leaners(zone)
     for name, one in found.items():
-        assert sum(one.counts.values()) == len(
-            [pair for pair in pairs if pair[0] == name]
-        )
+        assert sum(one.counts.values()) == len([pair for pair in pairs if pair[0] == name])
 
 
 @pytest.mark.parametrize("term", ["mx:", "include:", "redirect="])
@@ -250,9 +236,7 @@ def test_what_leans_on_a_site_behind_wildcards_is_what_a_name_server_says(
                 name = answered(name, zone)
             wanted |= {(site, owner) for site in PLACED if site in seen}
     told = {
-        (site, one.record.owner)
-        for site, said in found.leaning.items()
-        for one in said.of("MX")
+        (site, one.record.owner) for site, said in found.leaning.items() for one in said.of("MX")
     }
     assert told == wanted
 
@@ -270,9 +254,7 @@ def test_what_leans_on_a_site_behind_wildcards_is_what_a_name_server_says(
         ("", False),
     ],
 )
-def test_a_policy_lets_somebody_send_where_it_names_somebody(
-    text: str, sends: bool
-) -> None:
+def test_a_policy_lets_somebody_send_where_it_names_somebody(text: str, sends: bool) -> None:
     assert lets_somebody_send(text) == sends
 
 
@@ -291,10 +273,7 @@ def test_so_many_of_a_kind_are_kept_and_all_are_counted() -> None:
         ("v=spf1 a mx -all", [("a", ""), ("mx", "")]),
         ("V=SPF1 +A ~MX/24 ?all", [("a", ""), ("mx", "")]),
         ("v=spf1 a:Mail.Example/24//64", [("a", "mail.example.")]),
-        (
-            "v=spf1 include:x.example redirect=y.",
-            [("other", "x.example."), ("other", "y.")],
-        ),
+        ("v=spf1 include:x.example redirect=y.", [("other", "x.example."), ("other", "y.")]),
         ("v=spf1 a:%{d}.example exists:%{i}.x include: redirect= a: ptr", []),
         ("v=spf10 a", []),
         ("v=spf1", []),
@@ -374,9 +353,7 @@ def changed(plan: Plan) -> set[str]:
     return {change.name for one in plan.zone_plans for change in one.changes}
 
 
-def test_a_site_on_whose_name_mail_leans_stays_and_its_wish_gives_way(
-    cluster: Cluster,
-) -> None:
+def test_a_site_on_whose_name_mail_leans_stays_and_its_wish_gives_way(cluster: Cluster) -> None:
     settled(cluster)
     here = cluster.is_on(FIRST)
     wants_to_move(cluster)
@@ -440,9 +417,7 @@ def test_whatever_repeats_its_address_makes_a_site_stay(
     assert GIVE_A_NAME not in note
 
 
-def test_mail_and_hints_are_said_together_with_a_way_out_of_both(
-    cluster: Cluster,
-) -> None:
+def test_mail_and_hints_are_said_together_with_a_way_out_of_both(cluster: Cluster) -> None:
     settled(cluster)
     wants_to_move(cluster)
     with_mail(cluster)
@@ -453,9 +428,7 @@ def test_mail_and_hints_are_said_together_with_a_way_out_of_both(
 
 
 @pytest.mark.parametrize("value", [f"0 {FIRST}.", '1 . alpn="h2"'])
-def test_a_record_that_repeats_no_address_keeps_no_site(
-    cluster: Cluster, value: str
-) -> None:
+def test_a_record_that_repeats_no_address_keeps_no_site(cluster: Cluster, value: str) -> None:
     settled(cluster)
     other = wants_to_move(cluster)
     cluster.target.edit(ZONE, f"{FIRST}.", "HTTPS", 60, [value])
@@ -463,9 +436,7 @@ def test_a_record_that_repeats_no_address_keeps_no_site(
     assert cluster.is_on(FIRST) == [other]
 
 
-def test_who_lets_a_site_move_without_its_hints_is_told_that_they_stay(
-    cluster: Cluster,
-) -> None:
+def test_who_lets_a_site_move_without_its_hints_is_told_that_they_stay(cluster: Cluster) -> None:
     settled(cluster)
     other = wants_to_move(cluster)
     cluster.target.edit(ZONE, f"{FIRST}.", "HTTPS", 60, ['1 . ipv4hint="192.0.2.1"'])
@@ -494,9 +465,7 @@ def test_what_carries_nothing_moves_along_and_is_said(
     assert cluster.is_on(FIRST) == [other]
 
 
-def test_a_site_that_may_get_mail_at_its_address_moves_and_that_is_said(
-    cluster: Cluster,
-) -> None:
+def test_a_site_that_may_get_mail_at_its_address_moves_and_that_is_said(cluster: Cluster) -> None:
     settled(cluster)
     other = wants_to_move(cluster)
     cluster.target.edit(ZONE, f"{FIRST}.", "TXT", 60, ["v=spf1 ip4:192.0.2.9 -all"])
@@ -581,9 +550,7 @@ def test_mail_with_an_address_of_its_own_keeps_no_site(cluster: Cluster) -> None
     assert cluster.is_on(FIRST) == [other]
 
 
-def test_a_name_without_an_address_gets_one_whatever_leans_on_it(
-    cluster: Cluster,
-) -> None:
+def test_a_name_without_an_address_gets_one_whatever_leans_on_it(cluster: Cluster) -> None:
     with_mail(cluster)
     cluster.night()
     assert cluster.is_on(FIRST)
@@ -598,14 +565,11 @@ def test_every_site_may_stay_and_the_plan_still_comes(cluster: Cluster) -> None:
     assert not plan.moves
     after = cluster.store.placement()[1]
     pd.testing.assert_frame_equal(
-        after.sort_values("site", ignore_index=True),
-        before.sort_values("site", ignore_index=True),
+        after.sort_values("site", ignore_index=True), before.sort_values("site", ignore_index=True)
     )
 
 
-def test_a_first_partition_begins_with_such_sites_where_they_are(
-    cluster: Cluster,
-) -> None:
+def test_a_first_partition_begins_with_such_sites_where_they_are(cluster: Cluster) -> None:
     """Taken over or not: nobody carries their mail away."""
     cluster.rules = replace(cluster.rules, adopt=True)
     for site in cluster.sites:
@@ -646,15 +610,12 @@ def in_state(cluster: Cluster, node: str, state: NodeState) -> None:
     cluster.facts = replace(
         cluster.facts,
         nodes=tuple(
-            replace(one, state=state) if one.name == node else one
-            for one in cluster.facts.nodes
+            replace(one, state=state) if one.name == node else one for one in cluster.facts.nodes
         ),
     )
 
 
-def test_at_a_node_that_is_drained_it_stays_and_comes_back_with_the_node(
-    cluster: Cluster,
-) -> None:
+def test_at_a_node_that_is_drained_it_stays_and_comes_back_with_the_node(cluster: Cluster) -> None:
     settled(cluster)
     (here,) = cluster.is_on(FIRST)
     address = at(cluster)
@@ -664,9 +625,7 @@ def test_at_a_node_that_is_drained_it_stays_and_comes_back_with_the_node(
     assert MAIL in said(plan, LEANING)
     assert FIRST in immovable_in(plan, cluster.facts, cluster.rules)
     assert at(cluster) == address
-    assert all(
-        site == FIRST or here not in cluster.is_on(site) for site in cluster.sites
-    )
+    assert all(site == FIRST or here not in cluster.is_on(site) for site in cluster.sites)
     in_state(cluster, here, "active")
     cluster.night()
     assert cluster.is_on(FIRST) == [here]
@@ -698,9 +657,7 @@ def test_off_a_dead_node_it_moves_with_its_mail_and_that_is_said(
     made = fail_over(cluster, here)
     assert f"{FIRST}." in changed(made.plan)
     assert f"mail for {FIRST}" in said(made.plan, "moves along with sites")
-    assert (
-        here not in made.placement.loc[made.placement["site"] == FIRST, "node"].tolist()
-    )
+    assert here not in made.placement.loc[made.placement["site"] == FIRST, "node"].tolist()
 
 
 def test_a_way_back_does_not_take_mail_along(cluster: Cluster) -> None:
@@ -723,9 +680,7 @@ def test_a_way_back_does_not_take_mail_along(cluster: Cluster) -> None:
     assert on == [other]
 
 
-def test_whoever_has_no_such_records_has_the_plan_that_he_had(
-    cluster: Cluster,
-) -> None:
+def test_whoever_has_no_such_records_has_the_plan_that_he_had(cluster: Cluster) -> None:
     settled(cluster)
     wants_to_move(cluster)
     digests = set()
@@ -739,10 +694,7 @@ def test_whoever_has_no_such_records_has_the_plan_that_he_had(
 
 @pytest.mark.parametrize(
     ("owner", "kind", "value"),
-    [
-        (FIRST, "MX", f"10 {FIRST}."),
-        ("_sip._tcp.hosting.example", "SRV", f"0 5 5060 {FIRST}."),
-    ],
+    [(FIRST, "MX", f"10 {FIRST}."), ("_sip._tcp.hosting.example", "SRV", f"0 5 5060 {FIRST}.")],
 )
 def test_mail_that_came_between_a_plan_and_its_application_is_not_moved(
     cluster: Cluster, owner: str, kind: str, value: str
@@ -757,9 +709,7 @@ def test_mail_that_came_between_a_plan_and_its_application_is_not_moved(
     assert at(cluster) == address
 
 
-def test_a_site_that_may_move_with_its_mail_moves_whenever_that_came(
-    cluster: Cluster,
-) -> None:
+def test_a_site_that_may_move_with_its_mail_moves_whenever_that_came(cluster: Cluster) -> None:
     settled(cluster)
     address = at(cluster)
     cluster.rules = replace(cluster.rules, dependents=Dependents("warn"))
@@ -819,9 +769,7 @@ def test_of_a_zone_that_cannot_be_transferred_those_that_move_are_asked_for(
 
 
 @pytest.mark.slow
-def test_where_nobody_can_say_what_leans_on_names_none_of_them_moves(
-    cluster: Cluster,
-) -> None:
+def test_where_nobody_can_say_what_leans_on_names_none_of_them_moves(cluster: Cluster) -> None:
     cluster.target = Untransferred([ZONE], "me")
     cluster.target.most = 0
     settled(cluster)

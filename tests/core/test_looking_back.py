@@ -21,9 +21,7 @@ DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
 def _forecast(**requests: int) -> Forecast:
     return Forecast(
-        "after",
-        1.0,
-        tuple(NodeForecast(n, r, r // 10, 10 * r, r) for n, r in requests.items()),
+        "after", 1.0, tuple(NodeForecast(n, r, r // 10, 10 * r, r) for n, r in requests.items())
     )
 
 
@@ -31,9 +29,7 @@ def _plan(forecast: Forecast | None) -> Plan:
     period = Period(DAY, DAY + timedelta(days=1))
     forecasts = (forecast,) if forecast else ()
     quality, balance = Proven("exact", 0, True), Balance((), 0.0)
-    return Plan(
-        "c1", DAY, period, "", "d", quality, (), 0, 2, None, balance, forecasts, ()
-    )
+    return Plan("c1", DAY, period, "", "d", quality, (), 0, 2, None, balance, forecasts, ())
 
 
 def test_a_node_is_off_by_the_traffic_and_by_who_answered() -> None:
@@ -46,9 +42,7 @@ def test_a_node_is_off_by_the_traffic_and_by_who_answered() -> None:
 
 
 @pytest.mark.parametrize("logged", [{}, {"n1": 500}, {"somewhere": 3}])
-def test_where_a_node_has_no_log_nothing_is_said_of_who_answered(
-    logged: dict[str, int],
-) -> None:
+def test_where_a_node_has_no_log_nothing_is_said_of_who_answered(logged: dict[str, int]) -> None:
     found = compare_with_measured.compare_nodes(
         _plan(_forecast(n1=1, n2=1)), _forecast(n1=1, n2=1), logged
     )
@@ -87,8 +81,7 @@ def test_sites_that_came_or_went_are_off_by_all_they_are() -> None:
 def test_of_many_sites_the_farthest_off_are_kept() -> None:
     names = [f"s{number:04}" for number in range(3 * FARTHEST)]
     expected, measured = (
-        pd.Series([f * n for n in range(len(names))], index=names, dtype="float64")
-        for f in (1, 2)
+        pd.Series([f * n for n in range(len(names))], index=names, dtype="float64") for f in (1, 2)
     )
     sites, off = compare_with_measured.of_sites(expected, measured)
     assert [site.site for site in sites] == names[::-1][:FARTHEST]
@@ -96,10 +89,9 @@ def test_of_many_sites_the_farthest_off_are_kept() -> None:
 
 
 def test_answers_are_counted_by_node_within_the_period() -> None:
-    one = Segment(
-        "1", "s", "n1", "p", "f", 0, 1, 0, 0, 0, 0, (), hours=((9, 5), (10, 7), (11, 2))
-    )
+    one = Segment("1", "s", "n1", "p", "f", 0, 1, 0, 0, 0, 0, (), hours=((9, 5), (10, 7), (11, 2)))
     other = replace(one, id="2", node="n2", hours=((10, 1),))
-    assert compare_with_measured.answers_in_logs(
-        [one, other, replace(one, id="3")], 10, 11
-    ) == {"n1": 14, "n2": 1}
+    assert compare_with_measured.answers_in_logs([one, other, replace(one, id="3")], 10, 11) == {
+        "n1": 14,
+        "n2": 1,
+    }

@@ -40,9 +40,7 @@ from tests.thorough import times
 
 ZONES = (ZONE, "other.example.")
 ABROAD = "198.51.100.7"
-NODES = tuple(
-    Node(f"n{n}", (f"192.0.2.{n}", f"2001:db8::{n}"), ram=2**30) for n in (1, 2, 3)
-)
+NODES = tuple(Node(f"n{n}", (f"192.0.2.{n}", f"2001:db8::{n}"), ram=2**30) for n in (1, 2, 3))
 SITES = tuple(f"{letter}.hosting.example" for letter in "abcd")
 LOOSE = replace(
     RULES,
@@ -69,9 +67,7 @@ KINDS = {
     "at a node": There({"A": ("192.0.2.3",)}, False, True),
     "at a node and abroad": There({"A": ("192.0.2.3", ABROAD)}, False, False),
     "abroad": There({"AAAA": ("2001:db8:9::9",)}, False, False),
-    "of others": There(
-        {"A": ("192.0.2.3",), "TXT": (marker_text("them"),)}, False, False
-    ),
+    "of others": There({"A": ("192.0.2.3",), "TXT": (marker_text("them"),)}, False, False),
     "elsewhere": There({"CNAME": ("cdn.example.net.",)}, False, False),
     "an alias": There({"CNAME": ("",)}, False, False),
 }
@@ -100,10 +96,7 @@ def cluster(names: Mapping[str, tuple[str, str]], *, adopt: bool = False) -> Clu
         write(
             target,
             name,
-            {
-                k: v if v != ("",) else (name_of(site),)
-                for k, v in KINDS[kind].sets.items()
-            },
+            {k: v if v != ("",) else (name_of(site),) for k, v in KINDS[kind].sets.items()},
         )
     rows = [(site, 8_000_000, 1000, 4000, 10, 1, 800_000) for site in SITES]
     facts = Facts(
@@ -117,9 +110,7 @@ def cluster(names: Mapping[str, tuple[str, str]], *, adopt: bool = False) -> Clu
         placement=PLACEMENT.empty(),
         others=tuple(OtherName(site, name) for name, (site, _) in names.items()),
     )
-    return Cluster(
-        facts, target, MemoryStore(), replace(LOOSE, adopt=adopt), shifted(0)
-    )
+    return Cluster(facts, target, MemoryStore(), replace(LOOSE, adopt=adopt), shifted(0))
 
 
 def write(target: MemoryPublisher, name: str, sets: Sets) -> None:
@@ -180,11 +171,7 @@ def agrees(here: Cluster) -> bool:
 
 
 def named(made: Plan) -> set[str]:
-    return {
-        entry.split(" ")[0].rstrip(".")
-        for one in made.zone_plans
-        for entry in one.foreign
-    }
+    return {entry.split(" ")[0].rstrip(".") for one in made.zone_plans for entry in one.foreign}
 
 
 other_names = st.dictionaries(
@@ -218,8 +205,7 @@ def test_all_names_that_are_ours_are_where_their_site_is_and_no_other_changes(
     goes = {
         name
         for name, (_, kind) in names.items()
-        if name != "z.elsewhere.example"
-        and (KINDS[kind].with_adopt if adopt else KINDS[kind].goes)
+        if name != "z.elsewhere.example" and (KINDS[kind].with_adopt if adopt else KINDS[kind].goes)
     }
     before = {name: held(here, name) for name in names}
 
@@ -244,9 +230,7 @@ def test_all_names_that_are_ours_are_where_their_site_is_and_no_other_changes(
     for by in turns:
         look(night(here, by))
     base, placement = here.store.placement()
-    down = tuple(
-        replace(node, state="down") if node == dead else node for node in NODES
-    )
+    down = tuple(replace(node, state="down") if node == dead else node for node in NODES)
     here.facts = replace(here.facts, nodes=down)
     facts = replace(
         here.facts,
@@ -263,9 +247,7 @@ def test_all_names_that_are_ours_are_where_their_site_is_and_no_other_changes(
     look(done)
     assert all(not addresses(here, name) & set(dead.addresses) for name in goes)
     theirs = {
-        name
-        for name in names
-        if name not in goes and addresses(here, name) & set(dead.addresses)
+        name for name in names if name not in goes and addresses(here, name) & set(dead.addresses)
     }
     assert theirs <= {name.rstrip(".") for name in made.left}
 
@@ -273,9 +255,7 @@ def test_all_names_that_are_ours_are_where_their_site_is_and_no_other_changes(
 @pytest.mark.slow
 @settings(max_examples=times(15))
 @given(names=other_names, by=st.integers(0, 2))
-def test_without_the_setting_only_sites_change(
-    names: dict[str, tuple[str, str]], by: int
-) -> None:
+def test_without_the_setting_only_sites_change(names: dict[str, tuple[str, str]], by: int) -> None:
     here = cluster(names)
     here.rules = replace(here.rules, follow=False)
     before = {name: held(here, name) for name in names}
@@ -297,9 +277,7 @@ ALIAS, SITE = "x.hosting.example", SITES[0]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", EDITS)
-def test_an_other_name_that_somebody_changed_stays_theirs_until_it_is_taken_back(
-    kind: str,
-) -> None:
+def test_an_other_name_that_somebody_changed_stays_theirs_until_it_is_taken_back(kind: str) -> None:
     here = cluster({ALIAS: (SITE, "nothing"), "y.other.example": (SITE, "nothing")})
     night(here)
     assert isinstance(here.target, MemoryPublisher)
@@ -326,9 +304,7 @@ def test_an_other_name_that_somebody_changed_stays_theirs_until_it_is_taken_back
 
 
 def test_where_somebody_takes_the_site_on_the_way_its_other_names_stay() -> None:
-    here = cluster(
-        {ALIAS: (SITE, "nothing"), "y.hosting.example": (SITES[1], "nothing")}
-    )
+    here = cluster({ALIAS: (SITE, "nothing"), "y.hosting.example": (SITES[1], "nothing")})
     night(here)
     made = later(here, 1)
     old = addresses(here, ALIAS)
@@ -370,10 +346,7 @@ def test_a_plan_that_is_given_up_keeps_the_names_that_are_with_their_sites() -> 
     here = cluster(names)
     night(here)
     made = later(here, 1)
-    others = [
-        replace(one, changes=()) if one.zone != ZONE else one
-        for one in made.plan.zone_plans
-    ]
+    others = [replace(one, changes=()) if one.zone != ZONE else one for one in made.plan.zone_plans]
     here.target.apply(*others)
     carry_out_plan.abandon(
         replace(made.plan, state="applying"),

@@ -50,21 +50,13 @@ class Cluster:
     """A small one, and what its rules let it do."""
 
     def __init__(
-        self,
-        loads: list[int],
-        old: list[str],
-        pins: tuple[Pin, ...],
-        states: list[bool],
+        self, loads: list[int], old: list[str], pins: tuple[Pin, ...], states: list[bool]
     ) -> None:
         used = SITES[: len(loads)]
-        columns = {
-            name: list(used) if name == "site" else loads for name in PROFILES.columns
-        }
+        columns = {name: list(used) if name == "site" else loads for name in PROFILES.columns}
         self._profiles = PROFILES.from_columns(columns)
         rows = [
-            (site, node)
-            for site, nodes in zip(used, old, strict=True)
-            for node in nodes.split()
+            (site, node) for site, nodes in zip(used, old, strict=True) for node in nodes.split()
         ]
         self._placement = PLACEMENT.from_columns(
             {"site": [s for s, _ in rows], "node": [n for _, n in rows]}
@@ -106,9 +98,7 @@ class Cluster:
         asked, found = self.anew(reins, past)
         return changes(asked, found.rows if tonight else found.whole)
 
-    def goodness(
-        self, reins: Reins, past: Collection[str] = ()
-    ) -> tuple[int, float, int]:
+    def goodness(self, reins: Reins, past: Collection[str] = ()) -> tuple[int, float, int]:
         """How many sites are to move in the end, how far outside the band the worst node is then,
         and how many wishes are broken.
         """
@@ -145,10 +135,7 @@ def is_better(then: tuple[int, float, int], now: tuple[int, float, int]) -> bool
 
 
 def changes(asked: Problem, rows: Ints) -> set[Change]:
-    parts = (
-        (score.new_rows(asked, rows), True),
-        (score.rows_given_up(asked, rows), False),
-    )
+    parts = ((score.new_rows(asked, rows), True), (score.rows_given_up(asked, rows), False))
     return {
         (asked.sites[s], asked.nodes[n], comes)
         for part, comes in parts
@@ -186,15 +173,11 @@ def rules(draw: st.DrawFn) -> Reins:
     guard = Guard(
         hold=draw(st.integers(1, 2)),
         over=1,
-        resting=tuple(
-            map(resting, draw(st.sampled_from([(), (COOLDOWN,), (OFTEN, COOLDOWN)])))
-        ),
+        resting=tuple(map(resting, draw(st.sampled_from([(), (COOLDOWN,), (OFTEN, COOLDOWN)])))),
         limits=draw(st.sampled_from([None, limits])),
     )
     return Reins(
-        draw(st.sampled_from([0.0, 0.1, 0.5, 2.0])),
-        draw(st.sampled_from([0.0, 0.01, 0.5])),
-        guard,
+        draw(st.sampled_from([0.0, 0.1, 0.5, 2.0])), draw(st.sampled_from([0.0, 0.01, 0.5])), guard
     )
 
 
@@ -275,9 +258,7 @@ def test_a_rule_that_would_stop_what_another_one_stops_already_is_not_named() ->
     """All sites rest, so nothing can be bettered: it is the rest that binds, and not that too
     little is gained.
     """
-    cluster = Cluster(
-        [20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3
-    )
+    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
     rest = Resting(
         COOLDOWN,
         "3 d",
@@ -290,21 +271,15 @@ def test_a_rule_that_would_stop_what_another_one_stops_already_is_not_named() ->
 
 
 def test_two_rules_of_which_none_alone_is_the_reason_are_named_together() -> None:
-    cluster = Cluster(
-        [20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3
-    )
+    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
     _, _, stops = cluster.decided(Reins(5.0, 0.01, Guard(hold=3, over=1)))
     assert [stop.rule for stop in stops] == [TRIGGER, HOLD]
-    assert {stop.way_past for stop in stops} == {
-        f"flex plan --force {TRIGGER} --force {HOLD}"
-    }
+    assert {stop.way_past for stop in stops} == {f"flex plan --force {TRIGGER} --force {HOLD}"}
 
 
 def test_where_no_placement_is_better_no_rule_is_blamed() -> None:
     """One site asks for more than a node has: no rule of movement makes that so."""
-    cluster = Cluster(
-        [90, 5, 5], ["n0", "n1", "n2"], (Pin("a", max_replicas=1),), [True] * 3
-    )
+    cluster = Cluster([90, 5, 5], ["n0", "n1", "n2"], (Pin("a", max_replicas=1),), [True] * 3)
     _, done, stops = cluster.decided(Reins(0.1, 0.01))
     assert stops == ()
     assert done.quality.shortfalls
@@ -314,9 +289,7 @@ def test_where_a_plan_is_balanced_no_rule_is_blamed_that_keeps_it_from_more() ->
     """The site that would balance the nodes to the byte rests, and another one does nearly as
     well.
     """
-    cluster = Cluster(
-        [22, 20, 28, 30], ["n0", "n0", "n0", "n1"], (), [True, True, False]
-    )
+    cluster = Cluster([22, 20, 28, 30], ["n0", "n0", "n0", "n1"], (), [True, True, False])
     rest = Resting(COOLDOWN, "3 d", {"b": "moved 1 d ago"}, until={"b": END})
     reins = Reins(0.1, 0.01, Guard(resting=(rest,)))
     _, _, stops = cluster.decided(reins)
@@ -325,9 +298,7 @@ def test_where_a_plan_is_balanced_no_rule_is_blamed_that_keeps_it_from_more() ->
 
 
 def test_what_a_plan_would_gain_is_told_where_that_is_too_little() -> None:
-    cluster = Cluster(
-        [20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3
-    )
+    cluster = Cluster([20, 10, 10, 10, 10], ["n0", "n0", "n0", "n1", "n2"], (), [True] * 3)
     _, _, stops = cluster.decided(Reins(0.1, 2.0))
     assert [(stop.rule, stop.limit, stop.actual) for stop in stops] == [
         (MARGIN, "200.0%", "100.0%")

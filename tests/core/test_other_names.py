@@ -41,9 +41,7 @@ from tests.core.cluster import NOW, RULES, ZONE, Cluster
 from tests.thorough import times
 from tests.unhurried import unhurried
 
-NODES = tuple(
-    Node(f"n{n}", (f"192.0.2.{n}", f"2001:db8::{n}"), ram=2**30) for n in (1, 2, 3)
-)
+NODES = tuple(Node(f"n{n}", (f"192.0.2.{n}", f"2001:db8::{n}"), ram=2**30) for n in (1, 2, 3))
 ABROAD = "198.51.100.7"
 SITES = tuple(f"{letter}.{ZONE.rstrip('.')}" for letter in "abcdefgh")
 SENT, REQUESTS = 8_000_000, 4_000
@@ -77,23 +75,15 @@ def facts(others: tuple[OtherName, ...] = (), sites: tuple[str, ...] = SITES) ->
     )
 
 
-def cluster(
-    others: tuple[OtherName, ...] = (), sites: tuple[str, ...] = SITES
-) -> Cluster:
+def cluster(others: tuple[OtherName, ...] = (), sites: tuple[str, ...] = SITES) -> Cluster:
     rules = replace(RULES, budget=unhurried(4_000))
     return Cluster(
-        facts(others, sites),
-        MemoryPublisher([ZONE], "me"),
-        MemoryStore(),
-        rules,
-        SOLVERS["local"],
+        facts(others, sites), MemoryPublisher([ZONE], "me"), MemoryStore(), rules, SOLVERS["local"]
     )
 
 
 def www(site: str = SITES[0], share: float | None = 0.5) -> OtherName:
-    return OtherName(
-        site, f"www.{site}", None if share is None else Share(share, share)
-    )
+    return OtherName(site, f"www.{site}", None if share is None else Share(share, share))
 
 
 def at(*addresses: str, kind: str = "A") -> dict[str, tuple[str, ...]]:
@@ -105,9 +95,7 @@ def noted(made: Plan) -> str:
 
 
 def planned(
-    here: Cluster,
-    answers: Mapping[str, tuple[str, ...]],
-    name: str = f"www.{SITES[0]}.",
+    here: Cluster, answers: Mapping[str, tuple[str, ...]], name: str = f"www.{SITES[0]}."
 ) -> propose_plan.Proposal:
     for kind, values in answers.items():
         here.target.edit(ZONE, name, kind, 60, values)  # type: ignore[attr-defined]  # it is the double in memory
@@ -121,10 +109,7 @@ def planned(
             at("192.0.2.1", "192.0.2.2", "192.0.2.3"),
             "with addresses of its own at n1, n2, n3: it does not move with",
         ),
-        (
-            at("2001:db8::2", kind="AAAA"),
-            "with addresses of its own at n2: it does not move",
-        ),
+        (at("2001:db8::2", kind="AAAA"), "with addresses of its own at n2: it does not move"),
         (at(ABROAD), f"with addresses of its own that are no node's ({ABROAD})"),
         (at("192.0.2.1", ABROAD), "at n1 and at others that are no node of ours"),
         (
@@ -170,9 +155,7 @@ def test_what_is_asked_of_a_plan_later_counts_other_names_as_the_plan_did(
     assert score.balance_in_force(problem, split.parts) == kept.after
 
 
-def test_a_name_of_which_nobody_knows_where_it_leads_is_not_said_to_have_addresses() -> (
-    None
-):
+def test_a_name_of_which_nobody_knows_where_it_leads_is_not_said_to_have_addresses() -> None:
     answer = NameAnswer(unknown="is delegated to other name servers")
     stray = NameLeftBehind(www(), ZONE, answer, (), like_site=False)
     (said,) = remarks_on_sites.of_other_names(Followed((stray,)), profiles(SITES))
@@ -231,9 +214,7 @@ def test_nobody_is_told_to_make_a_cname_to_a_site_that_a_wildcard_answers_for() 
     here.target.edit(ZONE, f"*.wild.{ZONE}", "A", 60, ["192.0.2.1"])  # type: ignore[attr-defined]
     made = here.propose().plan
     assert "CNAME" not in noted(made)
-    (said,) = [
-        one for one in made.zone_plans[0].foreign if one.startswith(f"www.{site}.")
-    ]
+    (said,) = [one for one in made.zone_plans[0].foreign if one.startswith(f"www.{site}.")]
     assert "answered by the same wildcard as the site at n1" in said
 
 
@@ -251,37 +232,26 @@ def test_a_name_that_moves_along_or_is_not_there_is_no_ones_business(
 
 
 def test_a_name_in_no_zone_of_ours_is_said_to_lead_nobody_knows_where() -> None:
-    made = planned(
-        cluster((OtherName(SITES[0], "shop.example.org", Share(0.5, 0.5)),)), {}
-    ).plan
+    made = planned(cluster((OtherName(SITES[0], "shop.example.org", Share(0.5, 0.5)),)), {}).plan
     assert (
         "1 other name in no zone of the settings, so where they lead is not known: "
         f"shop.example.org ({SITES[0]})" in (noted(made))
     )
 
 
-def test_a_share_that_nobody_counted_is_said_not_to_be_known_and_counts_where_the_site_is() -> (
-    None
-):
+def test_a_share_that_nobody_counted_is_said_not_to_be_known_and_counts_where_the_site_is() -> None:
     plain = cluster().propose().plan
-    made = planned(
-        cluster((www(share=None),)), at("192.0.2.1", "192.0.2.2", "192.0.2.3")
-    ).plan
+    made = planned(cluster((www(share=None),)), at("192.0.2.1", "192.0.2.2", "192.0.2.3")).plan
     assert "not known how much of their site's traffic" in noted(made)
     assert (
-        "how much of its traffic comes by that name is not known"
-        in made.zone_plans[0].foreign[0]
+        "how much of its traffic comes by that name is not known" in made.zone_plans[0].foreign[0]
     )
     assert made.after == plain.after
 
 
-def test_other_names_of_a_site_that_people_keep_flex_away_from_are_not_asked_for() -> (
-    None
-):
+def test_other_names_of_a_site_that_people_keep_flex_away_from_are_not_asked_for() -> None:
     here = cluster((www(),))
-    here.facts = replace(
-        here.facts, pins=(Pin(SITES[0], excluded=True),)
-    ).without_excluded()
+    here.facts = replace(here.facts, pins=(Pin(SITES[0], excluded=True),)).without_excluded()
     made = planned(here, at("192.0.2.1"))
     assert made.plan.zone_plans[0].foreign == ()
     assert made.plan.zone_plans[0].stay_behind == ()
@@ -295,9 +265,7 @@ def test_what_comes_by_another_name_is_no_site_of_the_partition() -> None:
     assert made.plan.sites == len(SITES)
     assert sum(load.sites for load in made.plan.after.nodes) == len(SITES)
     assert {move.site for move in made.plan.moves} == set(SITES)
-    assert not [
-        change for change in made.plan.zone_plans[0].changes if "www" in change.name
-    ]
+    assert not [change for change in made.plan.zone_plans[0].changes if "www" in change.name]
     assert set(here.store.placement()[1]["site"]) == set(SITES)
     assert here.propose().plan.moves == ()
 
@@ -307,13 +275,9 @@ def test_a_node_that_dies_leaves_the_names_that_lead_to_it_named() -> None:
     here.night()
     here.target.edit(ZONE, f"www.{SITES[0]}.", "A", 60, ["192.0.2.1", "192.0.2.2"])  # type: ignore[attr-defined]
     base, placement = here.store.placement()
-    dead = tuple(
-        replace(node, state="down") if node.name == "n1" else node for node in NODES
-    )
+    dead = tuple(replace(node, state="down") if node.name == "n1" else node for node in NODES)
     given = replace(here.facts, base=base, placement=placement, nodes=dead)
-    made = propose_plan.fail_over(
-        given, here.rules, "n1", publisher=here.target, now=NOW
-    )
+    made = propose_plan.fail_over(given, here.rules, "n1", publisher=here.target, now=NOW)
     assert list(made.left) == [f"www.{SITES[0]}."]
 
 
@@ -330,20 +294,14 @@ names = st.dictionaries(
 
 
 def dealt(
-    placement: pd.DataFrame,
-    answers: Mapping[OtherName, list[str]],
-    most: Callable[[Share], float],
+    placement: pd.DataFrame, answers: Mapping[OtherName, list[str]], most: Callable[[Share], float]
 ) -> tuple[dict[str, float], float]:
     """What DNS sends to each node of what one site is asked for, and what it sends to nobody of
     ours.
     """
     found, lost = {node.name: 0.0 for node in NODES}, 0.0
     for site in SITES:
-        others = {
-            other: addresses
-            for other, addresses in answers.items()
-            if other.site == site
-        }
+        others = {other: addresses for other, addresses in answers.items() if other.site == site}
         own = 1 - sum(most(other.share) for other in others if other.share)
         nodes = list(placement["node"][placement["site"] == site])
         for node in nodes:
@@ -351,9 +309,7 @@ def dealt(
         for other, addresses in others.items():
             for address in addresses:
                 part = most(other.share) / len(addresses) if other.share else 0.0
-                owner = next(
-                    (node.name for node in NODES if address in node.addresses), ""
-                )
+                owner = next((node.name for node in NODES if address in node.addresses), "")
                 if owner:
                     found[owner] += part
                 else:
@@ -361,9 +317,7 @@ def dealt(
     return found, lost
 
 
-@settings(
-    suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=times(40)
-)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=times(40))
 @given(names)
 def test_each_node_counts_just_what_dns_would_send_to_it(
     drawn: Mapping[tuple[str, str], tuple[tuple[set[str], bool], float]],
@@ -381,9 +335,7 @@ def test_each_node_counts_just_what_dns_would_send_to_it(
     sent, lost = dealt(made.placement, answers, lambda share: share.bytes)
     whole = len(SITES) - lost
     for load in made.plan.after.nodes:
-        assert load.access == pytest.approx(
-            100 * len(NODES) * sent[load.node] / whole, abs=0.01
-        )
+        assert load.access == pytest.approx(100 * len(NODES) * sent[load.node] / whole, abs=0.01)
     asked, lost = dealt(made.placement, answers, lambda share: share.requests)
     (forecast,) = [one for one in made.plan.forecasts if one.policy == "after"]
     # Each part of each site is rounded to whole accesses, and dice share those of several nodes.
@@ -391,30 +343,24 @@ def test_each_node_counts_just_what_dns_would_send_to_it(
     for node in forecast.nodes:
         assert node.requests == pytest.approx(REQUESTS * asked[node.node], abs=off + 1)
     assert forecast.left_out == pytest.approx(REQUESTS * lost, abs=off + 1)
-    assert sum(
-        node.requests for node in forecast.nodes
-    ) + forecast.left_out == REQUESTS * len(SITES)
+    assert sum(node.requests for node in forecast.nodes) + forecast.left_out == REQUESTS * len(
+        SITES
+    )
 
 
 @pytest.mark.slow
 @given(st.lists(st.floats(0, 0.3), min_size=1, max_size=3), st.booleans())
 @settings(deadline=None, max_examples=times(30))
-def test_parts_of_a_site_are_as_much_as_it_was(
-    shares: list[float], sampled: bool
-) -> None:
+def test_parts_of_a_site_are_as_much_as_it_was(shares: list[float], sampled: bool) -> None:
     parts = [
         traffic_by_other_names.OtherNameTraffic(
             SITES[0], f"{number}.example", ("n1",), Share(share, share)
         )
         for number, share in enumerate(shares)
     ]
-    found, _ = traffic_by_other_names.profiles_with(
-        parts, profiles(SITES), SPREADS.empty()
-    )
+    found, _ = traffic_by_other_names.profiles_with(parts, profiles(SITES), SPREADS.empty())
     for name in ("access_bytes", "requests"):
-        assert found[name].sum() == pytest.approx(
-            profiles(SITES)[name].sum(), abs=len(parts) + 1
-        )
+        assert found[name].sum() == pytest.approx(profiles(SITES)[name].sum(), abs=len(parts) + 1)
     sample = accesses(SITES, 0.5 if sampled else 1.0)
     split = traffic_by_other_names.sample_with(parts, sample)
     assert np.array_equal(split.time, sample.time)
@@ -430,20 +376,14 @@ def test_parts_of_a_site_are_as_much_as_it_was(
     assert by_site[1 : len(SITES)].tolist() == [REQUESTS] * (len(SITES) - 1)
 
 
-def test_of_a_large_site_each_part_holds_as_much_as_was_measured_for_as_many_visitors() -> (
-    None
-):
+def test_of_a_large_site_each_part_holds_as_much_as_was_measured_for_as_many_visitors() -> None:
     spreads = SPREADS.make(
-        pd.DataFrame(
-            [(SITES[0], 2, 800), (SITES[0], 3, 700)], columns=list(SPREADS.columns)
-        )
+        pd.DataFrame([(SITES[0], 2, 800), (SITES[0], 3, 700)], columns=list(SPREADS.columns))
     )
     half = traffic_by_other_names.OtherNameTraffic(
         SITES[0], "www.example", ("n1", "n2"), Share(0.5, 0.5)
     )
-    found, wider = traffic_by_other_names.profiles_with(
-        [half], profiles(SITES), spreads
-    )
+    found, wider = traffic_by_other_names.profiles_with([half], profiles(SITES), spreads)
     held = dict(zip(found["site"], found["working_set"], strict=True))
     assert (held[SITES[0]], held["www.example"]) == (800, 800)
     on_two = wider[(wider["site"] == "www.example") & (wider["replicas"] == 2)]

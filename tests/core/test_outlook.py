@@ -19,9 +19,7 @@ WEEKEND = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.3, 0.3])
 
 
 def table(nights: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(
-        nights.T, index=[f"s{number}" for number in range(nights.shape[1])]
-    )
+    return pd.DataFrame(nights.T, index=[f"s{number}" for number in range(nights.shape[1])])
 
 
 def test_a_pattern_of_the_week_is_found_and_used() -> None:
@@ -43,9 +41,7 @@ def test_noise_is_left_to_yesterday_or_to_the_mean() -> None:
 
 
 def test_of_few_nights_nothing_is_said() -> None:
-    found, expected = site_traffic_forecast.outlook(
-        table(np.outer(np.tile(WEEKEND, 2), [5.0]))
-    )
+    found, expected = site_traffic_forecast.outlook(table(np.outer(np.tile(WEEKEND, 2), [5.0])))
     assert (found.method, found.errors, expected.tolist()) == (YESTERDAY, (), [1.5])
 
 
@@ -54,10 +50,7 @@ def test_what_is_expected_is_what_the_backtest_judged() -> None:
     came.
     """
     nights = np.array(
-        [
-            [1000.0 if day % 7 == 0 else 100.0, 0.0 if day % 7 == 6 else 500.0]
-            for day in range(29)
-        ]
+        [[1000.0 if day % 7 == 0 else 100.0, 0.0 if day % 7 == 6 else 500.0] for day in range(29)]
     )
     found, expected = site_traffic_forecast.outlook(table(nights[:21]))
     assert (found.method, dict(found.errors)["weekday"], expected.tolist()) == (
@@ -78,9 +71,7 @@ def test_one_bad_night_is_not_expected_again() -> None:
     nights = np.outer(np.tile(WEEKEND, 4), [1000.0])[:26]
     nights[-7] = 1e9
     _, most = site_traffic_forecast.bounds(nights)
-    assert (
-        site_traffic_forecast.next_night_by_method(nights)["weekday"] == most == 2000.0
-    )
+    assert site_traffic_forecast.next_night_by_method(nights)["weekday"] == most == 2000.0
 
 
 def test_sites_that_surged_are_named_the_largest_first_and_small_ones_not() -> None:
@@ -88,8 +79,7 @@ def test_sites_that_surged_are_named_the_largest_first_and_small_ones_not() -> N
     nights[:, 3] = 0.1
     nights[-1] = [1000.0, 4000.0, 9000.0, 1.0]
     assert [
-        (surge.site, surge.times)
-        for surge in site_traffic_forecast.surges(table(nights), 3.0)
+        (surge.site, surge.times) for surge in site_traffic_forecast.surges(table(nights), 3.0)
     ] == [("s2", 9.0), ("s1", 4.0)]
 
 
@@ -106,27 +96,15 @@ def test_a_night_that_is_lost_changes_nothing_of_a_pattern(lost: set[int]) -> No
 def test_a_night_is_only_tested_where_the_one_before_it_is_known() -> None:
     nights = np.outer(np.tile(WEEKEND, 4), [1000.0])[:26]
     nights[[20, 24]] = np.nan
-    assert site_traffic_forecast.predictable_nights(nights) == [
-        15,
-        16,
-        17,
-        18,
-        19,
-        22,
-        23,
-    ]
+    assert site_traffic_forecast.predictable_nights(nights) == [15, 16, 17, 18, 19, 22, 23]
     every_other = np.outer(np.tile(WEEKEND, 5), [1000.0])[:31]
     every_other[1::2] = np.nan
-    assert site_traffic_forecast.outlook(table(every_other))[0] == Outlook(
-        YESTERDAY, (), 16
-    )
+    assert site_traffic_forecast.outlook(table(every_other))[0] == Outlook(YESTERDAY, (), 16)
 
 
 @given(
     arrays.arrays(
-        np.int64,
-        st.tuples(st.integers(15, 30), st.integers(1, 4)),
-        elements=st.integers(0, 10**12),
+        np.int64, st.tuples(st.integers(15, 30), st.integers(1, 4)), elements=st.integers(0, 10**12)
     ),
     st.sets(st.integers(1, 28), max_size=12),
 )

@@ -9,15 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex.errors import (
-    Ended,
-    Infeasible,
-    Outdated,
-    PartlyApplied,
-    Refused,
-    StoreError,
-    Unverified,
-)
+from flex.errors import Ended, Infeasible, Outdated, PartlyApplied, Refused, StoreError, Unverified
 from flex.model.dns_edits_by_others import Said
 from flex.model.dns_update_journal import Journal
 from flex.model.limits_and_approvals import Limits
@@ -57,17 +49,13 @@ def test_a_proposal_begins_nothing_in_zones_that_could_refuse_another_run(
     begun: list[str] = []
     for changing in ("apply", "refuse_late"):
         monkeypatch.setattr(
-            type(cluster.target),
-            changing,
-            lambda *_, what=changing: begun.append(what),
+            type(cluster.target), changing, lambda *_, what=changing: begun.append(what)
         )
     cluster.propose()
     assert begun == []
 
 
-def test_a_night_puts_every_site_into_dns_and_the_placement_in_force(
-    cluster: Cluster,
-) -> None:
+def test_a_night_puts_every_site_into_dns_and_the_placement_in_force(cluster: Cluster) -> None:
     done = cluster.night()
     assert done.state == "applied"
     assert cluster.addresses() == {
@@ -113,16 +101,11 @@ def test_a_new_site_moves_no_other_while_the_balance_is_within_the_trigger(
 ) -> None:
     cluster.night()
     known = dict.fromkeys(cluster.facts.profiles["site"], (100, 100))
-    drifted = {
-        site: (112, 100) if site[0] in "ac" else load for site, load in known.items()
-    }
+    drifted = {site: (112, 100) if site[0] in "ac" else load for site, load in known.items()}
     cluster.facts = replace(
         cluster.facts, profiles=profiles(drifted | {f"new.{ZONE.rstrip('.')}": (1, 1)})
     )
-    cluster.rules, cluster.solver = (
-        replace(RULES, tolerance=0.01, trigger=0.1),
-        SOLVERS[solver],
-    )
+    cluster.rules, cluster.solver = (replace(RULES, tolerance=0.01, trigger=0.1), SOLVERS[solver])
     made = cluster.propose()
     assert [move.site.split(".")[0] for move in made.plan.moves] == ["new"]
 
@@ -136,11 +119,7 @@ def test_replicas_that_are_taken_away_are_in_the_plan_and_the_load_before_is_tha
     assert isinstance(cluster.target, MemoryPublisher)
     for site in cluster.facts.profiles["site"]:
         cluster.target.edit(
-            ZONE,
-            f"{site}.",
-            "A",
-            60,
-            [node.addresses[0] for node in cluster.facts.nodes[:2]],
+            ZONE, f"{site}.", "A", 60, [node.addresses[0] for node in cluster.facts.nodes[:2]]
         )
     cluster.solver = SOLVERS["exact"]
     made = cluster.propose().plan
@@ -156,8 +135,7 @@ def test_a_best_effort_claims_no_least_number_of_moves(
     cluster.night()
     first, *others = cluster.facts.profiles["site"]
     cluster.facts = replace(
-        cluster.facts,
-        profiles=profiles({first: (10, 10), **dict.fromkeys(others, (300, 300))}),
+        cluster.facts, profiles=profiles({first: (10, 10), **dict.fromkeys(others, (300, 300))})
     )
     cluster.solver = SOLVERS["local"]
     assert cluster.propose().plan.quality.bound == 0
@@ -171,9 +149,7 @@ def test_names_never_placed_before_wait_for_a_yes_when_they_are_many(
     invented = {f"x{n}.{ZONE.rstrip('.')}": (1, 1) for n in range(3)}
     cluster.facts = replace(cluster.facts, profiles=profiles(known | invented))
     cluster.rules = replace(RULES, limits=Limits(new_sites=2))
-    assert [breach.rule for breach in cluster.propose().plan.breaches] == [
-        "safety.max_new_sites"
-    ]
+    assert [breach.rule for breach in cluster.propose().plan.breaches] == ["safety.max_new_sites"]
 
 
 def test_names_of_a_partition_that_did_not_say_its_nodes_addresses_wait_for_a_yes(
@@ -188,9 +164,7 @@ def test_names_of_a_partition_that_did_not_say_its_nodes_addresses_wait_for_a_ye
     assert isinstance(cluster.target, MemoryPublisher)
     cluster.target.edit(ZONE, f"{site}.", "A", 60, ["203.0.113.99"])
     made = cluster.propose()
-    assert [breach.rule for breach in made.plan.breaches] == [
-        "safety.max_drifted_names"
-    ]
+    assert [breach.rule for breach in made.plan.breaches] == ["safety.max_drifted_names"]
     assert any(
         f"somebody else, or a node has other addresses now: {site}." in note
         for note in made.plan.notes
@@ -223,14 +197,10 @@ def test_a_site_without_traffic_keeps_its_node_and_its_records(
     assert [move.site.split(".")[0] for move in done.moves] == ["d"]
     kept = cluster.store.placement_of(done.id)
     assert kept["node"][kept["site"] == silent].tolist() == ["n1"]
-    assert before["a"] == list(
-        cluster.target.read(ZONE, [f"{silent}."]).records["value"]
-    )
+    assert before["a"] == list(cluster.target.read(ZONE, [f"{silent}."]).records["value"])
 
 
-def test_the_same_input_gives_the_same_digest_whatever_the_order(
-    cluster: Cluster,
-) -> None:
+def test_the_same_input_gives_the_same_digest_whatever_the_order(cluster: Cluster) -> None:
     first, second = cluster.facts.profiles["site"][:2]
     pins = Pin(first, ("n1",)), Pin(second, ("n2",))
     cluster.facts = facts = replace(cluster.facts, pins=pins)
@@ -262,10 +232,7 @@ def test_a_plan_that_somebody_rejected_since_it_was_read_is_not_carried_out(
     cluster.store.update(replace(made.plan, state="discarded"))
     with pytest.raises(Ended, match="it is discarded already"):
         cluster.carry_out(made)
-    assert (cluster.addresses(), cluster.store.plan(made.plan.id).state) == (
-        {},
-        "discarded",
-    )
+    assert (cluster.addresses(), cluster.store.plan(made.plan.id).state) == ({}, "discarded")
 
 
 def test_moves_say_where_from_where_to_and_why(
@@ -273,9 +240,7 @@ def test_moves_say_where_from_where_to_and_why(
 ) -> None:
     cluster.night()
     first, second = nodes(2)
-    cluster.facts = replace(
-        cluster.facts, nodes=(replace(first, state="draining"), second)
-    )
+    cluster.facts = replace(cluster.facts, nodes=(replace(first, state="draining"), second))
     moves = cluster.propose().plan.moves
     assert [(move.site[0], move.source, move.target) for move in moves] == [
         ("a", "n1", "n2"),
@@ -284,18 +249,14 @@ def test_moves_say_where_from_where_to_and_why(
     assert all("n1" in move.reason for move in moves)
 
 
-def test_a_wish_the_solver_cannot_keep_is_named_and_nothing_moves(
-    cluster: Cluster,
-) -> None:
+def test_a_wish_the_solver_cannot_keep_is_named_and_nothing_moves(cluster: Cluster) -> None:
     site = cluster.facts.profiles["site"].iloc[0]
     cluster.facts = replace(cluster.facts, pins=(Pin(site, ("n2",)),))
     with pytest.raises(Infeasible, match=f"pin: {site} on n2"):
         cluster.propose()
     # What a solver claims of its answer excuses nothing.
     honest = cluster.solver
-    cluster.solver = lambda asked, budget: replace(
-        honest(asked, budget), bound=10**6, proven=True
-    )
+    cluster.solver = lambda asked, budget: replace(honest(asked, budget), bound=10**6, proven=True)
     with pytest.raises(Infeasible, match=f"pin: {site} on n2"):
         cluster.propose()
 
@@ -303,23 +264,17 @@ def test_a_wish_the_solver_cannot_keep_is_named_and_nothing_moves(
 def test_what_dns_says_is_where_an_adopting_cluster_starts(
     cluster: Cluster, placement: Placement
 ) -> None:
-    names = dict(
-        zip(cluster.facts.profiles["site"], ["n2", "n1", "n2", "n1"], strict=True)
-    )
+    names = dict(zip(cluster.facts.profiles["site"], ["n2", "n1", "n2", "n1"], strict=True))
     stranger = MemoryPublisher([ZONE], "me")
     for site, node in names.items():
         stranger.edit(ZONE, f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
     cluster.target, cluster.rules = stranger, replace(RULES, adopt=True)
     made = cluster.propose()
     assert made.placement.equals(placement(names))
-    assert {
-        change.type for plan in made.plan.zone_plans for change in plan.changes
-    } == {"TXT"}
+    assert {change.type for plan in made.plan.zone_plans for change in plan.changes} == {"TXT"}
 
 
-def test_without_adopting_the_addresses_of_others_are_left_alone(
-    cluster: Cluster,
-) -> None:
+def test_without_adopting_the_addresses_of_others_are_left_alone(cluster: Cluster) -> None:
     stranger = MemoryPublisher([ZONE], "me")
     site = cluster.facts.profiles["site"].iloc[0]
     stranger.edit(ZONE, f"{site}.", "A", 60, ["192.0.2.1"])
@@ -370,10 +325,7 @@ class Failing:
 
 REFUSED = Refused("updating", "REFUSED", kept="nothing", advice="look at the policy")
 HALF = PartlyApplied(
-    "updating",
-    "REFUSED in one of two zones",
-    kept="the other one",
-    advice="look at the policy",
+    "updating", "REFUSED in one of two zones", kept="the other one", advice="look at the policy"
 )
 
 
@@ -403,18 +355,14 @@ def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finis
     assert cluster.carry_out(made).state == "applied"
 
 
-def test_a_killed_application_is_finished_by_carrying_it_out_again(
-    cluster: Cluster,
-) -> None:
+def test_a_killed_application_is_finished_by_carrying_it_out_again(cluster: Cluster) -> None:
     made = cluster.propose()
     cluster.store.update(replace(made.plan, state="applying"))
     cluster.target.apply(made.plan.zone_plans[0])
     assert cluster.carry_out(made).state == "applied"
 
 
-def test_what_was_begun_is_not_called_failed_when_the_server_is_away(
-    cluster: Cluster,
-) -> None:
+def test_what_was_begun_is_not_called_failed_when_the_server_is_away(cluster: Cluster) -> None:
     made = cluster.propose()
     cluster.store.update(replace(made.plan, state="applying"))
     cluster.target = Failing(cluster.target, 0, REFUSED)
@@ -423,9 +371,7 @@ def test_what_was_begun_is_not_called_failed_when_the_server_is_away(
     assert cluster.store.plan(made.plan.id).state == "applying"
 
 
-def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(
-    cluster: Cluster,
-) -> None:
+def test_servers_that_disagree_are_an_error_and_the_placement_is_in_force(cluster: Cluster) -> None:
     made = cluster.propose()
     cluster.target = Failing(cluster.target, 1, REFUSED, wrong="silent")
     with pytest.raises(Unverified, match=r"ns2, hosting\.example\.: silent"):
@@ -438,9 +384,7 @@ class Full(MemoryStore):
 
     def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
         asked = f"recording {plan.id} with {len(placement)} rows"
-        raise StoreError(
-            asked, "the disk is full", kept="nothing was stored", advice="make room"
-        )
+        raise StoreError(asked, "the disk is full", kept="nothing was stored", advice="make room")
 
 
 def test_a_store_that_is_full_after_dns_has_changed_says_that_dns_has_changed(
@@ -495,9 +439,7 @@ def test_going_back_is_an_ordinary_plan(
     assert back.placement.equals(earlier)
     assert sorted(move.site[0] for move in back.plan.moves) == ["a", "c"]
     assert back.plan.quality.note == "an earlier placement, as it was"
-    assert {move.reason for move in back.plan.moves} == {
-        f"back to where plan {first.id} had it"
-    }
+    assert {move.reason for move in back.plan.moves} == {f"back to where plan {first.id} had it"}
 
 
 def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
@@ -508,21 +450,15 @@ def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
     cluster.facts = replace(cluster.facts, nodes=(replace(one, state="draining"), two))
     cluster.night()
     base, placement = cluster.store.placement()
-    site, other = sorted(
-        set(cluster.store.placement_of(first.id).query("node == 'n1'")["site"])
-    )[:2]
+    site, other = sorted(set(cluster.store.placement_of(first.id).query("node == 'n1'")["site"]))[
+        :2
+    ]
     facts = replace(cluster.facts, nodes=(one, two), base=base, placement=placement)
     pinned = replace(facts, pins=(Pin(site, not_on=("n1",)), Pin(other, weight=9.0)))
     rules = replace(RULES, replicate_above=0.01)
     earlier = cluster.store.placement_of(first.id)
     back = plan_of_given_partition.go_back(
-        pinned,
-        rules,
-        earlier,
-        of_plan="P",
-        scratch=turns,
-        publisher=cluster.target,
-        now=NOW,
+        pinned, rules, earlier, of_plan="P", scratch=turns, publisher=cluster.target, now=NOW
     )
     _, against, replicas = back.plan.quality.note.split("; ")
     assert against == f"against wishes that hold: {site}"
@@ -536,18 +472,10 @@ def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it
     first = cluster.night()
     _, two = nodes(2)
     earlier = cluster.store.placement_of(first.id)
-    facts = replace(
-        cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2")
-    )
+    facts = replace(cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2"))
     with pytest.raises(Infeasible, match="n1") as refused:
         plan_of_given_partition.go_back(
-            facts,
-            RULES,
-            earlier,
-            of_plan="P",
-            scratch=turns,
-            publisher=cluster.target,
-            now=NOW,
+            facts, RULES, earlier, of_plan="P", scratch=turns, publisher=cluster.target, now=NOW
         )
     assert "add n1 again with `flex nodes add`" in refused.value.advice
 
@@ -585,10 +513,7 @@ def test_going_back_to_a_drained_node_is_refused(
     one, two = nodes(2)
     base, placement = cluster.store.placement()
     facts = replace(
-        cluster.facts,
-        nodes=(replace(one, state="draining"), two),
-        base=base,
-        placement=placement,
+        cluster.facts, nodes=(replace(one, state="draining"), two), base=base, placement=placement
     )
     with pytest.raises(Infeasible, match="n1"):
         plan_of_given_partition.go_back(

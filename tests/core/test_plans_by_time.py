@@ -30,9 +30,7 @@ def of_sites(**columns: list[int]) -> pd.DataFrame:
     return PROFILES.from_columns({"site": sites, **alike, **columns})
 
 
-def problem_of(
-    profiles: pd.DataFrame, nodes: tuple[Node, ...], *dimensions: str
-) -> Problem:
+def problem_of(profiles: pd.DataFrame, nodes: tuple[Node, ...], *dimensions: str) -> Problem:
     return build(
         profiles,
         SPREADS.empty(),

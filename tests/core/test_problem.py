@@ -40,9 +40,7 @@ def test_a_draining_node_has_no_share(
     problem: Make, nodes: Callable[[int], tuple[Node, ...]]
 ) -> None:
     first, second = nodes(2)
-    asked = problem(
-        {"a": (1, 1)}, {"a": "n1"}, of=(replace(first, state="draining"), second)
-    )
+    asked = problem({"a": (1, 1)}, {"a": "n1"}, of=(replace(first, state="draining"), second))
     assert asked.share.tolist() == [0.0, 100.0]
     assert asked.open.tolist() == [False, True]
 
@@ -57,10 +55,7 @@ def test_a_site_larger_than_its_part_of_a_node_is_split(problem: Make) -> None:
     asked = problem({"a": (900, 10), "b": (100, 90)}, {}, of=4, replicate_above=1.0)
     # 900 of 1,000 bytes on 4 nodes are 3.6 fair shares. The working set of b is as large, but is no
     # smaller on more nodes, so its access rate decides.
-    assert dict(zip(asked.sites, asked.replicas.tolist(), strict=True)) == {
-        "a": 4,
-        "b": 1,
-    }
+    assert dict(zip(asked.sites, asked.replicas.tolist(), strict=True)) == {"a": 4, "b": 1}
 
 
 def test_replicas_share_the_accesses_and_repeat_the_working_set_as_measured(
@@ -144,16 +139,12 @@ def test_without_an_active_node_there_is_nothing_to_ask(problem: Make) -> None:
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1.0, -0.1, float("nan")])
-def test_a_tolerance_that_means_nothing_is_refused(
-    problem: Make, tolerance: float
-) -> None:
+def test_a_tolerance_that_means_nothing_is_refused(problem: Make, tolerance: float) -> None:
     with pytest.raises(BadInput, match="tolerance"):
         problem({"a": (1, 1)}, {}, tolerance=tolerance)
 
 
-def test_a_node_that_is_in_the_settings_no_more_is_closed_and_keeps_its_rows(
-    problem: Make,
-) -> None:
+def test_a_node_that_is_in_the_settings_no_more_is_closed_and_keeps_its_rows(problem: Make) -> None:
     asked = problem({"a": (1, 1)}, {"a": "n1 m1"})
     assert asked.nodes == ("m1", "n1", "n2")
     assert (asked.open.tolist(), asked.gone, asked.share.tolist()) == (
@@ -164,9 +155,7 @@ def test_a_node_that_is_in_the_settings_no_more_is_closed_and_keeps_its_rows(
     assert asked.old.tolist() == [[0, 0], [0, 1]]
 
 
-def test_a_pin_on_a_node_that_is_in_the_settings_no_more_cannot_be_made(
-    problem: Make,
-) -> None:
+def test_a_pin_on_a_node_that_is_in_the_settings_no_more_cannot_be_made(problem: Make) -> None:
     with pytest.raises(Unknown, match="known are n1, n2"):
         problem({"a": (1, 1)}, {"a": "m1"}, pins=[Pin("a", ("m1",))])
 
@@ -219,10 +208,7 @@ def test_the_judge_names_each_broken_rule(
         pins=[Pin("a", ("n2",))],
     )
     rows = np.array([[0, 0], [0, 0], [1, 2]])
-    found = {
-        (violation.kind, violation.subject)
-        for violation in score.violations(asked, rows)
-    }
+    found = {(violation.kind, violation.subject) for violation in score.violations(asked, rows)}
     assert found >= {
         ("twice", "a"),
         ("replicas", "a"),

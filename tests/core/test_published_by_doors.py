@@ -26,9 +26,7 @@ WAYS: tuple[Way, ...] = ("doors+dns", "doors", "dns")
 
 def with_a_site_of_no_zone(cluster: Cluster, profiles: Profiles) -> None:
     known = dict.fromkeys(cluster.facts.profiles["site"], (100, 100))
-    cluster.facts = replace(
-        cluster.facts, profiles=profiles(known | {STRANGE: (100, 100)})
-    )
+    cluster.facts = replace(cluster.facts, profiles=profiles(known | {STRANGE: (100, 100)}))
 
 
 def publish(cluster: Cluster, publishing: Publishing) -> None:
@@ -40,9 +38,7 @@ def owners(cluster: Cluster) -> dict[str, list[str]]:
     return {str(site): sorted(rows["node"]) for site, rows in placement.groupby("site")}
 
 
-def test_without_doors_a_site_of_no_zone_is_left_out(
-    cluster: Cluster, profiles: Profiles
-) -> None:
+def test_without_doors_a_site_of_no_zone_is_left_out(cluster: Cluster, profiles: Profiles) -> None:
     with_a_site_of_no_zone(cluster, profiles)
     made = cluster.night()
     assert STRANGE not in owners(cluster)
@@ -72,9 +68,7 @@ def test_a_cluster_of_which_no_zone_is_ours_has_a_partition_and_no_records(
     assert (len(owners(cluster)), made.zone_plans, made.state) == (4, (), "applied")
 
 
-def test_a_name_of_somebody_else_moves_by_doors_and_keeps_its_records(
-    cluster: Cluster,
-) -> None:
+def test_a_name_of_somebody_else_moves_by_doors_and_keeps_its_records(cluster: Cluster) -> None:
     theirs = f"a.{ZONE}"
     assert isinstance(cluster.target, MemoryPublisher)
     cluster.target.edit(ZONE, theirs, "A", 60, ["192.0.2.1"])
@@ -118,8 +112,7 @@ def test_a_dead_node_loses_by_doors_also_what_dns_cannot_take_off_it(
     dead = owners(cluster)[STRANGE][0]
     base, placement = cluster.store.placement()
     nodes = tuple(
-        replace(node, state="down") if node.name == dead else node
-        for node in cluster.facts.nodes
+        replace(node, state="down") if node.name == dead else node for node in cluster.facts.nodes
     )
     facts = replace(
         cluster.facts,
@@ -128,9 +121,7 @@ def test_a_dead_node_loses_by_doors_also_what_dns_cannot_take_off_it(
         nodes=nodes,
         said=cluster.store.plan(base).said,
     )
-    made = propose_plan.fail_over(
-        facts, cluster.rules, dead, publisher=cluster.target, now=NOW
-    )
+    made = propose_plan.fail_over(facts, cluster.rules, dead, publisher=cluster.target, now=NOW)
     assert dead not in set(made.placement["node"])
     assert STRANGE in set(made.placement["site"])
 
@@ -173,16 +164,12 @@ def test_the_closest_that_is_said_of_a_site_counts(
     publishing = Publishing(everywhere, zones, sites)
     every = ["b.x", "a.b.x", "d.c.b.x", "y"]
     for site in every:
-        chain = [
-            f"{site}."[at:] for at in range(len(site)) if at == 0 or site[at - 1] == "."
-        ]
+        chain = [f"{site}."[at:] for at in range(len(site)) if at == 0 or site[at - 1] == "."]
         said = [sites[site]] if site in sites else []
         said += [zones[zone] for zone in chain if zone in zones]
         assert publishing.of(site) == [*said, everywhere][0]
     assert publishing.by_doors(every) | publishing.by_dns(every) == set(every)
-    assert publishing.by_doors(every) == {
-        site for site in every if publishing.of(site) != "dns"
-    }
+    assert publishing.by_doors(every) == {site for site in every if publishing.of(site) != "dns"}
 
 
 @pytest.mark.parametrize("zones", [{}, {"nowhere.": "dns"}])

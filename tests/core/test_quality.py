@@ -45,11 +45,7 @@ def segment(
     reasons: Sequence[tuple[str, int]] = (),
 ) -> Segment:
     days = [hour // 24 for hour in hours] or [int(read.timestamp()) // 86400]
-    newest = (
-        last
-        if last is not None
-        else max((hour * 3600 + 1800 for hour in hours), default=0)
-    )
+    newest = last if last is not None else max((hour * 3600 + 1800 for hour in hours), default=0)
     return Segment(
         id=source,
         source=source,
@@ -91,19 +87,12 @@ def rules(quality: Quality) -> list[tuple[str, str]]:
 
 
 def without(*silent: int) -> dict[int, int]:
-    return {
-        hour: number for hour, number in WHOLE_DAY.items() if hour - FIRST not in silent
-    }
+    return {hour: number for hour, number in WHOLE_DAY.items() if hour - FIRST not in silent}
 
 
 def test_whole_and_fresh_logs_are_good() -> None:
     found = node(judged(segment(WHOLE_DAY), segment(WHOLE_DAY, "n2")))
-    assert (found.state, found.coverage, found.heard, found.silent) == (
-        "ok",
-        1.0,
-        24,
-        (),
-    )
+    assert (found.state, found.coverage, found.heard, found.silent) == ("ok", 1.0, 24, ())
 
 
 def test_a_node_of_which_no_line_was_read_or_for_too_long_is_bad() -> None:
@@ -116,30 +105,20 @@ def test_a_node_of_which_no_line_was_read_or_for_too_long_is_bad() -> None:
 
 
 def test_of_a_node_out_of_service_silence_is_only_told() -> None:
-    assert (
-        node(judged(segment(WHOLE_DAY, "n2"), names=["n1"], idle=["n1"])).state
-        == "warn"
-    )
+    assert node(judged(segment(WHOLE_DAY, "n2"), names=["n1"], idle=["n1"])).state == "warn"
 
 
 def test_one_silent_log_beside_others_of_its_node_is_only_told() -> None:
     found = judged(segment(WHOLE_DAY, "n1"), names=["n1:a.example"])
     assert node(found).state == "ok"
-    assert {each.name: each.state for each in found.sources} == {
-        "n1": "ok",
-        "n1:a.example": "warn",
-    }
+    assert {each.name: each.state for each in found.sources} == {"n1": "ok", "n1:a.example": "warn"}
 
 
 def test_a_line_of_days_to_come_does_not_make_a_dead_log_look_alive() -> None:
     old = {hour - 72: number for hour, number in WHOLE_DAY.items()}
     future = int((NOW + timedelta(days=900)).timestamp())
     found = node(
-        judged(
-            segment(
-                {**old, future // 3600: 1}, read=NOW - timedelta(days=3), last=future
-            )
-        )
+        judged(segment({**old, future // 3600: 1}, read=NOW - timedelta(days=3), last=future))
     )
     assert (MAX_AGE, "bad") in rules(found)
 
@@ -154,10 +133,7 @@ def test_hours_in_which_a_node_was_silent_and_others_were_not_are_gaps() -> None
 
 
 def test_hours_in_which_all_were_silent_are_no_gaps_of_one() -> None:
-    assert (
-        judged(segment(without(3, 4)), segment(without(3, 4), "n2")).nodes[0].silent
-        == ()
-    )
+    assert judged(segment(without(3, 4)), segment(without(3, 4), "n2")).nodes[0].silent == ()
 
 
 def test_a_quiet_log_has_no_gaps() -> None:
@@ -165,14 +141,9 @@ def test_a_quiet_log_has_no_gaps() -> None:
     assert node(judged(segment(quiet), segment(WHOLE_DAY, "n2"))).silent == ()
 
 
-def test_an_hour_that_is_silent_every_week_is_no_gap_and_one_that_never_was_is() -> (
-    None
-):
+def test_an_hour_that_is_silent_every_week_is_no_gap_and_one_that_never_was_is() -> None:
     weeks = [
-        segment(
-            {hour - week * 168: 60 for hour in without(3)},
-            read=NOW - timedelta(weeks=week),
-        )
+        segment({hour - week * 168: 60 for hour in without(3)}, read=NOW - timedelta(weeks=week))
         for week in range(1, 4)
     ]
     found = node(judged(*weeks, segment(without(3, 15)), segment(WHOLE_DAY, "n2")))
@@ -180,25 +151,16 @@ def test_an_hour_that_is_silent_every_week_is_no_gap_and_one_that_never_was_is()
 
 
 def test_before_its_first_line_a_log_has_no_gaps() -> None:
-    assert (
-        node(judged(segment(without(*range(12))), segment(WHOLE_DAY, "n2"))).state
-        == "ok"
-    )
+    assert node(judged(segment(without(*range(12))), segment(WHOLE_DAY, "n2"))).state == "ok"
 
 
 def test_malformed_lines_are_told_from_half_the_limit_on_and_bad_above_it() -> None:
     answers = sum(WHOLE_DAY.values())
-    for malformed, state in (
-        (10, "ok"),
-        (answers // 25, "warn"),
-        (answers // 10, "bad"),
-    ):
+    for malformed, state in ((10, "ok"), (answers // 25, "warn"), (answers // 10, "bad")):
         assert node(judged(segment(WHOLE_DAY, malformed=malformed))).state == state
 
 
-def test_a_reading_of_which_nothing_was_understood_counts_for_what_is_planned_after_it() -> (
-    None
-):
+def test_a_reading_of_which_nothing_was_understood_counts_for_what_is_planned_after_it() -> None:
     broken = segment({}, malformed=3_000, reasons=[("no_fields", 3_000)])
     found = node(judged(segment(WHOLE_DAY), broken))
     assert rules(found) == [(MAX_MALFORMED, "bad")]
@@ -233,15 +195,12 @@ def test_a_finding_says_rule_limit_and_what_there_is() -> None:
     (finding,) = node(judged(names=["n1"])).findings
     since = PERIOD.start - timedelta(days=28)
     assert (
-        str(finding)
-        == f"no line of {since:%Y-%m-%d} or later was read: missing, the limit is 36 "
+        str(finding) == f"no line of {since:%Y-%m-%d} or later was read: missing, the limit is 36 "
         "h (profile.max_age)"
     )
 
 
-def test_the_readings_asked_for_reach_back_the_weeks_that_hours_are_compared_with() -> (
-    None
-):
+def test_the_readings_asked_for_reach_back_the_weeks_that_hours_are_compared_with() -> None:
     first, last = history(PERIOD)
     assert (first, last > PERIOD.last_day) == (PERIOD.first_day - 28, True)
 
@@ -261,26 +220,17 @@ hour_counts = st.dictionaries(
 @pytest.mark.slow
 @given(
     st.lists(
-        st.tuples(
-            hour_counts, st.sampled_from(["n1", "n2", "n2:a"]), st.integers(0, 99)
-        ),
+        st.tuples(hour_counts, st.sampled_from(["n1", "n2", "n2:a"]), st.integers(0, 99)),
         max_size=6,
     )
 )
-def test_whatever_was_read_is_judged(
-    found: list[tuple[dict[int, int], str, int]],
-) -> None:
+def test_whatever_was_read_is_judged(found: list[tuple[dict[int, int], str, int]]) -> None:
     judgement = judged(
-        *(segment(hours, name, malformed=bad) for hours, name, bad in found),
-        names=["n1", "n2"],
+        *(segment(hours, name, malformed=bad) for hours, name, bad in found), names=["n1", "n2"]
     )
-    assert all(
-        0 <= each.coverage <= 1 for each in (*judgement.nodes, *judgement.sources)
-    )
+    assert all(0 <= each.coverage <= 1 for each in (*judgement.nodes, *judgement.sources))
     several = {each.node for each in judgement.sources if each.name != each.node}
-    assert all(
-        each.state != "bad" for each in judgement.sources if each.node in several
-    )
+    assert all(each.state != "bad" for each in judgement.sources if each.node in several)
 
 
 def test_of_a_log_whose_site_is_elsewhere_now_silence_says_nothing() -> None:
@@ -290,9 +240,7 @@ def test_of_a_log_whose_site_is_elsewhere_now_silence_says_nothing() -> None:
     )
     for idle, rules in (((), {MAX_AGE, MIN_COVERAGE}), (("n1:gone.example",), set())):
         (found,) = (
-            each
-            for each in judged(gone, kept, idle=idle).sources
-            if each.name == "n1:gone.example"
+            each for each in judged(gone, kept, idle=idle).sources if each.name == "n1:gone.example"
         )
         assert {finding.rule for finding in found.findings} == rules
 
@@ -320,9 +268,7 @@ def test_a_node_without_sites_is_silent_and_that_is_no_fault(
     hours: Sequence[int], out: Sequence[tuple[int, int]], said: list[tuple[str, str]]
 ) -> None:
     ours = [segment({FIRST + hour: 60 for hour in hours})] if hours else []
-    times = [
-        (DAY + timedelta(hours=begin), DAY + timedelta(hours=end)) for begin, end in out
-    ]
+    times = [(DAY + timedelta(hours=begin), DAY + timedelta(hours=end)) for begin, end in out]
     others = segment(WHOLE_DAY, "n2")
     found = judged(*ours, others, names=["n1"], empty={"n1": times})
     assert rules(node(found)) == said

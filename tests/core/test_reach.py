@@ -69,11 +69,7 @@ class Cluster:
             base="",
             placement=PLACEMENT.empty(),
         )
-        self.target, self.store, self.rules = (
-            MemoryPublisher([ZONE], "me"),
-            MemoryStore(),
-            RULES,
-        )
+        self.target, self.store, self.rules = (MemoryPublisher([ZONE], "me"), MemoryStore(), RULES)
         self.hour = 0
 
     def propose(self) -> propose_plan.Proposal:
@@ -159,11 +155,7 @@ def test_what_is_asked_later_counts_what_flex_cannot_move_as_the_plan_did(
     problem = propose_plan.build(counted, cluster.rules)
     assert score.balance_in_force(problem, counted.parts) == done.after
     supposed = what_if.suppose(
-        plain,
-        cluster.rules,
-        Supposition(lost=("n1",)),
-        solver=SOLVERS["exact"],
-        seen=done,
+        plain, cluster.rules, Supposition(lost=("n1",)), solver=SOLVERS["exact"], seen=done
     )
     assert supposed.moves
     assert not {move.site for move in supposed.moves} & stuck
@@ -192,9 +184,7 @@ def test_a_site_in_no_zone_is_left_out_where_there_are_zones_and_placed_where_th
         ),
     )
     made = cluster.propose()
-    assert "shop.example.org (in no zone of the settings)" in said(
-        made.plan, "left out"
-    )
+    assert "shop.example.org (in no zone of the settings)" in said(made.plan, "left out")
     assert "shop.example.org" not in set(made.placement["site"])
     cluster.rules = replace(RULES, zones=())
     made = cluster.propose()
@@ -225,9 +215,7 @@ def test_a_site_for_which_a_wildcard_answers_gets_records_only_where_somebody_as
 
     cluster.rules = replace(RULES, below_wildcards=True)
     made = cluster.propose()
-    assert f"{site}. is answered by {wildcard}" in said(
-        made.plan, "made below wildcards"
-    )
+    assert f"{site}. is answered by {wildcard}" in said(made.plan, "made below wildcards")
     assert made.plan.zone_plans[0].below_wildcards == (f"{site}.",)
     cluster.carry_out(made)
     assert cluster.is_on(site)
@@ -304,17 +292,13 @@ def test_a_site_that_mail_came_to_since_its_plan_stays_with_those_that_cannot_mo
     assert cluster.is_on(stuck) == cluster.is_on(with_mail) == ["n1"]
 
 
-def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(
-    cluster: Cluster,
-) -> None:
+def test_a_new_name_for_the_owner_does_not_move_the_cluster_on_paper(cluster: Cluster) -> None:
     cluster.night()
     before = {site: cluster.is_on(site) for site in cluster.sites}
     other = MemoryPublisher([ZONE], "somebody-else")
     for site, (node,) in before.items():
         other.edit(ZONE, f"{site}.", "A", 60, [f"192.0.2.{node[1]}"])
-        other.edit(
-            ZONE, f"{site.split('.')[0]}._flex.{ZONE}", "TXT", 60, ["flex owner=me"]
-        )
+        other.edit(ZONE, f"{site.split('.')[0]}._flex.{ZONE}", "TXT", 60, ["flex owner=me"])
     cluster.target = other
     with pytest.raises(BadInput, match="none of them is FLEX's to move") as caught:
         cluster.propose()
@@ -329,17 +313,13 @@ def test_a_site_of_somebody_else_on_a_drained_node_is_left_out_for_it_cannot_lea
     cluster.target.edit(ZONE, f"{first}.", "A", 60, ["192.0.2.1"])
     cluster.target.edit(ZONE, f"{second}.", "A", 60, ["192.0.2.2"])
     one, *others = cluster.facts.nodes
-    cluster.facts = replace(
-        cluster.facts, nodes=(replace(one, state="draining"), *others)
-    )
+    cluster.facts = replace(cluster.facts, nodes=(replace(one, state="draining"), *others))
     made = cluster.propose()
     assert first not in set(made.placement["site"])
     assert second in set(made.placement["site"])
 
 
-def test_a_pin_on_a_site_that_cannot_be_moved_is_suspended_and_said(
-    cluster: Cluster,
-) -> None:
+def test_a_pin_on_a_site_that_cannot_be_moved_is_suspended_and_said(cluster: Cluster) -> None:
     first = cluster.sites[0]
     cluster.target.edit(ZONE, f"{first}.", "A", 60, ["192.0.2.3"])
     cluster.facts = replace(cluster.facts, pins=(Pin(first, ("n1",)),))
@@ -348,32 +328,24 @@ def test_a_pin_on_a_site_that_cannot_be_moved_is_suspended_and_said(
     assert first in said(done, "pins that cannot be kept")
 
 
-def test_the_first_partition_is_the_first_though_some_sites_are_not_ours(
-    cluster: Cluster,
-) -> None:
+def test_the_first_partition_is_the_first_though_some_sites_are_not_ours(cluster: Cluster) -> None:
     cluster.target.edit(ZONE, f"{cluster.sites[0]}.", "A", 60, ["192.0.2.3"])
     cluster.rules = replace(RULES, limits=Limits(new_sites=0))
     made = cluster.propose().plan
     assert (made.before, made.breaches) == (None, ())
 
 
-def test_a_cluster_that_lost_its_database_starts_from_its_own_markers(
-    cluster: Cluster,
-) -> None:
+def test_a_cluster_that_lost_its_database_starts_from_its_own_markers(cluster: Cluster) -> None:
     cluster.night()
     before = {site: cluster.is_on(site) for site in cluster.sites}
     cluster.store = MemoryStore()
     again = cluster.night()
     assert again.moves == ()
     assert {site: cluster.is_on(site) for site in cluster.sites} == before
-    assert "8 sites start from where DNS has them" in said(
-        again, "no partition was in force"
-    )
+    assert "8 sites start from where DNS has them" in said(again, "no partition was in force")
 
 
-def test_what_was_found_out_before_is_said_on_the_first_night_too(
-    cluster: Cluster,
-) -> None:
+def test_what_was_found_out_before_is_said_on_the_first_night_too(cluster: Cluster) -> None:
     cluster.night()
     cluster.store = MemoryStore()
     forecast = "expected: the mean of seven nights"
@@ -383,18 +355,13 @@ def test_what_was_found_out_before_is_said_on_the_first_night_too(
     assert any("no partition was in force" in note for note in notes)
 
 
-def test_draining_a_node_that_a_pin_names_moves_its_sites_all_the_same(
-    cluster: Cluster,
-) -> None:
+def test_draining_a_node_that_a_pin_names_moves_its_sites_all_the_same(cluster: Cluster) -> None:
     cluster.facts = replace(
-        cluster.facts,
-        pins=(Pin(cluster.sites[0], ("n1",)), Pin(cluster.sites[1], ("n2", "n3"))),
+        cluster.facts, pins=(Pin(cluster.sites[0], ("n1",)), Pin(cluster.sites[1], ("n2", "n3")))
     )
     cluster.night()
     one, two, three = cluster.facts.nodes
-    cluster.facts = replace(
-        cluster.facts, nodes=(one, replace(two, state="draining"), three)
-    )
+    cluster.facts = replace(cluster.facts, nodes=(one, replace(two, state="draining"), three))
     done = cluster.night()
     assert cluster.is_on(cluster.sites[1]) == ["n3"]
     assert cluster.is_on(cluster.sites[0]) == ["n1"]
@@ -403,13 +370,9 @@ def test_draining_a_node_that_a_pin_names_moves_its_sites_all_the_same(
     )
 
 
-def test_an_impossible_wish_of_one_site_is_no_obstacle_to_another(
-    cluster: Cluster,
-) -> None:
+def test_an_impossible_wish_of_one_site_is_no_obstacle_to_another(cluster: Cluster) -> None:
     first, second = cluster.sites[:2]
-    facts = replace(
-        cluster.facts, pins=(Pin(first, ("n9",)), Pin("gone.hosting.example", ("n1",)))
-    )
+    facts = replace(cluster.facts, pins=(Pin(first, ("n9",)), Pin("gone.hosting.example", ("n1",))))
     propose_plan.refuse_impossible(facts, RULES, Pin(second, ("n1",)))
     with pytest.raises(Infeasible, match="5 replicas"):
         propose_plan.refuse_impossible(facts, RULES, Pin(second, min_replicas=5))
@@ -425,9 +388,7 @@ def test_moves_off_a_node_that_is_in_the_settings_no_more_have_a_source_and_coun
     made = cluster.propose().plan
     off = [move for move in made.moves if move.site in left]
     assert [move.site for move in off] == left
-    assert {(move.source, move.reason) for move in off} == {
-        ("n1", "n1 is in the settings no more")
-    }
+    assert {(move.source, move.reason) for move in off} == {("n1", "n1 is in the settings no more")}
     assert "safety.max_moved_sites" in {breach.rule for breach in made.breaches}
     left_over = made.after.nodes[0]
     assert (left_over.node, left_over.fair, left_over.sites) == ("n1", 0.0, 0)
@@ -452,9 +413,7 @@ def test_renaming_every_node_is_not_a_first_partition(cluster: Cluster) -> None:
     cluster.night()
     cluster.facts = replace(
         cluster.facts,
-        nodes=tuple(
-            replace(node, name=f"web{node.name}") for node in cluster.facts.nodes
-        ),
+        nodes=tuple(replace(node, name=f"web{node.name}") for node in cluster.facts.nodes),
     )
     made = cluster.propose().plan
     assert made.before is not None
@@ -487,9 +446,7 @@ def test_a_node_that_is_in_the_settings_no_more_does_not_look_like_somebody_else
     assert not any("somebody else" in note for note in cluster.propose().plan.notes)
 
 
-def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(
-    cluster: Cluster,
-) -> None:
+def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(cluster: Cluster) -> None:
     first = cluster.night()
     cluster.facts = replace(cluster.facts, nodes=cluster.facts.nodes[1:])
     cluster.night()
@@ -517,12 +474,9 @@ def test_every_forecast_of_a_plan_replays_the_same_accesses(
     sample = Sample(sites, each, each + 1, np.repeat(each, 3), np.repeat(each, 3), 1.0)
     cluster.facts = replace(cluster.facts, profiles=profiles(loads), sample=sample)
     made = cluster.propose().plan
-    assert {
-        sum(node.requests for node in forecast.nodes) for forecast in made.forecasts
-    } == {27}
+    assert {sum(node.requests for node in forecast.nodes) for forecast in made.forecasts} == {27}
     assert {(forecast.policy, forecast.left_out) for forecast in made.forecasts} == {
-        (policy, 3)
-        for policy in ("before", "after", "from scratch", "round robin", "best")
+        (policy, 3) for policy in ("before", "after", "from scratch", "round robin", "best")
     }
     assert "10% of the accesses" in said(made, "predicted without")
 
@@ -534,8 +488,7 @@ def test_a_plan_that_leaves_sites_on_a_draining_node_is_not_held_against_round_r
     cluster.night()
     node = next(iter(cluster.is_on(cluster.sites[0])))
     nodes = tuple(
-        replace(one, state="draining") if one.name == node else one
-        for one in cluster.facts.nodes
+        replace(one, state="draining") if one.name == node else one for one in cluster.facts.nodes
     )
     cluster.facts = replace(cluster.facts, nodes=nodes)
     assert cluster.propose().plan.benefit
@@ -579,9 +532,7 @@ def test_a_site_whose_marker_excludes_it_is_left_alone_until_somebody_says_other
     cluster.carry_out(made)
 
 
-def test_where_markers_exclude_every_site_a_plan_says_so_and_the_ways_out(
-    cluster: Cluster,
-) -> None:
+def test_where_markers_exclude_every_site_a_plan_says_so_and_the_ways_out(cluster: Cluster) -> None:
     """No error: nobody would learn of the exclusions, so nobody could end them."""
     cluster.night()
     said = MarkedDecision(NOW, author="anna")

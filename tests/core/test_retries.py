@@ -54,7 +54,5 @@ def test_attempts_are_counted_from_the_first() -> None:
 
 
 def test_people_are_told_ever_less_often() -> None:
-    told = [
-        count for count in range(1, 70) if is_told(Attempt("n1", count, NOW, NOW, ""))
-    ]
+    told = [count for count in range(1, 70) if is_told(Attempt("n1", count, NOW, NOW, ""))]
     assert told == [1, 2, 4, 8, 16, 32, 64]

@@ -11,12 +11,9 @@ from flex.zones.marker import marker_name
 
 ZONE = "example.org."
 shares = st.lists(st.sampled_from([0.01, 0.1, 0.5, 0.9]), max_size=3)
-values = st.sampled_from(
-    [(), ("192.0.2.1",), ("192.0.2.2",), ("192.0.2.1", "192.0.2.2")]
-)
+values = st.sampled_from([(), ("192.0.2.1",), ("192.0.2.2",), ("192.0.2.1", "192.0.2.2")])
 moves = st.lists(
-    st.tuples(values, values, st.booleans()).filter(lambda one: one[0] != one[1]),
-    max_size=40,
+    st.tuples(values, values, st.booleans()).filter(lambda one: one[0] != one[1]), max_size=40
 )
 
 
@@ -24,15 +21,11 @@ def plan_of(made: list[tuple[tuple[str, ...], tuple[str, ...], bool]]) -> ZonePl
     changes: list[Change] = []
     for number, (before, after, marked) in enumerate(made):
         name = f"s{number}.{ZONE}"
-        old, new = (
-            Rrset(name, "A", 60, held) if held else None for held in (before, after)
-        )
+        old, new = (Rrset(name, "A", 60, held) if held else None for held in (before, after))
         changes.append(Change(old, new))
         if marked:
             changes.append(
-                Change(
-                    None, Rrset(marker_name(name, ZONE), "TXT", 60, ("flex owner=a",))
-                )
+                Change(None, Rrset(marker_name(name, ZONE), "TXT", 60, ("flex owner=a",)))
             )
     return ZonePlan(ZONE, tuple(changes))
 
@@ -49,11 +42,7 @@ def test_each_change_is_in_one_wave_and_a_name_is_with_its_marker(
     )
     for wave in waves:
         names = {change.name for change in wave.changes}
-        ours = [
-            change
-            for change in whole.changes
-            if change.type == "A" and change.name in names
-        ]
+        ours = [change for change in whole.changes if change.type == "A" and change.name in names]
         assert {marker_name(change.name, ZONE) for change in ours} & {
             c.name for c in whole.changes
         } <= names
@@ -67,8 +56,7 @@ def test_what_does_not_leave_a_node_for_another_waits_for_nobody(
     wave_of = rollout.waves([whole], parts)
     for change in whole.changes:
         before, after = (
-            set(held.values) if held else set()
-            for held in (change.before, change.after)
+            set(held.values) if held else set() for held in (change.before, change.after)
         )
         if change.type == "A" and (before <= after or after <= before):
             assert wave_of.get(change.name, 0) == 0

@@ -24,9 +24,7 @@ def _rows(*pairs: tuple[int, int]) -> Ints:
     return in_order(np.array(pairs, dtype=np.int64))
 
 
-def _broken(
-    problem: Problem, *pairs: tuple[int, int]
-) -> list[tuple[str, str, float, float]]:
+def _broken(problem: Problem, *pairs: tuple[int, int]) -> list[tuple[str, str, float, float]]:
     found = score.violations(problem, _rows(*pairs))
     return [(one.kind, one.subject, one.limit, one.actual) for one in found]
 
@@ -67,9 +65,7 @@ def test_a_placement_moves_no_more_than_it_may(
     assert _broken(replace(asked, limits=limits), (0, 0), (1, 1), (2, 2)) == broken
     assert not any(
         one.is_wish
-        for one in score.violations(
-            replace(asked, limits=limits), _rows((0, 0), (1, 1), (2, 2))
-        )
+        for one in score.violations(replace(asked, limits=limits), _rows((0, 0), (1, 1), (2, 2)))
     )
 
 

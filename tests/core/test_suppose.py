@@ -68,10 +68,7 @@ def test_a_node_more_takes_sites(ask: Ask) -> None:
 
 def test_a_lost_node_gives_its_sites_away(ask: Ask) -> None:
     found = ask(lost=("n2",))
-    assert {(move.site, move.source) for move in found.moves} == {
-        ("b", "n2"),
-        ("d", "n2"),
-    }
+    assert {(move.site, move.source) for move in found.moves} == {("b", "n2"), ("d", "n2")}
     # The question leaves it out. Nothing is down.
     assert all("n2 is left out" in move.reason for move in found.moves)
 

@@ -23,10 +23,7 @@ def _looked_at_a_few_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_schemas, "LOOKED_AT", TOGETHER)
 
 
-@given(
-    rows=st.lists(st.tuples(NAMES, NAMES), unique=True, max_size=12),
-    as_they_are=st.booleans(),
-)
+@given(rows=st.lists(st.tuples(NAMES, NAMES), unique=True, max_size=12), as_they_are=st.booleans())
 def test_rows_are_in_the_order_of_their_key(
     rows: list[tuple[str, str]], *, as_they_are: bool
 ) -> None:
@@ -38,10 +35,7 @@ def test_rows_are_in_the_order_of_their_key(
     assert made.index.equals(pd.RangeIndex(len(rows)))
 
 
-@given(
-    rows=st.lists(st.tuples(NAMES, NAMES), unique=True, min_size=1, max_size=12),
-    data=st.data(),
-)
+@given(rows=st.lists(st.tuples(NAMES, NAMES), unique=True, min_size=1, max_size=12), data=st.data())
 def test_a_key_that_is_there_twice_is_refused_wherever_it_stands(
     rows: list[tuple[str, str]], data: st.DataObject
 ) -> None:
@@ -67,9 +61,7 @@ def test_rows_keep_what_belongs_to_their_key() -> None:
 
 def test_rows_without_a_key_stay_as_they_came() -> None:
     rows = [(5, 1, 0), (3, 2, 0), (3, 2, 0)]
-    made = SAMPLE.make(
-        pd.DataFrame(rows, columns=list(SAMPLE.columns), index=[7, 8, 9])
-    )
+    made = SAMPLE.make(pd.DataFrame(rows, columns=list(SAMPLE.columns), index=[7, 8, 9]))
     assert list(made.itertuples(index=False, name=None)) == rows
     assert made.index.equals(pd.RangeIndex(len(rows)))
 
@@ -77,8 +69,6 @@ def test_rows_without_a_key_stay_as_they_came() -> None:
 @pytest.mark.parametrize(
     "rows", [[("a", 2, -1)], [("a", 1, 5), ("a", 2, -1)], [("b", 1, 5), ("a", 2, -1)]]
 )
-def test_a_negative_number_is_refused_in_any_order(
-    rows: list[tuple[str, int, int]],
-) -> None:
+def test_a_negative_number_is_refused_in_any_order(rows: list[tuple[str, int, int]]) -> None:
     with pytest.raises(BadTable, match="working_set has the negative value -1"):
         SPREADS.make(pd.DataFrame(rows, columns=list(SPREADS.columns)))

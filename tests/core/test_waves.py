@@ -22,10 +22,7 @@ NONE = Limits(moved_sites=1000, moved_share=1.0, cold_bytes=2**60, inflow=1000)
 
 
 def problem(
-    loads: dict[str, int],
-    old: dict[str, str],
-    nodes: tuple[Node, ...],
-    pins: tuple[Pin, ...] = (),
+    loads: dict[str, int], old: dict[str, str], nodes: tuple[Node, ...], pins: tuple[Pin, ...] = ()
 ) -> Problem:
     names = sorted(loads)
     columns = {
@@ -49,10 +46,7 @@ def machines(count: int) -> tuple[Node, ...]:
 
 
 def rows(asked: Problem, where: dict[str, str]) -> Ints:
-    found = [
-        (asked.sites.index(site), asked.nodes.index(node))
-        for site, node in where.items()
-    ]
+    found = [(asked.sites.index(site), asked.nodes.index(node)) for site, node in where.items()]
     return in_order(np.array(found, dtype=np.int64))
 
 
@@ -147,9 +141,7 @@ sizes = st.lists(st.integers(1, 100), min_size=3, max_size=9)
 
 @given(sizes=sizes, seed=st.integers(0, 2**16))
 @settings(deadline=None)
-def test_the_first_move_is_the_one_that_brings_most_back(
-    sizes: list[int], seed: int
-) -> None:
+def test_the_first_move_is_the_one_that_brings_most_back(sizes: list[int], seed: int) -> None:
     dice = np.random.default_rng(seed)
     names = [f"s{number}" for number in range(len(sizes))]
     old, new = ({name: f"n{dice.integers(3)}" for name in names} for _ in range(2))
@@ -168,12 +160,7 @@ def test_the_first_move_is_the_one_that_brings_most_back(
     assert made <= least + 1e-9 or tonight.tolist() == asked.old.tolist()
 
 
-@given(
-    sizes=sizes,
-    seed=st.integers(0, 2**16),
-    most=st.integers(0, 5),
-    inflow=st.integers(0, 3),
-)
+@given(sizes=sizes, seed=st.integers(0, 2**16), most=st.integers(0, 5), inflow=st.integers(0, 3))
 @settings(deadline=None)
 def test_each_night_is_within_the_limits_no_worse_and_leads_to_the_plan(
     sizes: list[int], seed: int, most: int, inflow: int
@@ -190,14 +177,9 @@ def test_each_night_is_within_the_limits_no_worse_and_leads_to_the_plan(
     made = score.new_rows(asked, tonight)
     whole = score.new_rows(asked, wanted)
     assert len(made) + later == len(whole)
-    assert {tuple(row) for row in made.tolist()} <= {
-        tuple(row) for row in whole.tolist()
-    }
+    assert {tuple(row) for row in made.tolist()} <= {tuple(row) for row in whole.tolist()}
     assert np.bincount(tonight[:, 0], minlength=len(names)).tolist() == [1] * len(names)
     assert len(made) <= most
     assert np.bincount(made[:, 1], minlength=3).max() <= inflow
     if later:
-        assert (
-            score.balance(asked, tonight).worst
-            <= score.balance(asked, asked.old).worst + 1e-9
-        )
+        assert score.balance(asked, tonight).worst <= score.balance(asked, asked.old).worst + 1e-9

@@ -55,9 +55,7 @@ def test_a_pin_on_a_site_that_is_not_there_waits_for_it() -> None:
     assert kept.suspended == ("gone (it is no site that FLEX can move now)",)
 
 
-names = st.lists(
-    st.sampled_from(["n1", "n2", "n3", "n9"]), unique=True, max_size=2
-).map(tuple)
+names = st.lists(st.sampled_from(["n1", "n2", "n3", "n9"]), unique=True, max_size=2).map(tuple)
 company = st.lists(st.sampled_from("abcdefg"), unique=True, max_size=3).map(tuple)
 pins = st.builds(
     Pin, st.sampled_from([*"abcdef", "gone"]), names, st.integers(1, 3),
@@ -113,19 +111,12 @@ def _guests(asked: problems.Problem) -> dict[int, Guest[int]]:
         return Guest(
             count,
             on,
-            tuple(
-                node
-                for node, is_open in enumerate(asked.open)
-                if is_open and node not in shut
-            ),
+            tuple(node for node, is_open in enumerate(asked.open) if is_open and node not in shut),
         )
 
-    found = {
-        site: guest(site, count) for site, count in enumerate(asked.replicas.tolist())
-    }
+    found = {site: guest(site, count) for site, count in enumerate(asked.replicas.tolist())}
     assert all(
-        len(each.on) <= each.count <= len(each.on) + len(each.free)
-        for each in found.values()
+        len(each.on) <= each.count <= len(each.on) + len(each.free) for each in found.values()
     )
     return found
 
@@ -140,9 +131,7 @@ def test_what_pins_say_of_other_sites_gives_way_before_what_they_say_of_nodes() 
 
 
 def test_sites_that_cannot_be_placed_are_nobodys_company() -> None:
-    kept = possible(
-        [Pin("a", apart=("b", "gone")), Pin("b", together=("gone",))], SITES, NODES
-    )
+    kept = possible([Pin("a", apart=("b", "gone")), Pin("b", together=("gone",))], SITES, NODES)
     assert kept.pins == (Pin("a", apart=("b",)),)
     assert kept.suspended == (
         "a (apart from gone, which cannot be placed)",
@@ -170,9 +159,7 @@ def test_sites_tied_through_others_are_tied_to_all_their_wishes() -> None:
     )
 
 
-def test_sites_together_are_nowhere_where_none_of_their_pins_asks_for_so_many_nodes() -> (
-    None
-):
+def test_sites_together_are_nowhere_where_none_of_their_pins_asks_for_so_many_nodes() -> None:
     pins = [Pin("a", ("n1",)), Pin("b", ("n3",), together=("a",))]
     kept = possible(pins, SITES, NODES)
     assert kept.pins == (Pin("a", ("n1",)), Pin("b", ("n3",)))
@@ -193,10 +180,7 @@ def test_sites_apart_over_several_pins_need_a_node_each() -> None:
     four = [Node(f"n{n}", (), 1) for n in range(4)]
     every = [Pin("a", apart=("b", "c", "d")), Pin("e", apart=("a", "b", "c"))]
     assert possible(every, set("abcde"), four).suspended == ()
-    assert (
-        len(possible([*every, Pin("d", apart=("e",))], set("abcde"), four).suspended)
-        == 1
-    )
+    assert len(possible([*every, Pin("d", apart=("e",))], set("abcde"), four).suspended) == 1
 
 
 def test_sites_apart_need_nodes_of_their_own_among_those_they_may_be_on() -> None:
@@ -254,9 +238,7 @@ def test_a_step_is_against_a_wish_that_it_takes_farther_from_being_kept(
     assert against(pin, WAS, {**WAS, **step}) == is_against
 
 
-PLACES = st.dictionaries(
-    st.sampled_from("abc"), st.sets(st.sampled_from(("n1", "n2", "n3")))
-)
+PLACES = st.dictionaries(st.sampled_from("abc"), st.sets(st.sampled_from(("n1", "n2", "n3"))))
 NAMES = st.lists(st.sampled_from(("n1", "n2", "n3")), unique=True).map(tuple)
 OTHERS = st.sampled_from(((), ("b",), ("c",), ("b", "c")))
 

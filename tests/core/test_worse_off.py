@@ -53,16 +53,12 @@ def test_the_tail_is_that_of_a_binomial(k: int, n: int, q: Fraction) -> None:
 
 
 @given(answers(), terms)
-def test_a_site_that_answers_as_before_is_not_worse_off(
-    same: Answers, worse: Worse
-) -> None:
+def test_a_site_that_answers_as_before_is_not_worse_off(same: Answers, worse: Worse) -> None:
     assert why_worse(same, same, worse) == ""
 
 
 @given(answers(), answers(), terms)
-def test_fewer_requests_than_set_say_nothing(
-    before: Answers, after: Answers, worse: Worse
-) -> None:
+def test_fewer_requests_than_set_say_nothing(before: Answers, after: Answers, worse: Worse) -> None:
     few = min(before.requests, after.requests) < worse.requests
     if few:
         assert why_worse(before, after, worse) == ""
@@ -113,9 +109,7 @@ def test_a_site_that_failed_before_is_not_worse_off() -> None:
 def test_a_few_slow_answers_are_not_a_slow_site() -> None:
     before, after = of(1000), of(600) + of(400, at=TIMES - 1)
     assert why_worse(before, after, Worse()) == ""
-    assert "took more than 256 ms" in why_worse(
-        before, of(300) + of(700, at=TIMES - 1), Worse()
-    )
+    assert "took more than 256 ms" in why_worse(before, of(300) + of(700, at=TIMES - 1), Worse())
 
 
 @pytest.mark.parametrize("share", [0.0, 0.002, 0.02, 0.2, 0.7])
@@ -134,9 +128,7 @@ def test_chance_alone_sends_no_site_back(share: float, sizes: tuple[int, int]) -
 
 @pytest.mark.parametrize("quick", [0.35, 0.45])
 @pytest.mark.parametrize("before", [20, 30, 60])
-def test_chance_among_few_answers_before_sends_no_site_back(
-    before: int, quick: float
-) -> None:
+def test_chance_among_few_answers_before_sends_no_site_back(before: int, quick: float) -> None:
     """Most of its answers took long all the time, and by chance most of the few before did not."""
     chance = random.Random(repr((before, quick)))
     for _ in range(150):

@@ -19,9 +19,7 @@ from flex_dns.wire.name_server_and_key import Server
 
 def main(url: str, port: str, key_file: str, plan_id: str) -> None:
     target = Rfc2136Publisher(
-        Server("127.0.0.1", int(port), read_key(Path(key_file)), timeout=2.0),
-        "flex",
-        patience=20,
+        Server("127.0.0.1", int(port), read_key(Path(key_file)), timeout=2.0), "flex", patience=20
     )
     with open_store(url) as store:
         zone_plans, journal = store.plan(plan_id).zone_plans, store.journal(plan_id)

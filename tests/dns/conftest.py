@@ -62,20 +62,12 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def named(key: Key, reader: Key) -> Iterator[PrivateNamed]:
     made = Path(tempfile.mkdtemp(prefix="flex-"))
-    lines = "".join(
-        f"{name_and_type} {value}\n" for name_and_type, value in OTHERS.items()
-    )
+    lines = "".join(f"{name_and_type} {value}\n" for name_and_type, value in OTHERS.items())
     records = dict.fromkeys(ZONES, lines)
     # A zone's transfer is one message: the relay that loses some counts on that.
     whole = "notify no;\ntransfer-message-size 65535;"
     with PrivateNamed(
-        made,
-        ZONES,
-        key,
-        records=records,
-        readers=[reader],
-        options=whole,
-        own_names=ZONES,
+        made, ZONES, key, records=records, readers=[reader], options=whole, own_names=ZONES
     ) as running:
         yield running
     shutil.rmtree(made)
@@ -140,9 +132,7 @@ def held(
 
 
 @pytest.fixture
-def named_or_none(
-    target: Publisher, request: pytest.FixtureRequest
-) -> PrivateNamed | None:
+def named_or_none(target: Publisher, request: pytest.FixtureRequest) -> PrivateNamed | None:
     if isinstance(target, MemoryPublisher):
         return None
     found: PrivateNamed = request.getfixturevalue("named")
@@ -159,9 +149,7 @@ def edit_real(named: PrivateNamed, zone: str) -> Edit:
     return lambda name, kind, values: _edit(named.server, zone, name, kind, values)
 
 
-def _edit(
-    server: Server, zone: str, name: str, kind: str, values: Sequence[str]
-) -> None:
+def _edit(server: Server, zone: str, name: str, kind: str, values: Sequence[str]) -> None:
     update = dns.update.UpdateMessage(zone)
     update.replace(name, 60, kind, *values) if values else update.delete(name, kind)
     with Session(server) as session:

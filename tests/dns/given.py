@@ -9,33 +9,25 @@ from flex_dns.rfc2136 import Rfc2136Publisher
 OWNER = "flex-eu1"
 
 
-def placed(
-    zone: str, name: str, *values: str, owner: str = OWNER
-) -> tuple[Change, Change]:
+def placed(zone: str, name: str, *values: str, owner: str = OWNER) -> tuple[Change, Change]:
     return Change(None, Rrset(name, "A", 60, values)), marking(zone, name, owner)
 
 
 def marking(zone: str, name: str, owner: str = OWNER) -> Change:
-    return Change(
-        None, Rrset(marker_name(name, zone), "TXT", 60, (marker_text(owner),))
-    )
+    return Change(None, Rrset(marker_name(name, zone), "TXT", 60, (marker_text(owner),)))
 
 
 def adopted(zone: str, name: str, before: str, after: str) -> tuple[Change, Change]:
     """A name that had an address and no marker."""
-    return Change(
-        Rrset(name, "A", 60, (before,)), Rrset(name, "A", 60, (after,))
-    ), marking(zone, name)
+    return Change(Rrset(name, "A", 60, (before,)), Rrset(name, "A", 60, (after,))), marking(
+        zone, name
+    )
 
 
 def many(zone: str, count: int) -> ZonePlan:
     return ZonePlan(
         zone,
-        tuple(
-            change
-            for n in range(count)
-            for change in placed(zone, f"s{n}.{zone}", "192.0.2.1")
-        ),
+        tuple(change for n in range(count) for change in placed(zone, f"s{n}.{zone}", "192.0.2.1")),
     )
 
 

@@ -78,9 +78,7 @@ def test_a_secondary_that_is_silent_is_not_waited_for(
         quick.catch_up(ZONE, 3600)
 
 
-def test_a_server_that_takes_no_notice_is_named_with_what_to_run(
-    folder: Path, key: Key
-) -> None:
+def test_a_server_that_takes_no_notice_is_named_with_what_to_run(folder: Path, key: Key) -> None:
     made, wanted = many(3)
     with strangers(folder, key) as servers:
         target = target_of(*servers)

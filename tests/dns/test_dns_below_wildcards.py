@@ -87,9 +87,7 @@ def random_zone(seed: int) -> Sets:
                 sets[owner, one] = [rng.choice(VALUES[one])]
     # A name server loads no zone with records below a DNAME.
     above = {f".{owner}" for owner, kind in sets if kind == "DNAME"}
-    return {
-        one: values for one, values in sets.items() if not one[0].endswith(tuple(above))
-    }
+    return {one: values for one, values in sets.items() if not one[0].endswith(tuple(above))}
 
 
 def zone_of(seed: int) -> str:
@@ -134,9 +132,7 @@ def answers(server: Server, zone: str, kinds: Iterable[str]) -> Answers:
     return found
 
 
-def planned(
-    publisher: Publisher, seed: int, *, make: bool
-) -> tuple[Reach, ZonePlan, pd.DataFrame]:
+def planned(publisher: Publisher, seed: int, *, make: bool) -> tuple[Reach, ZonePlan, pd.DataFrame]:
     """What FLEX would do with some of the names as sites, and one that follows its site."""
     zone, rng = zone_of(seed), random.Random(seed + 1)
     sites = [f"{name}.{zone}".rstrip(".") for name in rng.sample(HOSTS, 5)]
@@ -151,20 +147,12 @@ def planned(
         follow=True,
         below_wildcards=make,
     )
-    movable = [
-        *sorted(set(sites) - found.beyond),
-        *(one.name for one in found.others.along),
-    ]
+    movable = [*sorted(set(sites) - found.beyond), *(one.name for one in found.others.along)]
     rows = [(name, rng.choice(NODES).name) for name in movable]
     partition = PLACEMENT.make(pd.DataFrame(rows, columns=list(PLACEMENT.columns)))
     wanted = records_of_partition.records(partition, NODES, 60)
     made = zone_changes.diff(
-        zone,
-        wanted,
-        found.states[zone],
-        owner=OWNER,
-        ttl=60,
-        left_alone=found.foreign[zone],
+        zone, wanted, found.states[zone], owner=OWNER, ttl=60, left_alone=found.foreign[zone]
     )
     below = zone_changes.made_below_wildcards(made, found.states[zone])
     return found, replace(made, below_wildcards=below), wanted
@@ -214,9 +202,7 @@ SEEDS = range(times(20))
 @contextmanager
 def bind(folder: Path, key: Key, *, transfers: bool = True) -> Iterator[Server]:
     records = {zone_of(seed): text_of(seed) for seed in SEEDS}
-    with PrivateNamed(
-        folder, list(records), key, records=records, transfers=transfers
-    ) as running:
+    with PrivateNamed(folder, list(records), key, records=records, transfers=transfers) as running:
         yield running.server
 
 
@@ -250,9 +236,7 @@ HAS_KNOT = pytest.mark.skipif(not knotd.found("knotd"), reason="Knot is not inst
             marks=pytest.mark.slow,
         ),
         # It says no more than one type of them for ANY (RFC 8482).
-        pytest.param(
-            knot, [*VALUES, "DNAME"], id="Knot", marks=[pytest.mark.slow, HAS_KNOT]
-        ),
+        pytest.param(knot, [*VALUES, "DNAME"], id="Knot", marks=[pytest.mark.slow, HAS_KNOT]),
     ],
 )
 def test_no_name_loses_an_answer_but_where_the_plan_says_so(

@@ -46,9 +46,7 @@ def test_a_customers_alias_follows_the_site_and_the_customers_zone_stays_as_it_w
         target.apply(ZonePlan(OURS, placed(OURS, SITE, "192.0.2.1")))
         assert _seen(named, f"www.{THEIRS}") == ["192.0.2.1"]
         home = Rrset(SITE, "A", 60, ("192.0.2.1",))
-        target.apply(
-            ZonePlan(OURS, (Change(home, replace(home, values=("192.0.2.2",))),))
-        )
+        target.apply(ZonePlan(OURS, (Change(home, replace(home, values=("192.0.2.2",))),)))
         assert _seen(named, f"www.{THEIRS}") == ["192.0.2.2"]
         assert target.read(THEIRS, []).serial == before
 
@@ -84,16 +82,12 @@ def test_a_loop_that_changes_one_name_in_a_hundred_keeps_them_and_we_get_all_oth
     assert all(found[name].startswith("198.51.100.") for name in theirs)
 
 
-def _planned(
-    target: Rfc2136Publisher, zone: str, names: list[str], theirs: list[str]
-) -> bool:
+def _planned(target: Rfc2136Publisher, zone: str, names: list[str], theirs: list[str]) -> bool:
     """Plan from what is there and apply it; whether it is to be done again. Names that others
     changed are theirs.
     """
     state = target.read(zone, names)
-    changed = state.records[~state.records["value"].isin(["192.0.2.1", "192.0.2.2"])][
-        "name"
-    ]
+    changed = state.records[~state.records["value"].isin(["192.0.2.1", "192.0.2.2"])]["name"]
     wanted = _records({name: ["192.0.2.2"] for name in names})
     made = zone_changes.diff(
         zone,
@@ -123,10 +117,7 @@ def _changing(named: PrivateNamed, zone: str, names: list[str]) -> Iterator[None
                 for name in names:
                     update = dns.update.UpdateMessage(zone)
                     update.replace(name, 60, "A", f"198.51.100.{turn}")
-                    assert (
-                        session.ask(update, "a foreign edit").rcode()
-                        == dns.rcode.NOERROR
-                    )
+                    assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
 
     thread = threading.Thread(target=change)
     thread.start()
@@ -138,17 +129,13 @@ def _changing(named: PrivateNamed, zone: str, names: list[str]) -> Iterator[None
 
 
 def _records(values: dict[str, list[str]]) -> pd.DataFrame:
-    rows = [
-        (name, "A", 60, value) for name, of_name in values.items() for value in of_name
-    ]
+    rows = [(name, "A", 60, value) for name, of_name in values.items() for value in of_name]
     return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
 def _seen(named: PrivateNamed, name: str) -> list[str]:
     """The addresses a resolver would find, which follows aliases from one zone into another."""
-    answer = dns.query.udp(
-        dns.message.make_query(name, "A"), "127.0.0.1", 5, named.port
-    )
+    answer = dns.query.udp(dns.message.make_query(name, "A"), "127.0.0.1", 5, named.port)
     alias = [str(rrset[0]) for rrset in answer.answer if rrset.rdtype.name == "CNAME"]
     if alias:
         return _seen(named, alias[0])

@@ -117,9 +117,7 @@ def test_a_plan_is_finished_though_a_message_was_lost(
         after = target.read(zone, []).serial
     assert owned(Rfc2136Publisher(named.server, OWNER), zone, 290) == 290
     # A message that was carried out is not sent again: that would be one serial more.
-    assert after == before + len(
-        list(change_messages.messages(zone, many(zone, 290).changes))
-    )
+    assert after == before + len(list(change_messages.messages(zone, many(zone, 290).changes)))
 
 
 def test_a_foreign_edit_behind_a_lost_message_survives(
@@ -161,9 +159,7 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
     named: PrivateNamed, zone: str, edit_real: Edit
 ) -> None:
     www = f"www.{zone}"
-    Rfc2136Publisher(named.server, OWNER).apply(
-        ZonePlan(zone, placed(zone, www, "192.0.2.1"))
-    )
+    Rfc2136Publisher(named.server, OWNER).apply(ZonePlan(zone, placed(zone, www, "192.0.2.1")))
     seen = 0
 
     def rule(wire: bytes) -> tuple[bool, bool]:
@@ -173,9 +169,7 @@ def test_an_edit_after_our_last_look_is_refused_by_the_server_itself(
             edit_real(www, "A", ["192.0.2.1", "192.0.2.99"])
         return True, True
 
-    move = Change(
-        Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",))
-    )
+    move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
     with (
         relay(named.server, rule) as server,
         pytest.raises(Stale, match=r"found 60 192\.0\.2\.1 192\.0\.2\.99"),
@@ -203,16 +197,13 @@ def test_a_marker_that_changed_after_our_last_look_is_found_by_the_server_itself
         return True, True
 
     moves = tuple(
-        Change(Rrset(n, "A", 60, ("192.0.2.1",)), Rrset(n, "A", 60, ("192.0.2.2",)))
-        for n in names
+        Change(Rrset(n, "A", 60, ("192.0.2.1",)), Rrset(n, "A", 60, ("192.0.2.2",))) for n in names
     )
     with (
         relay(named.server, rule) as server,
         pytest.raises(Stale, match=f"{names[2]} A: .* marker"),
     ):
-        Rfc2136Publisher(server, OWNER, patience=3, controller="us").apply(
-            ZonePlan(zone, moves)
-        )
+        Rfc2136Publisher(server, OWNER, patience=3, controller="us").apply(ZonePlan(zone, moves))
     assert set(ours.read(zone, names).records["value"]) == {"192.0.2.1"}
 
 
@@ -231,9 +222,7 @@ def test_a_foreign_edit_between_two_messages_stands_and_the_others_are_applied(
 
     with (
         relay(named.server, rule) as server,
-        pytest.raises(
-            PartlyApplied, match=rf"1 are no longer .*s449\.{zone}"
-        ) as partly,
+        pytest.raises(PartlyApplied, match=rf"1 are no longer .*s449\.{zone}") as partly,
     ):
         Rfc2136Publisher(server, OWNER, patience=3).apply(many(zone, 450))
     # Nor does the name that is somebody else's now get our marker.
@@ -255,15 +244,11 @@ def test_a_server_that_went_away_for_good_leaves_the_plan_open(
 
     with relay(named.server, rule) as server, pytest.raises(PartlyApplied) as partly:
         Rfc2136Publisher(server, OWNER, patience=0.3).apply(many(zone, 5))
-    assert (
-        partly.value.kept == "whether the last 10 record sets were changed is not known"
-    )
+    assert partly.value.kept == "whether the last 10 record sets were changed is not known"
     assert "--resume" in partly.value.advice
 
 
-def test_a_server_that_was_killed_in_the_middle_is_waited_for(
-    folder: Path, key: Key
-) -> None:
+def test_a_server_that_was_killed_in_the_middle_is_waited_for(folder: Path, key: Key) -> None:
     zone, killed = "hosting.example.", threading.Event()
     with PrivateNamed(folder, [zone], key) as own:
 
@@ -297,9 +282,7 @@ def test_three_thousand_names_are_placed_and_placed_again_for_nothing(
     assert target.read(zone, []).serial == serial
 
 
-def test_two_controllers_at_once_place_each_name_once(
-    named: PrivateNamed, zone: str
-) -> None:
+def test_two_controllers_at_once_place_each_name_once(named: PrivateNamed, zone: str) -> None:
     """Whoever comes second is refused by the server itself, however close they are."""
     zone_plan, outcomes = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")), []
     other = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.2"))
@@ -319,30 +302,17 @@ def test_two_controllers_at_once_place_each_name_once(
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["applied", "refused"]
-    assert (
-        len(Rfc2136Publisher(named.server, OWNER).read(zone, [f"www.{zone}"]).records)
-        == 1
-    )
+    assert len(Rfc2136Publisher(named.server, OWNER).read(zone, [f"www.{zone}"]).records) == 1
 
 
-def test_without_transfers_the_same_is_read_name_by_name(
-    folder: Path, key: Key
-) -> None:
+def test_without_transfers_the_same_is_read_name_by_name(folder: Path, key: Key) -> None:
     zone = "hosting.example."
     records = "alias CNAME ns1\nUPPER A 192.0.2.7\nsub NS ns.example.org.\n"
     names = [
         f"{name}.{zone}"
-        for name in (
-            "alias",
-            "upper",
-            "below.sub",
-            "free",
-            *(f"s{n}" for n in range(40)),
-        )
+        for name in ("alias", "upper", "below.sub", "free", *(f"s{n}" for n in range(40)))
     ]
-    with PrivateNamed(
-        folder, [zone], key, records={zone: records}, transfers=False
-    ) as closed:
+    with PrivateNamed(folder, [zone], key, records={zone: records}, transfers=False) as closed:
         target = Rfc2136Publisher(closed.server, OWNER)
         target.apply(many(zone, 40))
         singly = target.read(zone, names)
@@ -362,9 +332,7 @@ def test_a_zone_is_read_beside_a_wildcard(folder: Path, key: Key) -> None:
         assert target.read(zone, [f"www.{zone}"]).records.empty
         changes = placed(zone, f"www.{zone}", "192.0.2.1")
         target.apply(ZonePlan(zone, changes, below_wildcards=(f"www.{zone}",)))
-        assert target.read(zone, [f"www.{zone}"]).records["value"].tolist() == [
-            "192.0.2.1"
-        ]
+        assert target.read(zone, [f"www.{zone}"]).records["value"].tolist() == ["192.0.2.1"]
 
 
 def test_the_policy_grants_addresses_and_markers_and_nothing_else(
@@ -398,11 +366,7 @@ def test_the_policy_grants_addresses_and_markers_and_nothing_else(
             message = dns.update.UpdateMessage(zone)
             message.add(name, 60, kind, value)
             with Session(named.server) as session:
-                assert (name, kind, session.ask(message, "try").rcode()) == (
-                    name,
-                    kind,
-                    expected,
-                )
+                assert (name, kind, session.ask(message, "try").rcode()) == (name, kind, expected)
 
 
 def test_of_the_zones_own_name_nothing_but_addresses_can_be_taken_away(
@@ -414,8 +378,5 @@ def test_of_the_zones_own_name_nothing_but_addresses_can_be_taken_away(
         message = dns.update.UpdateMessage(zone)
         message.delete(zone) if kind == "ANY" else message.delete(zone, kind)
         with Session(named.server) as session:
-            assert (kind, session.ask(message, "try").rcode()) == (
-                kind,
-                dns.rcode.REFUSED,
-            )
+            assert (kind, session.ask(message, "try").rcode()) == (kind, dns.rcode.REFUSED)
     assert target.read(zone, [zone]).records["value"].tolist() == ["192.0.2.1"]

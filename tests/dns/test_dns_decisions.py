@@ -94,9 +94,7 @@ def test_a_decision_is_changed_by_who_holds_the_zone_and_stops_every_plan(
         target = Rfc2136Publisher(server, OWNER, controller=US, patience=3)
         target.apply(many(ZONE, 2))
 
-        def put(
-            holder: str, name: str, was: Texts, wanted: frozenset[str]
-        ) -> DnsError | None:
+        def put(holder: str, name: str, was: Texts, wanted: frozenset[str]) -> DnsError | None:
             changes = [TextsToReplace(name, was, wanted)]
             return replace_texts(session, server, ZONE, holder, changes)
 
@@ -120,9 +118,7 @@ def test_a_decision_is_changed_by_who_holds_the_zone_and_stops_every_plan(
         state = target.read(ZONE, names)
         assert state.excluded == {NAME: SAID}
         assert (state.owned, dict(state.blocked)) == (frozenset(names), {})
-        moved = Change(
-            Rrset(NAME, "A", 60, ("192.0.2.1",)), Rrset(NAME, "A", 60, ("192.0.2.9",))
-        )
+        moved = Change(Rrset(NAME, "A", 60, ("192.0.2.1",)), Rrset(NAME, "A", 60, ("192.0.2.9",)))
         with pytest.raises(Stale, match="is excluded, as its marker"):
             target.apply(ZonePlan(ZONE, (moved,)))
         # The name server refuses it, even where nobody looked.
@@ -131,10 +127,7 @@ def test_a_decision_is_changed_by_who_holds_the_zone_and_stops_every_plan(
         assert target.read(ZONE, names).records.equals(state.records)
 
         assert put(US, MARKER, Texts(60, both), frozenset([MINE])) is None
-        assert (
-            put(US, freeze_name(ZONE), Texts(60, frozenset([frozen])), frozenset())
-            is None
-        )
+        assert put(US, freeze_name(ZONE), Texts(60, frozenset([frozen])), frozenset()) is None
         assert there() == {MINE}
         target.apply(ZonePlan(ZONE, (moved,)))
 
@@ -174,9 +167,7 @@ def test_a_name_server_that_does_not_answer_is_no_empty_zone(key: Key) -> None:
 
 
 @pytest.mark.real
-def test_a_zone_that_is_not_loaded_is_in_the_way_of_no_other(
-    folder: Path, key: Key
-) -> None:
+def test_a_zone_that_is_not_loaded_is_in_the_way_of_no_other(folder: Path, key: Key) -> None:
     """BIND says SERVFAIL of it, and answers for all others."""
     beside = 'zone "torn.example" { type primary; file "none.db"; };\n'
     with (
@@ -241,9 +232,7 @@ def test_a_text_is_taken_out_however_somebody_split_it_and_too_many_are_said(
         assert "by hand" in error.advice
 
 
-times = st.integers(10**8, 7 * 10**9).map(
-    lambda at: datetime.fromtimestamp(at + 0.25, UTC)
-)
+times = st.integers(10**8, 7 * 10**9).map(lambda at: datetime.fromtimestamp(at + 0.25, UTC))
 people = st.text(max_size=300)
 
 

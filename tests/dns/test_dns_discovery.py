@@ -49,12 +49,7 @@ def test_each_name_is_in_the_closest_zone_that_is_served(
 @pytest.mark.slow
 def test_a_thousand_names_are_looked_up_together(folder: Path, key: Key) -> None:
     names = [f"s{number}.{zone}" for zone in (OUTER, INNER) for number in range(500)]
-    with (
-        PrivateNamed(folder, [OUTER, INNER], key) as named,
-        Session(named.server) as session,
-    ):
+    with PrivateNamed(folder, [OUTER, INNER], key) as named, Session(named.server) as session:
         found = zones_of(session, named.server, names)
     assert set(found) == set(names)
-    assert {zone for name, zone in found.items() if name.endswith(f".{INNER}")} == {
-        INNER
-    }
+    assert {zone for name, zone in found.items() if name.endswith(f".{INNER}")} == {INNER}

@@ -44,9 +44,7 @@ def example(zone: str) -> ZoneToExport:
         Change(None, Rrset(www, "A", 60, ("192.0.2.1",))),
         Change(None, Rrset(www, "AAAA", 60, ("2001:db8::1",))),
         Change(None, Rrset(marker_name(www, zone), "TXT", 60, (marker_text(OWNER),))),
-        Change(
-            Rrset(zone, "A", 60, ("192.0.2.1",)), Rrset(zone, "A", 60, ("192.0.2.2",))
-        ),
+        Change(Rrset(zone, "A", 60, ("192.0.2.1",)), Rrset(zone, "A", 60, ("192.0.2.2",))),
     )
     return wanted_zone(
         ZonePlan(zone, changes),
@@ -88,12 +86,8 @@ def test_nsupdate_changes_nothing_of_what_is_somebody_elses_by_now(
     text: str,
 ) -> None:
     www, claim = f"www.{zone}", Claim(OWNER, "us")
-    move = Change(
-        Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",))
-    )
-    first = wanted_zone(
-        ZonePlan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60
-    )
+    move = Change(Rrset(www, "A", 60, ("192.0.2.1",)), Rrset(www, "A", 60, ("192.0.2.2",)))
+    first = wanted_zone(ZonePlan(zone, placed(zone, www, "192.0.2.1")), RECORDS.empty(), claim, 60)
     then = wanted_zone(ZonePlan(zone, (move,)), RECORDS.empty(), claim, 60)
     script = nsupdate(named, tmp_path, replace(first, is_free=True))
     assert (script.returncode, set(real.read(zone, [www]).owned)) == (0, {www})
@@ -128,10 +122,7 @@ def test_zone_lines_are_those_of_a_zone_file() -> None:
         "www 60 IN AAAA 2001:db8::1",
         'www._flex 60 IN TXT "flex owner=flex-eu1"',
     ]
-    assert (
-        "; - hosting.example. 60 A 192.0.2.1\n; + hosting.example. 60 A 192.0.2.2\n"
-        in text
-    )
+    assert "; - hosting.example. 60 A 192.0.2.1\n; + hosting.example. 60 A 192.0.2.2\n" in text
 
 
 def test_octodns_has_names_below_the_zone_with_their_types() -> None:
@@ -153,9 +144,7 @@ def test_octodns_has_keys_in_the_order_that_it_enforces() -> None:
         for name in ("site10", "site2", "b.1a", "10", "2", "*.x")
     ]
     records = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-    text = EXPORTS["octodns"](
-        [wanted_zone(ZonePlan(zone, ()), records, Claim(OWNER), 60)]
-    )
+    text = EXPORTS["octodns"]([wanted_zone(ZonePlan(zone, ()), records, Claim(OWNER), 60)])
     keys = [line.strip('":') for line in text.splitlines() if line.startswith('"')]
     assert [key for key in keys if "_flex" not in key] == [
         "2",
@@ -219,11 +208,7 @@ def open_named(key: Key) -> Iterator[PrivateNamed]:
     ],
 )
 def test_nsupdate_writes_nothing_where_somebody_else_leads_away(
-    open_named: PrivateNamed,
-    zone: str,
-    led: tuple[str, str, str],
-    is_new: bool,
-    tmp_path: Path,
+    open_named: PrivateNamed, zone: str, led: tuple[str, str, str], is_new: bool, tmp_path: Path
 ) -> None:
     real, (name, kind, value) = Rfc2136Publisher(open_named.server, OWNER), led
     www = f"www.c1.{zone}"
@@ -251,9 +236,7 @@ def test_a_script_of_many_deep_names_is_sent_in_messages_that_fit(
     deep = ".".join("abcdefghij")
     names = [f"s{number}.{number}x.{deep}.{zone}" for number in range(400)]
     changes = [change for name in names for change in placed(zone, name, "192.0.2.1")]
-    script = wanted_zone(
-        ZonePlan(zone, tuple(changes)), RECORDS.empty(), Claim(OWNER), 60
-    )
+    script = wanted_zone(ZonePlan(zone, tuple(changes)), RECORDS.empty(), Claim(OWNER), 60)
     done = nsupdate(named, tmp_path, script)
     assert (done.returncode, done.stderr) == (0, "")
     assert set(real.read(zone, names).owned) == set(names)

@@ -63,9 +63,7 @@ def test_the_text_of_a_wildcard_is_no_controller(folder: Path, key: Key) -> None
     them.
     """
     zone = "wild.example."
-    with PrivateNamed(
-        folder, [zone], key, records={zone: '* 60 TXT "v=spf1 -all"\n'}
-    ) as named:
+    with PrivateNamed(folder, [zone], key, records={zone: '* 60 TXT "v=spf1 -all"\n'}) as named:
         target = Rfc2136Publisher(named.server, "flex", controller=ONE)
         made = many(zone, 2)
         names = tuple(one.name for one in made.changes if one.type == "A")
@@ -116,31 +114,20 @@ def test_every_part_of_a_message_that_is_halved_is_fenced(zone: str) -> None:
     required = messages.rdata_bytes("TXT", fence_text(ONE))
     assert all(
         required in part.wire()
-        for part in (
-            fenced,
-            *change_messages.halves(fenced),
-            fenced.only(fenced.changes[:1]),
-        )
+        for part in (fenced, *change_messages.halves(fenced), fenced.only(fenced.changes[:1]))
     )
 
 
-def test_the_preflight_says_who_holds_the_zone(
-    one: Rfc2136Publisher, zone: str
-) -> None:
+def test_the_preflight_says_who_holds_the_zone(one: Rfc2136Publisher, zone: str) -> None:
     assert _controller(one, zone, OTHER).state == "ok"
     one.apply(many(zone, 1))
-    assert [_controller(one, zone, name).state for name in (ONE, OTHER)] == [
-        "ok",
-        "fail",
-    ]
+    assert [_controller(one, zone, name).state for name in (ONE, OTHER)] == ["ok", "fail"]
 
 
 def _controller(target: Rfc2136Publisher, zone: str, name: str) -> PreflightResult:
     (found,) = (
         check
-        for check in preflight(
-            target.server, zone, wanted=ExpectedOfPrimary(controller=name)
-        )
+        for check in preflight(target.server, zone, wanted=ExpectedOfPrimary(controller=name))
         if check.name == "controller"
     )
     return found
@@ -150,14 +137,10 @@ def test_what_an_earlier_run_sent_is_refused_by_the_server_once_its_plan_is_bein
     named: PrivateNamed, one: Rfc2136Publisher, zone: str
 ) -> None:
     one.apply(many(zone, 1))
-    late = change_messages.Message(
-        zone, many(zone, 3).changes[2:], claim=Claim(controller=ONE)
-    )
+    late = change_messages.Message(zone, many(zone, 3).changes[2:], claim=Claim(controller=ONE))
     one.refuse_late(zone)
     with Session(named.server) as session:
-        (answer,) = [
-            sent for _, sent in deliver(named.server, [late], time.time, lambda _: None)
-        ]
+        (answer,) = [sent for _, sent in deliver(named.server, [late], time.time, lambda _: None)]
         assert answer == dns.rcode.NXRRSET
         assert holders(session, named.server, [zone]) == {zone: ONE}
         one.refuse_late(zone)
@@ -172,9 +155,7 @@ def test_a_run_that_goes_on_while_its_plan_is_being_ended_stops(
     one.refuse_late(zone)
     changes = many(zone, 3).changes[2:]
     rows = [(JournalRow(0, zone, tuple(range(len(changes)))), changes)]
-    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[
-        zone
-    ]
+    tally = carry(named.server, rows, Unkept(), time.time, 3.0, Claim(controller=ONE))[zone]
     assert "another run of this controller" in str(tally.trouble)
     assert (tally.done, owned(one, zone, 3)) == (0, 1)
 

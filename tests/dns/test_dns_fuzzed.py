@@ -29,9 +29,7 @@ SOA = "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30"
 
 
 LOOPS = {"python": reference_shelve} | (
-    {}
-    if native_or_python.NATIVE is None
-    else {"native": native_or_python.NATIVE.shelve}
+    {} if native_or_python.NATIVE is None else {"native": native_or_python.NATIVE.shelve}
 )
 
 
@@ -59,10 +57,7 @@ def transfer() -> bytes:
     ]
     answer.answer = [
         soa,
-        *(
-            dns.rrset.from_text(name, 60, "IN", kind, *values)
-            for name, kind, values in rows
-        ),
+        *(dns.rrset.from_text(name, 60, "IN", kind, *values) for name, kind, values in rows),
         soa,
     ]
     return answer.to_wire()
@@ -84,12 +79,7 @@ def test_the_whole_message_is_read(hints: bool) -> None:
         (NAMES[0], "AAAA"): (60, ("2001:db8::1",)),
         (NAMES[2], "TXT"): (60, ('flex owner=a" "b',)),
     } | (
-        {
-            (NAMES[0], "HTTPS"): (
-                60,
-                ('1 . ipv4hint="192.0.2.1"', f'2 {NAMES[0]} alpn="h2"'),
-            )
-        }
+        {(NAMES[0], "HTTPS"): (60, ('1 . ipv4hint="192.0.2.1"', f'2 {NAMES[0]} alpn="h2"'))}
         if hints
         else {}
     )
@@ -104,9 +94,7 @@ def mutated(changes: list[tuple[int, int]]) -> bytes:
 
 @settings(max_examples=times(500))
 @given(mutations, places)
-def test_mutated_messages_are_read_or_refused(
-    changes: list[tuple[int, int]], end: int
-) -> None:
+def test_mutated_messages_are_read_or_refused(changes: list[tuple[int, int]], end: int) -> None:
     wire = mutated(changes)
     for one in (wire, wire[: end + 1]):
         harvest = Harvest(ZONE, NAMES)
@@ -127,21 +115,13 @@ def test_noise_is_refused(noise: bytes) -> None:
     assert not harvest.is_complete
 
 
-SOA_RECORD = (
-    b"\xc0\x0c"
-    + bytes.fromhex("0006 0001 0000003c 0016")
-    + bytes(5)
-    + b"\7"
-    + bytes(16)
-)
+SOA_RECORD = b"\xc0\x0c" + bytes.fromhex("0006 0001 0000003c 0016") + bytes(5) + b"\7" + bytes(16)
 
 
 def message(*records: bytes) -> bytes:
     """The bytes of a transfer of the zone, whose name stands in the question."""
     head = bytes.fromhex("0001 8400 0001") + pack("!HI", len(records), 0)
-    return (
-        head + b"\7hosting\7example\0" + bytes.fromhex("00fc 0001") + b"".join(records)
-    )
+    return head + b"\7hosting\7example\0" + bytes.fromhex("00fc 0001") + b"".join(records)
 
 
 def record(name: bytes, kind: int, ttl: int, data: bytes) -> bytes:
@@ -163,22 +143,16 @@ SECOND = len(message(SOA_RECORD))
         (b"\x05abc", "cut off"),
     ],
 )
-def test_a_name_that_is_none_is_refused(
-    before: tuple[bytes, ...], name: bytes, why: str
-) -> None:
+def test_a_name_that_is_none_is_refused(before: tuple[bytes, ...], name: bytes, why: str) -> None:
     if not before:
         name = name.replace(bytes((SECOND,)), bytes((SECOND - len(SOA_RECORD),)))
     with pytest.raises(ValueError, match=why):
-        Harvest(ZONE, NAMES).take(
-            message(*before, name + bytes(0 if why == "cut off" else 10))
-        )
+        Harvest(ZONE, NAMES).take(message(*before, name + bytes(0 if why == "cut off" else 10)))
 
 
 def test_what_is_no_address_is_refused() -> None:
     with pytest.raises(ValueError, match="invalid length"):
-        Harvest(ZONE, NAMES).take(
-            message(SOA_RECORD, record(b"\3www\xc0\x0c", 1, 60, bytes(3)))
-        )
+        Harvest(ZONE, NAMES).take(message(SOA_RECORD, record(b"\3www\xc0\x0c", 1, 60, bytes(3))))
 
 
 def test_values_of_one_name_are_in_order_and_have_the_ttl_of_the_last() -> None:
@@ -195,8 +169,7 @@ def test_values_of_one_name_are_in_order_and_have_the_ttl_of_the_last() -> None:
 
 def test_of_a_crowd_at_one_name_no_sums_are_kept() -> None:
     records = [
-        record(b"\3www\xc0\x0c", 16, 60, b"\2" + pack("!H", number))
-        for number in range(1000)
+        record(b"\3www\xc0\x0c", 16, 60, b"\2" + pack("!H", number)) for number in range(1000)
     ]
     harvest = Harvest(ZONE, [f"www.{ZONE}"])
     harvest.take(message(SOA_RECORD, *records, SOA_RECORD))
@@ -236,17 +209,11 @@ LABELS = {
     "c\\\\d": b"c\\D",
     "_flex": b"_flex",
 }
-ODD = [
-    f"{one}.{rest}{ZONE}"
-    for one in LABELS
-    for rest in ("", *(f"{other}." for other in LABELS))
-]
+ODD = [f"{one}.{rest}{ZONE}" for one in LABELS for rest in ("", *(f"{other}." for other in LABELS))]
 
 
 SPELLED = st.builds(
-    lambda labels, end: (
-        b"".join(bytes((len(label),)) + label for label in labels) + end
-    ),
+    lambda labels, end: b"".join(bytes((len(label),)) + label for label in labels) + end,
     st.lists(st.sampled_from([*LABELS.values(), b"\0\xff"]), max_size=2),
     st.one_of(
         st.just(b"\xc0\x0c"),
@@ -255,15 +222,10 @@ SPELLED = st.builds(
     ),
 )
 DATA = st.one_of(
-    st.tuples(
-        st.just(1),
-        st.sampled_from([bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)), b"\0"]),
-    ),
+    st.tuples(st.just(1), st.sampled_from([bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)), b"\0"])),
     st.tuples(st.just(28), st.sampled_from([bytes(15) + b"\1", bytes(15) + b"\2"])),
     st.tuples(st.just(16), st.sampled_from([b"\1x", b"\1x\2yz", b"\5x", b""])),
-    st.tuples(
-        st.just(16), st.sampled_from([b"\7V=spf1 \2mx", b"\7v=spf1 a", b"\6v=spf1"])
-    ),
+    st.tuples(st.just(16), st.sampled_from([b"\7V=spf1 \2mx", b"\7v=spf1 a", b"\6v=spf1"])),
     st.tuples(st.just(257), st.sampled_from([b"\0\5issue;", b"\0", b"", b"\0\xffx"])),
     st.tuples(st.sampled_from([2, 5, 39, 15]), SPELLED),
     st.tuples(st.just(15), SPELLED.map(lambda name: b"\0\x0a" + name)),
@@ -279,17 +241,13 @@ DATA = st.one_of(
 
 odd_transfers = st.lists(st.tuples(SPELLED, DATA, st.integers(60, 61)), max_size=8).map(
     lambda rows: message(
-        SOA_RECORD,
-        *(record(name, kind, ttl, data) for name, (kind, data), ttl in rows),
-        SOA_RECORD,
+        SOA_RECORD, *(record(name, kind, ttl, data) for name, (kind, data), ttl in rows), SOA_RECORD
     )
 )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    "native" not in LOOPS, reason="the native extension is not installed"
-)
+@pytest.mark.skipif("native" not in LOOPS, reason="the native extension is not installed")
 @settings(max_examples=times(500))
 @given(st.one_of(odd_transfers, mutations.map(mutated)), st.integers(0, 3))
 def test_both_loops_say_the_same_of_any_message(wire: bytes, cut: int) -> None:

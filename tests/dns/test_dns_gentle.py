@@ -41,9 +41,7 @@ class Watched:
     seen: list[tuple[float, list[str]]] = field(default_factory=list)
 
     def apply(self, made: ZonePlan, journal: MemoryJournal | None = None) -> None:
-        GentlePublisher(self.target, self._wait, ttl=self.ttl).apply(
-            made, journal=journal
-        )
+        GentlePublisher(self.target, self._wait, ttl=self.ttl).apply(made, journal=journal)
 
     def _wait(self, seconds: float) -> None:
         self.seen.append((seconds, addresses(self.target, self.zone)))
@@ -66,18 +64,14 @@ def home(target: Publisher, zone: str) -> str:
     return zone
 
 
-def test_a_move_waits_a_ttl_with_both_nodes_in_dns(
-    target: Publisher, home: str
-) -> None:
+def test_a_move_waits_a_ttl_with_both_nodes_in_dns(target: Publisher, home: str) -> None:
     watched = Watched(target, home)
     watched.apply(move(home, *NEW))
     assert watched.seen == [(60.0, list(BOTH))]
     assert addresses(target, home) == list(NEW)
 
 
-def test_what_only_comes_or_only_goes_waits_for_nothing(
-    target: Publisher, home: str
-) -> None:
+def test_what_only_comes_or_only_goes_waits_for_nothing(target: Publisher, home: str) -> None:
     watched = Watched(target, home)
     watched.apply(ZonePlan(home, placed(home, f"new.{home}", *NEW)))
     watched.apply(move(home, *BOTH))
@@ -105,14 +99,10 @@ def test_a_run_that_was_killed_while_it_waited_waits_again_and_takes_the_old_nod
     assert {row.state for row in journal.rows()} <= {"done", "refused"}
 
 
-def test_a_run_that_was_killed_while_it_waited_is_taken_back(
-    target: Publisher, home: str
-) -> None:
+def test_a_run_that_was_killed_while_it_waited_is_taken_back(target: Publisher, home: str) -> None:
     killed_in_between(target, home, MemoryJournal())
     made = move(home, *NEW)
-    target.apply(
-        zone_changes.undoing(made, target.read(home, zone_changes.changed_names(made)))
-    )
+    target.apply(zone_changes.undoing(made, target.read(home, zone_changes.changed_names(made))))
     assert addresses(target, home) == list(OLD)
 
 
@@ -143,9 +133,7 @@ def test_a_ttl_is_lowered_one_old_ttl_ahead_and_restored_by_the_last_step(
     target: Publisher, home: str
 ) -> None:
     on_the_way: list[set[int]] = []
-    watched = Watched(
-        target, home, lambda: on_the_way.append(ttls(target, home)), ttl=5
-    )
+    watched = Watched(target, home, lambda: on_the_way.append(ttls(target, home)), ttl=5)
     watched.apply(move(home, *NEW))
     assert watched.seen == [(60.0, list(OLD)), (5.0, list(BOTH))]
     assert on_the_way == [{5}, {5}]
@@ -172,14 +160,9 @@ def test_wherever_it_was_killed_it_goes_on_or_back_with_the_ttl_that_was(
         assert again.seen[0] == (60.0, list(OLD if waits == 1 else BOTH))
     else:
         target.apply(
-            zone_changes.undoing(
-                made, target.read(home, zone_changes.changed_names(made)), 5
-            )
+            zone_changes.undoing(made, target.read(home, zone_changes.changed_names(made)), 5)
         )
-    assert (addresses(target, home), ttls(target, home)) == (
-        list(NEW if goes_on else OLD),
-        {60},
-    )
+    assert (addresses(target, home), ttls(target, home)) == (list(NEW if goes_on else OLD), {60})
 
 
 SITES = 20
@@ -208,10 +191,7 @@ class InWaves:
         sites = [f"s{number}.{self.zone}" for number in range(SITES)]
         return ZonePlan(
             self.zone,
-            tuple(
-                Change(Rrset(name, "A", 60, OLD), Rrset(name, "A", 60, NEW))
-                for name in sites
-            ),
+            tuple(Change(Rrset(name, "A", 60, OLD), Rrset(name, "A", 60, NEW)) for name in sites),
         )
 
     def apply(self, journal: MemoryJournal | None = None) -> None:
@@ -223,8 +203,7 @@ class InWaves:
     def take_back(self) -> None:
         self.target.apply(
             zone_changes.undoing(
-                self.made,
-                self.target.read(self.zone, zone_changes.changed_names(self.made)),
+                self.made, self.target.read(self.zone, zone_changes.changed_names(self.made))
             )
         )
 
@@ -248,9 +227,7 @@ class InWaves:
 
     def _warm(self, coming: Coming, wave: int, waves: int) -> None:
         addresses = {address for each in coming.values() for address in each}
-        self.events.append(
-            f"warm {len(coming)} at {addresses}, {wave} of {waves} {self.homes}"
-        )
+        self.events.append(f"warm {len(coming)} at {addresses}, {wave} of {waves} {self.homes}")
 
     def _well(self, addresses: Collection[str]) -> None:
         assert set(addresses) == set(NEW)
@@ -264,10 +241,7 @@ class InWaves:
 def many(target: Publisher, zone: str) -> InWaves:
     target.apply(
         ZonePlan(
-            zone,
-            tuple(
-                one for n in range(SITES) for one in placed(zone, f"s{n}.{zone}", *OLD)
-            ),
+            zone, tuple(one for n in range(SITES) for one in placed(zone, f"s{n}.{zone}", *OLD))
         )
     )
     return InWaves(target, zone)
@@ -297,9 +271,7 @@ def test_a_node_that_is_not_well_ends_it_and_all_of_it_can_be_taken_back(
         many.apply()
     assert (
         many.homes
-        == [(20, 0, 0), (19, 1, 0), (19, 0, 1), (15, 4, 1), (15, 0, 5), (0, 15, 5)][
-            sick_at
-        ]
+        == [(20, 0, 0), (19, 1, 0), (19, 0, 1), (15, 4, 1), (15, 0, 5), (0, 15, 5)][sick_at]
     )
     many.take_back()
     assert many.homes == (20, 0, 0)
@@ -344,9 +316,7 @@ def test_a_name_that_somebody_changes_on_the_way_is_left_to_him_and_all_others_m
     wave_of, journal = rollout.waves([many.made], SHARES), MemoryJournal()
     theirs = max(zone_changes.changed_names(many.made), key=lambda name: wave_of[name])
     many.meanwhile = lambda waits: edit(theirs, "A", [FOREIGN]) if waits == at else None
-    with pytest.raises(
-        PartlyApplied, match=f"1 names are no longer .*{theirs}.*{FOREIGN}"
-    ):
+    with pytest.raises(PartlyApplied, match=f"1 names are no longer .*{theirs}.*{FOREIGN}"):
         many.apply(journal)
     assert (many.homes, addresses_at(many, theirs)) == ((0, 0, SITES - 1), [FOREIGN])
     if not isinstance(many.target, MemoryPublisher):
@@ -413,9 +383,7 @@ def test_what_moves_without_dns_is_in_the_same_waves_and_waits_for_nobody(
         ahead=lambda names, *_: coming.append(set(names)),
         well=lambda addresses: well.append(set(addresses)),
     )
-    gentle = GentlePublisher(
-        target, waits.append, shares=(0.1, 0.5), hooks=hooks, beside=beside
-    )
+    gentle = GentlePublisher(target, waits.append, shares=(0.1, 0.5), hooks=hooks, beside=beside)
     gentle.apply()
     assert [len(names) for names in coming] == [1, 5, 3]
     assert set().union(*coming) == set(beside)

@@ -43,11 +43,7 @@ from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration import knot_conf
 from flex_dns.server_configuration.named_conf import update_policy
-from flex_dns.server_configuration.primary_setup_values import (
-    KeyFile,
-    PrimarySetup,
-    ZoneRights,
-)
+from flex_dns.server_configuration.primary_setup_values import KeyFile, PrimarySetup, ZoneRights
 from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
@@ -110,9 +106,7 @@ def parsed(data: bytes) -> tuple[bytes, list[tuple[int, bytes]]]:
 
 
 def packed(head: bytes, found: Sequence[tuple[int, bytes]]) -> bytes:
-    return head + b"".join(
-        pack("!HH", key, len(value)) + value for key, value in sorted(found)
-    )
+    return head + b"".join(pack("!HH", key, len(value)) + value for key, value in sorted(found))
 
 
 def address(data: bytes) -> str:
@@ -139,9 +133,7 @@ def test_all_but_the_hints_is_the_same_to_the_byte(
     data = packed(pack("!H", priority) + target, [*rest, *hints])
     text = text_of_data(HTTPS, data)
     assert data_of_text("HTTPS", text) == data
-    new = with_hints(
-        text, {kind: [address(one) for one in some] for kind, some in gets.items()}
-    )
+    new = with_hints(text, {kind: [address(one) for one in some] for kind, some in gets.items()})
     event("of no text" if text.startswith("\\#") else "as text")
     if text.startswith("\\#"):
         # It is none of the records that follow.
@@ -176,11 +168,7 @@ def bind(key: Key, folder: Path) -> Iterator[Server]:
     """With the rights that `flex config named` prints where hints follow."""
     policy = update_policy(ZONE, key.name, hints=True)
     with PrivateNamed(
-        folder,
-        [ZONE],
-        key,
-        records={ZONE: LINES},
-        clause=f"type primary;\n{policy}",
+        folder, [ZONE], key, records={ZONE: LINES}, clause=f"type primary;\n{policy}"
     ) as running:
         yield replace(running.server, hints=True)
 
@@ -192,9 +180,7 @@ def knot(key: Key, folder: Path) -> Iterator[Server]:
     (folder / f"{ZONE}zone").write_text(zone, encoding="utf-8")
     keys = KeyFile((key.name,), {key.name: key.algorithm}, "key")
     setup = PrimarySetup(keys, (ZoneRights(ZONE, hints=True),))
-    text = knot_conf.configuration(setup).replace(
-        f"{knot_conf.UNFILLED} key", key.secret
-    )
+    text = knot_conf.configuration(setup).replace(f"{knot_conf.UNFILLED} key", key.secret)
     with free_port() as port, knotd.running(knotd.written(folder, port, text)):
         yield Server("127.0.0.1", port, key, timeout=5.0, hints=True)
 
@@ -205,9 +191,7 @@ REAL = [
         "knot",
         marks=[
             pytest.mark.real,
-            pytest.mark.skipif(
-                not knotd.found("knotd"), reason="Knot DNS is not installed"
-            ),
+            pytest.mark.skipif(not knotd.found("knotd"), reason="Knot DNS is not installed"),
         ],
     ),
 ]
@@ -221,9 +205,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 def cluster(server: Server) -> Cluster:
     """Two sites at two nodes, as DNS has them, of which one is to change its node."""
-    nodes = tuple(
-        Node(f"n{n}", (f"192.0.2.{n}", f"2001:db8::{n}"), ram=2**20) for n in (1, 2)
-    )
+    nodes = tuple(Node(f"n{n}", (f"192.0.2.{n}", f"2001:db8::{n}"), ram=2**20) for n in (1, 2))
     sites = [name.rstrip(".") for name in (NAME, OTHER)]
     rows = [(site, 100, 100, 10, 5, 1, 10) for site in sites]
     none = np.zeros(0, dtype=np.int64)
@@ -307,9 +289,7 @@ def go_back(found: Cluster, first: str) -> None:
     found.carry_out(made)
 
 
-def test_hints_change_in_one_message_with_the_address_and_come_back_with_it(
-    server: Server,
-) -> None:
+def test_hints_change_in_one_message_with_the_address_and_come_back_with_it(server: Server) -> None:
     found = cluster(server)
     assert says(found) == at(1, BEFORE)
     before, first = serial(found), found.store.in_force()
@@ -330,10 +310,7 @@ def test_off_a_dead_node_hints_go_with_the_address_though_they_could_follow_no_m
     base, placement = found.store.placement()
     facts = replace(
         found.facts,
-        nodes=(
-            replace(first, state="down"),
-            replace(second, addresses=second.addresses[:1]),
-        ),
+        nodes=(replace(first, state="down"), replace(second, addresses=second.addresses[:1])),
         pins=(),
         base=base,
         placement=placement,
@@ -367,9 +344,7 @@ def test_hints_that_somebody_edited_since_the_plan_are_refused_whole(
     assert serial(found) == before
 
 
-def test_what_is_edited_after_our_last_look_is_found_by_the_server_itself(
-    server: Server,
-) -> None:
+def test_what_is_edited_after_our_last_look_is_found_by_the_server_itself(server: Server) -> None:
     found = cluster(server)
     made = found.propose()
     theirs = BEFORE.replace("h3", "h4")
@@ -508,9 +483,7 @@ def test_a_secondary_that_still_has_the_old_hints_differs(
         "AAAA 2001:db8::1", "AAAA 2001:db8::2"
     )
     with PrivateNamed(folder / "late", [ZONE], key, records={ZONE: late}) as running:
-        found.target = Rfc2136Publisher(
-            bind, "me", (bind.address, running.server.address)
-        )
+        found.target = Rfc2136Publisher(bind, "me", (bind.address, running.server.address))
         first, second = verify_dns.check(
             plan, found.store.placement()[1], found.facts.nodes, 60, found.target
         )

@@ -53,9 +53,7 @@ def test_everything_is_written_down_before_anything_is_sent(
     assert journal.told[:2] == [("planned", 0), ("sent", 0)]
     assert journal.told[-1] == ("done", 700)
     assert set(states(journal)) == {"done"}
-    assert sorted(place for row in journal.rows() for place in row.changes) == list(
-        range(1400)
-    )
+    assert sorted(place for row in journal.rows() for place in row.changes) == list(range(1400))
 
 
 def test_a_run_that_was_killed_is_gone_on_with_by_the_journal(
@@ -68,10 +66,7 @@ def test_a_run_that_was_killed_is_gone_on_with_by_the_journal(
     half = MemoryJournal()
     rows = first.rows()
     half.intend(
-        [
-            replace(row, state=("done", "sent", "planned")[min(at, 2)])
-            for at, row in enumerate(rows)
-        ]
+        [replace(row, state=("done", "sent", "planned")[min(at, 2)]) for at, row in enumerate(rows)]
     )
     undone = [zone_plan.changes[place] for row in rows[2:] for place in row.changes]
     real.apply(ZonePlan(zone, tuple(Change(change.after, None) for change in undone)))
@@ -131,9 +126,7 @@ def test_a_name_that_is_refused_is_found_and_the_others_are_applied(
     assert owned(real, zone, 700) == 700
     assert states(journal)["refused"] == 1
     assert states(journal)["planned"] == states(journal)["sent"] == 0
-    assert [row.note.partition(":")[0] for row in journal.rows() if row.note] == [
-        f"ns1.{zone}"
-    ]
+    assert [row.note.partition(":")[0] for row in journal.rows() if row.note] == [f"ns1.{zone}"]
 
 
 def test_many_zones_change_together_and_one_that_fails_is_named(
@@ -141,9 +134,7 @@ def test_many_zones_change_together_and_one_that_fails_is_named(
 ) -> None:
     zones = list(islice(unused, 12))
     own = adopted(zones[5], f"ns1.{zones[5]}", "127.0.0.1", "192.0.2.1")
-    zone_plans = [
-        many(zone, 2) if zone != zones[5] else ZonePlan(zone, own) for zone in zones
-    ]
+    zone_plans = [many(zone, 2) if zone != zones[5] else ZonePlan(zone, own) for zone in zones]
     journal = MemoryJournal()
     with pytest.raises(
         PartlyApplied, match=f"1 zone is not as planned: {zones[5]}: REFUSED"

@@ -31,9 +31,7 @@ def test_no_two_keys_that_are_made_are_the_same() -> None:
     assert make_key("flex") != make_key("flex")
 
 
-def test_a_file_can_hold_two_keys_while_one_takes_the_place_of_the_other(
-    tmp_path: Path,
-) -> None:
+def test_a_file_can_hold_two_keys_while_one_takes_the_place_of_the_other(tmp_path: Path) -> None:
     old, new = make_key("flex-2026"), make_key("flex-2027")
     assert read_keys(file(tmp_path, new.clause() + old.clause())) == (new, old)
     with pytest.raises(BadSetting, match="no key at all"):
@@ -67,9 +65,7 @@ def test_of_several_keys_the_named_one_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o604, 0o602, 0o601, 0o660, 0o620])
-def test_a_file_that_others_can_read_or_change_is_refused(
-    tmp_path: Path, mode: int
-) -> None:
+def test_a_file_that_others_can_read_or_change_is_refused(tmp_path: Path, mode: int) -> None:
     with pytest.raises(BadSetting, match=f"mode {mode:o}") as refused:
         read_key(file(tmp_path, make_key("flex").clause(), mode))
     assert "chmod 640" in refused.value.advice
@@ -119,13 +115,6 @@ def test_a_file_that_is_no_text_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_the_secret_is_in_no_text_of_the_key() -> None:
     key = Key("flex", SECRET)
-    for text in (
-        repr(key),
-        str(key),
-        f"{key}",
-        repr(key.signer()),
-        repr([key]),
-        f"{key.signer()}",
-    ):
+    for text in (repr(key), str(key), f"{key}", repr(key.signer()), repr([key]), f"{key.signer()}"):
         assert SECRET[:10] not in text
     assert pickle.loads(pickle.dumps(key)) == key

@@ -79,20 +79,13 @@ class Act:
 def acts(rng: random.Random, number: int) -> list[Act]:
     address, six = f"198.51.100.{number % 250 + 1}", f"2001:db8:9::{number % 250 + 1:x}"
     marker = f'"{marker_text("somebody-else")}"'
-    of_types = [
-        ("A", address),
-        ("AAAA", six),
-        ("CNAME", "www.example.org."),
-        ("TXT", marker),
-    ]
+    of_types = [("A", address), ("AAAA", six), ("CNAME", "www.example.org."), ("TXT", marker)]
     names = rng.sample(NAMES, 2 * THEIRS + 1)
     edits = [Act(name, "A", address) for name in names[:THEIRS]]
     edits += [Act(name, "AAAA", six) for name in names[THEIRS:-1]]
     edits.append(Act(names[-1], "TXT", marker))
     for some in (new(number), adopted(number)):
-        for name, (kind, value) in zip(
-            rng.sample(some, len(of_types)), of_types, strict=True
-        ):
+        for name, (kind, value) in zip(rng.sample(some, len(of_types)), of_types, strict=True):
             edits.append(Act(name, kind, value, takes=True))
     rng.shuffle(edits)
     return edits
@@ -122,10 +115,7 @@ class Stranger:
     def write(self) -> None:
         for act in self.todo:
             self.unsure.add(act.name)
-            with (
-                suppress(DnsError),
-                Session(replace(self.server.server, timeout=1.0)) as session,
-            ):
+            with suppress(DnsError), Session(replace(self.server.server, timeout=1.0)) as session:
                 rcode = session.ask(act.update(), "a foreign edit").rcode()
                 if rcode == dns.rcode.NOERROR:
                     self.wrote.append(act)
@@ -143,9 +133,7 @@ class Yard:
 
     @property
     def target(self) -> Rfc2136Publisher:
-        return Rfc2136Publisher(
-            replace(self.named.server, timeout=2.0), "flex", patience=20
-        )
+        return Rfc2136Publisher(replace(self.named.server, timeout=2.0), "flex", patience=20)
 
     def said(self, number: int) -> ZoneState:
         return self.target.read(ZONE, [*NAMES, *new(number), *adopted(number)])
@@ -156,9 +144,7 @@ class Yard:
         for name in adopted(number):
             update.replace(name, 60, "A", FORMER)
         with Session(self.named.server) as session:
-            assert (
-                session.ask(update, "names to be adopted").rcode() == dns.rcode.NOERROR
-            )
+            assert session.ask(update, "names to be adopted").rcode() == dns.rcode.NOERROR
 
     def propose(self, number: int) -> Plan:
         """Every name of ours goes from what it says to this round's address; others become ours."""
@@ -166,9 +152,7 @@ class Yard:
         after, state = f"192.0.2.{number % 250 + 1}", self.said(number)
         stays = set(adopted(number)[: ADOPTED // 2])
         names = [
-            name
-            for name in (*NAMES, *new(number), *adopted(number))
-            if name not in state.blocked
+            name for name in (*NAMES, *new(number), *adopted(number)) if name not in state.blocked
         ]
         rows = [(name, "A", 60, FORMER if name in stays else after) for name in names]
         # What somebody wrote beside our addresses is no matter of the plan's.
@@ -179,9 +163,7 @@ class Yard:
             if kind == "AAAA"
         ]
         table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
-        made = zone_changes.diff(
-            ZONE, table, state, owner="flex", ttl=60, left_alone=state.blocked
-        )
+        made = zone_changes.diff(ZONE, table, state, owner="flex", ttl=60, left_alone=state.blocked)
         # With the zone's serial it is not read again before the first message, and the server alone
         # sees to it.
         made = replace(made, serial=made.serial * self.rng.randrange(2))
@@ -239,12 +221,7 @@ def yard(folder: Path, key: Key) -> Iterator[Yard]:
     options = "notify no;\nmax-journal-size 8m;"
     with (
         PrivateNamed(
-            folder / "named",
-            [ZONE],
-            key,
-            records={ZONE: lines},
-            clause=clause,
-            options=options,
+            folder / "named", [ZONE], key, records={ZONE: lines}, clause=clause, options=options
         ) as named,
         open_store(url) as store,
     ):
@@ -262,11 +239,7 @@ def one_round(yard: Yard, number: int) -> str:
     writing = threading.Thread(target=stranger.write)
     # Whoever is there before the first message has the plan refused whole; mostly, it is on its way
     # by then.
-    while (
-        yard.rng.random() < SENDING
-        and not states(yard, plan)["sent"]
-        and client.poll() is None
-    ):
+    while yard.rng.random() < SENDING and not states(yard, plan)["sent"] and client.poll() is None:
         time.sleep(0.001)
     writing.start()
     time.sleep(yard.rng.uniform(0, LONGEST))
@@ -291,15 +264,11 @@ def share_made(yard: Yard, made: ZonePlan, number: int) -> float:
         for change in made.changes
         if change.after and change.type == "A"
     ]
-    return sum(said.get((name, "A")) == values for name, values in wanted) / max(
-        len(wanted), 1
-    )
+    return sum(said.get((name, "A")) == values for name, values in wanted) / max(len(wanted), 1)
 
 
 def addresses(state: ZoneState) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {
-        question: values for question, (_, values) in by_name(state.records).items()
-    }
+    return {question: values for question, (_, values) in by_name(state.records).items()}
 
 
 def finish(yard: Yard, plan: Plan) -> None:
@@ -317,9 +286,7 @@ def states(yard: Yard, plan: Plan) -> Counter[str]:
     return Counter(row.state for row in yard.store.journal(plan.id).rows())
 
 
-def check(
-    yard: Yard, plan: Plan, made: ZonePlan, stranger: Stranger, number: int
-) -> None:
+def check(yard: Yard, plan: Plan, made: ZonePlan, stranger: Stranger, number: int) -> None:
     assert not {"planned", "sent"} & states(yard, plan).keys()
     state = yard.said(number)
     said = addresses(state)
@@ -328,15 +295,9 @@ def check(
     touched = {
         act.name for act in stranger.wrote if act.takes or act.kind != "AAAA"
     } | stranger.unsure
-    ours = [
-        change
-        for change in made.changes
-        if change.type == "A" and change.name not in touched
-    ]
+    ours = [change for change in made.changes if change.type == "A" and change.name not in touched]
     wanted = {change.name: change.after.values for change in ours if change.after}
-    before = {
-        change.name: change.before.values if change.before else None for change in ours
-    }
+    before = {change.name: change.before.values if change.before else None for change in ours}
     whole = all(said.get((name, "A")) == values for name, values in wanted.items())
     # A plan that somebody overtook before its first message was refused whole: then nothing of it
     # is there.
@@ -368,9 +329,7 @@ def check_theirs(
             f"{act.name} was taken by somebody else, by {act.kind}, and became ours"
         )
         others = {kind for name, kind in said if name == act.name} - {act.kind}
-        assert not others, (
-            f"{act.name} was taken by somebody else, by {act.kind}, and got {others}"
-        )
+        assert not others, f"{act.name} was taken by somebody else, by {act.kind}, and got {others}"
 
 
 @pytest.mark.slow

@@ -18,13 +18,9 @@ ZONE = "hosting.example."
 OWNER = "flex-eu1"
 
 # Few enough that the zones of one example have names in common.
-hosts = st.sampled_from(
-    [f"{name}.{ZONE}" for name in ("a", "b", "www.a", "www.b", "c-1")]
-)
+hosts = st.sampled_from([f"{name}.{ZONE}" for name in ("a", "b", "www.a", "www.b", "c-1")])
 labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
-names = st.lists(labels, min_size=1, max_size=3).map(
-    lambda parts: ".".join([*parts, ZONE])
-)
+names = st.lists(labels, min_size=1, max_size=3).map(lambda parts: ".".join([*parts, ZONE]))
 addresses = st.sets(
     st.integers(1, 250).map(lambda number: f"192.0.2.{number}"), min_size=1, max_size=3
 )
@@ -32,9 +28,7 @@ zones = st.dictionaries(hosts, addresses, max_size=4)
 
 
 def records(wanted: dict[str, set[str]], ttl: int = 60) -> pd.DataFrame:
-    rows = [
-        (name, "A", ttl, value) for name, values in wanted.items() for value in values
-    ]
+    rows = [(name, "A", ttl, value) for name, values in wanted.items() for value in values]
     return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
 
@@ -48,12 +42,7 @@ def test_applying_the_difference_gives_what_was_wanted(
         state = target.read(ZONE, list(wanted))
         target.apply(
             diff(
-                ZONE,
-                records(wanted),
-                state,
-                owner=OWNER,
-                ttl=60,
-                left_alone=foreign(state, wanted),
+                ZONE, records(wanted), state, owner=OWNER, ttl=60, left_alone=foreign(state, wanted)
             )
         )
     state = target.read(ZONE, list(after))
@@ -73,14 +62,7 @@ def test_names_of_another_owner_never_change(
         target.edit(ZONE, marker_name(name, ZONE), "TXT", 60, [marker_text("flex-us1")])
     state = target.read(ZONE, list(ours))
     target.apply(
-        diff(
-            ZONE,
-            records(ours),
-            state,
-            owner=OWNER,
-            ttl=60,
-            left_alone=foreign(state, ours),
-        )
+        diff(ZONE, records(ours), state, owner=OWNER, ttl=60, left_alone=foreign(state, ours))
     )
     assert target.read(ZONE, list(theirs)).records.equals(records(theirs))
 

@@ -17,13 +17,7 @@ from flex.errors import Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
 from flex.zones.names_led_by_wildcards import led_by_wildcards
-from flex.zones.what_leans_on_names import (
-    MOST_ASKED,
-    Kind,
-    Pointed,
-    PointingRecord,
-    leaning,
-)
+from flex.zones.what_leans_on_names import MOST_ASKED, Kind, Pointed, PointingRecord, leaning
 from flex_dns.make_before_break import GentlePublisher
 from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed, free_port
@@ -40,9 +34,7 @@ ZONE, OTHER = "leaning.example.", "other.example."
 SITE = f"site.{ZONE}"
 POINTED = Pointed(frozenset([SITE]), frozenset([ZONE, OTHER]))
 LOOPS = {"python": reference_shelve} | (
-    {}
-    if native_or_python.NATIVE is None
-    else {"native": native_or_python.NATIVE.shelve}
+    {} if native_or_python.NATIVE is None else {"native": native_or_python.NATIVE.shelve}
 )
 
 KINDS: dict[str, Kind] = {
@@ -154,9 +146,7 @@ def knot(key: Key, folder: Path) -> Iterator[Server]:
 @pytest.mark.real
 @pytest.mark.skipif(not knotd.found("knotd"), reason="Knot DNS is not installed")
 @pytest.mark.parametrize("loop", LOOPS)
-def test_knot_says_what_bind_says(
-    knot: Server, loop: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_knot_says_what_bind_says(knot: Server, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harvests, "shelve", LOOPS[loop])
     found = Rfc2136Publisher(knot, OWNER).read(ZONE, [SITE], pointed=POINTED).pointing
     assert found is not None
@@ -200,10 +190,7 @@ def test_mail_behind_a_wildcard_leans_on_a_site_where_no_name_hides_it(
     far = PointingRecord(f"far.{OTHER}", "MX", "10 x.w", f"x.w.{ZONE}")
     every = (*found, far)
     along = led_by_wildcards(
-        every,
-        {SITE},
-        {ZONE},
-        lambda zone, names: publisher.read(zone, [], names).answers,
+        every, {SITE}, {ZONE}, lambda zone, names: publisher.read(zone, [], names).answers
     )
     assert along == {f"mail.w.{ZONE}": SITE, f"x.w.{ZONE}": SITE}
     taken = leaning(every, {SITE}, along=along)[SITE].taken_along
@@ -223,9 +210,7 @@ def test_a_name_that_lets_hosts_send_and_has_no_mx_may_get_mail_at_its_address(
     unsure = {name for name, one in said.items() if one.count("A")}
     assert unsure == {f"post.{ZONE}", f"long.{ZONE}"}
     assert said[f"post.{ZONE}"].taken_along == ()
-    assert "has no MX (TXT v=spf1 ip4:192.0.2.9 -all)" in (
-        said[f"post.{ZONE}"].of("A")[0].in_words
-    )
+    assert "has no MX (TXT v=spf1 ip4:192.0.2.9 -all)" in (said[f"post.{ZONE}"].of("A")[0].in_words)
 
 
 def test_mail_of_one_zone_leans_on_a_name_of_another(publisher: Publisher) -> None:
@@ -244,9 +229,7 @@ def moved(publisher: Publisher, *, guarded: bool) -> ZonePlan:
     before = Rrset(SITE, "A", int(ttl), (str(value),))
     change = Change(before, replace(before, values=("192.0.2.2",)))
     marker = Change(
-        None,
-        Rrset(f"site._flex.{ZONE}", "TXT", 60, (f"flex owner={OWNER}",)),
-        beside=(before,),
+        None, Rrset(f"site._flex.{ZONE}", "TXT", 60, (f"flex owner={OWNER}",)), beside=(before,)
     )
     alone = (SITE,) if guarded else ()
     return ZonePlan(ZONE, (change, marker), nothing_leans=alone)
@@ -266,9 +249,7 @@ def test_a_plan_moves_no_name_on_which_mail_leans_by_the_time_it_is_applied(
 @pytest.fixture(scope="module")
 def untransferred(key: Key) -> Iterator[PrivateNamed]:
     made = Path(tempfile.mkdtemp(prefix="flex-"))
-    with PrivateNamed(
-        made, [ZONE], key, records={ZONE: lines()}, transfers=False
-    ) as running:
+    with PrivateNamed(made, [ZONE], key, records={ZONE: lines()}, transfers=False) as running:
         yield running
     shutil.rmtree(made)
 
@@ -296,9 +277,7 @@ def test_without_a_transfer_each_name_is_asked_what_it_says_itself(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_of_more_names_than_can_be_asked_nothing_is_said(
-    untransferred: PrivateNamed,
-) -> None:
+def test_of_more_names_than_can_be_asked_nothing_is_said(untransferred: PrivateNamed) -> None:
     publisher = Rfc2136Publisher(untransferred.server, OWNER)
     names = [f"n{number}.{ZONE}" for number in range(MOST_ASKED + 1)]
     assert publisher.read(ZONE, names, pointed=POINTED).pointing is None

@@ -80,12 +80,8 @@ def test_two_servers_do_not_disturb_each_other(folder: Path) -> None:
         assert (placed(one), placed(two)) == (["192.0.2.1"], ["192.0.2.2"])
 
 
-@pytest.mark.parametrize(
-    "kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM], ids=["TCP", "UDP"]
-)
-def test_a_port_that_is_taken_on_either_transport_is_not_used(
-    kind: socket.SocketKind,
-) -> None:
+@pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM], ids=["TCP", "UDP"])
+def test_a_port_that_is_taken_on_either_transport_is_not_used(kind: socket.SocketKind) -> None:
     with socket.socket(type=kind) as taken, ExitStack() as held:
         taken.bind(("127.0.0.1", 0))
         if kind == socket.SOCK_STREAM:
@@ -94,8 +90,7 @@ def test_a_port_that_is_taken_on_either_transport_is_not_used(
 
 
 @pytest.mark.skipif(
-    sys.platform != "linux",
-    reason="the name that reserves a port is one that only Linux has",
+    sys.platform != "linux", reason="the name that reserves a port is one that only Linux has"
 )
 def test_a_port_that_another_private_server_is_about_to_use_is_not_used() -> None:
     with ExitStack() as ours, ExitStack() as theirs:
@@ -139,8 +134,7 @@ def test_it_ends_when_the_block_raises(folder: Path, key: Key) -> None:
 
 
 @pytest.mark.skipif(
-    sys.platform != "linux",
-    reason="other systems do not tell a child of its parent's death",
+    sys.platform != "linux", reason="other systems do not tell a child of its parent's death"
 )
 def test_it_ends_when_its_parent_is_killed(folder: Path) -> None:
     script = f"""\
@@ -153,10 +147,7 @@ with PrivateNamed(Path({str(folder)!r}), [{ZONE!r}], make_key("flex")) as own:
     sys.stdin.read()
 """
     with subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
@@ -170,9 +161,7 @@ def test_it_gives_up_being_root(folder: Path, key: Key) -> None:
         assert Path(f"/proc/{own.pid}").stat().st_uid != 0
 
 
-def test_a_directory_that_its_user_cannot_reach_is_replaced(
-    folder: Path, key: Key
-) -> None:
+def test_a_directory_that_its_user_cannot_reach_is_replaced(folder: Path, key: Key) -> None:
     folder.chmod(0o700)
     with PrivateNamed(folder / "inside", [ZONE], key) as own:
         used = own.directory
@@ -233,9 +222,7 @@ def test_the_snippet_holds_the_policy_that_the_private_server_runs_with(
 ) -> None:
     own = PrivateNamed(folder, [ZONE], key)
     with own:
-        assert (
-            update_policy(ZONE, key.name) in (own.directory / "named.conf").read_text()
-        )
+        assert update_policy(ZONE, key.name) in (own.directory / "named.conf").read_text()
     snippet = bind_snippet(ZONE, key.name, "reader")
     assert indent(update_policy(ZONE, key.name), "  ") in snippet
     assert indent(update_logging(), "//   ") in snippet

@@ -68,9 +68,7 @@ def test_all_names_of_a_site_are_in_one_message_of_their_zone(
 ) -> None:
     for made in moving(sites):
         found = list(
-            change_messages.messages(
-                made.zone, made.changes, limit, sites=made.site_of_name
-            )
+            change_messages.messages(made.zone, made.changes, limit, sites=made.site_of_name)
         )
         assert in_order(list(chain(*(one.changes for one in found)))) == made.changes
         in_each = [sites_in(made, message.changes) for message in found]
@@ -98,9 +96,7 @@ def test_halves_part_no_site(sites: list[tuple[int, int]]) -> None:
 
 def test_a_site_with_more_names_than_fit_one_message_has_several() -> None:
     (made, _) = moving([(60, 0)])
-    found = list(
-        change_messages.messages(made.zone, made.changes, 1000, sites=made.site_of_name)
-    )
+    found = list(change_messages.messages(made.zone, made.changes, 1000, sites=made.site_of_name))
     assert len(found) > 1
     assert all(len(one.wire()) < 1100 for one in found)
 
@@ -119,9 +115,7 @@ def test_all_names_of_a_site_are_in_one_wave_over_all_zones(
             in_waves.setdefault(site, set()).add(wave_of[one.name])
     assert all(len(numbers) == 1 for numbers in in_waves.values())
     # Sites are told of, and not their names.
-    assert coming_by_name(plans).keys() == {
-        f"s{number}.{ZONE}" for number in range(len(sites))
-    }
+    assert coming_by_name(plans).keys() == {f"s{number}.{ZONE}" for number in range(len(sites))}
 
 
 def test_where_a_site_is_somebody_elses_by_now_its_other_names_wait() -> None:

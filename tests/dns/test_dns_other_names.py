@@ -33,11 +33,7 @@ CASES: list[tuple[str, Sets, NameAnswer]] = [
     ("all nodes", {("www", "A"): [THERE, HERE]}, NameAnswer((HERE, THERE))),
     ("only AAAA", {("www", "AAAA"): [SIX]}, NameAnswer((SIX,))),
     ("both", {("www", "A"): [HERE], ("www", "AAAA"): [SIX]}, NameAnswer((HERE, SIX))),
-    (
-        "a CNAME to the site",
-        {("www", "CNAME"): ["site.@"]},
-        NameAnswer((HERE,), ("site.@",)),
-    ),
+    ("a CNAME to the site", {("www", "CNAME"): ["site.@"]}, NameAnswer((HERE,), ("site.@",))),
     (
         "a chain to the site",
         {("www", "CNAME"): ["one.@"], ("one", "CNAME"): ["site.@"]},
@@ -55,26 +51,14 @@ CASES: list[tuple[str, Sets, NameAnswer]] = [
     ),
     ("a CNAME to nothing", {("www", "CNAME"): ["gone.@"]}, NameAnswer((), ("gone.@",))),
     ("a wildcard", {("*", "A"): [THERE]}, NameAnswer((THERE,))),
-    (
-        "a wildcard that is an alias",
-        {("*", "CNAME"): ["site.@"]},
-        NameAnswer((HERE,), ("site.@",)),
-    ),
-    (
-        "a wildcard and an address",
-        {("*", "A"): [THERE], ("www", "A"): [HERE]},
-        NameAnswer((HERE,)),
-    ),
+    ("a wildcard that is an alias", {("*", "CNAME"): ["site.@"]}, NameAnswer((HERE,), ("site.@",))),
+    ("a wildcard and an address", {("*", "A"): [THERE], ("www", "A"): [HERE]}, NameAnswer((HERE,))),
     (
         "a wildcard behind a name that is there",
         {("*", "A"): [THERE], ("www", "TXT"): ["x"]},
         NameAnswer(),
     ),
-    (
-        "a wildcard behind a name below",
-        {("*", "A"): [THERE], ("a.www", "A"): [HERE]},
-        NameAnswer(),
-    ),
+    ("a wildcard behind a name below", {("*", "A"): [THERE], ("a.www", "A"): [HERE]}, NameAnswer()),
 ]
 
 
@@ -108,9 +92,7 @@ def in_memory(case: int) -> MemoryPublisher:
     zone, (_, sets, _) = zone_of(case), CASES[case]
     target = MemoryPublisher([zone], OWNER)
     for (name, kind), values in {("site", "A"): [HERE], **sets}.items():
-        target.edit(
-            zone, f"{name}.{zone}", kind, 60, [_in(zone, value) for value in values]
-        )
+        target.edit(zone, f"{name}.{zone}", kind, 60, [_in(zone, value) for value in values])
     return target
 
 
@@ -125,30 +107,21 @@ def test_a_name_leads_where_its_name_server_sends_visitors(
         NameAnswer(said.addresses, tuple(_in(zone, name) for name in said.chain)),
     )
     if kind == "memory":
-        assert in_memory(case).read(zone, [f"site.{zone}"], [www]).answers == {
-            www: wanted
-        }
+        assert in_memory(case).read(zone, [f"site.{zone}"], [www]).answers == {www: wanted}
         return
     server = request.getfixturevalue("loaded").server
-    assert Rfc2136Publisher(server, OWNER).read(
-        zone, [f"site.{zone}"], [www]
-    ).answers == {www: wanted}
+    assert Rfc2136Publisher(server, OWNER).read(zone, [f"site.{zone}"], [www]).answers == {
+        www: wanted
+    }
     with Session(server) as session:
         untransferred = by_queries(session, server, zone, [])
-        assert where_names_lead.answers(session, zone, [www], untransferred) == {
-            www: wanted
-        }
+        assert where_names_lead.answers(session, zone, [www], untransferred) == {www: wanted}
 
 
-def test_what_is_delegated_leads_nobody_knows_where(
-    target: Publisher, zone: str
-) -> None:
+def test_what_is_delegated_leads_nobody_knows_where(target: Publisher, zone: str) -> None:
     name = f"www.sub.{zone}"
     found = target.read(zone, [], [name]).answers[name]
-    assert (found.addresses, found.unknown) == (
-        (),
-        "is delegated to other name servers",
-    )
+    assert (found.addresses, found.unknown) == ((), "is delegated to other name servers")
 
 
 def test_names_that_are_only_asked_for_are_none_of_ours(

@@ -60,8 +60,7 @@ def test_a_secondary_asks_for_serials_by_tcp(folder: Path, key: Key) -> None:
         folder / "primary", [ZONE], key, options="notify no;\nquerylog yes;"
     ) as primary:
         follows = (
-            f"type secondary;\nprimaries {{ {LOOPBACK} port {primary.port} key "
-            f"{key.name}; }};\n"
+            f"type secondary;\nprimaries {{ {LOOPBACK} port {primary.port} key {key.name}; }};\n"
         )
         with PrivateNamed(
             folder / "secondary",

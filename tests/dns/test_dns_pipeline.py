@@ -111,13 +111,9 @@ def rests(key: Key, zones: Sequence[str], count: int) -> list[int]:
     return server.rests
 
 
-def deliver(
-    server: Busy, zones: Sequence[str], count: int, *secondaries: Address
-) -> None:
+def deliver(server: Busy, zones: Sequence[str], count: int, *secondaries: Address) -> None:
     messages = [
-        Message(
-            zone, (Change(None, Rrset(f"s{number}.{zone}", "A", 60, ("192.0.2.1",))),)
-        )
+        Message(zone, (Change(None, Rrset(f"s{number}.{zone}", "A", 60, ("192.0.2.1",))),))
         for number in range(count // len(zones))
         for zone in zones
     ]
@@ -162,9 +158,7 @@ def behind(question: bytes) -> bytes:
 
 def level(question: bytes) -> bytes:
     answer = dns.message.make_response(dns.message.from_wire(question))
-    answer.answer.append(
-        dns.rrset.from_text(answer.question[0].name, 60, "IN", "A", "192.0.2.1")
-    )
+    answer.answer.append(dns.rrset.from_text(answer.question[0].name, 60, "IN", "A", "192.0.2.1"))
     return answer.to_wire()
 
 
@@ -180,17 +174,13 @@ MANY = [f"z{number}.example." for number in range(6 * AHEAD)]
 
 
 @pytest.mark.slow
-def test_a_long_change_of_one_zone_rests_so_that_secondaries_hear_of_it(
-    key: Key,
-) -> None:
+def test_a_long_change_of_one_zone_rests_so_that_secondaries_hear_of_it(key: Key) -> None:
     found = rests(key, ["big.example."], 2 * BREATH + 40)
     assert {BREATH, 2 * BREATH} <= set(found)
 
 
 def test_many_zones_never_rest_for_that(key: Key) -> None:
-    assert BREATH not in rests(
-        key, [f"z{number}.example." for number in range(32)], 2 * BREATH
-    )
+    assert BREATH not in rests(key, [f"z{number}.example." for number in range(32)], 2 * BREATH)
 
 
 def test_no_more_is_sent_than_a_secondary_can_follow(key: Key) -> None:
@@ -238,9 +228,7 @@ def test_of_few_zones_no_secondary_is_asked(key: Key) -> None:
 
 
 @pytest.mark.real
-def test_an_apply_looks_at_the_secondaries_that_are_listed(
-    folder: Path, key: Key
-) -> None:
+def test_an_apply_looks_at_the_secondaries_that_are_listed(folder: Path, key: Key) -> None:
     zones, asked = MANY[: AHEAD + STEP], list[bytes]()
 
     def counting(question: bytes) -> bytes:
@@ -251,9 +239,7 @@ def test_an_apply_looks_at_the_secondaries_that_are_listed(
         target = Rfc2136Publisher(named.server, "flex", (named.server.address, address))
         target.apply(
             *(
-                ZonePlan(
-                    zone, tuple(placed(zone, f"www.{zone}", "192.0.2.1", owner="flex"))
-                )
+                ZonePlan(zone, tuple(placed(zone, f"www.{zone}", "192.0.2.1", owner="flex")))
                 for zone in zones
             )
         )
@@ -267,9 +253,7 @@ def pace_of(address: Address) -> Iterator[Pace]:
     """
     pace = Pace(address, clock=lambda: 0.0)
     for zone in MANY[: 2 * AHEAD]:
-        pace.note_acknowledged(
-            Message(zone, (Change(None, Rrset(zone, "A", 60, ("192.0.2.1",))),))
-        )
+        pace.note_acknowledged(Message(zone, (Change(None, Rrset(zone, "A", 60, ("192.0.2.1",))),)))
     with closing(pace):
         yield pace
 
@@ -278,9 +262,7 @@ def hears(pace: Pace) -> bool:
     """Asks and hears once; whether it still holds."""
     pace.question()
     if pace.is_asked:
-        assert select.select([pace], [], [], 60)[0], (
-            "nothing came, an answer or a refusal"
-        )
+        assert select.select([pace], [], [], 60)[0], "nothing came, an answer or a refusal"
         pace.hear()
     return pace.holds
 
@@ -288,9 +270,7 @@ def hears(pace: Pace) -> bool:
 def test_a_secondary_that_follows_is_not_waited_for_any_longer() -> None:
     with secondary(level) as address, pace_of(address) as pace:
         assert pace.holds
-        assert [hears(pace) for _ in range(2 * AHEAD // STEP)].count(
-            False
-        ) == AHEAD // STEP + 1
+        assert [hears(pace) for _ in range(2 * AHEAD // STEP)].count(False) == AHEAD // STEP + 1
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1", "name.invalid"])

@@ -40,19 +40,12 @@ ALL_GOOD = dict.fromkeys(
 )
 
 
-def test_a_good_server_passes_and_stays_as_it_was(
-    real: Rfc2136Publisher, zone: str
-) -> None:
-    assert (
-        states(preflight(real.server, zone, wanted=ExpectedOfPrimary(own_name=True)))
-        == ALL_GOOD
-    )
+def test_a_good_server_passes_and_stays_as_it_was(real: Rfc2136Publisher, zone: str) -> None:
+    assert states(preflight(real.server, zone, wanted=ExpectedOfPrimary(own_name=True))) == ALL_GOOD
     assert real.read(zone, []).serial == 1
 
 
-def test_a_key_without_rights_is_found(
-    real: Rfc2136Publisher, zone: str, reader: Key
-) -> None:
+def test_a_key_without_rights_is_found(real: Rfc2136Publisher, zone: str, reader: Key) -> None:
     checks = preflight(replace(real.server, key=reader), zone)
     assert states(checks) == {**ALL_GOOD, "addresses": "fail", "markers": "fail"}
     assert "grant reader zonesub A AAAA;" in next(
@@ -69,10 +62,7 @@ def test_a_server_without_transfers_is_a_warning(folder: Path, key: Key) -> None
 def test_clocks_that_drift_are_a_warning_and_clocks_far_apart_a_failure(
     real: Rfc2136Publisher, zone: str
 ) -> None:
-    assert (
-        states(preflight(real.server, zone, lambda: time.time() + 100))["clock"]
-        == "warn"
-    )
+    assert states(preflight(real.server, zone, lambda: time.time() + 100))["clock"] == "warn"
     far = preflight(real.server, zone, lambda: time.time() + 1000)
     assert far[-1].name == "key"
     assert "its clock is" in far[-1].detail
@@ -81,9 +71,7 @@ def test_clocks_that_drift_are_a_warning_and_clocks_far_apart_a_failure(
 def test_nothing_is_checked_behind_a_closed_port(
     real: Rfc2136Publisher, zone: str, free_port: int
 ) -> None:
-    assert states(preflight(replace(real.server, port=free_port), zone)) == {
-        "TCP": "fail"
-    }
+    assert states(preflight(replace(real.server, port=free_port), zone)) == {"TCP": "fail"}
 
 
 def test_an_unknown_key_is_found(real: Rfc2136Publisher, zone: str) -> None:
@@ -109,11 +97,7 @@ def test_a_zone_that_is_signed_beside_itself_is_found(
         checks = until_signed(own, zone)
     assert states(checks) == {**ALL_GOOD, "signing": state}
     said = next(check for check in checks if check.name == "signing")
-    assert (
-        "in place" in said.detail
-        if inline == "no"
-        else "inline-signing no;" in said.advice
-    )
+    assert "in place" in said.detail if inline == "no" else "inline-signing no;" in said.advice
 
 
 def until_signed(own: PrivateNamed, zone: str) -> tuple[PreflightResult, ...]:
@@ -131,18 +115,11 @@ def test_a_secondary_that_is_there_and_one_that_is_not(
 ) -> None:
     zone = "hosting.example."
     with pair(folder, [zone], key) as (primary, secondary):
-        others = (
-            primary.server.address,
-            secondary.server.address,
-            ("127.0.0.1", free_port),
-        )
+        others = (primary.server.address, secondary.server.address, ("127.0.0.1", free_port))
         checks = preflight(
             replace(primary.server, timeout=5), zone, wanted=ExpectedOfPrimary(others)
         )
-    assert [check.state for check in checks if check.name.startswith("server ")] == [
-        "ok",
-        "fail",
-    ]
+    assert [check.state for check in checks if check.name.startswith("server ")] == ["ok", "fail"]
 
 
 @pytest.mark.slow
@@ -156,9 +133,7 @@ def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
         "@ NS dns.hosting.example.\ndns A 127.0.0.1\n@ A 192.0.2.7\n",
     )
     wide = f"type primary;\nupdate-policy {{ grant {key.name} zonesub ANY; }};\n"
-    with PrivateNamed(
-        folder / "wide", [zone], key, records={zone: lines}, clause=wide
-    ) as own:
+    with PrivateNamed(folder / "wide", [zone], key, records={zone: lines}, clause=wide) as own:
         server = replace(own.server, hints=hints)
         found = {check.name: check for check in preflight(server, zone)}
         target = Rfc2136Publisher(own.server, "flex")
@@ -174,17 +149,13 @@ def test_a_key_that_can_do_more_than_it_needs_is_found_by_trying(
         ):
             assert said in limits.detail
     mended = f"type primary;\n{limits.advice.partition(chr(10))[2]}"
-    with PrivateNamed(
-        folder / "mended", [zone], key, records={zone: lines}, clause=mended
-    ) as own:
+    with PrivateNamed(folder / "mended", [zone], key, records={zone: lines}, clause=mended) as own:
         server = replace(own.server, hints=hints)
         states_of = states(preflight(server, zone))
         assert (states_of["limits of the key"], states_of["own name"]) == ("ok", "ok")
         called_so = {
             check.name: check
-            for check in preflight(
-                server, zone, wanted=ExpectedOfPrimary(own_name=True)
-            )
+            for check in preflight(server, zone, wanted=ExpectedOfPrimary(own_name=True))
         }
         assert called_so["own name"].state == "fail"
         assert "take `deny" in called_so["own name"].advice
@@ -199,21 +170,13 @@ def test_a_name_server_of_the_zone_that_does_not_answer_or_is_not_asked_is_told(
     zone = "hosting.example."
     with PrivateNamed(folder, [zone], key, records={zone: NOBODY_THERE}) as own:
         server = replace(own.server, timeout=5)
-        silent = {check.name: check for check in preflight(server, zone)}[
+        silent = {check.name: check for check in preflight(server, zone)}[f"name server ns2.{zone}"]
+        assert (silent.state, "dns.verify_ns = false" in silent.advice) == ("warn", True)
+        named = ExpectedOfPrimary(verified=[server.address])
+        unasked = {check.name: check for check in preflight(server, zone, wanted=named)}[
             f"name server ns2.{zone}"
         ]
-        assert (silent.state, "dns.verify_ns = false" in silent.advice) == (
-            "warn",
-            True,
-        )
-        named = ExpectedOfPrimary(verified=[server.address])
-        unasked = {
-            check.name: check for check in preflight(server, zone, wanted=named)
-        }[f"name server ns2.{zone}"]
-        assert (unasked.state, f"127.0.0.9:{own.port}" in unasked.advice) == (
-            "warn",
-            True,
-        )
+        assert (unasked.state, f"127.0.0.9:{own.port}" in unasked.advice) == ("warn", True)
 
 
 def test_every_name_server_of_the_zone_is_verified_where_none_are_named(
@@ -221,14 +184,10 @@ def test_every_name_server_of_the_zone_is_verified_where_none_are_named(
 ) -> None:
     zone = "hosting.example."
     wanted = RECORDS.make(
-        pd.DataFrame(
-            [(f"ns2.{zone}", "A", 60, "127.0.0.9")], columns=list(RECORDS.columns)
-        )
+        pd.DataFrame([(f"ns2.{zone}", "A", 60, "127.0.0.9")], columns=list(RECORDS.columns))
     )
     with PrivateNamed(folder, [zone], key, records={zone: NOBODY_THERE}) as own:
-        target = Rfc2136Publisher(
-            replace(own.server, timeout=5), "flex", verify_ns=True
-        )
+        target = Rfc2136Publisher(replace(own.server, timeout=5), "flex", verify_ns=True)
         here, there = target.verify(zone, wanted)
         assert (here.agrees, here.server) == (True, f"127.0.0.1:{own.port}")
         assert (there.agrees, there.server) == (False, f"127.0.0.9:{own.port}")
@@ -243,18 +202,14 @@ def test_a_secondary_that_the_zone_names_is_asked_too(folder: Path, key: Key) ->
     lines = {zone: "@ NS ns2\nns2 A 127.0.0.2\nwww A 192.0.2.1\n"}
     behind = {zone: "@ NS ns2\nns2 A 127.0.0.2\nwww A 192.0.2.9\n"}
     wanted = RECORDS.make(
-        pd.DataFrame(
-            [(f"www.{zone}", "A", 60, "192.0.2.1")], columns=list(RECORDS.columns)
-        )
+        pd.DataFrame([(f"www.{zone}", "A", 60, "192.0.2.1")], columns=list(RECORDS.columns))
     )
     with (
         PrivateNamed(folder / "1", [zone], key, records=lines) as one,
         PrivateNamed(folder / "2", [zone], key, records=behind) as other,
         passing_on(("127.0.0.2", one.port), other.server.address),
     ):
-        here, there = Rfc2136Publisher(one.server, "flex", verify_ns=True).verify(
-            zone, wanted
-        )
+        here, there = Rfc2136Publisher(one.server, "flex", verify_ns=True).verify(zone, wanted)
     assert (here.agrees, there.agrees, there.error) == (True, False, "")
     assert [change.name for change in there.wrong] == [f"www.{zone}"]
 
@@ -290,10 +245,7 @@ def _pass_on(asked: socket.socket, answering: socket.socket) -> None:
 def test_while_keys_change_the_one_that_the_server_knows_is_used(
     real: Rfc2136Publisher, zone: str
 ) -> None:
-    old, new = (
-        replace(real.server, key=one)
-        for one in (real.server.key, make_key("flex-2027"))
-    )
+    old, new = (replace(real.server, key=one) for one in (real.server.key, make_key("flex-2027")))
     assert choose_key([new, old], [zone]) == old
     assert choose_key([old, new], [zone]) == old
     # With none of them the first one's trouble is what is told.

@@ -28,9 +28,7 @@ def server(folder: Path, key: Key, reader: Key) -> Iterator[Server]:
         yield replace(own.server, reader=reader)
 
 
-def test_with_both_keys_a_plan_is_applied_read_back_and_verified(
-    server: Server,
-) -> None:
+def test_with_both_keys_a_plan_is_applied_read_back_and_verified(server: Server) -> None:
     target = Rfc2136Publisher(server, OWNER)
     target.apply(many(ZONE, 300))
     assert owned(target, ZONE, 300) == 300
@@ -46,6 +44,4 @@ def test_each_key_can_do_its_own_and_nothing_else(server: Server, reader: Key) -
 
 
 def _transfer(server: Server) -> str:
-    return next(
-        check.state for check in preflight(server, ZONE) if check.name == "transfer"
-    )
+    return next(check.state for check in preflight(server, ZONE) if check.name == "transfer")

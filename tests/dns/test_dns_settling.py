@@ -44,12 +44,7 @@ def many(count: int) -> tuple[ZonePlan, pd.DataFrame]:
     names = [f"s{number}.{ZONE}" for number in range(count)]
     rows = [(name, "A", 60, "192.0.2.1") for name in names]
     zone_plan = ZonePlan(
-        ZONE,
-        tuple(
-            one
-            for name in names
-            for one in placed(ZONE, name, "192.0.2.1", owner="flex")
-        ),
+        ZONE, tuple(one for name in names for one in placed(ZONE, name, "192.0.2.1", owner="flex"))
     )
     return zone_plan, RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
@@ -120,9 +115,7 @@ def test_a_silent_secondary_is_not_waited_for_longer_than_was_asked(
     assert "no answer in time" in second.error
 
 
-def test_a_secondary_known_by_its_host_name_is_told_by_us(
-    folder: Path, key: Key
-) -> None:
+def test_a_secondary_known_by_its_host_name_is_told_by_us(folder: Path, key: Key) -> None:
     with pair(folder, [ZONE], key, primary="notify no;") as (_, secondary):
         assert nudged(("localhost", secondary.port), ZONE, key, 5)
         assert not nudged(("localhost", secondary.port), ZONE, make_key("other"), 5)
@@ -139,9 +132,7 @@ def test_what_a_secondary_still_says_of_old_is_shown(folder: Path, key: Key) -> 
 
 
 @pytest.mark.slow
-def test_a_secondary_that_was_not_notified_is_told_by_us(
-    folder: Path, key: Key
-) -> None:
+def test_a_secondary_that_was_not_notified_is_told_by_us(folder: Path, key: Key) -> None:
     zone_plan, wanted = many(3)
     with pair(folder, [ZONE], key, primary="notify no;") as (primary, secondary):
         target = target_of(primary, secondary)
@@ -153,9 +144,7 @@ def test_a_secondary_that_was_not_notified_is_told_by_us(
 
 
 @pytest.mark.slow
-def test_a_server_that_takes_no_notice_from_us_is_told_once(
-    folder: Path, key: Key
-) -> None:
+def test_a_server_that_takes_no_notice_from_us_is_told_once(folder: Path, key: Key) -> None:
     """It logs each NOTIFY that it refuses."""
     zone_plan, wanted = many(3)
     with strangers(folder, key) as servers:

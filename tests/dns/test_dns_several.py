@@ -37,31 +37,21 @@ def primaries(folder: Path) -> Iterator[tuple[PrivateNamed, PrivateNamed]]:
 def several(primaries: tuple[PrivateNamed, PrivateNamed]) -> SeveralPublishers:
     found = zip(ZONES, primaries, strict=True)
     return SeveralPublishers(
-        {
-            zone: Rfc2136Publisher(named.server, "flex", patience=1)
-            for zone, named in found
-        }
+        {zone: Rfc2136Publisher(named.server, "flex", patience=1) for zone, named in found}
     )
 
 
 def zone_plans(address: str = "192.0.2.1") -> list[ZonePlan]:
-    return [
-        ZonePlan(zone, placed(zone, f"www.{zone}", address, owner="flex"))
-        for zone in ZONES
-    ]
+    return [ZonePlan(zone, placed(zone, f"www.{zone}", address, owner="flex")) for zone in ZONES]
 
 
 def said(several: SeveralPublishers) -> list[str]:
     return [
-        value
-        for zone in ZONES
-        for value in several.read(zone, [f"www.{zone}"]).records["value"]
+        value for zone in ZONES for value in several.read(zone, [f"www.{zone}"]).records["value"]
     ]
 
 
-def test_a_plan_reaches_each_zone_on_its_own_primary(
-    several: SeveralPublishers,
-) -> None:
+def test_a_plan_reaches_each_zone_on_its_own_primary(several: SeveralPublishers) -> None:
     journal = MemoryJournal()
     several.apply(*zone_plans(), journal=journal)
     assert said(several) == ["192.0.2.1", "192.0.2.1"]
@@ -70,9 +60,7 @@ def test_a_plan_reaches_each_zone_on_its_own_primary(
     }
 
 
-def test_what_is_outdated_on_one_of_them_is_sent_to_none(
-    several: SeveralPublishers,
-) -> None:
+def test_what_is_outdated_on_one_of_them_is_sent_to_none(several: SeveralPublishers) -> None:
     somebody = replace(several.of_zone[ZONES[1]], owner="")
     somebody.apply(ZonePlan(ZONES[1], zone_plans("192.0.2.9")[1].changes[:1]))
     with pytest.raises(Stale):
@@ -109,14 +97,12 @@ def test_one_that_takes_no_updates_stops_all_before_anything_is_sent(
     several: SeveralPublishers, folder: Path, clause: str
 ) -> None:
     closed = f"type primary;\n{clause}\n"
-    with PrivateNamed(
-        folder / "closed", [ZONES[1]], make_key("key-c"), clause=closed
-    ) as other:
+    with PrivateNamed(folder / "closed", [ZONES[1]], make_key("key-c"), clause=closed) as other:
         second = Rfc2136Publisher(other.server, "flex", patience=1)
         with pytest.raises(DnsError, match="REFUSED") as refused:
-            SeveralPublishers(
-                {ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: second}
-            ).apply(*zone_plans())
+            SeveralPublishers({ZONES[0]: several.of_zone[ZONES[0]], ZONES[1]: second}).apply(
+                *zone_plans()
+            )
     assert refused.value.kept == "nothing was changed"
     assert said(several) == []
 

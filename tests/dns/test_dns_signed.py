@@ -43,9 +43,7 @@ def signed(folder: Path, key: Key) -> Iterator[PrivateNamed]:
 
 
 def wanted(address: str) -> pd.DataFrame:
-    return RECORDS.make(
-        pd.DataFrame({"name": NAMES, "type": "A", "ttl": 60, "value": address})
-    )
+    return RECORDS.make(pd.DataFrame({"name": NAMES, "type": "A", "ttl": 60, "value": address}))
 
 
 def anchor(signed: PrivateNamed, path: Path) -> Path:
@@ -69,43 +67,26 @@ def anchor(signed: PrivateNamed, path: Path) -> Path:
 def delv(signed: PrivateNamed, trusted: Path, name: str) -> str:
     at = ["@127.0.0.1", "-p", str(signed.port), "-a", str(trusted), f"+root={ZONE}"]
     return subprocess.run(
-        ["delv", *at, name, "A"],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        ["delv", *at, name, "A"], check=False, capture_output=True, text=True, timeout=300
     ).stdout
 
 
 def test_a_signed_zone_is_changed_verified_and_validates(
     signed: PrivateNamed, tmp_path: Path
 ) -> None:
-    target, trusted = (
-        Rfc2136Publisher(signed.server, "flex"),
-        anchor(signed, tmp_path / "anchor"),
-    )
+    target, trusted = (Rfc2136Publisher(signed.server, "flex"), anchor(signed, tmp_path / "anchor"))
     for address in ("192.0.2.1", "192.0.2.2"):
         zone_plan = diff(
-            ZONE,
-            wanted(address),
-            target.read(ZONE, NAMES),
-            owner="flex",
-            ttl=60,
-            left_alone={},
+            ZONE, wanted(address), target.read(ZONE, NAMES), owner="flex", ttl=60, left_alone={}
         )
         target.apply(zone_plan)
-        assert all(
-            verdict.agrees
-            for verdict in target.verify(ZONE, wanted(address), patience=10)
-        )
+        assert all(verdict.agrees for verdict in target.verify(ZONE, wanted(address), patience=10))
         said = delv(signed, trusted, NAMES[7])
         assert "; fully validated" in said
         assert address in said
 
 
-def test_a_second_apply_leaves_a_signed_zone_alone(
-    signed: PrivateNamed, tmp_path: Path
-) -> None:
+def test_a_second_apply_leaves_a_signed_zone_alone(signed: PrivateNamed, tmp_path: Path) -> None:
     anchor(signed, tmp_path / "anchor")
     target = Rfc2136Publisher(signed.server, "flex")
     zone_plan = ZonePlan(ZONE, placed(ZONE, NAMES[0], "192.0.2.1", owner="flex"))

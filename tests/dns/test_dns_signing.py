@@ -32,9 +32,7 @@ RCODES = st.sampled_from(
 )
 
 
-def answered(
-    rcode: dns.rcode.Rcode, *, question: bool = True, mac: bytes = MAC
-) -> bytes:
+def answered(rcode: dns.rcode.Rcode, *, question: bool = True, mac: bytes = MAC) -> bytes:
     """As a server says it that signs by dnspython's hands."""
     answer = dns.message.make_response(QUERY)
     answer.set_rcode(rcode)
@@ -50,20 +48,14 @@ def told(wire: bytes, *, by_hand: bool) -> dns.rcode.Rcode | None:
     with suppress(*MEANINGS):
         if by_hand:
             return rcode_of(wire, MAC, SIGNER, SERVER, int(time.time()), "update")
-        return verify_answer(
-            wire, MAC, SIGNER, SERVER, int(time.time()), "update"
-        ).rcode()
+        return verify_answer(wire, MAC, SIGNER, SERVER, int(time.time()), "update").rcode()
     return None
 
 
 @given(rcode=RCODES, question=st.booleans())
-def test_an_answer_is_checked_by_hand(
-    rcode: dns.rcode.Rcode, *, question: bool
-) -> None:
+def test_an_answer_is_checked_by_hand(rcode: dns.rcode.Rcode, *, question: bool) -> None:
     wire = answered(rcode, question=question)
-    with patch.object(
-        signing, "verify_answer", side_effect=AssertionError("left to dnspython")
-    ):
+    with patch.object(signing, "verify_answer", side_effect=AssertionError("left to dnspython")):
         assert told(wire, by_hand=True) == rcode
 
 
@@ -92,9 +84,7 @@ def test_an_answer_to_another_question_is_not_believed() -> None:
 @pytest.mark.parametrize(
     ("apart", "believed"), [(-301, False), (-299, True), (299, True), (301, False)]
 )
-def test_an_answer_of_another_time_is_not_believed(
-    apart: int, *, believed: bool
-) -> None:
+def test_an_answer_of_another_time_is_not_believed(apart: int, *, believed: bool) -> None:
     now = time.time()
     with patch("time.time", return_value=now + apart):
         wire = answered(dns.rcode.NOERROR)

@@ -75,9 +75,7 @@ EDITS: dict[str, Held] = {
     "MX": {"MX": ["10 mx.example.org."]},
 }
 WAYS = ("memory", "plain", "late", "gentle", "gentle with a TTL", "several", "nsupdate")
-ZONES = tuple(
-    f"t{number}.example." for number in range(len(WAYS) * len(KINDS) * len(EDITS) + 40)
-)
+ZONES = tuple(f"t{number}.example." for number in range(len(WAYS) * len(KINDS) * len(EDITS) + 40))
 
 
 @pytest.fixture(scope="module")
@@ -115,49 +113,35 @@ class Site:
             if isinstance(self.target, MemoryPublisher):
                 self.target.edit(self.zone, name, kind, TTL, values)
             else:
-                self._send(
-                    name,
-                    kind,
-                    [f'"{one}"' for one in values] if kind == "TXT" else values,
-                )
+                self._send(name, kind, [f'"{one}"' for one in values] if kind == "TXT" else values)
 
     def _send(self, name: str, kind: str, values: Sequence[str]) -> None:
         assert self.named is not None
         update = dns.update.UpdateMessage(self.zone)
-        update.replace(name, TTL, kind, *values) if values else update.delete(
-            name, kind
-        )
+        update.replace(name, TTL, kind, *values) if values else update.delete(name, kind)
         with Session(self.named.server) as session:
             assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
 
     def planned(self, want: Held) -> ZonePlan:
-        rows = [
-            (self.name, kind, TTL, value)
-            for kind, values in want.items()
-            for value in values
-        ]
+        rows = [(self.name, kind, TTL, value) for kind, values in want.items() for value in values]
         table = RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
         state = self.target.read(self.zone, [self.name])
-        return zone_changes.diff(
-            self.zone, table, state, owner=OWNER, ttl=TTL, left_alone={}
-        )
+        return zone_changes.diff(self.zone, table, state, owner=OWNER, ttl=TTL, left_alone={})
 
     def apply(self, made: ZonePlan) -> None:
         if self.way == "nsupdate":
             self._nsupdate(made)
         elif self.way.startswith("gentle"):
-            GentlePublisher(
-                self.target, lambda _: None, ttl=5 if "TTL" in self.way else 0
-            ).apply(made)
+            GentlePublisher(self.target, lambda _: None, ttl=5 if "TTL" in self.way else 0).apply(
+                made
+            )
         elif self.way == "several":
             assert isinstance(self.target, Rfc2136Publisher)
             SeveralPublishers({self.zone: self.target}).apply(made)
         elif self.way == "late":
             # As if it were edited between the last look and the message: the server itself has to
             # refuse it.
-            self.target.apply(
-                replace(made, serial=self.target.read(self.zone, []).serial)
-            )
+            self.target.apply(replace(made, serial=self.target.read(self.zone, []).serial))
         else:
             self.target.apply(made)
 
@@ -166,9 +150,7 @@ class Site:
         script, key = self.folder / "script", self.folder / "key"
         key.touch(mode=0o600)
         key.write_text(self.named.key.clause())
-        text = EXPORTS["nsupdate"](
-            [wanted_zone(made, RECORDS.empty(), Claim(OWNER), TTL)]
-        )
+        text = EXPORTS["nsupdate"]([wanted_zone(made, RECORDS.empty(), Claim(OWNER), TTL)])
         script.write_text(f"server 127.0.0.1 {self.named.port}\n{text}")
         done = subprocess.run(
             ["nsupdate", "-k", str(key), str(script)],
@@ -185,9 +167,7 @@ class Site:
         """Its addresses, and its marker."""
         state = self.target.read(self.zone, [self.name])
         found: Held = {}
-        for kind, value in zip(
-            state.records["type"], state.records["value"], strict=True
-        ):
+        for kind, value in zip(state.records["type"], state.records["value"], strict=True):
             found.setdefault(kind, []).append(value)
         return found, sorted(state.owned)
 
@@ -196,18 +176,10 @@ class Site:
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Site]:
     def made(way: str) -> Site:
         if way == "memory":
-            return Site(
-                way, ZONES[0], MemoryPublisher([ZONES[0]], OWNER), None, tmp_path
-            )
+            return Site(way, ZONES[0], MemoryPublisher([ZONES[0]], OWNER), None, tmp_path)
         named: PrivateNamed = request.getfixturevalue("open_named")
         zone = next(request.getfixturevalue("free_zones"))
-        return Site(
-            way,
-            zone,
-            Rfc2136Publisher(named.server, OWNER, patience=3),
-            named,
-            tmp_path,
-        )
+        return Site(way, zone, Rfc2136Publisher(named.server, OWNER, patience=3), named, tmp_path)
 
     return made
 
@@ -228,9 +200,7 @@ def is_a_case(kind: str, edit: str) -> bool:
     had, is_ours, want = KINDS[kind]
     if is_ours and (edit == "NS" or EDITS[edit] == want):
         return False
-    return any(
-        had.get(kind_of, []) != values for kind_of, values in EDITS[edit].items()
-    )
+    return any(had.get(kind_of, []) != values for kind_of, values in EDITS[edit].items())
 
 
 def is_theirs(kind: str, edit: str) -> bool:
@@ -244,11 +214,7 @@ CASES = [(kind, edit) for kind, edit in product(KINDS, EDITS) if is_a_case(kind,
 
 @pytest.mark.slow("a replica taken away-MX-nsupdate")
 @pytest.mark.parametrize(
-    "way",
-    [
-        way if way == "memory" else pytest.param(way, marks=pytest.mark.real)
-        for way in WAYS
-    ],
+    "way", [way if way == "memory" else pytest.param(way, marks=pytest.mark.real) for way in WAYS]
 )
 @pytest.mark.parametrize(("kind", "edit"), CASES)
 def test_what_somebody_took_before_we_came_stays_theirs(

@@ -22,15 +22,11 @@ Edit = Callable[[str, str, Sequence[str]], None]
 Serial = Callable[[], int]
 
 
-def rrset(
-    name: str, *values: str, kind: RecordType = "A", ttl: int = 60
-) -> Rrset | None:
+def rrset(name: str, *values: str, kind: RecordType = "A", ttl: int = 60) -> Rrset | None:
     return Rrset(name, kind, ttl, values) if values else None
 
 
-def placed(
-    zone: str, name: str, *values: str, kind: RecordType = "A"
-) -> tuple[Change, Change]:
+def placed(zone: str, name: str, *values: str, kind: RecordType = "A") -> tuple[Change, Change]:
     """A name that nobody had: its addresses and our marker."""
     marker = Rrset(marker_name(name, zone), "TXT", 60, (marker_text(OWNER),))
     return Change(None, rrset(name, *values, kind=kind)), Change(None, marker)
@@ -52,11 +48,7 @@ def records(*rows: tuple[str, str, int, str]) -> pd.DataFrame:
 def test_what_was_applied_is_read_back(target: Publisher, zone: str) -> None:
     www = f"www.{zone}"
     addresses = placed(zone, www, "192.0.2.1", "192.0.2.2")
-    target.apply(
-        ZonePlan(
-            zone, (*addresses, Change(None, rrset(www, "2001:db8::1", kind="AAAA")))
-        )
-    )
+    target.apply(ZonePlan(zone, (*addresses, Change(None, rrset(www, "2001:db8::1", kind="AAAA")))))
     state = target.read(zone, [www])
     assert state.records.to_numpy().tolist() == [
         [www, "A", 60, "192.0.2.1"],
@@ -78,8 +70,7 @@ def test_a_site_that_is_called_as_its_zone_is_placed_beside_what_a_zone_needs(
     assert state.records.to_numpy().tolist() == [[zone, "A", 60, "192.0.2.2"]]
     assert state.owned == {zone}
     assert all(
-        verdict.agrees
-        for verdict in target.verify(zone, records((zone, "A", 60, "192.0.2.2")))
+        verdict.agrees for verdict in target.verify(zone, records((zone, "A", 60, "192.0.2.2")))
     )
 
 
@@ -88,9 +79,7 @@ def test_a_name_nobody_has_is_read_as_free(target: Publisher, zone: str) -> None
     assert (len(state.records), state.owned, state.blocked) == (0, frozenset(), {})
 
 
-def test_a_second_apply_sends_nothing(
-    target: Publisher, zone: str, serial: Serial
-) -> None:
+def test_a_second_apply_sends_nothing(target: Publisher, zone: str, serial: Serial) -> None:
     zone_plan = ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1"))
     target.apply(zone_plan)
     once = serial()
@@ -112,9 +101,7 @@ def test_a_set_can_move_change_its_ttl_and_go(target: Publisher, zone: str) -> N
     target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
     assert said(target, zone, www) == {www: ["192.0.2.2"]}
     target.apply(
-        ZonePlan(
-            zone, (Change(rrset(www, "192.0.2.2"), rrset(www, "192.0.2.2", ttl=300)),)
-        )
+        ZonePlan(zone, (Change(rrset(www, "192.0.2.2"), rrset(www, "192.0.2.2", ttl=300)),))
     )
     assert target.read(zone, [www]).records["ttl"].tolist() == [300]
     target.apply(ZonePlan(zone, (Change(rrset(www, "192.0.2.2", ttl=300), None),)))
@@ -126,11 +113,7 @@ def test_an_outdated_plan_is_refused_whole(
 ) -> None:
     target.apply(
         ZonePlan(
-            zone,
-            (
-                *placed(zone, f"a.{zone}", "192.0.2.1"),
-                *placed(zone, f"b.{zone}", "192.0.2.1"),
-            ),
+            zone, (*placed(zone, f"a.{zone}", "192.0.2.1"), *placed(zone, f"b.{zone}", "192.0.2.1"))
         )
     )
     edit(f"b.{zone}", "A", ["192.0.2.9"])
@@ -182,9 +165,7 @@ def test_a_name_of_ours_that_somebody_else_marked_or_unmarked_meanwhile_is_their
     edit(
         marker_name(www, zone),
         "TXT",
-        theirs
-        if isinstance(target, MemoryPublisher)
-        else [f'"{one}"' for one in theirs],
+        theirs if isinstance(target, MemoryPublisher) else [f'"{one}"' for one in theirs],
     )
     with pytest.raises(Stale, match=said_of_it):
         target.apply(ZonePlan(zone, (moved(www, "192.0.2.1", "192.0.2.2"),)))
@@ -201,28 +182,17 @@ def test_somebody_elses_extra_address_is_not_overwritten(
     assert said(target, zone, www) == {www: ["192.0.2.1", "192.0.2.99"]}
 
 
-def test_a_half_applied_plan_is_finished_by_applying_it_again(
-    target: Publisher, zone: str
-) -> None:
-    first, second = (
-        placed(zone, f"a.{zone}", "192.0.2.1"),
-        placed(zone, f"b.{zone}", "192.0.2.2"),
-    )
+def test_a_half_applied_plan_is_finished_by_applying_it_again(target: Publisher, zone: str) -> None:
+    first, second = (placed(zone, f"a.{zone}", "192.0.2.1"), placed(zone, f"b.{zone}", "192.0.2.2"))
     target.apply(ZonePlan(zone, first))
     target.apply(ZonePlan(zone, (*first, *second)))
-    assert target.read(zone, [f"a.{zone}", f"b.{zone}"]).owned == {
-        f"a.{zone}",
-        f"b.{zone}",
-    }
+    assert target.read(zone, [f"a.{zone}", f"b.{zone}"]).owned == {f"a.{zone}", f"b.{zone}"}
 
 
 def test_a_half_applied_plan_that_is_overtaken_says_so(
     target: Publisher, zone: str, edit: Edit
 ) -> None:
-    first, second = (
-        placed(zone, f"a.{zone}", "192.0.2.1"),
-        placed(zone, f"b.{zone}", "192.0.2.2"),
-    )
+    first, second = (placed(zone, f"a.{zone}", "192.0.2.1"), placed(zone, f"b.{zone}", "192.0.2.2"))
     target.apply(ZonePlan(zone, first))
     edit(f"b.{zone}", "A", ["192.0.2.50"])
     with pytest.raises(PartlyApplied, match=f"1 are no longer .*b.{zone}") as partly:
@@ -239,10 +209,7 @@ def test_many_conflicts_are_named_ten_at_most(target: Publisher, zone: str) -> N
     with pytest.raises(Stale, match=r"14 are no longer .*and 4 more$") as refused:
         target.apply(
             ZonePlan(
-                zone,
-                tuple(
-                    moved(f"s{n}.{zone}", "192.0.2.1", "192.0.2.2") for n in range(14)
-                ),
+                zone, tuple(moved(f"s{n}.{zone}", "192.0.2.1", "192.0.2.2") for n in range(14))
             )
         )
     assert str(refused.value).count("expected") == 10
@@ -253,16 +220,7 @@ def test_names_that_cannot_be_ours_are_blocked_with_the_reason(
 ) -> None:
     names = [
         f"{name}.{zone}"
-        for name in (
-            "alias",
-            "theirs",
-            "odd",
-            "below.sub",
-            "a b",
-            "a_b",
-            "x._flex",
-            "x" * 64,
-        )
+        for name in ("alias", "theirs", "odd", "below.sub", "a b", "a_b", "x._flex", "x" * 64)
     ]
     blocked = target.read(zone, [*names, "www.example.org."]).blocked
     assert list(blocked) == [*names, "www.example.org."]
@@ -279,9 +237,7 @@ def test_names_that_cannot_be_ours_are_blocked_with_the_reason(
         assert reason in blocked[name]
 
 
-def test_names_are_the_same_in_upper_and_lower_case(
-    target: Publisher, zone: str
-) -> None:
+def test_names_are_the_same_in_upper_and_lower_case(target: Publisher, zone: str) -> None:
     assert said(target, zone, f"upper.{zone}") == {f"upper.{zone}": ["192.0.2.77"]}
     assert target.read(zone, [f"Upper.{zone.upper()}"]).records["name"].tolist() == [
         f"upper.{zone}"
@@ -319,9 +275,7 @@ def test_verification_names_every_set_that_differs(
     edit(www, "AAAA", ["2001:db8::1"])
     edit(ttl, "A", ["192.0.2.1"])
     wanted = records(
-        (www, "A", 60, "192.0.2.1"),
-        (ttl, "A", 300, "192.0.2.1"),
-        (gone, "A", 60, "192.0.2.1"),
+        (www, "A", 60, "192.0.2.1"), (ttl, "A", 300, "192.0.2.1"), (gone, "A", 60, "192.0.2.1")
     )
     (verdict,) = target.verify(zone, wanted)
     assert set(verdict.wrong) == {

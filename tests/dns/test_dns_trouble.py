@@ -120,20 +120,14 @@ def unsigned_zone(request: bytes) -> bytes:
     answer = dns.message.make_response(dns.message.make_query(zone, "AXFR"))
     answer.id = query.id
     soa = dns.rrset.from_text(
-        zone,
-        60,
-        "IN",
-        "SOA",
-        "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30",
+        zone, 60, "IN", "SOA", "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30"
     )
     answer.answer += [soa, soa]
     return framed(answer.to_wire())
 
 
 @contextmanager
-def answering_each(
-    key: Key, say: Callable[[dns.message.Message], object]
-) -> Iterator[Server]:
+def answering_each(key: Key, say: Callable[[dns.message.Message], object]) -> Iterator[Server]:
     """A server that signs what is said to each question, by whoever has its key."""
     signer = key.signer()
 
@@ -161,9 +155,7 @@ def test_a_name_that_the_server_does_not_answer_for_is_not_one_without_records(
     key: Key, trouble: str
 ) -> None:
     zone = "hosting.example."
-    soa = dns.rrset.from_text(
-        zone, 60, "IN", "SOA", f"ns1.{zone} root.{zone} 7 1 1 1 1"
-    )
+    soa = dns.rrset.from_text(zone, 60, "IN", "SOA", f"ns1.{zone} root.{zone} 7 1 1 1 1")
 
     def say(answer: dns.message.Message) -> None:
         """It hands out no zone, and says of the zone itself and of wildcards what it should."""
@@ -179,33 +171,20 @@ def test_a_name_that_the_server_does_not_answer_for_is_not_one_without_records(
         elif trouble != "without authority":
             answer.set_rcode(dns.rcode.from_text(trouble))
 
-    with (
-        answering_each(key, say) as server,
-        pytest.raises(DnsError, match=f"A of www.{zone}"),
-    ):
+    with answering_each(key, say) as server, pytest.raises(DnsError, match=f"A of www.{zone}"):
         Rfc2136Publisher(server, OWNER).read(zone, [f"www.{zone}"])
 
 
-def test_a_wrong_secret_is_told_from_an_unknown_key(
-    real: Rfc2136Publisher, zone: str
-) -> None:
-    wrong = refusal(
-        replace(real, server=replace(real.server, key=make_key("flex"))), zone
-    )
+def test_a_wrong_secret_is_told_from_an_unknown_key(real: Rfc2136Publisher, zone: str) -> None:
+    wrong = refusal(replace(real, server=replace(real.server, key=make_key("flex"))), zone)
     assert isinstance(wrong, Refused)
     assert "secret" in wrong.answer
-    unknown = refusal(
-        replace(real, server=replace(real.server, key=make_key("stranger"))), zone
-    )
+    unknown = refusal(replace(real, server=replace(real.server, key=make_key("stranger"))), zone)
     assert "does not know this key" in unknown.answer
 
 
-def test_another_algorithm_is_an_unknown_key(
-    real: Rfc2136Publisher, zone: str, key: Key
-) -> None:
-    other = replace(
-        real, server=replace(real.server, key=replace(key, algorithm="hmac-sha512"))
-    )
+def test_another_algorithm_is_an_unknown_key(real: Rfc2136Publisher, zone: str, key: Key) -> None:
+    other = replace(real, server=replace(real.server, key=replace(key, algorithm="hmac-sha512")))
     assert "another algorithm" in refusal(other, zone).answer
 
 
@@ -215,19 +194,13 @@ def test_clocks_that_are_apart_are_named_with_the_difference(
 ) -> None:
     error = refusal(replace(real, clock=lambda: time.time() + skew), zone)
     assert error.answer.startswith(
-        (
-            "its clock is 400 seconds",
-            "its clock is 399 seconds",
-            "its clock is 401 seconds",
-        )
+        ("its clock is 400 seconds", "its clock is 399 seconds", "its clock is 401 seconds")
     )
     assert side in error.answer
     assert "timedatectl" in error.advice
 
 
-def test_a_clock_that_is_a_little_off_does_not_matter(
-    real: Rfc2136Publisher, zone: str
-) -> None:
+def test_a_clock_that_is_a_little_off_does_not_matter(real: Rfc2136Publisher, zone: str) -> None:
     assert replace(real, clock=lambda: time.time() + 200).read(zone, []).serial == 1
 
 
@@ -244,15 +217,10 @@ def test_the_zones_own_name_server_is_kept(real: Rfc2136Publisher, zone: str) ->
     zone_plan = ZonePlan(zone, adopted(zone, f"ns1.{zone}", "127.0.0.1", "192.0.2.1"))
     with pytest.raises(Refused, match="REFUSED") as refused:
         real.apply(zone_plan)
-    assert (
-        f"it denies ns1.{zone} as a name server's: `flex sites exclude`"
-        in refused.value.advice
-    )
+    assert f"it denies ns1.{zone} as a name server's: `flex sites exclude`" in refused.value.advice
 
 
-def test_the_policy_that_a_refusal_prints_allows_what_was_refused(
-    folder: Path, key: Key
-) -> None:
+def test_the_policy_that_a_refusal_prints_allows_what_was_refused(folder: Path, key: Key) -> None:
     zone = "xn--bcher-kva.example."
     site = ZonePlan(zone, placed(zone, zone, "192.0.2.1"))
     denied = f"type primary;\n{update_policy(zone, key.name)}"
@@ -263,9 +231,7 @@ def test_the_policy_that_a_refusal_prints_allows_what_was_refused(
         Rfc2136Publisher(own.server, OWNER).apply(site)
     said, _, policy = refused.value.advice.partition("\n")
     assert said.startswith("put this into the zone's clause in named.conf, then")
-    with PrivateNamed(
-        folder / "mended", [zone], key, clause=f"type primary;\n{policy}"
-    ) as own:
+    with PrivateNamed(folder / "mended", [zone], key, clause=f"type primary;\n{policy}") as own:
         Rfc2136Publisher(own.server, OWNER).apply(site)
 
 
@@ -283,21 +249,14 @@ def test_one_signed_message_does_not_cover_an_unsigned_one(
         )
         www = dns.rrset.from_text(f"www.{zone}", 60, "IN", "A", "192.0.2.66")
         signed = dns.message.make_response(query)
-        unsigned = dns.message.make_response(
-            dns.message.make_query(zone, "AXFR", id=query.id)
-        )
+        unsigned = dns.message.make_response(dns.message.make_query(zone, "AXFR", id=query.id))
         first, last = (unsigned, signed) if part == "beginning" else (signed, unsigned)
         first.answer, last.answer = [soa, www], [soa]
         return framed(first.to_wire()) + framed(last.to_wire())
 
     with answering(reply) as port:
-        error = refusal(
-            replace(real, server=replace(real.server, port=port, timeout=1)), zone
-        )
-    assert error.answer in (
-        "the transfer is not signed",
-        "the end of the transfer is not signed",
-    )
+        error = refusal(replace(real, server=replace(real.server, port=port, timeout=1)), zone)
+    assert error.answer in ("the transfer is not signed", "the end of the transfer is not signed")
 
 
 def test_a_zone_that_is_not_served_and_a_name_that_is_no_apex(
@@ -318,9 +277,7 @@ def test_a_closed_port(real: Rfc2136Publisher, zone: str, free_port: int) -> Non
 
 
 def test_a_host_without_an_address(real: Rfc2136Publisher, zone: str) -> None:
-    error = refusal(
-        replace(real, server=replace(real.server, host="name-server.invalid")), zone
-    )
+    error = refusal(replace(real, server=replace(real.server, host="name-server.invalid")), zone)
     assert isinstance(error, Unreachable)
     assert "host name" in error.advice
 
@@ -331,24 +288,18 @@ def test_a_server_that_stopped_answering(folder: Path, key: Key) -> None:
         os.kill(own.pid, signal.SIGSTOP)
         os.waitpid(own.pid, os.WUNTRACED)
         try:
-            error = refusal(
-                Rfc2136Publisher(replace(own.server, timeout=0.2), OWNER), zone
-            )
+            error = refusal(Rfc2136Publisher(replace(own.server, timeout=0.2), OWNER), zone)
         finally:
             os.kill(own.pid, signal.SIGCONT)
     assert isinstance(error, Unreachable)
     assert "no answer in time" in error.answer
 
 
-def test_more_records_than_a_name_can_hold_are_not_sent(
-    real: Rfc2136Publisher, zone: str
-) -> None:
+def test_more_records_than_a_name_can_hold_are_not_sent(real: Rfc2136Publisher, zone: str) -> None:
     """BIND would answer SERVFAIL, to that name and to all others in the message."""
     values = tuple(sorted(f"192.0.2.{number}" for number in range(1, 102)))
     with pytest.raises(Refused, match=r"101 records of type A") as refused:
-        real.apply(
-            ZonePlan(zone, (Change(None, Rrset(f"www.{zone}", "A", 60, values)),))
-        )
+        real.apply(ZonePlan(zone, (Change(None, Rrset(f"www.{zone}", "A", 60, values)),)))
     assert refused.value.kept == "nothing was changed"
     assert real.read(zone, []).serial == 1
 
@@ -375,18 +326,12 @@ def test_a_frozen_zone_is_named_and_nothing_is_changed(
     """A person who edits the zone's file has frozen it: `rndc thaw` is in the advice."""
     zone, control = "hosting.example.", make_key("rndc-key")
     server = f'inet 127.0.0.1 port {free_port} allow {{ 127.0.0.1; }} keys {{ "{control.name}"; }};'
-    with PrivateNamed(
-        folder / "named", [zone], key, readers=[control], controls=server
-    ) as own:
+    with PrivateNamed(folder / "named", [zone], key, readers=[control], controls=server) as own:
         rndc = folder / "rndc.conf"
         rndc.touch(mode=0o600)
-        rndc.write_text(
-            f'{control.clause()}options {{ default-key "{control.name}"; }};\n'
-        )
+        rndc.write_text(f'{control.clause()}options {{ default-key "{control.name}"; }};\n')
         command = ["rndc", "-c", str(rndc), "-s", "127.0.0.1", "-p", str(free_port)]
-        subprocess.run(
-            [*command, "freeze", zone], check=True, capture_output=True, timeout=300
-        )
+        subprocess.run([*command, "freeze", zone], check=True, capture_output=True, timeout=300)
         target = Rfc2136Publisher(own.server, OWNER, patience=1)
         serial = target.read(zone, []).serial
         error = refusal(target, zone)
@@ -396,14 +341,10 @@ def test_a_frozen_zone_is_named_and_nothing_is_changed(
             target.look(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
         assert target.read(zone, []).serial == serial
         failed = {
-            check.name: check
-            for check in preflight(own.server, zone)
-            if check.state == "fail"
+            check.name: check for check in preflight(own.server, zone) if check.state == "fail"
         }
         assert "rndc thaw" in failed["addresses"].advice
-        subprocess.run(
-            [*command, "thaw", zone], check=True, capture_output=True, timeout=300
-        )
+        subprocess.run([*command, "thaw", zone], check=True, capture_output=True, timeout=300)
         target.apply(ZonePlan(zone, placed(zone, f"www.{zone}", "192.0.2.1")))
 
 
@@ -419,9 +360,7 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
     "our own question": lambda request: request,
     "the header alone": lambda request: framed(request[2:14]),
     "endless pointers": lambda request: framed(
-        request[2:4]
-        + b"\x84\x00\x00\x01\x00\x00\x00\x00\x00\x00"
-        + b"\xc0\x0c\x00\x01\x00\x01"
+        request[2:4] + b"\x84\x00\x00\x01\x00\x00\x00\x00\x00\x00" + b"\xc0\x0c\x00\x01\x00\x01"
     ),
     "noise": lambda request: framed(request[2:4] + bytes(range(256)) * 4),
     "another id": lambda request: framed(bytes([request[2] ^ 255]) + request[3:]),
@@ -431,13 +370,9 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("form", GARBAGE)
-def test_something_else_that_answers(
-    real: Rfc2136Publisher, zone: str, form: str
-) -> None:
+def test_something_else_that_answers(real: Rfc2136Publisher, zone: str, form: str) -> None:
     with answering(GARBAGE[form]) as port:
-        error = refusal(
-            replace(real, server=replace(real.server, port=port, timeout=1)), zone
-        )
+        error = refusal(replace(real, server=replace(real.server, port=port, timeout=1)), zone)
     assert isinstance(error, Unreachable)
 
 
@@ -456,14 +391,12 @@ WIRE = {
     "dns.rdatatype",
 }
 RAISED = sorted(
-    (kind for kind in kinds(dns.exception.DNSException) if kind.__module__ in WIRE),
-    key=str,
+    (kind for kind in kinds(dns.exception.DNSException) if kind.__module__ in WIRE), key=str
 )
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [*RAISED, OSError, TimeoutError, ConnectionResetError, BrokenPipeError, EOFError],
+    "kind", [*RAISED, OSError, TimeoutError, ConnectionResetError, BrokenPipeError, EOFError]
 )
 def test_every_exception_of_others_has_a_translation(kind: type[Exception]) -> None:
     error = translate(kind.__new__(kind), "192.0.2.53:53", "SOA of example.org.")

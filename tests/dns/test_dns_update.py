@@ -46,14 +46,11 @@ def rrset(name: str, kind: RecordType, count: int, ttl: int = 60) -> Rrset | Non
 
 
 changes = (
-    st.tuples(
-        hosts, kinds, st.integers(0, 5), st.integers(0, 5), st.integers(0, 2**31 - 1)
-    )
+    st.tuples(hosts, kinds, st.integers(0, 5), st.integers(0, 5), st.integers(0, 2**31 - 1))
     .filter(lambda given: bool(given[2] or given[3]))
     .map(
         lambda given: Change(
-            rrset(given[0], given[1], given[2]),
-            rrset(given[0], given[1], given[3], given[4]),
+            rrset(given[0], given[1], given[2]), rrset(given[0], given[1], given[3], given[4])
         )
     )
 )
@@ -99,29 +96,22 @@ def as_dnspython_has_it(wanted: Iterable[Change]) -> dns.update.UpdateMessage:
 def rdata(found: Rrset) -> list[dns.rdata.Rdata]:
     if found.type == "TXT":
         return [
-            TXT(dns.rdataclass.IN, dns.rdatatype.TXT, [value.encode()])
-            for value in found.values
+            TXT(dns.rdataclass.IN, dns.rdatatype.TXT, [value.encode()]) for value in found.values
         ]
-    return [
-        dns.rdata.from_text(dns.rdataclass.IN, found.type, value)
-        for value in found.values
-    ]
+    return [dns.rdata.from_text(dns.rdataclass.IN, found.type, value) for value in found.values]
 
 
 @pytest.mark.slow
 @settings(max_examples=times(60))
 @example([Change(rrset(f"www.{ZONE}", "AAAA", 100), rrset(f"www.{ZONE}", "AAAA", 99))])
-@given(
-    st.lists(changes, max_size=5, unique_by=lambda change: (change.name, change.type))
-)
+@given(st.lists(changes, max_size=5, unique_by=lambda change: (change.name, change.type)))
 def test_a_message_is_what_dnspython_would_send(wanted: list[Change]) -> None:
     message = Message(ZONE, tuple(wanted))
     assert read_back(message.wire()) == read_back(
         as_dnspython_has_it(wanted).to_wire(max_size=65535)
     )
     ours, theirs = (
-        one.to_text()
-        for one in (read_back(message.wire()), as_dnspython_has_it(wanted))
+        one.to_text() for one in (read_back(message.wire()), as_dnspython_has_it(wanted))
     )
     assert ours == theirs
 
@@ -137,15 +127,7 @@ ODD_NAMES = [
     f"x{ZONE}",
 ]
 ODD_NAMES += [f"{'a.' * 119}{ZONE}", f"{'a.' * 120}{ZONE}", "www", ""]
-ODD_VALUES = [
-    "192.0.2.1",
-    "192.0.2.01",
-    "2001:db8::1",
-    "::ffff:192.0.2.1",
-    "x" * 256,
-    "",
-    "\xe9",
-]
+ODD_VALUES = ["192.0.2.1", "192.0.2.01", "2001:db8::1", "::ffff:192.0.2.1", "x" * 256, "", "\xe9"]
 odd_sets = st.lists(st.sampled_from(ODD_VALUES), min_size=1, max_size=2).map(tuple)
 odd_changes = st.builds(
     lambda name, kind, before, after, ttl: Change(
@@ -175,9 +157,7 @@ def spelled(
 @given(st.lists(st.one_of(changes, odd_changes), max_size=5))
 def test_both_loops_spell_the_same(wanted: list[Change]) -> None:
     assert native_or_python.NATIVE is not None
-    assert spelled(native_or_python.NATIVE.parts, wanted) == spelled(
-        wire.reference_parts, wanted
-    )
+    assert spelled(native_or_python.NATIVE.parts, wanted) == spelled(wire.reference_parts, wanted)
 
 
 @given(changes)
@@ -189,10 +169,7 @@ def test_a_change_takes_as_many_bytes_as_it_is_counted_for(change: Change) -> No
 def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
     wanted = zone_plan(3000)
     messages = list(change_messages.messages(ZONE, wanted))
-    assert (
-        max(len(message.wire()) for message in messages)
-        <= change_messages.MESSAGE_BYTES + 100
-    )
+    assert max(len(message.wire()) for message in messages) <= change_messages.MESSAGE_BYTES + 100
     # Half-empty messages would cost round trips.
     assert len(messages) < 30
     sent = [change.name for message in messages for change in message.changes]
@@ -200,14 +177,9 @@ def test_three_thousand_names_go_in_messages_of_thirty_two_kilobytes() -> None:
 
 
 @given(st.integers(0, 40), st.integers(1, 20), st.integers(100, 3000))
-def test_a_name_and_its_marker_are_in_one_message(
-    names: int, values: int, limit: int
-) -> None:
+def test_a_name_and_its_marker_are_in_one_message(names: int, values: int, limit: int) -> None:
     messages = list(change_messages.messages(ZONE, zone_plan(names, values), limit))
-    in_each = [
-        {site_name(ZONE, change.name) for change in message.changes}
-        for message in messages
-    ]
+    in_each = [{site_name(ZONE, change.name) for change in message.changes} for message in messages]
     assert sum(len(found) for found in in_each) == names
     assert sum(len(message.changes) for message in messages) == 2 * names
 
@@ -225,17 +197,13 @@ def test_halves_hold_what_the_whole_held_and_no_name_is_halved(names: int) -> No
 
 @pytest.mark.parametrize("before", [0, 2])
 def test_prerequisites_carry_no_ttl(before: int) -> None:
-    change = Change(
-        rrset(f"a.{ZONE}", "A", before, 300), rrset(f"a.{ZONE}", "A", 3, 300)
-    )
+    change = Change(rrset(f"a.{ZONE}", "A", before, 300), rrset(f"a.{ZONE}", "A", 3, 300))
     required = read_back(Message(ZONE, (change,)).wire()).prerequisite
     assert [rrset.ttl for rrset in required] == [0] * len(required)
 
 
 def test_a_new_address_asks_for_the_absence_of_an_alias() -> None:
-    required = read_back(
-        Message(ZONE, tuple(placed(f"a.{ZONE}")[:1])).wire()
-    ).prerequisite
+    required = read_back(Message(ZONE, tuple(placed(f"a.{ZONE}")[:1])).wire()).prerequisite
     assert [(rrset.rdtype.name, rrset.deleting) for rrset in required] == [
         ("A", dns.rdataclass.NONE),
         ("CNAME", dns.rdataclass.NONE),

@@ -48,10 +48,7 @@ def right(query: dns.message.Message) -> dns.message.Message:
     answer = dns.message.make_response(query)
     answer.flags |= dns.flags.AA
     kind = query.question[0].rdtype.name
-    data = {
-        "SOA": "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30",
-        "A": "192.0.2.1",
-    }
+    data = {"SOA": "ns1.example.org. hostmaster.example.org. 7 3600 600 86400 30", "A": "192.0.2.1"}
     if kind in data:
         answer.answer.append(
             dns.rrset.from_text(query.question[0].name, 60, "IN", kind, data[kind])
@@ -113,9 +110,7 @@ def test_a_server_that_says_what_is_wanted_agrees() -> None:
 
 
 @pytest.mark.parametrize("rcode", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
-def test_a_server_that_fails_is_an_error_and_not_an_absence(
-    rcode: dns.rcode.Rcode,
-) -> None:
+def test_a_server_that_fails_is_an_error_and_not_an_absence(rcode: dns.rcode.Rcode) -> None:
     found = asked(with_rcode(rcode))
     assert dns.rcode.to_text(rcode) in found.error
     assert found.wrong == ()
@@ -132,9 +127,7 @@ def test_an_answer_without_authority_is_an_error() -> None:
     assert "without authority" in asked(without_authority).error
 
 
-@pytest.mark.parametrize(
-    "packets", [[], [b""], [b"noise" * 20]], ids=["silence", "empty", "noise"]
-)
+@pytest.mark.parametrize("packets", [[], [b""], [b"noise" * 20]], ids=["silence", "empty", "noise"])
 def test_a_server_that_says_nothing_useful_is_an_error(packets: list[bytes]) -> None:
     found = asked(lambda _: packets, timeout=0.3)
     assert "no answer in time" in found.error
@@ -144,18 +137,14 @@ def test_a_server_that_says_nothing_useful_is_an_error(packets: list[bytes]) -> 
 def test_a_closed_port_is_an_error(free_port: int) -> None:
     assert (
         "connection was refused"
-        in verdict(
-            ("127.0.0.1", free_port), ZONE, ExpectedAnswers.of(WANTED), 1.0
-        ).error
+        in verdict(("127.0.0.1", free_port), ZONE, ExpectedAnswers.of(WANTED), 1.0).error
     )
 
 
 def test_a_host_without_an_address_is_an_error() -> None:
     assert (
         "no address"
-        in verdict(
-            ("name-server.invalid", 53), ZONE, ExpectedAnswers.of(WANTED), 1.0
-        ).error
+        in verdict(("name-server.invalid", 53), ZONE, ExpectedAnswers.of(WANTED), 1.0).error
     )
 
 
@@ -190,16 +179,12 @@ def test_a_set_too_large_for_a_packet_is_fetched_by_tcp(folder: Path, key: Key) 
     lines = "".join(f"www AAAA {value}\n" for value in values)
     with PrivateNamed(folder, [ZONE], key, records={ZONE: lines}) as own:
         target = Rfc2136Publisher(own.server, "flex")
-        (found,) = target.verify(
-            ZONE, records(*((WWW, "AAAA", 60, value) for value in values))
-        )
+        (found,) = target.verify(ZONE, records(*((WWW, "AAAA", 60, value) for value in values)))
     assert found.agrees
 
 
 def test_an_address_is_the_same_however_it_is_written(folder: Path, key: Key) -> None:
-    with PrivateNamed(
-        folder, [ZONE], key, records={ZONE: "www AAAA 2001:db8::1"}
-    ) as own:
+    with PrivateNamed(folder, [ZONE], key, records={ZONE: "www AAAA 2001:db8::1"}) as own:
         (found,) = Rfc2136Publisher(own.server, "flex").verify(
             ZONE, records((WWW, "AAAA", 60, "2001:DB8:0::1"))
         )
@@ -210,26 +195,20 @@ def test_an_address_is_the_same_however_it_is_written(folder: Path, key: Key) ->
 def test_each_server_has_a_verdict_of_its_own(folder: Path, key: Key) -> None:
     """One is right, one is behind, one has stopped."""
     with (
-        PrivateNamed(
-            folder / "1", [ZONE], key, records={ZONE: "www A 192.0.2.1"}
-        ) as good,
-        PrivateNamed(
-            folder / "2", [ZONE], key, records={ZONE: "www A 192.0.2.2"}
-        ) as behind,
+        PrivateNamed(folder / "1", [ZONE], key, records={ZONE: "www A 192.0.2.1"}) as good,
+        PrivateNamed(folder / "2", [ZONE], key, records={ZONE: "www A 192.0.2.2"}) as behind,
         PrivateNamed(folder / "3", [ZONE], key) as stopped,
     ):
         os.kill(stopped.pid, signal.SIGSTOP)
         os.waitpid(stopped.pid, os.WUNTRACED)
         servers = tuple(one.server.address for one in (good, behind, stopped))
         try:
-            verdicts = Rfc2136Publisher(
-                replace(good.server, timeout=5), "flex", servers
-            ).verify(ZONE, WANTED)
+            verdicts = Rfc2136Publisher(replace(good.server, timeout=5), "flex", servers).verify(
+                ZONE, WANTED
+            )
         finally:
             os.kill(stopped.pid, signal.SIGCONT)
-    assert [one.server for one in verdicts] == [
-        address_text(address) for address in servers
-    ]
+    assert [one.server for one in verdicts] == [address_text(address) for address in servers]
     assert [one.agrees for one in verdicts] == [True, False, False]
     assert verdicts[1].wrong[0].before == Rrset(WWW, "A", 60, ("192.0.2.2",))
     assert "no answer in time" in verdicts[2].error

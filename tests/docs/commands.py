@@ -18,12 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
-from typer._click.exceptions import (
-    BadOptionUsage,
-    BadParameter,
-    MissingParameter,
-    UsageError,
-)
+from typer._click.exceptions import BadOptionUsage, BadParameter, MissingParameter, UsageError
 
 from flex_api.cli import application
 from flex_api.cli.common import Context
@@ -125,11 +120,7 @@ def fault(command: Shown) -> str:
         return error.format_message() if command.is_whole else ""
     except BadParameter as error:
         stands_for_another = any(PLACEHOLDER.fullmatch(word) for word in words)
-        return (
-            ""
-            if stands_for_another and not command.is_whole
-            else error.format_message()
-        )
+        return "" if stands_for_another and not command.is_whole else error.format_message()
     except UsageError as error:
         return error.format_message()
     return ""

@@ -71,9 +71,7 @@ def _section(name: str, section: Schema, schema: Schema) -> Iterator[str]:
             path = f"{name}.{key}" if name else key
             tables.append((brackets.format(path), inner))
         else:
-            keys.append(
-                _row(key, field, key in _sequence(section.get("required")), schema)
-            )
+            keys.append(_row(key, field, key in _sequence(section.get("required")), schema))
     if keys:
         yield f"## {_title(name)}"
         yield ""
@@ -113,9 +111,7 @@ def _table(field: Schema, schema: Schema) -> tuple[Schema | None, str]:
 
 def _row(key: str, field: Schema, required: bool, schema: Schema) -> str:
     default = "needed" if required else _shown(_as_written(field, schema))
-    said = str(
-        field.get("description") or _resolved(field, schema).get("description") or ""
-    )
+    said = str(field.get("description") or _resolved(field, schema).get("description") or "")
     return f"| `{key}` | {_kind(field, schema)} | {default} | {_in_a_cell(said)} |"
 
 
@@ -169,9 +165,7 @@ def _shown(value: object) -> str:
 def _resolved(field: Schema, schema: Schema) -> Schema:
     """A field with what its reference leads to."""
     only = _sequence(field.get("allOf"))
-    reference = field.get("$ref") or (
-        _mapping(only[0]).get("$ref") if len(only) == 1 else None
-    )
+    reference = field.get("$ref") or (_mapping(only[0]).get("$ref") if len(only) == 1 else None)
     if not isinstance(reference, str):
         return field
     found = _mapping(_mapping(schema.get("$defs")).get(reference.rpartition("/")[2]))
@@ -248,9 +242,7 @@ def verbs() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _below(
-    group: Command, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Command]]:
+def _below(group: Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Command]]:
     commands: Mapping[str, Command] = getattr(group, "commands", {})
     for name, verb in commands.items():
         if not verb.hidden:
@@ -260,9 +252,7 @@ def _below(
 
 def _context(verb: Command, path: tuple[str, ...]) -> Parsing:
     made: Callable[..., Parsing] = verb.context_class
-    return made(
-        verb, info_name=" ".join(("flex", *path)), obj=Context(), terminal_width=100
-    )
+    return made(verb, info_name=" ".join(("flex", *path)), obj=Context(), terminal_width=100)
 
 
 def _verb(path: tuple[str, ...], verb: Command) -> Iterator[str]:

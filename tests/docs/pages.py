@@ -19,13 +19,9 @@ AT_THE_TOP = ("README.md", "CONTRIBUTING.md")
 def pages() -> dict[str, str]:
     """Every page by its path from the root."""
     found = sorted(DOCS.rglob("*.md"))
-    return {
-        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in found
-    }
+    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in found}
 
 
 def read_by_people() -> dict[str, str]:
     """The pages, and what stands beside docs/."""
-    return pages() | {
-        name: (ROOT / name).read_text(encoding="utf-8") for name in AT_THE_TOP
-    }
+    return pages() | {name: (ROOT / name).read_text(encoding="utf-8") for name in AT_THE_TOP}

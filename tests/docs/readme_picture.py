@@ -65,9 +65,7 @@ def _lines(picture: Partition) -> Iterator[str]:
                 yield f'<text class="label" x="{x + 4:.1f}" y="{y}">{label}</text>'
         if row.fair is not None:
             fair = f"{LEFT + row.fair / 100 * PLOT:.1f}"
-            ends = (
-                f'x1="{fair}" x2="{fair}" y1="{row.top + 6}" y2="{row.top + ROW - 6}"'
-            )
+            ends = f'x1="{fair}" x2="{fair}" y1="{row.top + 6}" y2="{row.top + ROW - 6}"'
             yield f'<line class="fair" {ends}/>'
         y = row.top + ROW // 2 + 5
         beside = f'x="{LEFT + PLOT + 10}" y="{y}"'

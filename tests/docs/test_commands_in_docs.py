@@ -14,17 +14,13 @@ from tests.docs.pages import ROOT, read_by_people
 
 # `flex` as a word of its own in front of what could be a verb or an option, wherever it stands
 # on a page; the simulator has a policy of this name.
-LOOKS_LIKE_A_COMMAND = re.compile(
-    r"(?<!--policy )(?<![\w./-])flex +(?:-\w|--[a-z]|[a-z])[\w-]*"
-)
+LOOKS_LIKE_A_COMMAND = re.compile(r"(?<!--policy )(?<![\w./-])flex +(?:-\w|--[a-z]|[a-z])[\w-]*")
 
 
 @pytest.mark.parametrize("name", read_by_people())
 def test_a_page_shows_no_command_that_there_is_not(name: str) -> None:
     commands = shown(read_by_people()[name])
-    assert {
-        str(command): said for command in commands if (said := fault(command))
-    } == {}
+    assert {str(command): said for command in commands if (said := fault(command))} == {}
 
 
 @pytest.mark.parametrize("name", read_by_people())
@@ -39,19 +35,12 @@ def test_no_command_of_a_page_is_missed(name: str) -> None:
         if not OF_ACCOUNTS.intersection(line.split()[:1])
         for found in LOOKS_LIKE_A_COMMAND.findall(line)
     }
-    assert (
-        looks_so - {command.words[0] for command in shown(read_by_people()[name])}
-        == set()
-    )
+    assert looks_so - {command.words[0] for command in shown(read_by_people()[name])} == set()
 
 
 def test_the_pages_show_most_verbs() -> None:
     """So the tests above do not pass because nothing was found."""
-    verbs = {
-        command.words[0]
-        for page in read_by_people().values()
-        for command in shown(page)
-    }
+    verbs = {command.words[0] for page in read_by_people().values() for command in shown(page)}
     assert {
         "apply",
         "doctor",
@@ -75,14 +64,8 @@ def test_the_pages_show_most_verbs() -> None:
         ("flex sites pin a.example --node n1", "No such option: --node"),
         ("flex sites pin", "Missing argument"),
         ("flex whatif --more many", "valid integer"),
-        (
-            "flex --server https://flex.example.net ingest --nowhere",
-            "No such option: --nowhere",
-        ),
-        (
-            "cd /srv && sudo -u flex /opt/flex/bin/flex aply --now",
-            "No such command 'aply'",
-        ),
+        ("flex --server https://flex.example.net ingest --nowhere", "No such option: --nowhere"),
+        ("cd /srv && sudo -u flex /opt/flex/bin/flex aply --now", "No such command 'aply'"),
         ("*/15 * * * * flex -q ingets", "No such command 'ingets'"),
     ],
 )
@@ -112,9 +95,7 @@ def test_inline_code_may_name_a_verb_without_its_arguments() -> None:
 
 def test_the_settings_that_flex_init_writes_show_no_command_that_there_is_not() -> None:
     starter = (ROOT / "api/flex_api/starter/flex.toml").read_text(encoding="utf-8")
-    commands = [
-        words for code in re.findall(r"`([^`]+)`", starter) for words in in_script(code)
-    ]
+    commands = [words for code in re.findall(r"`([^`]+)`", starter) for words in in_script(code)]
     assert commands
     assert [words for words in commands if fault(Shown(words, 1, is_whole=False))] == []
 
@@ -126,8 +107,7 @@ def _texts(module: Path) -> Iterator[str]:
             node.value.value = None
         if isinstance(node, ast.JoinedStr):
             yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "X"
-                for part in node.values
+                str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values
             )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value

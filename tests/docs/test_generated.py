@@ -32,6 +32,4 @@ def test_every_section_of_the_settings_is_on_its_page() -> None:
     page = generated.settings()
     for name, field in Settings.model_fields.items():
         section = field.alias or name
-        assert re.search(
-            rf"^(## `\[+{section}\b|\| `{section}` )", page, re.MULTILINE
-        ), section
+        assert re.search(rf"^(## `\[+{section}\b|\| `{section}` )", page, re.MULTILINE), section

@@ -161,9 +161,7 @@ def test_each_command_of_a_page_does_what_the_page_says(page: str, demo: Demo) -
     for command in filter(is_run, commands(page)):
         words = [as_in_demo(word, page, earlier) for word in words_of(command)]
         for shown_folder, its in FOLDERS.items():
-            words = [
-                word.replace(shown_folder, f"{demo.folder}/{its}") for word in words
-            ]
+            words = [word.replace(shown_folder, f"{demo.folder}/{its}") for word in words]
         done = demo.flex(words)
         assert done.returncode == 0, (str(command), done.stdout, done.stderr)
 
@@ -172,7 +170,5 @@ def test_what_is_not_run_is_on_a_page() -> None:
     """Nothing is left out that nobody shows."""
     shown_there = [" ".join(words_of(one)) for page in PAGES for one in commands(page)]
     assert [
-        first
-        for first in NOT_RUN
-        if not any(words.startswith(first) for words in shown_there)
+        first for first in NOT_RUN if not any(words.startswith(first) for words in shown_there)
     ] == []

@@ -38,10 +38,7 @@ def tokens(page: str) -> Iterator[Token]:
 
 
 def links(page: str) -> list[str]:
-    found = [
-        str(token.attrs.get("href") or token.attrs.get("src") or "")
-        for token in tokens(page)
-    ]
+    found = [str(token.attrs.get("href") or token.attrs.get("src") or "") for token in tokens(page)]
     return [link for link in found if link and not re.match(r"[a-z]+:", link)]
 
 
@@ -92,9 +89,7 @@ def test_a_dead_link_is_found() -> None:
 def test_every_page_is_in_the_menu_once() -> None:
     menu = re.findall(
         r"^(\w[\w/-]+)$",
-        "".join(
-            re.findall(r"```\{toctree\}(.*?)```", pages()["docs/index.md"], re.DOTALL)
-        ),
+        "".join(re.findall(r"```\{toctree\}(.*?)```", pages()["docs/index.md"], re.DOTALL)),
         re.MULTILINE,
     )
     there = pages().keys() - {"docs/index.md"}
@@ -105,9 +100,7 @@ def naming_files() -> Iterator[Path]:
     for folder in FOLDERS:
         for pattern in NAMES_PAGES:
             yield from (
-                path
-                for path in (ROOT / folder).rglob(pattern)
-                if "target" not in path.parts
+                path for path in (ROOT / folder).rglob(pattern) if "target" not in path.parts
             )
     yield from (ROOT / "Makefile", ROOT / "pyproject.toml")
 

@@ -27,9 +27,7 @@ MAIN = "from flex_api.cli import main; main()"
 
 def flex(*words: str) -> str:
     command = [sys.executable, "-c", MAIN, *words]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, (words, done.stdout, done.stderr)
     return done.stdout
 

@@ -73,11 +73,7 @@ def test_each_command_of_the_tutorial_works_in_its_order(
     told = ""
     for block in blocks():
         # Its first line is about a checkout, whose flex is the reader's here.
-        lines = [
-            line
-            for line in block.splitlines()
-            if not line.startswith(("export ", SERVE))
-        ]
+        lines = [line for line in block.splitlines() if not line.startswith(("export ", SERVE))]
         told += run("\n".join(lines).replace(PLACE, str(place)), reader)
     assert len(blocks()) > 6
     assert "stays on n2: pinned to n2" in told

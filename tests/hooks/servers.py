@@ -38,9 +38,7 @@ def running(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Until the block is left."""
     with log.open("ab") as said:
-        process = subprocess.Popen(
-            command, stdout=said, stderr=said, stdin=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, stdout=said, stderr=said, stdin=subprocess.DEVNULL)
     try:
         end = time.monotonic() + PATIENCE
         while not is_there():
@@ -112,9 +110,7 @@ def database(folder: Path, empty: Path, *options: str) -> Iterator[Database]:
         *(f"--pid-file={folder}/pid", "--innodb-buffer-pool-size=16M", *options),
         *("--innodb-log-file-size=4M", "--innodb-flush-log-at-trx-commit=0"),
     ]
-    with running(
-        command, folder / "log", lambda: made.try_to("SELECT 1").returncode == 0
-    ):
+    with running(command, folder / "log", lambda: made.try_to("SELECT 1").returncode == 0):
         yield made
 
 
@@ -137,9 +133,7 @@ def nginx(folder: Path, vhosts: Path) -> Iterator[tuple[Path, int]]:
         f"include {vhosts}/*;\n}}\n"
     )
     command = [found, "-e", str(folder / "nginx.log"), "-c", str(configuration)]
-    with running(
-        [*command, "-g", "daemon off;"], folder / "log", lambda: listens(port)
-    ):
+    with running([*command, "-g", "daemon off;"], folder / "log", lambda: listens(port)):
         yield configuration, port
 
 
@@ -169,16 +163,7 @@ def sshd(folder: Path) -> Iterator[str]:
     port, user = any_port(), getpass.getuser()
     folder.mkdir(mode=0o700)
     for name in ("host", "key"):
-        words = [
-            "ssh-keygen",
-            "-q",
-            "-t",
-            "ed25519",
-            "-N",
-            "",
-            "-f",
-            f"{folder}/{name}",
-        ]
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{folder}/{name}"]
         subprocess.run(words, check=True, timeout=PATIENCE)
     shutil.copy(folder / "key.pub", folder / "authorized")
     (folder / "sshd_config").write_text(

@@ -13,9 +13,7 @@ JOBS = "*/5 * * * * shop php cron.php\n"
 
 def on(nodes: TwoNodes) -> list[str]:
     """The nodes whose cron reads the file: it reads no name with a dot."""
-    return [
-        node for node in ("n1", "n2") if nodes.at(node, "cron/shop_example").exists()
-    ]
+    return [node for node in ("n1", "n2") if nodes.at(node, "cron/shop_example").exists()]
 
 
 def kept(nodes: TwoNodes, node: str) -> list[str]:
@@ -65,9 +63,7 @@ def test_a_site_without_jobs_leaves_none_of_an_earlier_time(nodes: TwoNodes) -> 
 
 
 @pytest.mark.slow("ssh")
-def test_jobs_that_were_changed_meanwhile_are_brought_as_they_are(
-    with_jobs: TwoNodes,
-) -> None:
+def test_jobs_that_were_changed_meanwhile_are_brought_as_they_are(with_jobs: TwoNodes) -> None:
     nodes = with_jobs
     nodes.ends(0, "cron", "copy", SITE, "n1", "n2")
     nodes.at("n1", "cron/shop_example").write_text(JOBS.replace("5", "6"))

@@ -84,10 +84,7 @@ def settings_of(nodes: TwoNodes, bases: Bases, name: str) -> None:
 
 
 @pytest.fixture(
-    params=[
-        *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[:-1]),
-        NAMES[-1],
-    ]
+    params=[*(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[:-1]), NAMES[-1]]
 )
 def shop(request: pytest.FixtureRequest, mounted: TwoNodes, databases: Bases) -> Shop:
     settings_of(mounted, databases, request.param)
@@ -107,9 +104,7 @@ def test_a_database_is_brought_whole_again_and_again(shop: Shop) -> None:
     # Small ones are brought while requests wait.
     assert not shop.has("n2")
     for number in range(2):
-        shop.use(
-            "n1", "INSERT INTO orders (kind) VALUES (1); DELETE FROM orders LIMIT 1"
-        )
+        shop.use("n1", "INSERT INTO orders (kind) VALUES (1); DELETE FROM orders LIMIT 1")
         shop.nodes.ends(0, "database", "final", SITE, "n1", "n2")
         assert shop.content("n2") == shop.content("n1"), number
 
@@ -126,9 +121,7 @@ def test_it_is_brought_by_ssh(by_ssh: str, mounted: TwoNodes, databases: Bases) 
     assert (made.has("n1"), made.has("n2")) == (True, False)
 
 
-def test_accounts_go_along_with_their_rights_for_this_database_alone(
-    shop: Shop,
-) -> None:
+def test_accounts_go_along_with_their_rights_for_this_database_alone(shop: Shop) -> None:
     escaped = shop.name.replace("_", "\\_")
     shop.ask(
         "n1",
@@ -142,9 +135,7 @@ def test_accounts_go_along_with_their_rights_for_this_database_alone(
     assert [one for one in grants if "SELECT, INSERT" in one]
     assert not [one for one in grants if "foreign" in one]
     (old,), (new,) = (
-        shop.ask(
-            node, "SELECT authentication_string FROM mysql.user WHERE User = 'keeper'"
-        )
+        shop.ask(node, "SELECT authentication_string FROM mysql.user WHERE User = 'keeper'")
         for node in ("n1", "n2")
     )
     assert new == old
@@ -162,8 +153,7 @@ def test_a_large_one_gets_what_changed_since_it_was_loaded(large: Shop) -> None:
     # What others wrote, and a new file of the log.
     large.ask("n1", "CREATE DATABASE IF NOT EXISTS foreign_one; FLUSH BINARY LOGS;")
     large.ask(
-        "n1",
-        "CREATE OR REPLACE TABLE foreign_one.t (a INT); INSERT INTO foreign_one.t VALUES (1)",
+        "n1", "CREATE OR REPLACE TABLE foreign_one.t (a INT); INSERT INTO foreign_one.t VALUES (1)"
     )
     large.use("n1", "INSERT INTO orders (kind) VALUES (2)")
     large.nodes.ends(0, "database", "final", SITE, "n1", "n2")
@@ -172,8 +162,7 @@ def test_a_large_one_gets_what_changed_since_it_was_loaded(large: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["TRUNCATE `{}`.orders", "ALTER TABLE `{}`.orders\n ADD COLUMN b INT"],
+    "words", ["TRUNCATE `{}`.orders", "ALTER TABLE `{}`.orders\n ADD COLUMN b INT"]
 )
 def test_what_changed_a_large_one_from_within_another_is_not_left_out(
     large: Shop, words: str
@@ -244,9 +233,7 @@ def test_a_server_that_both_nodes_share_loses_nothing(
     made = Shop(mounted, databases, "shop")
     made.fill()
     before = made.content("n1")
-    assert "one database server" in mounted.ends(
-        NEVER, "database", does, SITE, "n1", "n2"
-    )
+    assert "one database server" in mounted.ends(NEVER, "database", does, SITE, "n1", "n2")
     assert made.content("n1") == before
 
 
@@ -260,9 +247,7 @@ def test_a_server_that_is_away_is_not_now_and_nothing_is_removed(
         sockets = dict(shop.bases)
         sockets[away] = Database(tmp_path / "nobody")
         settings_of(shop.nodes, sockets, shop.name)
-        assert "does not answer" in shop.nodes.ends(
-            NOT_NOW, "database", verb, SITE, one, other
-        )
+        assert "does not answer" in shop.nodes.ends(NOT_NOW, "database", verb, SITE, one, other)
     assert shop.has("n1")
     assert shop.has("n2")
 
@@ -274,9 +259,7 @@ def test_a_site_without_a_database_needs_none(shop: Shop) -> None:
     assert not shop.has("n2")
 
 
-def test_a_database_that_is_not_there_is_told_and_leaves_the_other_one_alone(
-    shop: Shop,
-) -> None:
+def test_a_database_that_is_not_there_is_told_and_leaves_the_other_one_alone(shop: Shop) -> None:
     shop.nodes.ends(0, "database", "final", SITE, "n1", "n2")
     shop.ask("n1", f"DROP DATABASE `{shop.name}`")
     said = shop.nodes.ends(NOT_NOW, "database", "final", SITE, "n1", "n2")
@@ -284,9 +267,7 @@ def test_a_database_that_is_not_there_is_told_and_leaves_the_other_one_alone(
     assert shop.has("n2")
 
 
-@pytest.mark.parametrize(
-    "name", ["mysql", "MySQL", "sys", "flex_hooks", "a`b", "x y", "-e"]
-)
+@pytest.mark.parametrize("name", ["mysql", "MySQL", "sys", "flex_hooks", "a`b", "x y", "-e"])
 def test_a_name_that_no_site_can_have_is_refused(shop: Shop, name: str) -> None:
     settings_of(shop.nodes, shop.bases, f"'{name}'")
     shop.nodes.set(f"database_of() {{ printf '%s' '{name}'; }}\n")

@@ -114,21 +114,15 @@ def test_a_name_that_is_not_safe_in_a_path_is_refused_before_anything_is_done(
 
 
 @pytest.mark.parametrize("node", ["", "-oProxyCommand=reboot", "a b", "$(id)", "n1;id"])
-def test_a_node_that_ssh_would_take_for_an_option_is_refused(
-    mounted: TwoNodes, node: str
-) -> None:
+def test_a_node_that_ssh_would_take_for_an_option_is_refused(mounted: TwoNodes, node: str) -> None:
     for hook in ("files", "vhost", "cron"):
         for words in ((node, "n2"), ("n1", node)):
             said = mounted.ends(NEVER, hook, "copy", SITE, *words)
             assert "no name or address of a node" in said
 
 
-@pytest.mark.parametrize(
-    "words", [(), ("copy",), ("copy", SITE, "n1"), ("x", SITE, "n1", "n2")]
-)
-def test_other_words_are_told_how_it_is_called(
-    mounted: TwoNodes, words: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("words", [(), ("copy",), ("copy", SITE, "n1"), ("x", SITE, "n1", "n2")])
+def test_other_words_are_told_how_it_is_called(mounted: TwoNodes, words: tuple[str, ...]) -> None:
     for hook in ("files", "database", "vhost", "cron"):
         assert "usage: " in mounted.ends(NEVER, hook, *words)
 
@@ -142,9 +136,7 @@ def test_a_node_that_does_not_answer_is_not_now(by_ssh: str, mounted: TwoNodes) 
     assert mounted.site("n1")
 
 
-def test_while_an_earlier_command_is_still_at_work_none_begins(
-    mounted: TwoNodes,
-) -> None:
+def test_while_an_earlier_command_is_still_at_work_none_begins(mounted: TwoNodes) -> None:
     fill(mounted)
     mounted.set("LOCKED=(flock --nonblock --conflict-exit-code 75)\n")
     lock = mounted.at("n2", f"lock-{SITE}")

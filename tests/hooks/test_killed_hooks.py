@@ -32,11 +32,7 @@ class Killed:
     kills: Path
 
     def try_everywhere(
-        self,
-        begin: Callable[[], None],
-        ends: Callable[[], None],
-        hook: str,
-        *words: str,
+        self, begin: Callable[[], None], ends: Callable[[], None], hook: str, *words: str
     ) -> int:
         """How often it was killed. `ends` looks whether all is well after the next whole run."""
         at = 1 + os.getpid() % EVERY
@@ -81,9 +77,7 @@ def test_files_killed_anywhere_are_brought_by_the_next_run(killed: Killed) -> No
         nodes.ends(0, "files", "copy", SITE, "n1", "n2")
         assert nodes.site("n2") == nodes.site("n1")
 
-    assert (
-        killed.try_everywhere(change, is_whole, "files", "copy", SITE, "n1", "n2") > 2
-    )
+    assert killed.try_everywhere(change, is_whole, "files", "copy", SITE, "n1", "n2") > 2
 
 
 def test_a_removal_killed_anywhere_is_ended_by_the_next_run(killed: Killed) -> None:
@@ -98,15 +92,11 @@ def test_a_removal_killed_anywhere_is_ended_by_the_next_run(killed: Killed) -> N
         assert not nodes.at("n2", "www", SITE).exists()
         assert [*nodes.at("n1", "www", SITE).iterdir()]
 
-    assert (
-        killed.try_everywhere(begin, is_gone, "files", "remove", SITE, "n2", "n1") > 2
-    )
+    assert killed.try_everywhere(begin, is_gone, "files", "remove", SITE, "n2", "n1") > 2
 
 
 @pytest.mark.parametrize("verb", ["copy", "off", "on"])
-def test_jobs_killed_anywhere_are_at_one_node_at_most(
-    killed: Killed, verb: str
-) -> None:
+def test_jobs_killed_anywhere_are_at_one_node_at_most(killed: Killed, verb: str) -> None:
     nodes = killed.nodes
     words = {"copy": ("n1", "n2"), "off": ("n1",), "on": ("n2",)}[verb]
     before = {"copy": ("n1", ""), "off": ("n1", ""), "on": ("n2", ".off")}[verb]
@@ -118,9 +108,7 @@ def test_jobs_killed_anywhere_are_at_one_node_at_most(
         nodes.at(before[0], f"cron/shop_example{before[1]}").write_text("jobs")
 
     def is_well() -> None:
-        on = [
-            one for one in ("n1", "n2") if nodes.at(one, "cron/shop_example").exists()
-        ]
+        on = [one for one in ("n1", "n2") if nodes.at(one, "cron/shop_example").exists()]
         assert len(on) < 2
         nodes.ends(0, "cron", verb, SITE, *words)
         there = {

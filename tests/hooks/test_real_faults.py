@@ -19,13 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from flex_api.moving.check_site_on_new_node import (
-    Checked,
-    Nodes,
-    SiteRules,
-    Wanted,
-    check,
-)
+from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
 from flex_api.moving.compare_answers import Demands
 from flex_api.moving.take_turns_at_nodes import Turns
 from flex_api.moving.trust_in_certificates import Trust
@@ -37,9 +31,7 @@ from tests.routing.certificates import Authority
 
 pytestmark = pytest.mark.real
 
-SITES = [
-    f"site{number:02}.example" for number in range(int(os.environ.get("SITES", "5")))
-]
+SITES = [f"site{number:02}.example" for number in range(int(os.environ.get("SITES", "5")))]
 KINDS = ("static", "php", "database", "redirect", "login")
 FAR = 3_600.0
 
@@ -96,10 +88,7 @@ class Node:
         content = {
             "static": ("index.html", TEXT),
             "php": ("index.php", PHP),
-            "database": (
-                "index.php",
-                DATABASE.replace("STATUS", "http_response_code(500)"),
-            ),
+            "database": ("index.php", DATABASE.replace("STATUS", "http_response_code(500)")),
             "redirect": ("shop.html", TEXT),
             "login": ("index.php", LOGIN),
         }[kind_of(site)]
@@ -160,9 +149,7 @@ class Node:
         if not (here / "default.conf").exists():
             (here / "default.conf").write_text("return 404;")
         command = [nginx, "-e", f"{here}/nginx.log", "-c", f"{here}/nginx.conf"]
-        with running(
-            [*command, "-g", "daemon off;"], here / "log", lambda: listens(self)
-        ):
+        with running([*command, "-g", "daemon off;"], here / "log", lambda: listens(self)):
             yield
 
 
@@ -200,16 +187,9 @@ class Pair:
             *("/age.txt", timedelta(minutes=10)),
         )
 
-    def look(
-        self, site: str, scheme: str, patience: float = 20.0, marker: str = ""
-    ) -> Checked:
+    def look(self, site: str, scheme: str, patience: float = 20.0, marker: str = "") -> Checked:
         turns = Turns(4, 10_000, time.monotonic() + FAR, time.monotonic, time.sleep)
-        at = Nodes(
-            {"n1": OLD, "n2": NEW},
-            Ways(*self.new.ports),
-            turns,
-            lambda: datetime.now(UTC),
-        )
+        at = Nodes({"n1": OLD, "n2": NEW}, Ways(*self.new.ports), turns, lambda: datetime.now(UTC))
         wanted = Wanted(site, "n2", "n1", (f"www.{site}",))
         return check(wanted, self.rules(scheme, patience, marker), at)
 
@@ -354,21 +334,16 @@ FAULTS = {
     "root of another site": Fault(of_another_site, of=PAGES, is_marked=True),
     "document root missing": Fault(vhost(root=Path("/nowhere"))),
     "document root empty": Fault(empty),
-    "document root unreadable": Fault(
-        unreadable, of=("static", "php", "database", "login")
-    ),
+    "document root unreadable": Fault(unreadable, of=("static", "php", "database", "login")),
     "content old": Fault(old),
     "page cut": Fault(cut, of=("static",)),
     "list of files": Fault(list_of_files, of=PAGES),
     "PHP away": Fault(vhost(php="fastcgi_pass unix:/nowhere;"), of=RUN),
-    "PHP is not run": Fault(
-        vhost(php="default_type text/html;"), of=("php", "database")
-    ),
+    "PHP is not run": Fault(vhost(php="default_type text/html;"), of=("php", "database")),
     "PHP sent as a file": Fault(vhost(php=" "), of=RUN),
     "PHP does not parse": Fault(page("<?php if ("), of=RUN),
     "PHP fails, and says so in the page": Fault(
-        page("<?php ini_set('display_errors', 1); ?>" + TEXT + "<?php no_function();"),
-        of=RUN,
+        page("<?php ini_set('display_errors', 1); ?>" + TEXT + "<?php no_function();"), of=RUN
     ),
     "PHP lacks an extension": Fault(page("<?php mb_strlen_of_none('x');"), of=RUN),
     "PHP has too little memory": Fault(
@@ -383,12 +358,9 @@ FAULTS = {
         of=RUN,
     ),
     "database unreachable": Fault(no_database, of=("database",)),
-    "database unreachable, and said with 200": Fault(
-        no_database_said_well, of=("database",)
-    ),
+    "database unreachable, and said with 200": Fault(no_database_said_well, of=("database",)),
     "database empty": Fault(
-        page("<?php header('Location: /install.php', true, 302);"),
-        of=("php", "database"),
+        page("<?php header('Location: /install.php', true, 302);"), of=("php", "database")
     ),
     "redirect to another host": Fault(for_root("return 301 http://other.example/;")),
     "redirect to itself": Fault(for_root("return 301 /;")),
@@ -400,8 +372,7 @@ FAULTS = {
     "forbidden": Fault(for_root("deny all;"), of=PAGES),
     "wants a password": Fault(
         lambda pair, site: pair.new.say(
-            site,
-            more=f"auth_basic x; auth_basic_user_file {pair.new.folder}/default.conf;",
+            site, more=f"auth_basic x; auth_basic_user_file {pair.new.folder}/default.conf;"
         ),
         of=PAGES,
     ),
@@ -418,12 +389,10 @@ FAULTS = {
         scheme="https",
     ),
     "certificate ends tomorrow": Fault(
-        shown(lambda file, ca, site: valid_between(ca, site, file, day(-9), day(1))),
-        scheme="https",
+        shown(lambda file, ca, site: valid_between(ca, site, file, day(-9), day(1))), scheme="https"
     ),
     "certificate not yet valid": Fault(
-        shown(lambda file, ca, site: valid_between(ca, site, file, day(2), day(90))),
-        scheme="https",
+        shown(lambda file, ca, site: valid_between(ca, site, file, day(2), day(90))), scheme="https"
     ),
     "certificate of another name": Fault(
         shown(lambda file, ca, _: ca.sign("other.example", file, 90)), scheme="https"
@@ -437,9 +406,7 @@ FAULTS = {
     "certificate of nobody known": Fault(
         shown(
             lambda file, _, site: (
-                Authority(file.parent / f"{site}-ca", "other")
-                .begin()
-                .sign(site, file, 90)
+                Authority(file.parent / f"{site}-ca", "other").begin().sign(site, file, 90)
             )
         ),
         scheme="https",
@@ -469,9 +436,7 @@ def test_a_fault_of_the_new_node_is_stopped(pair: Pair, kind: str) -> None:
         missed = [
             site
             for site in broken
-            if not pair.look(
-                site, fault.scheme, fault.patience, marker_of(fault, site)
-            ).why
+            if not pair.look(site, fault.scheme, fault.patience, marker_of(fault, site)).why
         ]
     assert missed == []
 
@@ -494,11 +459,7 @@ HEALTHY: dict[str, Breaks] = {
     "more headers": lambda pair, site: pair.new.say(
         site,
         more="add_header X-Node n2;\nadd_header Strict-Transport-Security max-age=1;"
-        + (
-            "location = / { return 301 /shop.html; }"
-            if kind_of(site) == "redirect"
-            else ""
-        ),
+        + ("location = / { return 301 /shop.html; }" if kind_of(site) == "redirect" else ""),
     ),
     "a tenth longer": lambda pair, site: (
         _write(pair.new.page(site), pair.new.page(site).read_text() + "<p>new</p>" * 20)

@@ -93,8 +93,7 @@ def web(nodes: TwoNodes, kind: str) -> Iterator[Web]:
             command = f"{servers.program('apache2', 'apache2-bin')} -f {configuration}"
             test, again = f"{command} -t", f"{command} -k graceful"
         nodes.set(
-            f"web_test() {{ printf '%s' '{test}'; }}\n"
-            f"web_reload() {{ printf '%s' '{again}'; }}\n"
+            f"web_test() {{ printf '%s' '{test}'; }}\nweb_reload() {{ printf '%s' '{again}'; }}\n"
         )
         yield Web(nodes, kind, configuration, port)
 
@@ -138,9 +137,7 @@ def test_it_is_brought_by_ssh(by_ssh: str, mounted: TwoNodes) -> None:
 
 
 @pytest.mark.parametrize("was_there", [False, True])
-def test_what_the_web_server_does_not_take_is_taken_back(
-    one: Web, was_there: bool
-) -> None:
+def test_what_the_web_server_does_not_take_is_taken_back(one: Web, was_there: bool) -> None:
     if was_there:
         one.put_old("bread")
         one.nodes.ends(0, "vhost", "copy", SITE, "n1", "n2")
@@ -158,9 +155,7 @@ def test_what_the_web_server_does_not_take_is_taken_back(
         assert one.answer()[1] != "bread"
 
 
-def test_a_web_server_that_was_broken_before_is_not_blamed_on_the_site(
-    one: Web,
-) -> None:
+def test_a_web_server_that_was_broken_before_is_not_blamed_on_the_site(one: Web) -> None:
     one.put_old("bread")
     broken = one.nodes.at("n2", "vhosts/other.example")
     broken.write_text("no_such_word on;\n")

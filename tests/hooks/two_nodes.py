@@ -59,9 +59,7 @@ class TwoNodes:
         self.more += more
         here = PLACES.replace("@", str(self.folder))
         shipped = (HOOKS / "settings.sh").read_text()
-        (self.folder / "hooks/settings.sh").write_text(
-            shipped + self.reached + here + self.more
-        )
+        (self.folder / "hooks/settings.sh").write_text(shipped + self.reached + here + self.more)
 
     def run(
         self, hook: str, *words: str, environment: Mapping[str, str] | None = None

@@ -56,23 +56,17 @@ def source(logs: Path) -> Source:
 
 
 @pytest.fixture
-def read(
-    source: Source, store: MemoryStore, counts: Path
-) -> Callable[[], dict[str, FileReport]]:
+def read(source: Source, store: MemoryStore, counts: Path) -> Callable[[], dict[str, FileReport]]:
     """One run over that source: a report per file, by the file's name."""
 
     def run() -> dict[str, FileReport]:
-        return {
-            Path(report.path).name: report for report in ingest([source], store, counts)
-        }
+        return {Path(report.path).name: report for report in ingest([source], store, counts)}
 
     return run
 
 
 @pytest.fixture
-def read_as(
-    logs: Path, store: MemoryStore, counts: Path
-) -> Callable[[str], dict[str, int]]:
+def read_as(logs: Path, store: MemoryStore, counts: Path) -> Callable[[str], dict[str, int]]:
     """One run over the folder's logs in that format: the new lines by class."""
 
     def run(format_: str) -> dict[str, int]:

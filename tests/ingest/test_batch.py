@@ -83,9 +83,7 @@ def ten(logs: Path, line: Line) -> Path:
 
 
 def requests(store: MemoryStore, counts: Path) -> list[int]:
-    return [
-        int(number) for number in file_table(store, counts, EVER).whole()["requests"]
-    ]
+    return [int(number) for number in file_table(store, counts, EVER).whole()["requests"]]
 
 
 @pytest.mark.usefixtures("ten")
@@ -112,9 +110,7 @@ def test_equal_longer_cut_and_edited_logs_of_one_batch_count_once(
     (logs / "b.log").write_bytes(b"".join(lines))
     (logs / "longer.log").write_bytes(b"".join(lines) + line("/new", NOON + 30_000))
     (logs / "cut.log").write_bytes(b"".join(lines[:150]))
-    (logs / "masked.log").write_bytes(
-        b"".join(lines).replace(b"192.0.2.1 ", b"0.0.0.0 ")
-    )
+    (logs / "masked.log").write_bytes(b"".join(lines).replace(b"192.0.2.1 ", b"0.0.0.0 "))
     store = MemoryStore()
     found = ingest([source], store, counts, together=together, memory=memory)
     # Which of the two is read first is for chance to say.
@@ -151,9 +147,7 @@ def test_what_the_store_has_not_heard_of_is_not_there_although_its_files_are(
 
 
 @pytest.mark.usefixtures("ten")
-def test_a_reading_that_is_refused_takes_none_before_it_along(
-    source: Source, counts: Path
-) -> None:
+def test_a_reading_that_is_refused_takes_none_before_it_along(source: Source, counts: Path) -> None:
     store = Overtaken("/7.log")
     with pytest.raises(Busy):
         ingest([source], store, counts, workers=1)
@@ -170,17 +164,13 @@ def test_what_somebody_else_has_counted_meanwhile_is_a_copy_in_the_report(
     source: Source, counts: Path
 ) -> None:
     store = Twin("/7.log")
-    reports = {
-        Path(report.path).name: report for report in ingest([source], store, counts)
-    }
+    reports = {Path(report.path).name: report for report in ingest([source], store, counts)}
     # Its counts are where somebody else has put them, and in no files of the others.
     assert store.moved_counts() == {}
     assert [*counts.glob("s*.parquet*")] == []
     assert reports["7.log"].outcome == "copy"
     assert sum_of(reports["7.log"]) == 0
-    assert {sum_of(report) for name, report in reports.items() if name != "7.log"} == {
-        30
-    }
+    assert {sum_of(report) for name, report in reports.items() if name != "7.log"} == {30}
 
 
 def test_a_log_that_cannot_be_read_takes_no_other_along(
@@ -207,9 +197,7 @@ def test_hours_of_readings_that_wait_take_little_memory(
 
     def wait() -> None:
         for number in range(record_in_batches.READINGS - 1):
-            waiting.add(
-                replace(segment, id=f"{number:040x}", hours=hours), stream, None
-            )
+            waiting.add(replace(segment, id=f"{number:040x}", hours=hours), stream, None)
 
     # There is no such directory: it is asked for long before so many wait.
     with pytest.raises(NotWritten):

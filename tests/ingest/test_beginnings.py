@@ -44,15 +44,11 @@ def test_a_log_that_was_truncated_under_its_writer_goes_on(
     log = logs / "a.log"
     log.write_bytes(b"".join(line(f"/{number}") for number in range(30)))
     assert dict(read()["a.log"].lines)["counted"] == 30
-    log.write_bytes(
-        bytes(1_000_000) + b"".join(line(f"/{number}") for number in range(30, 59))
-    )
+    log.write_bytes(bytes(1_000_000) + b"".join(line(f"/{number}") for number in range(30, 59)))
     assert dict(read()["a.log"].lines)["counted"] == 29
 
 
-def test_what_is_no_log_from_end_to_end_is_refused(
-    logs: Path, line: Line, read: Read
-) -> None:
+def test_what_is_no_log_from_end_to_end_is_refused(logs: Path, line: Line, read: Read) -> None:
     (logs / "good.log").write_bytes(line("/"))
     (logs / "prose.log").write_bytes(b"no log at all\n" * 200_000)
     (logs / "hole.log").write_bytes(bytes(1_000_000))

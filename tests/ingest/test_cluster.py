@@ -18,11 +18,7 @@ from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import read_with_spark
-from flex_logs_ingest.counts import (
-    add_up_hours_and_sample,
-    file_of_unknown_hosts,
-    merge_expression,
-)
+from flex_logs_ingest.counts import add_up_hours_and_sample, file_of_unknown_hosts, merge_expression
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files import local_or_uri_files
 from flex_logs_ingest.files.find_and_unpack_logs import Source, Unusable
@@ -72,9 +68,7 @@ def tables(to: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def lines(to: Path) -> int:
     return sum(
-        number
-        for entry in read_with_spark.entries(str(to))
-        for _, number in entry.segment.lines
+        number for entry in read_with_spark.entries(str(to)) for _, number in entry.segment.lines
     )
 
 
@@ -91,24 +85,18 @@ def test_counts_made_there_are_those_made_here(
     (logs / "access.log").write_bytes(
         log(line, 0, MANY) + line("/missing", NOON, status=404) + b"nonsense\n"
     )
-    (logs / "old.log.gz").write_bytes(
-        gzip.compress(line("/old", NOON - 3 * DAY, 4_000) * MANY)
-    )
+    (logs / "old.log.gz").write_bytes(gzip.compress(line("/old", NOON - 3 * DAY, 4_000) * MANY))
     (logs / "access.log.1").write_bytes(
         line("/0", NOON - DAY, 9_999) + line("/7", NOON + 5, 0, 304)
     )
-    here = {
-        Path(report.path).name: report for report in ingest([source], store, counts)
-    }
+    here = {Path(report.path).name: report for report in ingest([source], store, counts)}
     there = read_there()
     assert {name: (r.outcome, r.lines) for name, r in there.items()} == {
         name: (r.outcome, r.lines) for name, r in here.items()
     }
     files, hours = tables(to)
     pd.testing.assert_frame_equal(files, file_table(store, counts, PERIOD).whole())
-    pd.testing.assert_frame_equal(
-        hours, add_up_hours_and_sample.hours_of(store, counts, PERIOD)
-    )
+    pd.testing.assert_frame_equal(hours, add_up_hours_and_sample.hours_of(store, counts, PERIOD))
     assert {entry.segment.id for entry in read_with_spark.entries(str(to))} == {
         s.id for s in store.segments(0, 10**6)
     }
@@ -138,9 +126,7 @@ def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
 ) -> None:
     before = line("/kept", NOON - DAY, 700) + line("/corrected", NOON - DAY, 900)
     during = (
-        line("/kept", NOON, 0, 304)
-        + line("/corrected", NOON, 300)
-        + line("/never", NOON, 50, 206)
+        line("/kept", NOON, 0, 304) + line("/corrected", NOON, 300) + line("/never", NOON, 50, 206)
     )
     (logs / "access.log").write_bytes(before + during)
     read_there()
@@ -163,9 +149,9 @@ def test_a_job_that_runs_again_counts_what_is_new(
         file.write(log(line, MANY, 2 * MANY))
     live.rename(logs / "access.log.1")
     live.write_bytes(log(line, 2 * MANY, 3 * MANY))
-    assert {
-        name: report.outcome for name, report in read_there().items()
-    } == dict.fromkeys(("access.log", "access.log.1"), "read")
+    assert {name: report.outcome for name, report in read_there().items()} == dict.fromkeys(
+        ("access.log", "access.log.1"), "read"
+    )
     assert lines(to) == 3 * MANY
 
 
@@ -198,15 +184,11 @@ def test_a_job_that_was_killed_is_finished_by_the_next(
     logs: Path, line: Line, to: Path, read_there: ReadThere
 ) -> None:
     for number in range(3):
-        (logs / f"{number}.log").write_bytes(
-            log(line, number * 1000, number * 1000 + MANY)
-        )
+        (logs / f"{number}.log").write_bytes(log(line, number * 1000, number * 1000 + MANY))
     read_there()
     complete = {path.name: path.read_bytes() for path in to.iterdir()}
     # Killed after one whole entry, with the counts of another and half a file of the third.
-    _first, second, third = (
-        entry.segment.id for entry in read_with_spark.entries(str(to))
-    )
+    _first, second, third = (entry.segment.id for entry in read_with_spark.entries(str(to)))
     for name in complete:
         if name.startswith(third) or name == second + read_with_spark.ENTRY:
             (to / name).unlink()
@@ -222,9 +204,7 @@ def test_tasks_that_run_twice_leave_what_one_leaves(
 ) -> None:
     (logs / "access.log").write_bytes(log(line, 0, MANY))
     read_with_spark.read(
-        lambda work, rows: [work(row) for row in rows for _ in range(2)][::2],
-        source,
-        str(to),
+        lambda work, rows: [work(row) for row in rows for _ in range(2)][::2], source, str(to)
     )
     assert lines(to) == MANY
 
@@ -241,14 +221,9 @@ def test_what_was_read_there_arrives_at_the_controller_once(
 ) -> None:
     out = tmp_path / "incoming"
     (logs / "access.log").write_bytes(log(line, 0, MANY))
-    (logs / "old.log.gz").write_bytes(
-        gzip.compress(line("/old", NOON - 3 * DAY, 4_000) * MANY)
-    )
+    (logs / "old.log.gz").write_bytes(gzip.compress(line("/old", NOON - 3 * DAY, 4_000) * MANY))
     read_there()
-    assert (read_with_spark.send(str(to), out), read_with_spark.send(str(to), out)) == (
-        2,
-        0,
-    )
+    assert (read_with_spark.send(str(to), out), read_with_spark.send(str(to), out)) == (2, 0)
     with (logs / "access.log").open("ab") as file:
         file.write(log(line, MANY, 2 * MANY))
     read_there()
@@ -256,9 +231,7 @@ def test_what_was_read_there_arrives_at_the_controller_once(
     for outcome in ("taken", "known"):
         arrived = take_in_parcels.take([out], store, counts, {("one", "node-1")})
         assert [arrival.outcome for arrival in arrived] == [outcome] * 3
-    pd.testing.assert_frame_equal(
-        tables(to)[0], file_table(store, counts, PERIOD).whole()
-    )
+    pd.testing.assert_frame_equal(tables(to)[0], file_table(store, counts, PERIOD).whole())
 
 
 def test_names_that_are_no_sites_arrive_as_well(
@@ -276,9 +249,7 @@ def test_names_that_are_no_sites_arrive_as_well(
     file_of_unknown_hosts.write(to, entry.segment.id, {"scanned.example": 3})
     read_with_spark.send(str(to), tmp_path / "incoming")
     take_in_parcels.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
-    assert file_of_unknown_hosts.names_of(counts, entry.segment.id) == [
-        ("scanned.example", 3)
-    ]
+    assert file_of_unknown_hosts.names_of(counts, entry.segment.id) == [("scanned.example", 3)]
 
 
 def test_what_cannot_be_read_is_reported_and_the_rest_is_read(
@@ -297,9 +268,7 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_read(
     assert {Path(report.path).parent for report in reports.values()} == {logs}
 
 
-def test_a_site_is_told_by_the_name_the_file_has_there(
-    logs: Path, line: Line, to: Path
-) -> None:
+def test_a_site_is_told_by_the_name_the_file_has_there(logs: Path, line: Line, to: Path) -> None:
     (logs / "shop.example.log").write_bytes(log(line, 0, 5))
     rule = SiteRule(pattern=r"(?P<site>.+)\.log")
     read_with_spark.read(
@@ -346,16 +315,11 @@ def test_files_are_named_by_paths_and_by_uris_alike(tmp_path: Path) -> None:
         local_or_uri_files.files(f"file://{tmp_path}/*.log"),
     )
     assert [file.uri for file in by_path] == [f"{tmp_path}/a.log", f"{tmp_path}/b.log"]
-    assert [file.uri for file in by_uri] == [
-        f"file://{tmp_path}/a.log",
-        f"file://{tmp_path}/b.log",
-    ]
+    assert [file.uri for file in by_uri] == [f"file://{tmp_path}/a.log", f"file://{tmp_path}/b.log"]
     assert {(file.size, file.time > 0) for file in by_path + by_uri} == {(10, True)}
 
 
-def test_a_copy_ends_where_the_file_ended_when_it_was_looked_for(
-    tmp_path: Path,
-) -> None:
+def test_a_copy_ends_where_the_file_ended_when_it_was_looked_for(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"0123456789")
     os.utime(path, ns=(10**18, 10**18))

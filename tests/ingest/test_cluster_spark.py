@@ -32,8 +32,7 @@ pytestmark = [
     pytest.mark.torture,
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
     pytest.mark.skipif(
-        not shutil.which("java"),
-        reason="Spark needs a Java, and there is none on the PATH",
+        not shutil.which("java"), reason="Spark needs a Java, and there is none on the PATH"
     ),
     pytest.mark.skipif(
         not importlib.util.find_spec("pyspark"),
@@ -48,11 +47,7 @@ PERIOD = Period(datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinf
 def job(*arguments: str | Path) -> str:
     # One core of its own, so that its workers are not those of other tests; nothing listens but on
     # loopback.
-    settings = (
-        "spark.master=local[2]",
-        "spark.ui.enabled=false",
-        "spark.sql.shuffle.partitions=4",
-    )
+    settings = ("spark.master=local[2]", "spark.ui.enabled=false", "spark.sql.shuffle.partitions=4")
     options = [word for setting in settings for word in ("--conf", setting)]
     local = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     submitted = {
@@ -88,14 +83,7 @@ def test_spark_counts_and_merges_as_this_machine_does(
 ) -> None:
     there, tables = tmp_path / "there", tmp_path / "tables"
     said = job(
-        "read",
-        "--source",
-        "one",
-        "--node",
-        "node-1",
-        "--to",
-        f"file://{there}",
-        *source.globs,
+        "read", "--source", "one", "--node", "node-1", "--to", f"file://{there}", *source.globs
     )
     assert said.count(": read: ") == 3
     assert "notes.txt: un" in said
@@ -107,11 +95,8 @@ def test_spark_counts_and_merges_as_this_machine_does(
     files = file_table(store, counts, PERIOD).whole()
     assert len(files) > 5_000
     pd.testing.assert_frame_equal(merge_expression.table(local, FILES), files)
-    pd.testing.assert_frame_equal(
-        FILES.make(pq.read_table(tables / "files").to_pandas()), files
-    )
+    pd.testing.assert_frame_equal(FILES.make(pq.read_table(tables / "files").to_pandas()), files)
     sites = merge_expression.SITES.make(pq.read_table(tables / "sites").to_pandas())
     pd.testing.assert_frame_equal(
-        sites,
-        merge_expression.table(merge_expression.sites(local), merge_expression.SITES),
+        sites, merge_expression.table(merge_expression.sites(local), merge_expression.SITES)
     )

@@ -35,9 +35,7 @@ def tree(root: Path, **used: int | str) -> Path:
     for unit, number in used.items():
         folder = root / "system.slice" / f"php-fpm@{unit}.service"
         folder.mkdir(exist_ok=True)
-        said = (
-            number if isinstance(number, str) else f"usage_usec {number}\nuser_usec 1\n"
-        )
+        said = number if isinstance(number, str) else f"usage_usec {number}\nuser_usec 1\n"
         (folder / "cpu.stat").write_text(said)
     return root
 
@@ -50,11 +48,7 @@ def counted(root: Path, *patterns: Pattern) -> dict[tuple[str, ...], int]:
 
 def test_each_cgroup_that_matches_gives_the_time_of_its_site(tmp_path: Path) -> None:
     root = tree(tmp_path, **{"a.example": 5, r"b\x2dc.example": 7, "D.example": 9})
-    assert counted(root) == {
-        ("a.example",): 5,
-        ("b-c.example",): 7,
-        ("d.example",): 9,
-    }
+    assert counted(root) == {("a.example",): 5, ("b-c.example",): 7, ("d.example",): 9}
     # The whole path is a pattern too.
     assert counted(root, Pattern(f"{root}/{POOL.text}")) == counted(root)
 
@@ -77,12 +71,9 @@ def test_a_cgroup_within_another_that_matches_counts_once(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "said",
-    ["", "usage_usec \n", "usage_usec -5\n", "usage_usec nan\n", "user_usec 5\n"],
+    "said", ["", "usage_usec \n", "usage_usec -5\n", "usage_usec nan\n", "user_usec 5\n"]
 )
-def test_what_says_no_time_is_named_and_the_others_count(
-    tmp_path: Path, said: str
-) -> None:
+def test_what_says_no_time_is_named_and_the_others_count(tmp_path: Path, said: str) -> None:
     used: dict[str, int | str] = {"a.example": 5, "b.example": said}
     root = tree(tmp_path, **used)
     counters, (wrong,) = read((POOL,), name, root)
@@ -93,9 +84,7 @@ def test_what_says_no_time_is_named_and_the_others_count(
 def test_no_cgroups_no_match_no_site_and_no_rights_are_said(tmp_path: Path) -> None:
     assert "no cgroup v2" in read((POOL,), name, tmp_path / "none")[1][0].why
     root = tree(tmp_path)
-    assert read((POOL,), name, root)[1] == (
-        Wrong(POOL.text, f"no cgroup of {root} matches"),
-    )
+    assert read((POOL,), name, root)[1] == (Wrong(POOL.text, f"no cgroup of {root} matches"),)
     tree(tmp_path, x=5)
     assert "stands for no site" in read((POOL,), lambda _: UNKNOWN, root)[1][0].why
     pools = Pattern("system.slice/php-fpm@{pool}.service", {"y": ("a.example",)})
@@ -125,9 +114,7 @@ class Machine:
         self.now += seconds
         for pool, more in used.items():
             old = self.counters.get(pool, Counter(pool, (pool,), 1, 0))
-            self.counters[pool] = Counter(
-                pool, old.sites, old.inode, old.used + more * SECOND
-            )
+            self.counters[pool] = Counter(pool, old.sites, old.inode, old.used + more * SECOND)
 
     def of(self, pool: str, *sites: str) -> None:
         self.counters[pool] = Counter(pool, sites, 1, 0)
@@ -254,12 +241,8 @@ def test_what_waits_for_a_day_goes_with_a_reading_of_that_day(machine: Machine) 
     assert sum(used for *_, used in [*of_day, *rest]) == 48 * SECOND
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"version": 9}', '{"version": 1, "x": 2}']
-)
-def test_a_file_that_cannot_be_read_is_begun_anew(
-    machine: Machine, content: str
-) -> None:
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 9}', '{"version": 1, "x": 2}'])
+def test_a_file_that_cannot_be_read_is_begun_anew(machine: Machine, content: str) -> None:
     machine.runs(0, a=5)
     machine.file.write_text(content)
     assert machine.sends() == []

@@ -29,9 +29,7 @@ def three_days(logs: Path, line: Line, read: Read) -> None:
     for day in range(TODAY - 2, TODAY + 1):
         at = day * DAY
         (logs / f"{day}.log").write_bytes(
-            line("/a", at, 100)
-            + line("/b", at + 7200, day)
-            + line("/a", at + 80_000, 7)
+            line("/a", at, 100) + line("/b", at + 7200, day) + line("/a", at + 80_000, 7)
         )
         read()
 
@@ -46,9 +44,7 @@ def by_hours(store: MemoryStore, counts: Path, day: int) -> dict[str, int]:
 
 
 def kept(counts: Path) -> list[int]:
-    return sorted(
-        int(path.name.partition("-")[0]) for path in counts.glob("*.sent.parquet")
-    )
+    return sorted(int(path.name.partition("-")[0]) for path in counts.glob("*.sent.parquet"))
 
 
 def test_it_is_what_the_hours_say_also_of_lines_that_come_late(
@@ -74,9 +70,7 @@ def test_what_was_added_up_once_is_there_after_its_counts_are_gone(
         daily_sums.bytes_by_site(store, counts, TODAY - 1)
 
 
-def test_what_cannot_be_read_or_kept_is_added_up_again(
-    store: MemoryStore, counts: Path
-) -> None:
+def test_what_cannot_be_read_or_kept_is_added_up_again(store: MemoryStore, counts: Path) -> None:
     before = daily_sums.bytes_by_site(store, counts, TODAY)
     (path,) = counts.glob("*.sent.parquet")
     path.write_bytes(path.read_bytes()[:50])

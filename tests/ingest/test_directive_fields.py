@@ -9,11 +9,7 @@ import pytest
 from flex import native_or_python
 from flex.errors import BadInput
 from flex_logs_ingest.formats import layout_of
-from flex_logs_ingest.formats.format_directive import (
-    from_apache,
-    from_directive,
-    from_nginx,
-)
+from flex_logs_ingest.formats.format_directive import from_apache, from_directive, from_nginx
 from flex_logs_ingest.lines.extract import Texts, extractor
 from flex_logs_ingest.lines.field_values import seconds
 from flex_logs_ingest.scan.python_loop import ReferenceScan
@@ -149,12 +145,7 @@ def counted(scan: type[ReferenceScan], directive: str, line: str) -> object:
     loop = scan(layout_of(directive), SiteRule(), 10)
     loop.feed(line.encode() + b"\n")
     found = loop.finish()
-    return (
-        found["lines"],
-        found["sites"],
-        found["first_time"],
-        found["tables"].columns()["text"],
-    )
+    return (found["lines"], found["sites"], found["first_time"], found["tables"].columns()["text"])
 
 
 @pytest.mark.parametrize("written", APACHE)
@@ -215,10 +206,7 @@ def test_every_variable_of_nginx_may_stand_before_what_is_needed(
             ("%FT%T%z", "2000-10-10T13:55:36-0700"),
             ("%F %T", "2000-10-10 20:55:36"),
         ),
-        *(
-            ("%Y/%m/%d %T", "2000/10/10 20:55:36"),
-            ("%d.%m.%Y %H:%M:%S", "10.10.2000 20:55:36"),
-        ),
+        *(("%Y/%m/%d %T", "2000/10/10 20:55:36"), ("%d.%m.%Y %H:%M:%S", "10.10.2000 20:55:36")),
         *(
             ("%e-%h-%y %T %z", "10-Oct-00 13:55:36 -0700"),
             ("%a %b %e %T %Y", "Tue Oct 10 20:55:36 2000"),
@@ -237,9 +225,7 @@ def test_every_variable_of_nginx_may_stand_before_what_is_needed(
     ],
 )
 @pytest.mark.parametrize("around", ["%{", "[%{"])
-def test_a_time_in_any_format_that_says_when_is_read(
-    format_: str, text: str, around: str
-) -> None:
+def test_a_time_in_any_format_that_says_when_is_read(format_: str, text: str, around: str) -> None:
     bracket = "]" * around.startswith("[")
     directive = f'%v {around}{format_}}}t{bracket} "%r" %>s %b'
     line = f'example.org {"[" * bool(bracket)}{text}{bracket} "GET / HTTP/1.1" 200 5'
@@ -273,15 +259,12 @@ def test_times_may_be_in_parts_of_seconds(unit: str) -> None:
     ],
 )
 def test_a_time_may_be_in_pieces(pieces: str, text: str) -> None:
-    found = read(
-        f'{pieces} %v "%r" %>s %b', f'{text} example.org "GET / HTTP/1.1" 200 5'
-    )
+    found = read(f'{pieces} %v "%r" %>s %b', f'{text} example.org "GET / HTTP/1.1" 200 5')
     assert (found[0], seconds(found[1])) == (b"example.org", MOMENT)
 
 
 @pytest.mark.parametrize(
-    "format_",
-    ["%T", "%F", "%d/%b %T", "%A %T", "%F %T %Z", "%F %I:%M:%S %p", "nonsense", ""],
+    "format_", ["%T", "%F", "%d/%b %T", "%A %T", "%F %T %Z", "%F %I:%M:%S %p", "nonsense", ""]
 )
 def test_a_time_that_does_not_say_when_is_refused(format_: str) -> None:
     with pytest.raises(BadInput, match="does not say the day"):
@@ -291,11 +274,7 @@ def test_a_time_that_does_not_say_when_is_refused(format_: str) -> None:
 @pytest.mark.parametrize(
     ("directive", "line", "request_"),
     [
-        (
-            "$scheme://$host$request_uri",
-            "https://example.org/a?b",
-            b"GET /a?b HTTP/1.1",
-        ),
+        ("$scheme://$host$request_uri", "https://example.org/a?b", b"GET /a?b HTTP/1.1"),
         (
             "$scheme://$http_host:$server_port$request_uri",
             "https://example.org:443/a",
@@ -308,22 +287,14 @@ def test_a_time_that_does_not_say_when_is_refused(format_: str) -> None:
         ),
         ("$scheme://$host$request_uri", "https://example.org*", b"GET * HTTP/1.1"),
         ("$scheme://$host$request_uri", "http://example.org", b"GET  HTTP/1.1"),
-        (
-            "$request_method $host$uri?$args",
-            "HEAD example.org/a?b",
-            b"HEAD /a HTTP/1.1",
-        ),
+        ("$request_method $host$uri?$args", "HEAD example.org/a?b", b"HEAD /a HTTP/1.1"),
         ("%m %v%U%q", "POST example.org/a?b", b"POST /a?b HTTP/1.1"),
     ],
 )
-def test_a_url_says_the_site_and_the_path(
-    directive: str, line: str, request_: bytes
-) -> None:
+def test_a_url_says_the_site_and_the_path(directive: str, line: str, request_: bytes) -> None:
     apache = "%" in directive
     directive = (
-        f"{directive} %t %>s %O"
-        if apache
-        else f"{directive} [$time_local] $status $bytes_sent"
+        f"{directive} %t %>s %O" if apache else f"{directive} [$time_local] $status $bytes_sent"
     )
     vhost, _, request, status, sent = read(directive, f"{line} [{TIME}] 200 5")
     assert (vhost.partition(b":")[0], request, status, sent) == (
@@ -381,12 +352,8 @@ def test_a_text_of_which_nothing_tells_where_it_ends_is_refused(directive: str) 
 
 def test_a_line_with_thousands_of_ends_is_malformed_and_takes_no_longer() -> None:
     for line in ("a " * 2**19, "a, " * 2**18, "200 5 " * 2**17 + "x"):
-        directive = (
-            "$http_x_forwarded_for $time_local $host $request $status $bytes_sent"
-        )
-        assert counted(NATIVE, directive, line) == counted(
-            ReferenceScan, directive, line
-        )
+        directive = "$http_x_forwarded_for $time_local $host $request $status $bytes_sent"
+        assert counted(NATIVE, directive, line) == counted(ReferenceScan, directive, line)
         assert counted(ReferenceScan, directive, line)[0] == [0, 0, 0, 1]  # type: ignore[index] # of any object
 
 

@@ -73,9 +73,7 @@ class Reading:
 
 def _write(path: Path, schema: Schema, rows: Sequence[tuple[object, ...]]) -> None:
     frame = schema.make(pd.DataFrame(rows, columns=schema.earlier))
-    pq.write_table(
-        pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=2
-    )
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=2)
 
 
 @pytest.fixture
@@ -83,9 +81,7 @@ def reading(tmp_path: Path) -> Reading:
     return Reading(tmp_path)
 
 
-def size_of(
-    target: str, documents: Documents, reading: Reading, site: str = SITE
-) -> int:
+def size_of(target: str, documents: Documents, reading: Reading, site: str = SITE) -> int:
     """The size that the target has, of which the log knew nothing."""
     reading.leave([(0, site, target, 1, 0, 0)], [(site, 0, 1, 0)])
     documents.resize(reading.files, reading.hours)
@@ -118,14 +114,7 @@ def test_a_target_has_the_size_of_its_file_and_a_directory_that_of_its_index(
 
 @pytest.mark.parametrize(
     "target",
-    [
-        "/..%2Fsecret",
-        "/shop%2F..%2F..%2Fsecret",
-        "/link",
-        "/linked/secret",
-        "/loop",
-        "/pipe",
-    ],
+    ["/..%2Fsecret", "/shop%2F..%2F..%2Fsecret", "/link", "/linked/secret", "/loop", "/pipe"],
 )
 def test_nothing_outside_of_the_root_is_looked_at(
     target: str, root: Path, reading: Reading
@@ -166,18 +155,10 @@ def test_a_root_that_is_not_there_is_noticed(root: Path) -> None:
 def test_a_log_that_names_bytes_keeps_them_and_the_sizes_of_what_is_no_file(
     root: Path, reading: Reading
 ) -> None:
-    rows = [
-        (0, SITE, "/a.png", *SAID),
-        (0, SITE, "/made.php", *SAID),
-        (1, SITE, "/a.png", 1, 5, 0),
-    ]
+    rows = [(0, SITE, "/a.png", *SAID), (0, SITE, "/made.php", *SAID), (1, SITE, "/a.png", 1, 5, 0)]
     reading.leave(rows, [(SITE, 3, 4, 900)])
     Documents(str(root)).resize(reading.files, reading.hours)
-    assert reading.rows() == [
-        ("/a.png", 900, 1000),
-        ("/made.php", 900, 300),
-        ("/a.png", 5, 1000),
-    ]
+    assert reading.rows() == [("/a.png", 900, 1000), ("/made.php", 900, 300), ("/a.png", 5, 1000)]
     assert pq.read_table(reading.hours)["bytes"].to_pylist() == [900]
 
 
@@ -192,15 +173,9 @@ def test_full_answers_of_a_log_without_bytes_have_the_size_of_the_file(
         (0, SITE, "/made.php", 2, 2, 1),
         (1, SITE, "/b%20c.txt", 1, 1, 1),
     ]
-    reading.leave(
-        rows, [(SITE, 3, 6, 4), (SITE, 9, 5, 1), (SITE, 23, 1, 0), (SITE, 24, 1, 1)]
-    )
+    reading.leave(rows, [(SITE, 3, 6, 4), (SITE, 9, 5, 1), (SITE, 23, 1, 0), (SITE, 24, 1, 1)])
     Documents(str(root), unsized=True).resize(reading.files, reading.hours)
-    assert reading.rows() == [
-        ("/a.png", 3000, 1000),
-        ("/made.php", 0, 0),
-        ("/b%20c.txt", 10, 10),
-    ]
+    assert reading.rows() == [("/a.png", 3000, 1000), ("/made.php", 0, 0), ("/b%20c.txt", 10, 10)]
     assert pq.read_table(reading.hours)["bytes"].to_pylist() == [2400, 600, 0, 10]
 
 
@@ -223,32 +198,18 @@ IIS = b"""#Software: Microsoft Internet Information Services 10.0
     "format_", ["auto", "w3c", "w3c date time cs-method cs-uri-stem sc-status"]
 )
 def test_a_log_without_bytes_is_read_where_the_files_are(
-    format_: str,
-    root: Path,
-    source: Source,
-    logs: Path,
-    store: MemoryStore,
-    counts: Path,
+    format_: str, root: Path, source: Source, logs: Path, store: MemoryStore, counts: Path
 ) -> None:
     (logs / "u_ex700101.log").write_bytes(IIS)
     with pytest.raises(
-        NoData,
-        match=r"IIS Manager, Logging, Select Fields, turn on Bytes Sent .* document_root",
+        NoData, match=r"IIS Manager, Logging, Select Fields, turn on Bytes Sent .* document_root"
     ):
         ingest([replace(source, format=format_)], store, counts)
-    (report,) = ingest(
-        [replace(source, format=format_, document_root=str(root))], store, counts
-    )
-    assert dict(report.lines) == {
-        "counted": 3,
-        "other_status": 1,
-        "no_request": 2,
-        "malformed": 0,
-    }
+    (report,) = ingest([replace(source, format=format_, document_root=str(root))], store, counts)
+    assert dict(report.lines) == {"counted": 3, "other_status": 1, "no_request": 2, "malformed": 0}
     (segment,) = store.segments(0, 0)
     files, hours = (
-        pq.read_table(counts / f"{segment.id}.{kind}.parquet")
-        for kind in ("files", "hours")
+        pq.read_table(counts / f"{segment.id}.{kind}.parquet") for kind in ("files", "hours")
     )
     assert files.select(["target", "requests", "bytes", "size"]).to_pylist() == [
         {"target": "/a.png", "requests": 3, "bytes": 1000, "size": 1000}
@@ -279,12 +240,7 @@ CHANGING = b"""#Fields: date time cs-method cs-uri-stem sc-status
 
 @pytest.mark.parametrize("at", [None, *range(2, CHANGING.count(b"\n"))])
 def test_where_readings_end_does_not_matter_to_a_log_that_names_its_bytes_only_now_and_then(
-    at: int | None,
-    root: Path,
-    source: Source,
-    logs: Path,
-    store: MemoryStore,
-    counts: Path,
+    at: int | None, root: Path, source: Source, logs: Path, store: MemoryStore, counts: Path
 ) -> None:
     log, lines = logs / "u_ex700101.log", CHANGING.splitlines(keepends=True)
     for text in (lines[:at], lines[at:]) if at else (lines,):
@@ -300,16 +256,12 @@ def test_where_readings_end_does_not_matter_to_a_log_that_names_its_bytes_only_n
 
 def test_the_end_of_a_line_is_no_heading_wherever_it_is_cut() -> None:
     pieces = list(at_headings([b"x", b"#Fields: a\n", b"#Fields: b\n"]))
-    assert [heading_of(piece) for piece in pieces if heading_of(piece)] == [
-        b"#Fields: b"
-    ]
+    assert [heading_of(piece) for piece in pieces if heading_of(piece)] == [b"#Fields: b"]
 
 
 @given(
     st.lists(
-        st.sampled_from(
-            [b"#", b"#Fields: a", b"#fields:", b"\n", b"\0", b"x", b"\r\n"]
-        ),
+        st.sampled_from([b"#", b"#Fields: a", b"#fields:", b"\n", b"\0", b"x", b"\r\n"]),
         max_size=30,
     ),
     st.randoms(),
@@ -319,12 +271,8 @@ def test_pieces_that_end_behind_headings_are_the_log_however_it_comes(
 ) -> None:
     log = b"".join(parts)
     cuts = sorted(chance.randrange(len(log) + 1) for _ in range(4))
-    chunks = [
-        log[start:end] for start, end in pairwise([0, *cuts, len(log)]) if start < end
-    ]
+    chunks = [log[start:end] for start, end in pairwise([0, *cuts, len(log)]) if start < end]
     pieces = list(at_headings(chunks))
     assert b"".join(pieces) == log
-    headings = [
-        line for line in log.split(b"\n")[:-1] if is_directive(line.lstrip(b"\0"))
-    ]
+    headings = [line for line in log.split(b"\n")[:-1] if is_directive(line.lstrip(b"\0"))]
     assert len([piece for piece in pieces if heading_of(piece)]) == len(headings)

@@ -66,16 +66,11 @@ def test_a_log_that_is_carried_into_another_folder_counts_once(
     packed: bool, lines_: int, logs: Path, tmp_path: Path, line: Line, read: Read
 ) -> None:
     """Also one that is shorter than what tells logs of several nodes apart."""
-    sources = (
-        of("live", f"{logs}/*"),
-        replace(of("n1:a.example", f"{tmp_path}/old/*"), node="n1"),
-    )
+    sources = (of("live", f"{logs}/*"), replace(of("n1:a.example", f"{tmp_path}/old/*"), node="n1"))
     log, old = logs / "access.log", tmp_path / "old"
     old.mkdir()
     log.write_bytes(b"".join(line(f"/{i}") for i in range(lines_)))
-    assert read(replace(sources[0], name="n1"), sources[1]) == {
-        ("n1", "access.log"): lines_
-    }
+    assert read(replace(sources[0], name="n1"), sources[1]) == {("n1", "access.log"): lines_}
     carried = old / ("access.log.1.gz" if packed else "access.log.1")
     carried.write_bytes(gzip.compress(log.read_bytes()) if packed else log.read_bytes())
     log.write_bytes(line("/new", 1_700_060_000) * 9)
@@ -103,8 +98,7 @@ def test_an_alias_decides_about_what_is_read_from_then_on(
     log.write_bytes(line("/x") * 20)
     assert read(source) == {("n1", log.name): 20}
     renamed = replace(
-        source,
-        site=SiteRule(pattern=PATTERN, aliases={"shop.example": "store.example"}),
+        source, site=SiteRule(pattern=PATTERN, aliases={"shop.example": "store.example"})
     )
     assert renamed.site.of_file(str(log)) != source.site.of_file(str(log))
     assert read(renamed) == {}
@@ -121,10 +115,7 @@ def test_a_log_named_by_hand_is_the_one_that_the_glob_found(
     assert read(Source("n1", (f"{logs}/*",), "n1", SiteRule(pattern=PATTERN))) == {
         ("n1", log.name): 20
     }
-    assert (
-        read(Source("n1", (), "n1", SiteRule(fixed="a.example"), files=(str(log),)))
-        == {}
-    )
+    assert read(Source("n1", (), "n1", SiteRule(fixed="a.example"), files=(str(log),))) == {}
 
 
 def test_servers_that_heard_the_very_same_lines_have_a_log_each(

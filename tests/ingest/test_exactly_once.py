@@ -66,9 +66,7 @@ def test_what_kill_9_interrupts_is_neither_lost_nor_counted_twice(
         command = [sys.executable, "-c", READER, f"{logs}/*", url, str(counts)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as reader:
             assert reader.stdout
-            assert all(reader.stdout.read(1) for _ in range(dots)), (
-                "it ended before it was killed"
-            )
+            assert all(reader.stdout.read(1) for _ in range(dots)), "it ended before it was killed"
             reader.kill()
     with open_store(url) as store:
         ingest([source], store, counts)
@@ -76,9 +74,7 @@ def test_what_kill_9_interrupts_is_neither_lost_nor_counted_twice(
         known = set(find_count_files_for_days.files_left(store, 0, 10**6))
     assert (len(files), files["requests"].max()) == (3_000, 1)
     assert {
-        path.name[:40]
-        for path in counts.glob("*.parquet*")
-        if ".merged." not in path.name
+        path.name[:40] for path in counts.glob("*.parquet*") if ".merged." not in path.name
     } == known
 
 
@@ -95,22 +91,16 @@ def test_a_malformed_line_is_found_where_it_is_said_to_be(
         file.write(line("/b") + b"nonsense\n")
     (bad,) = read()["access.log"].samples
     assert (logs / "access.log").read_bytes()[bad.offset :] == b"nonsense\n"
-    assert [
-        sample for segment in store.segments(0, 10**6) for sample in segment.samples
-    ] == [bad]
+    assert [sample for segment in store.segments(0, 10**6) for sample in segment.samples] == [bad]
 
 
-def test_a_second_run_with_nothing_new_counts_nothing(
-    logs: Path, line: Line, read: Read
-) -> None:
+def test_a_second_run_with_nothing_new_counts_nothing(logs: Path, line: Line, read: Read) -> None:
     (logs / "access.log").write_bytes(line("/a") + line("/b"))
     assert lines_of(read()) == 2
     assert read()["access.log"].outcome == "nothing new"
 
 
-def test_what_was_appended_is_all_that_is_read(
-    logs: Path, line: Line, read: Read
-) -> None:
+def test_what_was_appended_is_all_that_is_read(logs: Path, line: Line, read: Read) -> None:
     log = logs / "access.log"
     for lines in (1, 2, 40, 1000):
         with log.open("ab") as file:
@@ -120,9 +110,7 @@ def test_what_was_appended_is_all_that_is_read(
         assert lines_of({"": report}) == lines
 
 
-def test_a_line_that_is_still_being_written_waits(
-    logs: Path, line: Line, read: Read
-) -> None:
+def test_a_line_that_is_still_being_written_waits(logs: Path, line: Line, read: Read) -> None:
     log = logs / "access.log"
     whole = line("/a") + line("/b")
     log.write_bytes(whole[:-5])
@@ -153,9 +141,7 @@ def test_a_rotated_log_and_its_packed_copy_count_once(
     assert lines_of(read()) == 1
 
 
-def test_two_equal_logs_in_one_source_count_once(
-    logs: Path, line: Line, read: Read
-) -> None:
+def test_two_equal_logs_in_one_source_count_once(logs: Path, line: Line, read: Read) -> None:
     for name in ("a.log", "b.log"):
         (logs / name).write_bytes(line("/a") * 100)
     assert lines_of(read()) == 100
@@ -172,9 +158,9 @@ def test_a_log_that_was_copied_and_truncated_begins_anew(
     for lines in (300, 2700):
         log.write_bytes(then * lines)
         read()
-    assert [
-        report.outcome for report in read().values() if report.path.startswith(str(log))
-    ] == ["nothing new"] * 2
+    assert [report.outcome for report in read().values() if report.path.startswith(str(log))] == [
+        "nothing new"
+    ] * 2
 
 
 def test_the_zeros_of_a_writer_that_missed_the_truncation_are_no_lines(
@@ -182,9 +168,7 @@ def test_the_zeros_of_a_writer_that_missed_the_truncation_are_no_lines(
 ) -> None:
     log = logs / "access.log"
     for night, zeros in enumerate((0, 9_000, 99_000, 5_000)):
-        log.write_bytes(
-            b"\0" * zeros + b"".join(line(f"/{i}", NOON + night) for i in range(500))
-        )
+        log.write_bytes(b"\0" * zeros + b"".join(line(f"/{i}", NOON + night) for i in range(500)))
         report = read()["access.log"]
         assert dict(report.lines) == {
             "counted": 500,
@@ -197,11 +181,7 @@ def test_the_zeros_of_a_writer_that_missed_the_truncation_are_no_lines(
 def test_a_log_that_is_truncated_while_it_is_read_is_left_to_the_next_run(
     logs: Path, line: Line, source: Source, store: MemoryStore, counts: Path, read: Read
 ) -> None:
-    log, first, then = (
-        logs / "access.log",
-        line("/first") * 500,
-        line("/then", NOON + 60) * 700,
-    )
+    log, first, then = (logs / "access.log", line("/first") * 500, line("/then", NOON + 60) * 700)
 
     def rotate(*_step: object) -> None:
         (logs / "access.log.1").write_bytes(first)
@@ -240,9 +220,7 @@ def test_a_log_with_more_targets_than_memory_is_counted_piece_by_piece(
     text = b"".join(line(f"/{i}", NOON + i) for i in range(40_000))
     (logs / "access.log").write_bytes(text)
     report = next(iter(ingest([source], store, counts, memory=2**20)))
-    pieces = sorted(
-        (piece.first_byte, piece.last_byte) for piece in store.segments(0, 10**6)
-    )
+    pieces = sorted((piece.first_byte, piece.last_byte) for piece in store.segments(0, 10**6))
     assert len(pieces) > 1
     assert [end for _, end in pieces[:-1]] == [begin for begin, _ in pieces[1:]]
     assert (report.new_bytes, dict(report.lines)["counted"]) == (len(text), 40_000)

@@ -15,12 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, NoData, Unknown
-from flex_logs_ingest.formats import (
-    FORMATS,
-    detect,
-    every_format,
-    layout_of,
-)
+from flex_logs_ingest.formats import FORMATS, detect, every_format, layout_of
 from flex_logs_ingest.formats.format_directive import from_apache
 from flex_logs_ingest.lines.extract import extractor
 from flex_logs_ingest.lines.layout import Field, from_keys
@@ -30,8 +25,7 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
 DOCUMENT = Path(__file__).parents[2] / "docs/reference/formats.md"
 VHOST = (
-    b'example.org:80 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" '
-    b'200 5 "-" "-"\n'
+    b'example.org:80 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5 "-" "-"\n'
 )
 COMBINED = VHOST.removeprefix(b"example.org:80 ")
 COMMON = COMBINED.removesuffix(b' "-" "-"\n') + b"\n"
@@ -39,9 +33,7 @@ COMMON = COMBINED.removesuffix(b' "-" "-"\n') + b"\n"
 
 def scan(name: str, data: bytes) -> Counts:
     scanner = new_scanner(
-        FORMATS[name],
-        SiteRule(aliases={"www.example.org": "example.org"}, fixed=fixed(name)),
-        1000,
+        FORMATS[name], SiteRule(aliases={"www.example.org": "example.org"}, fixed=fixed(name)), 1000
     )
     scanner.feed(data)
     return scanner.finish()
@@ -52,9 +44,7 @@ def fixed(name: str) -> str | None:
 
 
 def shown(counts: Counts) -> object:
-    tables = {
-        name: rows(getattr(counts, name)) for name in ("partial", "hours", "sample")
-    }
+    tables = {name: rows(getattr(counts, name)) for name in ("partial", "hours", "sample")}
     rest = {
         name: getattr(counts, name)
         for name in ("sample_level", "lines", "first_time", "last_time", "pending")
@@ -64,16 +54,11 @@ def shown(counts: Counts) -> object:
 
 
 def rows(table: pd.DataFrame) -> list[str]:
-    return [
-        " ".join(map(str, row))
-        for row in [tuple(table), *table.itertuples(index=False)]
-    ]
+    return [" ".join(map(str, row)) for row in [tuple(table), *table.itertuples(index=False)]]
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_sample_of_every_format_is_recognised_and_counted_as_written_down(
-    name: str,
-) -> None:
+def test_a_sample_of_every_format_is_recognised_and_counted_as_written_down(name: str) -> None:
     data = (SAMPLES / f"{name}.log").read_bytes()
     assert detect(data).partition(" ")[0] == name
     golden, found = SAMPLES / f"{name}.json", shown(scan(name, data))
@@ -110,9 +95,7 @@ def told(head: bytes) -> str:
 
 @given(st.lists(beginnings, min_size=2, max_size=4))
 @example([NAMED, UNNAMED])
-def test_the_format_of_a_log_is_the_same_whichever_logs_came_before(
-    heads: list[bytes],
-) -> None:
+def test_the_format_of_a_log_is_the_same_whichever_logs_came_before(heads: list[bytes]) -> None:
     alone = []
     for head in heads:
         every_format.cache_clear()
@@ -176,9 +159,7 @@ def test_an_empty_log_has_no_format_yet(head: bytes) -> None:
     [
         pytest.param(b"2000-10-10 13:55:36 /x 200 5\n", id="W3C without a heading"),
         pytest.param(bytes(range(1, 256)) * 20, id="binary"),
-        pytest.param(
-            b'{"level": "info", "msg": "started"}\n', id="JSON of something else"
-        ),
+        pytest.param(b'{"level": "info", "msg": "started"}\n', id="JSON of something else"),
         pytest.param(COMBINED + b"junk\n" * 10, id="hardly any line fits"),
     ],
 )
@@ -206,9 +187,7 @@ def test_lines_of_haproxy_that_were_written_too_early_are_refused_with_what_to_c
 def texts(directive: str, line: bytes) -> dict[str, bytes]:
     found = extractor(from_apache(directive))(line)
     assert found is not None
-    return dict(
-        zip(("vhost", "time", "request", "status", "bytes"), found, strict=True)
-    )
+    return dict(zip(("vhost", "time", "request", "status", "bytes"), found, strict=True))
 
 
 CLF = b'192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5'
@@ -218,11 +197,7 @@ CLF = b'192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 5'
     ("directive", "line", "vhost", "request_"),
     [
         pytest.param(
-            r"%h %l %u %t \"%r\" %>s %b",
-            CLF,
-            b"",
-            b"GET / HTTP/1.1",
-            id="as in httpd.conf",
+            r"%h %l %u %t \"%r\" %>s %b", CLF, b"", b"GET / HTTP/1.1", id="as in httpd.conf"
         ),
         pytest.param(
             '%t "%r" %s %B %v',
@@ -275,9 +250,7 @@ def test_a_directive_says_where_the_fields_are(
         ("%{%A}t %r %>s %b", "the time %{%A}t does not say the day"),
     ],
 )
-def test_a_directive_that_does_not_say_enough_is_refused(
-    directive: str, why: str
-) -> None:
+def test_a_directive_that_does_not_say_enough_is_refused(directive: str, why: str) -> None:
     with pytest.raises(BadInput) as refused:
         layout_of(directive) if directive else from_apache(directive)
     assert why in refused.value.answer
@@ -291,11 +264,7 @@ def test_a_format_is_named_or_given_as_a_directive() -> None:
 
 
 def test_json_keys_must_name_the_bytes() -> None:
-    keys: dict[Field, tuple[str, ...]] = {
-        "time": ("t",),
-        "request": ("r",),
-        "status": ("s",),
-    }
+    keys: dict[Field, tuple[str, ...]] = {"time": ("t",), "request": ("r",), "status": ("s",)}
     with pytest.raises(BadInput, match="does not give bytes"):
         from_keys(keys)
 

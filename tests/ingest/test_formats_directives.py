@@ -11,13 +11,7 @@ from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
 from flex_logs_ingest.lines.extract import Texts, extractor
 
-FOUND = (
-    b"example.org",
-    b"10/Oct/2000:13:55:36 -0700",
-    b"GET /x?y HTTP/1.1",
-    b"200",
-    b"5",
-)
+FOUND = (b"example.org", b"10/Oct/2000:13:55:36 -0700", b"GET /x?y HTTP/1.1", b"200", b"5")
 MAIN = (
     '$host $remote_addr - $remote_user [$time_local] "$request" $status '
     '$body_bytes_sent "$http_referer"'
@@ -73,9 +67,7 @@ def read(directive: str, line: bytes) -> Texts | None:
         ),
     ],
 )
-def test_an_nginx_directive_says_where_the_fields_are(
-    directive: str, line: bytes
-) -> None:
+def test_an_nginx_directive_says_where_the_fields_are(directive: str, line: bytes) -> None:
     assert read(directive, line) == FOUND
 
 
@@ -93,9 +85,7 @@ def test_a_quotation_mark_that_nginx_escaped_ends_no_field() -> None:
         ("[$time_local] $request $status$bytes_sent", "nothing between them"),
     ],
 )
-def test_an_nginx_directive_that_does_not_say_enough_is_refused(
-    directive: str, why: str
-) -> None:
+def test_an_nginx_directive_that_does_not_say_enough_is_refused(directive: str, why: str) -> None:
     with pytest.raises(BadInput) as refused:
         layout_of(directive)
     assert why in refused.value.answer
@@ -139,8 +129,7 @@ def test_a_name_that_the_file_does_not_hold_is_refused_with_those_it_holds(
 def test_both_servers_count_the_first_field_of_a_kind() -> None:
     line = b"a.example|b.example|10/Oct/2000:13:55:36 -0700|GET / HTTP/1.1|200|7|5"
     found = read(
-        "$host|$server_name|$time_local|$request|$status|$bytes_sent|$body_bytes_sent",
-        line,
+        "$host|$server_name|$time_local|$request|$status|$bytes_sent|$body_bytes_sent", line
     )
     assert found is not None
     assert (found[0], found[4]) == (b"a.example", b"7")

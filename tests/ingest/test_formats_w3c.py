@@ -55,20 +55,15 @@ def rows(counts: Counts) -> list[tuple[object, ...]]:
     [
         pytest.param(FIELDS + LINE, id="plain"),
         pytest.param(
-            FIELDS.replace(b"\n", b" \r\n") + LINE.replace(b"\n", b"\r\n"),
-            id="CRLF and a space",
+            FIELDS.replace(b"\n", b" \r\n") + LINE.replace(b"\n", b"\r\n"), id="CRLF and a space"
         ),
         pytest.param(FIELDS.upper() + LINE, id="upper case"),
+        pytest.param(FIELDS.replace(b" ", b"\t") + LINE.replace(b" ", b"\t"), id="tabs"),
         pytest.param(
-            FIELDS.replace(b" ", b"\t") + LINE.replace(b" ", b"\t"), id="tabs"
+            FIELDS + b'"2000-10-10" "20:55:36" GET "/x" example.org 200 "5"\n', id="quoted"
         ),
         pytest.param(
-            FIELDS + b'"2000-10-10" "20:55:36" GET "/x" example.org 200 "5"\n',
-            id="quoted",
-        ),
-        pytest.param(
-            FIELDS.replace(b"date", b"cs(Cookie) date") + b'"a; b" ' + LINE,
-            id="quoted spaces",
+            FIELDS.replace(b"date", b"cs(Cookie) date") + b'"a; b" ' + LINE, id="quoted spaces"
         ),
         pytest.param(
             FIELDS.replace(b"date", b"cs(Cookie) date") + b'"x ' + LINE,
@@ -79,17 +74,14 @@ def rows(counts: Counts) -> list[tuple[object, ...]]:
             id="a mark at the end",
         ),
         pytest.param(
-            FIELDS.replace(b"date", b"cs-x date") + b'a"b ' + LINE,
-            id="a quotation mark inside",
+            FIELDS.replace(b"date", b"cs-x date") + b'a"b ' + LINE, id="a quotation mark inside"
         ),
         pytest.param(
-            FIELDS.replace(b"cs-host", b"s-sitename cs-host")
-            + LINE.replace(b" ex", b" W3SVC1 ex"),
+            FIELDS.replace(b"cs-host", b"s-sitename cs-host") + LINE.replace(b" ex", b" W3SVC1 ex"),
             id="best",
         ),
         pytest.param(
-            b"#Fields: sc-bytes\n#Remark: none\n" + FIELDS + LINE,
-            id="the last heading counts",
+            b"#Fields: sc-bytes\n#Remark: none\n" + FIELDS + LINE, id="the last heading counts"
         ),
     ],
 )
@@ -120,9 +112,7 @@ def test_columns_may_change_in_the_middle(scan: Scan) -> None:
         pytest.param(b"\n", id="empty"),
     ],
 )
-def test_a_line_with_other_columns_than_named_is_malformed(
-    scan: Scan, line: bytes
-) -> None:
+def test_a_line_with_other_columns_than_named_is_malformed(scan: Scan, line: bytes) -> None:
     assert scan(FIELDS + line).lines["malformed"] == 1
 
 
@@ -130,9 +120,7 @@ def test_lines_before_any_heading_or_under_one_that_does_not_say_enough_are_malf
     scan: Scan,
 ) -> None:
     assert (
-        scan(LINE + FIELDS.replace(b"sc-bytes", b"cs-bytes") + LINE + b'"\n').lines[
-            "malformed"
-        ]
+        scan(LINE + FIELDS.replace(b"sc-bytes", b"cs-bytes") + LINE + b'"\n').lines["malformed"]
         == 3
     )
 
@@ -148,9 +136,7 @@ def test_a_plus_sign_is_a_space_where_spaces_part_columns(scan: Scan) -> None:
     assert rows(scan(tabs, "cloudfront"))[0][2] == "/a+b"
 
 
-def test_what_is_new_in_a_log_is_read_by_the_columns_at_its_beginning(
-    scan: Scan,
-) -> None:
+def test_what_is_new_in_a_log_is_read_by_the_columns_at_its_beginning(scan: Scan) -> None:
     format_ = detect(b"#Version: 1.0\n" + FIELDS + LINE)
     assert format_ == "w3c date time cs-method cs-uri-stem cs-host sc-status sc-bytes"
     assert rows(scan(LINE, format_)) == [ROW]
@@ -172,12 +158,7 @@ def test_a_log_that_grew_is_read_on_without_a_new_heading(
     log.write_bytes(FIELDS + LINE)
     assert read_as(format_)["counted"] == 1
     log.write_bytes(FIELDS + LINE + LINE + LINE)
-    assert read_as(format_) == {
-        "counted": 2,
-        "other_status": 0,
-        "no_request": 0,
-        "malformed": 0,
-    }
+    assert read_as(format_) == {"counted": 2, "other_status": 0, "no_request": 0, "malformed": 0}
 
 
 OTHER = b"#Fields: cs-host sc-bytes time sc-status date cs-uri-stem\n"
@@ -194,20 +175,13 @@ def test_columns_that_changed_far_behind_the_beginning_hold_for_what_follows(
     assert read_as(format_)["counted"] == 2
     with log.open("ab") as more:
         more.write(OTHER_LINE * 3)
-    assert read_as(format_) == {
-        "counted": 3,
-        "other_status": 0,
-        "no_request": 0,
-        "malformed": 0,
-    }
+    assert read_as(format_) == {"counted": 3, "other_status": 0, "no_request": 0, "malformed": 0}
 
 
 def test_columns_that_changed_hold_where_a_log_is_recorded_in_segments(
     logs: Path, source: Source, store: MemoryStore, counts: Path
 ) -> None:
-    rows = b"".join(
-        OTHER_LINE.replace(b"/x", b"/%d" % number) for number in range(100_000)
-    )
+    rows = b"".join(OTHER_LINE.replace(b"/x", b"/%d" % number) for number in range(100_000))
     (logs / "u_ex001010.log").write_bytes(FIELDS + LINE + OTHER + rows)
     (report,) = ingest([source], store, counts, memory=2**20)
     assert dict(report.lines)["malformed"] == 0
@@ -221,8 +195,7 @@ def test_a_log_without_bytes_is_refused_with_the_setting_that_brings_them() -> N
         detect(fields + b"2000-10-10 20:55:36 192.0.2.9 GET /x 200 16\n")
     assert "Bytes Sent (sc-bytes)" in refused.value.answer
     assert (
-        "IIS Manager, Logging, Select Fields, turn on Bytes Sent (sc-bytes)"
-        in refused.value.advice
+        "IIS Manager, Logging, Select Fields, turn on Bytes Sent (sc-bytes)" in refused.value.advice
     )
 
 
@@ -233,9 +206,7 @@ def test_a_log_of_headings_alone_has_no_format_yet() -> None:
 
 def test_a_log_whose_columns_name_no_site_needs_a_name_for_it() -> None:
     with pytest.raises(BadInput, match="which site"):
-        new_scanner(
-            layout_of("w3c date time cs-uri-stem sc-status sc-bytes"), SiteRule(), 10
-        )
+        new_scanner(layout_of("w3c date time cs-uri-stem sc-status sc-bytes"), SiteRule(), 10)
 
 
 def test_columns_that_lost_one_and_got_it_back_count_the_same_in_one_run_and_in_many(
@@ -255,9 +226,7 @@ def test_columns_that_lost_one_and_got_it_back_count_the_same_in_one_run_and_in_
             with log.open("ab") as file:
                 file.write(segment)
             (report,) = ingest(
-                [Source("n", (str(log),), "n", SiteRule())],
-                store,
-                tmp_path / str(number),
+                [Source("n", (str(log),), "n", SiteRule())], store, tmp_path / str(number)
             )
             assert report.outcome == "read"
             total = {name: total.get(name, 0) + count for name, count in report.lines}

@@ -21,20 +21,9 @@ words = st.binary(max_size=6_000).map(lambda text: text.replace(b"\0", b"x"))
 
 
 def member(
-    content: bytes,
-    extra: bytes,
-    name: bytes,
-    comment: bytes,
-    *,
-    checked: bool,
-    level: int = 6,
+    content: bytes, extra: bytes, name: bytes, comment: bytes, *, checked: bool, level: int = 6
 ) -> bytes:
-    flags = (
-        bool(extra) * FEXTRA
-        | bool(name) * FNAME
-        | bool(comment) * FCOMMENT
-        | checked * FHCRC
-    )
+    flags = bool(extra) * FEXTRA | bool(name) * FNAME | bool(comment) * FCOMMENT | checked * FHCRC
     header = b"\x1f\x8b\x08" + bytes([flags]) + bytes(5) + b"\x03"
     header += struct.pack("<H", len(extra)) + extra if extra else b""
     header += b"".join(text + b"\0" for text in (name, comment) if text)

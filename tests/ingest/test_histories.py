@@ -79,9 +79,7 @@ class InMemory:
             DyingStore(),
         )
 
-    def ingest(
-        self, progress: Callable[..., None] | None = None, together: int = 512
-    ) -> None:
+    def ingest(self, progress: Callable[..., None] | None = None, together: int = 512) -> None:
         ingest(
             [self.source],
             self.store,
@@ -185,17 +183,8 @@ class InProcesses:
                 (False, 0, chance.uniform(0, 0.1)),
             ]
         )
-        names = {
-            "logs": self.logs,
-            "counts": str(self.counts),
-            "url": self.url,
-            "memory": MEMORY,
-        }
-        names |= {
-            "at_the_store": at_the_store,
-            "steps": steps,
-            "together": chance.choice(TOGETHER),
-        }
+        names = {"logs": self.logs, "counts": str(self.counts), "url": self.url, "memory": MEMORY}
+        names |= {"at_the_store": at_the_store, "steps": steps, "together": chance.choice(TOGETHER)}
         process = PROCESSES.Process(target=exec, args=(READ, names))
         process.start()
         process.join(delay)
@@ -208,9 +197,9 @@ class InProcesses:
     def counted(self) -> Counter[str]:
         with open_store(self.url) as store:
             known = set(find_count_files_for_days.files_left(store, 0, 10**6))
-            assert {
-                path.name[:40] for path in self.counts.glob("*.parquet*")
-            } == known, "leftovers were not cleared"
+            assert {path.name[:40] for path in self.counts.glob("*.parquet*")} == known, (
+                "leftovers were not cleared"
+            )
             return targets(store, self.counts)
 
 
@@ -233,12 +222,7 @@ class History:
 
     def play(self, steps: int) -> None:
         often = [self.log_lines] * 6 + [self.ingest] * 2 + [self.die] * 3
-        seldom = [
-            self.rename,
-            self.tell_the_server,
-            self.tell_the_server,
-            self.copy_and_truncate,
-        ]
+        seldom = [self.rename, self.tell_the_server, self.tell_the_server, self.copy_and_truncate]
         other = [
             self.compress,
             self.compress,
@@ -305,9 +289,7 @@ class History:
                 with suppress(EOFError):
                     text = gzip.decompress(path.read_bytes())
                     half = len(text) // 2
-                    path.write_bytes(
-                        gzip.compress(text[:half]) + gzip.compress(text[half:])
-                    )
+                    path.write_bytes(gzip.compress(text[:half]) + gzip.compress(text[half:]))
 
     def rename_again(self) -> None:
         """As logrotate does with what it rotated before; the whole file goes, the server may still
@@ -318,9 +300,7 @@ class History:
         """
         if logs := self.rotated_logs():
             path, name = self.random.choice(logs), self.next_name()
-            path.rename(
-                name.with_name(name.name + (path.suffix if path.suffix in PACK else ""))
-            )
+            path.rename(name.with_name(name.name + (path.suffix if path.suffix in PACK else "")))
 
     def copy_half(self) -> None:
         """As one sees a log while another program copies it."""
@@ -355,18 +335,14 @@ class History:
 
     def rotated_logs(self) -> list[Path]:
         return sorted(
-            path
-            for path in self.live.parent.iterdir()
-            if path not in (self.live, self.copy)
+            path for path in self.live.parent.iterdir() if path not in (self.live, self.copy)
         )
 
     def next_name(self) -> Path:
         """With a number behind it, or with a date."""
         self.rotated += 1
         date = f"access.log-20231{self.rotated:03}"
-        return self.live.with_name(
-            self.random.choice([f"access.log.{self.rotated}", date])
-        )
+        return self.live.with_name(self.random.choice([f"access.log.{self.rotated}", date]))
 
 
 def play(folder: Path, seed: int, steps: int, reader: Reader) -> None:
@@ -374,28 +350,20 @@ def play(folder: Path, seed: int, steps: int, reader: Reader) -> None:
     history.play(steps)
     assert history.written, "a history without lines proves nothing"
     times = reader.counted()
-    lost = [
-        target
-        for target in map("/{}".format, range(history.written))
-        if target not in times
-    ]
+    lost = [target for target in map("/{}".format, range(history.written)) if target not in times]
     twice = [target for target, number in times.items() if number > 1]
     assert not lost, (seed, history.done)
     assert not twice, (seed, history.done)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_every_line_of_any_history_is_counted_exactly_once(
-    seed: int, tmp_path: Path
-) -> None:
+def test_every_line_of_any_history_is_counted_exactly_once(seed: int, tmp_path: Path) -> None:
     play(tmp_path, seed, 30, InMemory(tmp_path))
 
 
 @pytest.mark.slow("0")
 @pytest.mark.parametrize("seed", range(10))
-def test_so_it_is_when_kill_9_ends_the_runs_that_read_it(
-    seed: int, tmp_path: Path
-) -> None:
+def test_so_it_is_when_kill_9_ends_the_runs_that_read_it(seed: int, tmp_path: Path) -> None:
     play(tmp_path, seed, 30, InProcesses(tmp_path))
 
 

@@ -53,18 +53,14 @@ def good(tmp_path: Path, logs: Path) -> Path:
     (logs / "access.log").write_text("".join(lines))
     source = Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"))
     ingest(
-        [source],
-        Outbox(MemoryStore(), tmp_path / "beside", tmp_path / "out"),
-        tmp_path / "beside",
+        [source], Outbox(MemoryStore(), tmp_path / "beside", tmp_path / "out"), tmp_path / "beside"
     )
     (parcel,) = (tmp_path / "out").glob("*.parcel")
     return parcel
 
 
 def repeated(value: str, rows: int) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(
-        pa.array([0] * rows, pa.int32()), pa.array([value])
-    )
+    return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([value]))
 
 
 def table(site: pa.Array, target: pa.Array) -> bytes:
@@ -121,14 +117,7 @@ def test_a_small_parcel_that_unfolds_to_a_large_one_is_refused_in_little_memory(
     columns[column] = repeated("/" + "a" * (length - 1), rows)
     bad = with_files(good, table(columns["site"], columns["target"]), rows)
     assert bad.stat().st_size < 300_000
-    command = [
-        sys.executable,
-        "-c",
-        TAKER,
-        str(good),
-        str(bad),
-        str(tmp_path / "counts"),
-    ]
+    command = [sys.executable, "-c", TAKER, str(good), str(bad), str(tmp_path / "counts")]
     said = subprocess.run(
         command, capture_output=True, text=True, check=True, timeout=300
     ).stdout.splitlines()
@@ -143,12 +132,7 @@ def test_what_is_no_table_says_so_in_a_line(good: Path, tmp_path: Path) -> None:
     hostile = {
         "columns": pa.table({named: [1]}),
         "key": pa.table(
-            {
-                "day": [1, 1],
-                "site": ["a" * 250] * 2,
-                "target": ["/" + "b" * 8000] * 2,
-                **_ones(2),
-            }
+            {"day": [1, 1], "site": ["a" * 250] * 2, "target": ["/" + "b" * 8000] * 2, **_ones(2)}
         ),
         "type": pa.table({"day": [1], "site": [1], "target": ["/"], **_ones(1)}),
     }
@@ -156,10 +140,7 @@ def test_what_is_no_table_says_so_in_a_line(good: Path, tmp_path: Path) -> None:
         file = io.BytesIO()
         pq.write_table(content, file, store_schema=False)
         (arrival,) = take(
-            [with_files(good, file.getvalue(), 2)],
-            store,
-            tmp_path / "counts",
-            {("one", "node-1")},
+            [with_files(good, file.getvalue(), 2)], store, tmp_path / "counts", {("one", "node-1")}
         )
         assert arrival.outcome == "refused"
         assert len(arrival.note) <= 400

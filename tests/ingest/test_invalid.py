@@ -17,12 +17,7 @@ Line = Callable[..., bytes]
 
 
 def test_every_malformed_line_is_there_and_found_where_it_says(
-    logs: Path,
-    line: Line,
-    source: Source,
-    store: MemoryStore,
-    counts: Path,
-    tmp_path: Path,
+    logs: Path, line: Line, source: Source, store: MemoryStore, counts: Path, tmp_path: Path
 ) -> None:
     bad = [b"nonsense %d \xff\ttab" % i for i in range(5_000)]
     text = b"".join(line(f"/{i}") + each + b"\n" for i, each in enumerate(bad))
@@ -38,12 +33,7 @@ def test_every_malformed_line_is_there_and_found_where_it_says(
 
 
 def test_what_the_limit_leaves_out_is_a_number(
-    logs: Path,
-    line: Line,
-    source: Source,
-    store: MemoryStore,
-    counts: Path,
-    tmp_path: Path,
+    logs: Path, line: Line, source: Source, store: MemoryStore, counts: Path, tmp_path: Path
 ) -> None:
     (logs / "access.log").write_bytes(line("/a") * 500 + b"nonsense\n" * 1_000)
     with Invalid(tmp_path / "invalid", 2_000) as invalid:
@@ -54,8 +44,6 @@ def test_what_the_limit_leaves_out_is_a_number(
     assert f"and {invalid.left_out} more" in last
 
 
-def test_a_file_that_cannot_be_written_is_an_error_before_anything_is_read(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_cannot_be_written_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(NotWritten):
         Invalid(tmp_path / "nowhere" / "invalid", 10)

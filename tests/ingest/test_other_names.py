@@ -28,8 +28,7 @@ NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", Reference
 ENGINES = [
     ReferenceScan,
     pytest.param(
-        NATIVE,
-        marks=pytest.mark.skipif(native_or_python.NATIVE is None, reason="no cargo"),
+        NATIVE, marks=pytest.mark.skipif(native_or_python.NATIVE is None, reason="no cargo")
     ),
 ]
 LISTED = SiteRule(
@@ -90,9 +89,7 @@ def test_every_answer_counts_by_the_name_that_was_asked_for(
 
 @pytest.mark.parametrize("scan", ENGINES, ids=["reference", "native"])
 @pytest.mark.parametrize(
-    "rule",
-    [SiteRule(fixed="a.example"), SiteRule(directory=True)],
-    ids=["fixed", "directory"],
+    "rule", [SiteRule(fixed="a.example"), SiteRule(directory=True)], ids=["fixed", "directory"]
 )
 def test_where_lines_do_not_say_the_name_nobody_says_that_none_was_used(
     scan: type[ReferenceScan], rule: SiteRule
@@ -117,9 +114,7 @@ def test_names_of_all_readings_of_a_period_add_up(
     log.write_text(line("a.example") + line("www.a.example", sent=30))
     ingest([source(logs)], store, counts)
     with log.open("a") as more:
-        more.write(
-            line("www.a.example", status=404, sent=5) + line("old.example", day=2)
-        )
+        more.write(line("www.a.example", status=404, sent=5) + line("old.example", day=2))
     ingest([source(logs)], store, counts)
     ingest([source(logs)], store, counts)
     found = counted(store, counts)
@@ -161,9 +156,7 @@ def test_a_parcel_brings_the_names_along(
 ) -> None:
     (logs / "1").write_text(line("a.example") + line("www.a.example", sent=30))
     parcel = sent(tmp_path, logs)
-    assert [one.outcome for one in take([parcel], store, counts, [("one", "n1")])] == [
-        "taken"
-    ]
+    assert [one.outcome for one in take([parcel], store, counts, [("one", "n1")])] == ["taken"]
     assert counted(store, counts).by_name == {("a.example", "www.a.example"): (1, 30)}
     assert list((tmp_path / "there").glob("*.names.parquet")) == []
 
@@ -178,37 +171,24 @@ def test_a_parcel_brings_the_names_along(
         ([["a.example", "www.a.example", 7, 1, 30]], "a day that had no answers"),
         ([["a.example", "www.a.example", 0, 0, 0]], "nothing came by a name of it"),
         (
-            [
-                ["a.example", "www.a.example", 0, 1, 1],
-                ["a.example", "www.a.example", 0, 1, 1],
-            ],
+            [["a.example", "www.a.example", 0, 1, 1], ["a.example", "www.a.example", 0, 1, 1]],
             "not in order",
         ),
         ([["a.example", "www.a.example", 0, 1]], "not told as names are"),
         ([["a.example", "x\n", 0, 1, 1]], "its name is"),
         (
-            [
-                ["a.example", "w.example", 0, 2**62, 1],
-                ["a.example", "x.example", 0, 2**62, 1],
-            ],
+            [["a.example", "w.example", 0, 2**62, 1], ["a.example", "x.example", 0, 2**62, 1]],
             "more than there is",
         ),
     ],
 )
 def test_a_parcel_whose_names_cannot_be_is_refused(
-    tmp_path: Path,
-    logs: Path,
-    store: MemoryStore,
-    counts: Path,
-    names: object,
-    why: str,
+    tmp_path: Path, logs: Path, store: MemoryStore, counts: Path, names: object, why: str
 ) -> None:
     (logs / "1").write_text(line("a.example") + line("www.a.example", sent=30))
     parcel = sent(tmp_path, logs)
     head, _, rest = parcel.read_bytes().partition(b"\n")
-    parcel.write_bytes(
-        json.dumps(json.loads(head) | {"names": names}).encode() + b"\n" + rest
-    )
+    parcel.write_bytes(json.dumps(json.loads(head) | {"names": names}).encode() + b"\n" + rest)
     (arrival,) = take([parcel], store, counts, [("one", "n1")])
     assert arrival.outcome == "refused"
     assert why in arrival.note
@@ -247,9 +227,7 @@ def test_other_names_are_those_that_logs_count_as_the_site() -> None:
     assert SiteRule(listed=LISTED.listed, www="apart").others(sites) == []
     assert SiteRule().others(sites) == []
     assert SiteRule().others(sites, {"a.example"}) == [("a.example", "www.a.example")]
-    assert SiteRule(www="same").others({"a.example"}) == [
-        ("a.example", "www.a.example")
-    ]
+    assert SiteRule(www="same").others({"a.example"}) == [("a.example", "www.a.example")]
     assert SiteRule(listed=frozenset(["www.c.example"])).others({"www.c.example"}) == [
         ("www.c.example", "c.example")
     ]

@@ -36,9 +36,7 @@ def names_of(found: Hosting) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("panel", EVERY)
-def test_every_site_is_found_with_its_names_root_and_log(
-    panel: str, tmp_path: Path
-) -> None:
+def test_every_site_is_found_with_its_names_root_and_log(panel: str, tmp_path: Path) -> None:
     sites = [
         *some_sites(5),
         Hosted("shop.example", "shop", ("www.shop.example", "laden.example")),
@@ -116,9 +114,7 @@ def test_half_a_tree_gives_the_sites_of_that_half_and_says_what_is_missing(
     EVERY[panel](tmp_path, some_sites(8))
     whole = names_of(read_hosting(tmp_path))
     spoilt = [
-        path
-        for path in files_of(tmp_path, panel)
-        if f"s{4}." in str(path) or "/u4/" in str(path)
+        path for path in files_of(tmp_path, panel) if f"s{4}." in str(path) or "/u4/" in str(path)
     ]
     for path in spoilt:
         unreadable(path)
@@ -141,9 +137,7 @@ def test_a_link_out_of_the_folders_of_configuration_is_not_followed_and_said(
         "stolen.example\n<VirtualHost *:80>\nServerName stolen.example\n</VirtualHost>\n",
     )
     chosen = [
-        path
-        for path in files_of(tmp_path, panel)
-        if "s1." in str(path) or "/u1/" in str(path)
+        path for path in files_of(tmp_path, panel) if "s1." in str(path) or "/u1/" in str(path)
     ]
     for path in chosen:
         path.unlink()
@@ -186,9 +180,7 @@ def test_absolute_links_of_a_copy_are_links_in_the_copy(tmp_path: Path) -> None:
     assert "not followed" in found.left_alone["/etc/nginx/sites-enabled/up"]
 
 
-def test_what_may_be_a_secret_is_not_read_even_if_a_file_includes_it(
-    tmp_path: Path,
-) -> None:
+def test_what_may_be_a_secret_is_not_read_even_if_a_file_includes_it(tmp_path: Path) -> None:
     EVERY["nginx"](tmp_path, some_sites(1))
     put(tmp_path, "/etc/nginx/ssl/privkey.pem", "server { server_name a.example; }")
     put(tmp_path, "/etc/shadow", "server { server_name b.example; }")
@@ -236,11 +228,7 @@ def test_nothing_that_lies_there_is_executed(tmp_path: Path) -> None:
         "/usr/local/hestia/data/users/evil/web.conf",
         f"DOMAIN='{evil}' ALIAS='e.example'\nDOMAIN='x.example' ALIAS='{evil}'\n",
     )
-    script = put(
-        tmp_path,
-        "/usr/local/hestia/data/users/evil/web.sh",
-        f"#!/bin/sh\ntouch {mark}\n",
-    )
+    script = put(tmp_path, "/usr/local/hestia/data/users/evil/web.sh", f"#!/bin/sh\ntouch {mark}\n")
     script.chmod(stat.S_IRWXU)
     assert "x.example" in names_of(read_hosting(tmp_path))
     assert not mark.exists()

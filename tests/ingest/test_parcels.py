@@ -53,9 +53,7 @@ class Machine:
     def parcels(self) -> list[Path]:
         return sorted((self.folder / "out").glob("*.parcel"))
 
-    def ingest(
-        self, sample_limit: int = 1000, memory: int = 10**8
-    ) -> tuple[FileReport, ...]:
+    def ingest(self, sample_limit: int = 1000, memory: int = 10**8) -> tuple[FileReport, ...]:
         counts = self.folder / "beside"
         outbox = Outbox(self.store, counts, self.folder / "out")
         return ingest(
@@ -71,9 +69,7 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path, logs: Path) -> Machine:
     return Machine(
-        tmp_path,
-        Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example")),
-        DyingStore(),
+        tmp_path, Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example")), DyingStore()
     )
 
 
@@ -97,14 +93,13 @@ def test_what_is_shipped_counts_as_if_the_controller_had_read_the_log(
     machine: Machine, line: Line, store: MemoryStore, counts: Path, tmp_path: Path
 ) -> None:
     text = b"".join(
-        line(f"/{i % 700}", NOON + i, sent=i, status=200 if i % 9 else 404)
-        for i in range(3_000)
+        line(f"/{i % 700}", NOON + i, sent=i, status=200 if i % 9 else 404) for i in range(3_000)
     )
     machine.log.write_bytes(text + b"nonsense\n")
     machine.ingest(memory=60_000)
-    assert {
-        arrival.outcome for arrival in take([tmp_path / "out"], store, counts, ALLOWED)
-    } == {"taken"}
+    assert {arrival.outcome for arrival in take([tmp_path / "out"], store, counts, ALLOWED)} == {
+        "taken"
+    }
     here = MemoryStore()
     ingest(
         [machine.source],
@@ -137,9 +132,7 @@ def test_parcels_count_once_however_often_and_in_whatever_order_they_come(
     order = machine.parcels * 3
     random.Random(4).shuffle(order)
     outcomes = [
-        arrival.outcome
-        for parcel in order
-        for arrival in take([parcel], store, counts, ALLOWED)
+        arrival.outcome for parcel in order for arrival in take([parcel], store, counts, ALLOWED)
     ]
     assert (outcomes.count("taken"), outcomes.count("known")) == (6, 12)
     assert files(store, counts)["requests"].tolist() == [1] * 300
@@ -153,10 +146,7 @@ def test_a_parcel_that_never_comes_is_known_to_the_byte_until_it_does(
     for night in range(4):
         with machine.log.open("ab") as file:
             file.write(
-                b"".join(
-                    line(f"/{night}/{i}", NOON + i)
-                    for i in range(3 if night == 0 else 90)
-                )
+                b"".join(line(f"/{night}/{i}", NOON + i) for i in range(3 if night == 0 else 90))
             )
         ends.append(machine.log.stat().st_size)
         if night == 3:
@@ -167,14 +157,10 @@ def test_a_parcel_that_never_comes_is_known_to_the_byte_until_it_does(
     )
 
     def missing(*arrivals: Arrival) -> list[tuple[str, int]]:
-        found = holes(
-            [arrival.segment for arrival in arrivals if arrival.segment], store
-        )
+        found = holes([arrival.segment for arrival in arrivals if arrival.segment], store)
         return [(Path(hole.path).name, hole.until) for hole in found]
 
-    assert missing(*take([last, third], store, counts, ALLOWED)) == [
-        ("access.log", ends[1])
-    ]
+    assert missing(*take([last, third], store, counts, ALLOWED)) == [("access.log", ends[1])]
     assert missing(*take([first], store, counts, ALLOWED)) == []
     assert missing(*take([last], store, counts, ALLOWED)) == []
     every = store.segments(0, 10**6)
@@ -198,9 +184,7 @@ def test_a_parcel_that_nothing_of_its_log_goes_on_behind_is_missed_once_its_mach
     first, lost, third, last = parcels
     arrived = take([last, third, first], store, counts, ALLOWED)
     found = holes([arrival.segment for arrival in arrived if arrival.segment], store)
-    assert [(Path(hole.path).name, hole.until) for hole in found] == [
-        ("access-2.log", 0)
-    ]
+    assert [(Path(hole.path).name, hole.until) for hole in found] == [("access-2.log", 0)]
     take([lost], store, counts, ALLOWED)
     assert holes(store.segments(0, 10**6), store) == ()
 
@@ -212,9 +196,7 @@ def test_a_machine_that_is_killed_ships_every_line_once(
     written = 0
     for step in range(12):
         with machine.log.open("ab") as file:
-            file.write(
-                b"".join(line(f"/{i}", NOON + i) for i in range(written, written + 30))
-            )
+            file.write(b"".join(line(f"/{i}", NOON + i) for i in range(written, written + 30)))
         written += 30
         machine.store.countdown, machine.store.after = 1, step % 2 == 0
         with suppress(Killed):
@@ -279,57 +261,32 @@ LIES: Mapping[str, tuple[Callable[[dict[str, object]], object], str]] = {
     "version": (lambda said: said.update(parcel=2), "version"),
     "no segment": (lambda said: said.pop("segment"), "segment"),
     "a text for an object": (lambda said: said.update(stream="x"), "stream"),
-    "another node": (
-        lambda said: part(said, "segment").update(node="node-2"),
-        "shipped",
-    ),
+    "another node": (lambda said: part(said, "segment").update(node="node-2"), "shipped"),
     "another id": (lambda said: part(said, "segment").update(id="0" * 40), "id"),
-    "a path for an id": (
-        lambda said: part(said, "segment").update(id="../" + "0" * 37),
-        "id",
-    ),
+    "a path for an id": (lambda said: part(said, "segment").update(id="../" + "0" * 37), "id"),
     "other bytes": (lambda said: part(said, "stream").update(offset=7), "read to"),
-    "a negative number": (
-        lambda said: part(said, "segment").update(first_time=-1),
-        "first_time",
-    ),
+    "a negative number": (lambda said: part(said, "segment").update(first_time=-1), "first_time"),
     "a number that is none": (
         lambda said: part(said, "segment").update(last_byte=True),
         "last_byte",
     ),
-    "a huge number": (
-        lambda said: part(said, "segment").update(last_time=10**400),
-        "last_time",
-    ),
+    "a huge number": (lambda said: part(said, "segment").update(last_time=10**400), "last_time"),
     "more lines": (
-        lambda said: part(said, "segment").update(
-            lines=[["counted", 101], ["malformed", 1]]
-        ),
+        lambda said: part(said, "segment").update(lines=[["counted", 101], ["malformed", 1]]),
         "counted",
     ),
     "fewer lines": (
-        lambda said: part(said, "segment").update(
-            lines=[["counted", 1], ["malformed", 1]]
-        ),
+        lambda said: part(said, "segment").update(lines=[["counted", 1], ["malformed", 1]]),
         "lines",
     ),
     "other reasons": (
         lambda said: part(said, "segment").update(reasons=[["no_time", 9]]),
         "reasons",
     ),
-    "other hours": (
-        lambda said: part(said, "segment").update(hours=[[5, 100]]),
-        "hours",
-    ),
+    "other hours": (lambda said: part(said, "segment").update(hours=[[5, 100]]), "hours"),
     "other days": (lambda said: part(said, "segment").update(first_day=1), "days"),
-    "a name with a line's end": (
-        lambda said: part(said, "segment").update(path="a\nb"),
-        "path",
-    ),
-    "another checksum": (
-        lambda said: part(said, "files").update(files=[1, "0" * 64]),
-        "",
-    ),
+    "a name with a line's end": (lambda said: part(said, "segment").update(path="a\nb"), "path"),
+    "another checksum": (lambda said: part(said, "files").update(files=[1, "0" * 64]), ""),
 }
 
 
@@ -360,10 +317,7 @@ MADE_UP: Mapping[str, tuple[Callable[[pd.DataFrame], object], str]] = {
         lambda rows: rows.__setitem__("requests", rows["requests"] + 1),
         "counted lines",
     ),
-    "another site": (
-        lambda rows: rows.__setitem__("site", "b.example"),
-        "had no answers",
-    ),
+    "another site": (lambda rows: rows.__setitem__("site", "b.example"), "had no answers"),
     "another day": (lambda rows: rows.__setitem__("day", 1), "of another day"),
 }
 
@@ -389,26 +343,18 @@ def test_a_parcel_whose_counts_cannot_be_those_of_its_log_is_refused(
 
 
 def test_a_damaged_parcel_is_refused_wherever_the_damage_is(
-    machine: Machine,
-    line: Line,
-    taken: Callable[[Path], Arrival],
-    store: MemoryStore,
-    counts: Path,
+    machine: Machine, line: Line, taken: Callable[[Path], Arrival], store: MemoryStore, counts: Path
 ) -> None:
     parcel = parcel_of(machine, line)
     whole, rng = parcel.read_bytes(), random.Random(3)
     for _ in range(60):
         at = rng.randrange(len(whole))
-        flipped = (
-            whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :]
-        )
+        flipped = whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :]
         for damaged in (whole[:at], whole + b"x", flipped):
             parcel.write_bytes(damaged)
             outcome = taken(parcel).outcome
             # What a person may read in the first line, such as a path, has no checksum.
-            assert outcome == "refused" or (
-                damaged is flipped and at < whole.index(b"\n")
-            )
+            assert outcome == "refused" or (damaged is flipped and at < whole.index(b"\n"))
             if outcome == "taken":
                 break
         else:
@@ -433,13 +379,11 @@ def test_what_is_no_parcel_is_refused_and_the_others_are_taken(
     (out / "gone.parcel").symlink_to(out / "nowhere")
     (out / "notes.txt").touch()
     arrivals = {
-        Path(arrival.path).name: arrival.outcome
-        for arrival in take([out], store, counts, ALLOWED)
+        Path(arrival.path).name: arrival.outcome for arrival in take([out], store, counts, ALLOWED)
     }
     assert arrivals.pop(good.name) == "taken"
     assert set(arrivals) == {
-        f"{name}.parcel"
-        for name in ("empty", "nested", "long", "folder", "pipe", "gone")
+        f"{name}.parcel" for name in ("empty", "nested", "long", "folder", "pipe", "gone")
     }
     assert set(arrivals.values()) == {"refused"}
 
@@ -463,17 +407,10 @@ def test_names_that_are_no_sites_are_shipped_with_the_counts(
     rule = SiteRule(listed=frozenset(["a.example"]))
     beside = tmp_path / "beside"
     outbox = Outbox(MemoryStore(), beside, tmp_path / "out")
-    ingest(
-        [Source("one", (f"{logs}/*",), "node-1", rule)],
-        outbox,
-        beside,
-        read_at=NOON + 99,
-    )
+    ingest([Source("one", (f"{logs}/*",), "node-1", rule)], outbox, beside, read_at=NOON + 99)
     assert list(beside.glob("*.parquet")) == []
     take([tmp_path / "out"], store, counts, ALLOWED)
-    found = requests_for_unknown_hosts(
-        counts, store.segments(0, 10**6), 0, 10**6, most=9
-    )
+    found = requests_for_unknown_hosts(counts, store.segments(0, 10**6), 0, 10**6, most=9)
     assert (found.requests, dict(found.names)) == (3, {"b.example": 2, "%3Cc%3E": 1})
 
 

@@ -79,9 +79,7 @@ def counted(
 ) -> Iterator[tuple[MemoryStore, Path]]:
     """The store and the counts after each of the logs was read on its own."""
     with tempfile.TemporaryDirectory() as folder:
-        source = Source(
-            "one", (f"{folder}/*.log",), "node-1", SiteRule(), "vhost_combined"
-        )
+        source = Source("one", (f"{folder}/*.log",), "node-1", SiteRule(), "vhost_combined")
         store, directory = MemoryStore(), Path(folder, "counts")
         for number, log in enumerate(logs):
             Path(folder, f"{number}.log").write_bytes(b"".join(map(bytes, log)))
@@ -96,13 +94,7 @@ def distinct(logs: Sequence[Sequence[Access]]) -> list[list[Access]]:
     seconds = iter(range(1000))
     numbered = (
         [
-            Access(
-                a.site,
-                a.target,
-                a.time // 1000 * 1000 + next(seconds),
-                a.sent,
-                a.status,
-            )
+            Access(a.site, a.target, a.time // 1000 * 1000 + next(seconds), a.sent, a.status)
             for a in log
         ]
         for log in logs
@@ -110,12 +102,8 @@ def distinct(logs: Sequence[Sequence[Access]]) -> list[list[Access]]:
     return [sorted(log, key=lambda a: a.time) for log in numbered]
 
 
-def files_by_hand(
-    accesses: Sequence[Access],
-) -> list[tuple[str, str, int, int, int, int]]:
-    files: dict[tuple[str, str], tuple[int, int, int, int]] = defaultdict(
-        lambda: (0, 0, 0, 0)
-    )
+def files_by_hand(accesses: Sequence[Access]) -> list[tuple[str, str, int, int, int, int]]:
+    files: dict[tuple[str, str], tuple[int, int, int, int]] = defaultdict(lambda: (0, 0, 0, 0))
     for a in accesses:
         if a.status < 400:
             requests, sent, size, last = files[a.site, a.target]
@@ -164,8 +152,7 @@ def test_what_is_merged_is_what_one_counts_by_hand(logs: list[list[Access]]) -> 
     shown = [size for *_, size, _ in by_hand]
     assert rows(files.assign(size=shown)) == by_hand
     assert all(
-        not size or size == merged
-        for size, merged in zip(shown, files["size"], strict=True)
+        not size or size == merged for size, merged in zip(shown, files["size"], strict=True)
     )
 
 
@@ -181,28 +168,20 @@ def test_the_sample_has_every_access_to_the_targets_it_has(
     assert len(sample.time) <= limit
     assert (np.diff(sample.time) >= 0).all()
     # Seconds are distinct, so an access is known by its time.
-    asked = {
-        a.time: (a.site, a.target) for a in within(logs, period()) if a.status < 400
-    }
+    asked = {a.time: (a.site, a.target) for a in within(logs, period()) if a.status < 400}
     sampled = [asked[time] for time in sample.time.tolist()]
-    assert Counter(sampled) == {
-        name: Counter(asked.values())[name] for name in set(sampled)
-    }
+    assert Counter(sampled) == {name: Counter(asked.values())[name] for name in set(sampled)}
     assert [sample.sites[site] for site in sample.site[sample.target]] == [
         site for site, _ in sampled
     ]
     sizes = {(f[0], f[1]): f[4] or f[3] // f[2] for f in files.to_numpy().tolist()}
     assert sample.size[sample.target].tolist() == [sizes[name] for name in sampled]
-    assert (
-        sample.rate == 1 or len(asked) > limit or any(len(log) > kept for log in logs)
-    )
+    assert sample.rate == 1 or len(asked) > limit or any(len(log) > kept for log in logs)
     assert (sample.totals is None) == (sample.rate == 1)
     if sample.totals:
         requests = files["requests"].to_numpy()
         size = np.array([sizes[f[0], f[1]] for f in files.to_numpy().tolist()])
-        by_hand = kinds(
-            pd.Index(sample.sites).get_indexer(pd.Index(files["site"])), requests, size
-        )
+        by_hand = kinds(pd.Index(sample.sites).get_indexer(pd.Index(files["site"])), requests, size)
         assert all(
             (getattr(sample.totals, each) == getattr(by_hand, each)).all()
             for each in Kinds.__slots__
@@ -220,9 +199,7 @@ def test_the_sample_does_not_depend_on_how_lines_are_spread_over_logs(
     samples = []
     for spread in (logs, one_log):
         with counted(spread) as (store, directory):
-            samples.append(
-                add_up_hours_and_sample.sample_of(store, directory, period(), limit)
-            )
+            samples.append(add_up_hours_and_sample.sample_of(store, directory, period(), limit))
     several, one = samples
     assert (several.sites, several.rate) == (one.sites, one.rate)
     for name in ("site", "size", "target", "time"):
@@ -249,10 +226,7 @@ def test_late_lines_go_to_the_day_they_belong_to(
     (logs / "late.log").write_bytes(line("/a", NOON + 1) + line("/a", NOON + DAY))
     read()
     for first, requests in ((-1, []), (0, [2]), (1, [1]), (2, [])):
-        assert (
-            file_table(store, counts, period(1, first)).whole()["requests"].tolist()
-            == requests
-        )
+        assert file_table(store, counts, period(1, first)).whole()["requests"].tolist() == requests
 
 
 def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
@@ -260,9 +234,7 @@ def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
 ) -> None:
     before = line("/kept", NOON - DAY, 700) + line("/corrected", NOON - DAY, 900)
     during = (
-        line("/kept", NOON, 0, 304)
-        + line("/corrected", NOON, 300)
-        + line("/never", NOON, 50, 206)
+        line("/kept", NOON, 0, 304) + line("/corrected", NOON, 300) + line("/never", NOON, 50, 206)
     )
     (logs / "access.log").write_bytes(before + during)
     read()
@@ -276,9 +248,7 @@ def test_a_size_that_a_period_did_not_show_is_the_one_known_before(
     assert sample.size.tolist() == [300, 700, 50]
 
 
-def test_nothing_counted_merges_to_empty_tables(
-    store: MemoryStore, counts: Path
-) -> None:
+def test_nothing_counted_merges_to_empty_tables(store: MemoryStore, counts: Path) -> None:
     assert file_table(store, counts, period()).whole().empty
     assert add_up_hours_and_sample.hours_of(store, counts, period()).empty
     sample = add_up_hours_and_sample.sample_of(store, counts, period(), 100)
@@ -300,9 +270,7 @@ def test_a_reading_keeps_its_answers_by_hour_and_when_it_was_made(
 def test_a_reading_that_understands_nothing_belongs_to_the_day_it_was_made(
     logs: Path, store: MemoryStore, counts: Path
 ) -> None:
-    source = Source(
-        "one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"), "combined"
-    )
+    source = Source("one", (f"{logs}/*",), "node-1", SiteRule(fixed="a.example"), "combined")
     (logs / "access.log").write_bytes(b"nonsense\n" * 10)
     ingest([source], store, counts, read_at=NOON)
     (segment,) = store.segments(NOON // DAY, NOON // DAY)
@@ -317,12 +285,7 @@ def test_the_same_log_leaves_the_same_files_wherever_it_is_read(
     for _ in range(2):
         with tempfile.TemporaryDirectory() as counts:
             ingest([source], MemoryStore(), Path(counts))
-            read.append(
-                {
-                    path.name: path.read_bytes()
-                    for path in Path(counts).glob("*.parquet")
-                }
-            )
+            read.append({path.name: path.read_bytes() for path in Path(counts).glob("*.parquet")})
     assert read[0] == read[1]
     assert len(read[0]) == 3
 
@@ -341,10 +304,7 @@ def test_leftovers_of_killed_runs_are_removed_and_nothing_else(
     ):
         (counts / name).touch()
     read()
-    assert {path.name for path in counts.iterdir()} == ours | {
-        "notes.txt",
-        "other.parquet",
-    }
+    assert {path.name for path in counts.iterdir()} == ours | {"notes.txt", "other.parquet"}
 
 
 def test_a_store_that_knows_nothing_clears_nothing(
@@ -394,9 +354,7 @@ def test_a_full_disk_counts_nothing_and_loses_nothing(
     assert file_table(store, counts, period()).whole()["requests"].sum() == 2_000
 
 
-@pytest.mark.parametrize(
-    "damage", [Path.unlink, lambda path: path.write_bytes(b"damaged")]
-)
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"damaged")])
 def test_counts_that_are_gone_or_damaged_are_never_taken_for_none(
     damage: Callable[[Path], object],
     logs: Path,

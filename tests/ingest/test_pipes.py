@@ -40,9 +40,7 @@ def piped(tmp_path: Path, store: MemoryStore, counts: Path) -> Piped:
     def run(content: bytes) -> FileReport:
         writer = threading.Thread(target=pipe.write_bytes, args=[content], daemon=True)
         writer.start()
-        source = Source(
-            "one", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),)
-        )
+        source = Source("one", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),))
         (report,) = ingest([source], store, counts)
         writer.join(300)
         return report
@@ -91,31 +89,18 @@ def test_a_file_and_a_pipe_of_it_count_once_whichever_comes_first(
 
 @pytest.mark.parametrize("pipe_first", [True, False])
 def test_a_log_whose_name_says_its_site_and_a_pipe_of_it_count_once(
-    line: Line,
-    store: MemoryStore,
-    counts: Path,
-    logs: Path,
-    tmp_path: Path,
-    pipe_first: bool,
+    line: Line, store: MemoryStore, counts: Path, logs: Path, tmp_path: Path, pipe_first: bool
 ) -> None:
     log, pipe = logs / "a.example.access.log", tmp_path / "pipe"
     log.write_bytes(text_of(line, 20))
     os.mkfifo(pipe)
-    named = Source(
-        "node-1", (str(log),), "node-1", SiteRule(pattern="(?P<site>.+)[.]access[.]log")
-    )
+    named = Source("node-1", (str(log),), "node-1", SiteRule(pattern="(?P<site>.+)[.]access[.]log"))
     piped = Source(
-        "node-1:a.example",
-        (),
-        "node-1",
-        SiteRule(fixed="a.example"),
-        files=(str(pipe),),
+        "node-1:a.example", (), "node-1", SiteRule(fixed="a.example"), files=(str(pipe),)
     )
     counted = []
     for source in (piped, named) if pipe_first else (named, piped):
-        writer = threading.Thread(
-            target=pipe.write_bytes, args=[log.read_bytes()], daemon=True
-        )
+        writer = threading.Thread(target=pipe.write_bytes, args=[log.read_bytes()], daemon=True)
         if source is piped:
             writer.start()
         (report,) = ingest([source], store, counts)
@@ -146,9 +131,7 @@ def test_a_pipe_goes_on_where_the_longest_of_several_logs_that_begin_alike_ended
     assert lines_of(piped(alike + ours + other)) == 300
 
 
-def test_a_pipe_that_ends_before_what_was_counted_is_a_copy(
-    line: Line, piped: Piped
-) -> None:
+def test_a_pipe_that_ends_before_what_was_counted_is_a_copy(line: Line, piped: Piped) -> None:
     piped(text_of(line, 1_000))
     short = piped(text_of(line, 900))
     assert (short.outcome, lines_of(short)) == ("copy", 0)
@@ -188,10 +171,7 @@ def test_standard_input_is_read_to_its_end(line: Line, tmp_path: Path) -> None:
     assert said.stdout.strip() == b"300"
 
 
-@given(
-    st.lists(st.binary(max_size=9), max_size=9),
-    st.lists(st.integers(0, 60), max_size=6),
-)
+@given(st.lists(st.binary(max_size=9), max_size=9), st.lists(st.integers(0, 60), max_size=6))
 def test_cutting_at_places_keeps_the_bytes_and_ends_a_piece_at_each_place(
     chunks: list[bytes], places: list[int]
 ) -> None:
@@ -215,9 +195,7 @@ def test_a_pipe_goes_on_by_the_columns_that_were_in_force_where_its_log_was_coun
     new = old + b"2023-11-15 12:00:02 a.example 9 200 /new\n" * 4
     writer = threading.Thread(target=pipe.write_bytes, args=[new], daemon=True)
     writer.start()
-    (report,) = ingest(
-        [Source("one", (), "node-1", SiteRule(), files=(str(pipe),))], store, counts
-    )
+    (report,) = ingest([Source("one", (), "node-1", SiteRule(), files=(str(pipe),))], store, counts)
     writer.join(300)
     assert dict(report.lines)["counted"] == 4
     table = file_table(store, counts, EVER).whole()

@@ -35,8 +35,7 @@ from tests.thorough import times
 PERIOD = Period.days_before(datetime(2026, 11, 21, tzinfo=UTC), 1)
 TABLES = st.dictionaries(
     st.tuples(
-        st.sampled_from(["a.example", "b.example"]),
-        st.integers(0, 40).map("/dir{}/x.html".format),
+        st.sampled_from(["a.example", "b.example"]), st.integers(0, 40).map("/dir{}/x.html".format)
     ),
     st.tuples(
         st.integers(1, 5) | st.integers(1, 2**50),
@@ -47,9 +46,7 @@ TABLES = st.dictionaries(
     max_size=40,
 ).map(
     lambda rows: FILES.make(
-        pd.DataFrame(
-            [(*name, *rows[name]) for name in rows], columns=list(FILES.columns)
-        )
+        pd.DataFrame([(*name, *rows[name]) for name in rows], columns=list(FILES.columns))
     )
 )
 
@@ -58,9 +55,7 @@ TABLES = st.dictionaries(
 def on_disk(files: pd.DataFrame) -> Iterator[FileTable]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "files.parquet")
-        pq.write_table(
-            pa.Table.from_pandas(files, SCHEMA, preserve_index=False), path, **LAYOUT
-        )
+        pq.write_table(pa.Table.from_pandas(files, SCHEMA, preserve_index=False), path, **LAYOUT)
         yield FileTable(path, PERIOD)
 
 
@@ -74,9 +69,7 @@ def of_sites(*sizes: tuple[str, str, int]) -> pd.DataFrame:
     )
 
 
-def test_two_sites_are_alike_where_nearly_all_files_of_one_are_files_of_the_other() -> (
-    None
-):
+def test_two_sites_are_alike_where_nearly_all_files_of_one_are_files_of_the_other() -> None:
     large, small = LEAST_SIZE, LEAST_SIZE - 1
     rows = [("site", f"/{number}", large + number) for number in range(20)]
     rows += [("alias", f"/{number}", large + number) for number in range(9)]
@@ -110,27 +103,19 @@ def test_the_first_files_are_those_of_the_whole_table_in_that_order(
     rows = [
         row
         for row in files.to_dict("records")
-        if (not site or row["site"] == site)
-        and (not match or fnmatchcase(row["target"], match))
+        if (not site or row["site"] == site) and (not match or fnmatchcase(row["target"], match))
     ]
-    expected = sorted(rows, key=lambda row: (-row[order], row["site"], row["target"]))[
-        :5
-    ]
+    expected = sorted(rows, key=lambda row: (-row[order], row["site"], row["target"]))[:5]
     with on_disk(files) as table:
         assert (
-            largest(table, site, order=order, limit=5, match=match).to_dict("records")
-            == expected
+            largest(table, site, order=order, limit=5, match=match).to_dict("records") == expected
         )
 
 
-def locality_by_hand(
-    rows: list[dict[Hashable, int]], of: str, percent: int
-) -> tuple[int, int]:
+def locality_by_hand(rows: list[dict[Hashable, int]], of: str, percent: int) -> tuple[int, int]:
     """File by file, until they come to that share."""
     wanted, weight, size = sum(row[of] for row in rows) * percent, 0, 0
-    for number, row in enumerate(
-        sorted(rows, key=lambda row: (-row[of], row["size"])), start=1
-    ):
+    for number, row in enumerate(sorted(rows, key=lambda row: (-row[of], row["size"])), start=1):
         weight, size = weight + row[of], size + row["size"]
         if weight * 100 >= wanted:
             return number, size
@@ -139,9 +124,7 @@ def locality_by_hand(
 
 @settings(max_examples=times(25), deadline=None)
 @given(TABLES, st.sampled_from(["", "b.example"]))
-def test_locality_is_what_one_finds_file_by_file(
-    files: pd.DataFrame, site: str
-) -> None:
+def test_locality_is_what_one_finds_file_by_file(files: pd.DataFrame, site: str) -> None:
     rows = [row for row in files.to_dict("records") if not site or row["site"] == site]
     with on_disk(files) as table:
         found = locality(table, site)
@@ -156,13 +139,10 @@ def test_locality_is_what_one_finds_file_by_file(
 
 def test_any_question_may_be_asked() -> None:
     zeros = {name: [0, 0, 7] for name in ("requests", "bytes", "size", "last")}
-    files = FILES.from_columns(
-        {"site": ["a", "a", "b"], "target": ["/1", "/2", "/1"], **zeros}
-    )
+    files = FILES.from_columns({"site": ["a", "a", "b"], "target": ["/1", "/2", "/1"], **zeros})
     with on_disk(files) as table:
         found = ask(
-            table,
-            "SELECT site, sum(size)::BIGINT AS sizes FROM files GROUP BY site ORDER BY site",
+            table, "SELECT site, sum(size)::BIGINT AS sizes FROM files GROUP BY site ORDER BY site"
         )
     assert found.to_dict("list") == {"site": ["a", "b"], "sizes": [0, 7]}
 

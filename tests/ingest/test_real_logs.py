@@ -20,11 +20,7 @@ from flex_logs_ingest.reading.read_logs import FAILED, FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
 TRACES = Path(os.environ.get("TRACES", "/nowhere"))
-SETS = (
-    sorted(path.name for path in TRACES.iterdir() if path.is_dir())
-    if TRACES.is_dir()
-    else []
-)
+SETS = sorted(path.name for path in TRACES.iterdir() if path.is_dir()) if TRACES.is_dir() else []
 # In files, and in contents that differ.
 KNOWN = {"apache_xzymo": (95_911, 49_994), "vhost_xzymo": (73_474, 38_235)}
 
@@ -55,9 +51,7 @@ def distinct(contents: list[bytes]) -> list[bytes]:
 
 @pytest.mark.skipif(not SETS, reason="TRACES names no folder of real logs")
 @pytest.mark.parametrize("name", SETS)
-def test_every_line_of_contents_that_differ_is_counted_once(
-    name: str, tmp_path: Path
-) -> None:
+def test_every_line_of_contents_that_differ_is_counted_once(name: str, tmp_path: Path) -> None:
     store = MemoryStore()
     reports = read(TRACES / name, tmp_path / "counts", store)
     usable = [

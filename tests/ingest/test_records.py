@@ -25,16 +25,9 @@ OK, PARTIAL, NOT_MODIFIED, NOT_FOUND, OTHER = 2, 8, 13, 19, 37
 
 
 def record(
-    thing: int,
-    sent: int = 10,
-    status: int = OK,
-    method: int = GET,
-    type_: int = 1,
-    time: int = MAY,
+    thing: int, sent: int = 10, status: int = OK, method: int = GET, type_: int = 1, time: int = MAY
 ) -> bytes:
-    return struct.pack(
-        ">4I4B", time, 7, thing, sent, method, 0x80 | status, type_, 0x61
-    )
+    return struct.pack(">4I4B", time, 7, thing, sent, method, 0x80 | status, type_, 0x61)
 
 
 def scan(*chunks: bytes) -> Counts:
@@ -61,23 +54,14 @@ def scan(*chunks: bytes) -> Counts:
 )
 def test_a_record_counts_as_a_line_would(data: bytes, row: list[object]) -> None:
     counts = scan(data)
-    assert counts.partial[
-        ["target", "requests", "bytes", "size"]
-    ].to_numpy().tolist() == [row]
+    assert counts.partial[["target", "requests", "bytes", "size"]].to_numpy().tolist() == [row]
     assert (counts.first_time, counts.last_time) == (MAY, MAY)
 
 
 def test_other_answers_and_damaged_records_are_classes_of_their_own() -> None:
     damaged = record(1, method=9), record(1, status=38), record(1, type_=13)
-    counts = scan(
-        record(1), record(1, status=NOT_FOUND), record(1, status=OTHER), *damaged
-    )
-    assert counts.lines == {
-        "counted": 1,
-        "other_status": 2,
-        "no_request": 0,
-        "malformed": 3,
-    }
+    counts = scan(record(1), record(1, status=NOT_FOUND), record(1, status=OTHER), *damaged)
+    assert counts.lines == {"counted": 1, "other_status": 2, "no_request": 0, "malformed": 3}
     assert [(bad.offset, bad.text) for bad in counts.bad] == [
         (number * SIZE, one.hex()) for number, one in enumerate(damaged, start=3)
     ]
@@ -98,10 +82,7 @@ def test_where_records_are_cut_into_chunks_makes_no_difference(
 
 def test_records_are_known_by_looking() -> None:
     assert detect(record(1)) == "worldcup98"
-    assert (
-        detect(b"".join(record(n, time=MAY + n) for n in range(5000)) + b"\0\0")
-        == "worldcup98"
-    )
+    assert detect(b"".join(record(n, time=MAY + n) for n in range(5000)) + b"\0\0") == "worldcup98"
 
 
 @pytest.mark.parametrize(
@@ -109,13 +90,10 @@ def test_records_are_known_by_looking() -> None:
     [
         pytest.param(bytes(4000), id="zeros"),
         pytest.param(
-            b"".join(record(n, time=MAY + n * 10**6) for n in range(9)),
-            id="times far apart",
+            b"".join(record(n, time=MAY + n * 10**6) for n in range(9)), id="times far apart"
         ),
         pytest.param(record(1, method=9) * 2 + record(1), id="mostly damaged"),
-        pytest.param(
-            b"".join(record(1, time=n) for n in range(9)), id="before there were logs"
-        ),
+        pytest.param(b"".join(record(1, time=n) for n in range(9)), id="before there were logs"),
     ],
 )
 def test_what_only_looks_a_little_like_records_is_refused(data: bytes) -> None:
@@ -134,6 +112,4 @@ def test_records_that_arrive_in_pieces_count_once(
     log.write_bytes(data + record(11, method=9))
     report = read()["wc_day6_1"]
     assert (report.format, report.new_bytes) == ("worldcup98", SIZE)
-    assert [(bad.offset, bad.text) for bad in report.samples] == [
-        (200, record(11, method=9).hex())
-    ]
+    assert [(bad.offset, bad.text) for bad in report.samples] == [(200, record(11, method=9).hex())]

@@ -50,9 +50,7 @@ def four_weeks(logs: Path, line: Line, read: Read) -> None:
         read()
 
 
-def tables(
-    store: MemoryStore, counts: Path, period: Period
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def tables(store: MemoryStore, counts: Path, period: Period) -> tuple[pd.DataFrame, pd.DataFrame]:
     return file_table(store, counts, period).whole(), add_up_hours_and_sample.hours_of(
         store, counts, period
     )
@@ -88,10 +86,7 @@ def test_a_late_line_joins_the_week_it_belongs_to(
     read()
     assert tidy(store, counts, window_from=TODAY, keep_from=0).sums == 1
     files = file_table(store, counts, days(-20, -20)).whole()
-    assert dict(zip(files["target"], files["requests"], strict=True)) == {
-        "/-20": 1,
-        "/all": 2,
-    }
+    assert dict(zip(files["target"], files["requests"], strict=True)) == {"/-20": 1, "/all": 2}
 
 
 @pytest.mark.usefixtures("four_weeks")
@@ -132,30 +127,19 @@ def test_a_sum_that_reaches_into_days_that_are_kept_stays_whole(
 
 @pytest.mark.usefixtures("four_weeks")
 def test_the_table_in_use_stays_and_others_go(store: MemoryStore, counts: Path) -> None:
-    mine, other = (
-        file_table(store, counts, days(-7, -1)),
-        file_table(store, counts, days(-1, -1)),
-    )
+    mine, other = (file_table(store, counts, days(-7, -1)), file_table(store, counts, days(-1, -1)))
     tidy(store, counts, window_from=TODAY - 7, keep_from=0, table=mine.path)
     assert (mine.path.exists(), other.path.exists()) == (True, False)
 
 
 @pytest.mark.usefixtures("four_weeks")
-def test_a_sample_is_of_the_days_that_still_have_one(
-    store: MemoryStore, counts: Path
-) -> None:
+def test_a_sample_is_of_the_days_that_still_have_one(store: MemoryStore, counts: Path) -> None:
     tidy(store, counts, window_from=TODAY - 7, keep_from=0)
     sample = add_up_hours_and_sample.sample_of(store, counts, days(-28, -1), 1_000)
     assert len(sample.time) == 2 * 9
     # Totals would be of the days that have none, too.
-    assert (
-        add_up_hours_and_sample.sample_of(store, counts, days(-28, -1), 9).totals
-        is None
-    )
-    assert (
-        add_up_hours_and_sample.sample_of(store, counts, days(-7, -1), 9).totals
-        is not None
-    )
+    assert add_up_hours_and_sample.sample_of(store, counts, days(-28, -1), 9).totals is None
+    assert add_up_hours_and_sample.sample_of(store, counts, days(-7, -1), 9).totals is not None
 
 
 class Failing(MemoryStore):
@@ -206,15 +190,7 @@ def test_what_kill_9_interrupts_loses_nothing_and_counts_nothing_twice(
     keep_from = str(0 if kept == 14 else TODAY - kept)
     # The last one is left alone.
     for steps in (2, 5, 9, None):
-        command = [
-            sys.executable,
-            "-c",
-            TIDIER,
-            url,
-            str(counts),
-            str(TODAY),
-            keep_from,
-        ]
+        command = [sys.executable, "-c", TIDIER, url, str(counts), str(TODAY), keep_from]
         with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as tidier:
             assert tidier.stdout
             if steps is None:
@@ -228,9 +204,7 @@ def test_what_kill_9_interrupts_loses_nothing_and_counts_nothing_twice(
             assert found["requests"].tolist() == [kept]
             known: Mapping[str, str] = store.moved_counts()
             ids = {known.get(each.id, each.id) for each in store.segments(0, 10**6)}
-        assert {path.name[:40] for path in counts.glob("*.files.parquet*")} == ids - {
-            ""
-        }
+        assert {path.name[:40] for path in counts.glob("*.files.parquet*")} == ids - {""}
     # Days were added up, or deleted.
     assert known
     assert ("" in known.values()) == (kept < 14)

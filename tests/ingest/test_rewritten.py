@@ -153,9 +153,7 @@ def test_a_log_counted_elsewhere_and_sent_counts_once_when_it_is_edited(
     ingest([source], Outbox(beside, tmp_path / "beside", out), tmp_path / "beside")
     (logs / "access.log").unlink()
     (logs / "access.log.1").write_bytes(masked(given))
-    (report,) = ingest(
-        [source], Outbox(beside, tmp_path / "beside", out), tmp_path / "beside"
-    )
+    (report,) = ingest([source], Outbox(beside, tmp_path / "beside", out), tmp_path / "beside")
     assert report.outcome == "rewritten"
     taken = take_in_parcels.take([out], store, counts, {("one", "node-1")})
     assert [arrival.outcome for arrival in taken] == ["taken"] * 3, [
@@ -181,10 +179,7 @@ def test_after_a_yes_an_edited_copy_counts(
         assert requests(store, counts) == answered(given) + answered(given[:200])
     with other.open("ab") as file:
         file.write(lines(1, 301)[0])
-    assert {report.outcome for report in ingest([source], store, counts)} == {
-        "nothing new",
-        "read",
-    }
+    assert {report.outcome for report in ingest([source], store, counts)} == {"nothing new", "read"}
     assert requests(store, counts) == answered(given) + answered(given[:200]) + 1
 
 
@@ -195,10 +190,7 @@ def test_a_yes_before_the_copy_was_looked_at_counts_it_too(
     for name, content in (("a.log", b"".join(given)), ("b.log", masked(given))):
         (logs / name).write_bytes(content)
         ingest(
-            [replace(source, globs=(), files=(str(logs / name),))],
-            store,
-            counts,
-            copies_too=True,
+            [replace(source, globs=(), files=(str(logs / name),))], store, counts, copies_too=True
         )
     assert requests(store, counts) == 2 * answered(given)
 
@@ -227,9 +219,7 @@ def test_a_log_that_differs_in_what_counts_is_another(
     first, _, rest = changed.partition(b"\n")
     first = first.replace(old, new) if other == "site" else first
     (logs / "b.log").write_bytes(first + b"\n" + rest.replace(old, new))
-    reports = {
-        Path(report.path).name: report for report in ingest([source], store, counts)
-    }
+    reports = {Path(report.path).name: report for report in ingest([source], store, counts)}
     assert reports["b.log"].outcome == "read"
     assert requests(store, counts) >= 2 * answered(given)
 
@@ -256,9 +246,7 @@ def test_logs_of_two_sites_that_only_a_monitor_asks_for_both_count(
         (logs / f"{site}.example.log").write_bytes(
             asked if site == "a" else asked.replace(b"192.0.2.1", b"::1")
         )
-    source = Source(
-        "one", (f"{logs}/*",), "node-1", SiteRule(pattern=r"(?P<site>.+)[.]log")
-    )
+    source = Source("one", (f"{logs}/*",), "node-1", SiteRule(pattern=r"(?P<site>.+)[.]log"))
     assert {report.outcome for report in ingest([source], store, counts)} == {"read"}
     assert requests(store, counts) == 600
 
@@ -314,10 +302,7 @@ def test_a_yes_that_was_killed_counts_once(
 
 def test_both_engines_sign_alike() -> None:
     layout, rule = layout_of("combined"), SiteRule(fixed="a.example")
-    native, reference = (
-        new_scanner(layout, rule, 10),
-        Scanner(ReferenceScan(layout, rule, 10)),
-    )
+    native, reference = (new_scanner(layout, rule, 10), Scanner(ReferenceScan(layout, rule, 10)))
     for scanner in (native, reference):
         scanner.feed(b"".join(lines(1000)) + masked(lines(3), b"::") * 3)
     one, other = signature(native.finish()), signature(reference.finish())
@@ -358,9 +343,7 @@ class _Unsigned(MemoryStore):
         super()._keep(replace(segment, signature="", opening=""), stream)  # type: ignore[arg-type]  # a Stream
 
 
-def test_signatures_add_up_however_a_log_is_read(
-    logs: Path, counts: Path, source: Source
-) -> None:
+def test_signatures_add_up_however_a_log_is_read(logs: Path, counts: Path, source: Source) -> None:
     given = lines(1000)
     random.Random(1).shuffle(given)
     whole, pieces = MemoryStore(), MemoryStore()
@@ -371,7 +354,4 @@ def test_signatures_add_up_however_a_log_is_read(
         ingest([source], pieces, counts / "pieces")
     (one,) = whole.segments(0, 10**6)
     assert len(pieces.segments(0, 10**6)) == 5
-    assert (
-        signature_of_all(each.signature for each in pieces.segments(0, 10**6))
-        == one.signature
-    )
+    assert signature_of_all(each.signature for each in pieces.segments(0, 10**6)) == one.signature

@@ -23,12 +23,7 @@ from flex.model.period import Period
 from flex.table_schemas import FILES
 from flex_logs_ingest.counts import sorted_runs
 from flex_logs_ingest.counts.file_table import FileTable
-from flex_logs_ingest.counts.merge_reference import (
-    LAYOUT,
-    SCHEMA,
-    Given,
-    reference_merge,
-)
+from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA, Given, reference_merge
 from flex_logs_ingest.counts.sorted_runs import SortedRun
 from tests.thorough import times
 
@@ -93,8 +88,7 @@ def read(path: Path) -> Rows:
         (row["site"], row["target"]) for row in found
     )
     return {
-        (row["site"], row["target"]): tuple(row[name] for name in SCHEMA.names[2:])
-        for row in found
+        (row["site"], row["target"]): tuple(row[name] for name in SCHEMA.names[2:]) for row in found
     }
 
 
@@ -114,9 +108,7 @@ def by_hand(asked: Sequence[Rows], before: Sequence[Rows]) -> Rows:
         for rows in before
         for name in rows
     }
-    return {
-        name: (r, b, s or known.get(name, 0), t) for name, (r, b, s, t) in total.items()
-    }
+    return {name: (r, b, s or known.get(name, 0), t) for name, (r, b, s, t) in total.items()}
 
 
 @pytest.mark.slow
@@ -156,9 +148,7 @@ def scattered(tmp_path: Path) -> tuple[list[SortedRun], Rows]:
         }
         for n in range(sorted_runs.RUNS_AT_ONCE * 2)
     ]
-    return [
-        write(tmp_path / f"{n}.parquet", one) for n, one in enumerate(rows)
-    ], by_hand(rows, [])
+    return [write(tmp_path / f"{n}.parquet", one) for n, one in enumerate(rows)], by_hand(rows, [])
 
 
 def test_more_runs_than_may_be_open_are_added_up_in_several_passes(
@@ -183,18 +173,12 @@ def test_a_run_of_one_day_has_no_rows_of_another(merge: Merge, tmp_path: Path) -
     )
     found = {}
     for day in (4, 5, 6, 7, 8):
-        merge(
-            [(str(tmp_path / "days.parquet"), [0, 1], day, False)],
-            str(tmp_path / "out"),
-            ignore,
-        )
+        merge([(str(tmp_path / "days.parquet"), [0, 1], day, False)], str(tmp_path / "out"), ignore)
         found[day] = [row[0] for row in read(tmp_path / "out").values()]
     assert found == {4: [], 5: [1, 2, 3], 6: [4, 5, 6, 7], 7: [], 8: [8]}
 
 
-UNSORTED = pa.concat_tables(
-    [table({("b", "/"): (1, 1, 1, 1)}), table({("a", "/"): (1, 1, 1, 1)})]
-)
+UNSORTED = pa.concat_tables([table({("b", "/"): (1, 1, 1, 1)}), table({("a", "/"): (1, 1, 1, 1)})])
 TWICE = pa.concat_tables([table({("b", "/"): (1, 1, 1, 1)})] * 2)
 BELOW = table({("b", "/"): (1, -1, 1, 1)})
 HOLES = pa.table({name: [None] for name in SCHEMA.names}, schema=SCHEMA)
@@ -223,11 +207,7 @@ def test_a_run_that_is_not_as_counts_are_is_refused_by_name(
     pq.write_table(rows, bad, compression="zstd", row_group_size=groups)
     good = write(tmp_path / "good.parquet", {("a", "/"): (1, 1, 1, 1)})
     with pytest.raises(ValueError, match=why) as caught:
-        merge(
-            [good.as_given, sorted_runs.whole(bad).as_given],
-            str(tmp_path / "out"),
-            ignore,
-        )
+        merge([good.as_given, sorted_runs.whole(bad).as_given], str(tmp_path / "out"), ignore)
     assert caught.value.args[0] == str(bad)
 
 
@@ -238,9 +218,7 @@ def damaged(content: bytes) -> Iterator[bytes]:
     for _ in range(150):
         found = bytearray(content)
         at = random.randrange(len(found))
-        found[at : at + random.choice([1, 1, 8])] = random.randbytes(
-            random.choice([1, 8])
-        )
+        found[at : at + random.choice([1, 1, 8])] = random.randbytes(random.choice([1, 8]))
         yield bytes(found)
 
 
@@ -248,8 +226,7 @@ def test_a_damaged_run_is_refused_by_name_or_read_never_a_crash(
     merge: Merge, tmp_path: Path
 ) -> None:
     run = write(
-        tmp_path / "run.parquet",
-        {("a.example", f"/{n}/x"): (n + 1, n, n, n) for n in range(500)},
+        tmp_path / "run.parquet", {("a.example", f"/{n}/x"): (n + 1, n, n, n) for n in range(500)}
     )
     refused = []
     for content in damaged(run.path.read_bytes()):
@@ -279,9 +256,7 @@ def test_a_table_that_cannot_be_written_is_an_error_of_the_disk(
 
 
 def test_a_caller_may_stop_a_merge(merge: Merge, tmp_path: Path) -> None:
-    run = write(
-        tmp_path / "run.parquet", {("a", f"/{n}"): (1, 1, 1, 1) for n in range(100)}
-    )
+    run = write(tmp_path / "run.parquet", {("a", f"/{n}"): (1, 1, 1, 1) for n in range(100)})
 
     def enough(_: int) -> None:
         raise KeyboardInterrupt
@@ -294,14 +269,11 @@ def test_a_caller_may_stop_a_merge(merge: Merge, tmp_path: Path) -> None:
 def files(tmp_path: Path) -> FileTable:
     """Three sites in many small row groups."""
     rows: Rows = {
-        (site, f"/{n:03}"): (n + 1, n, n, n)
-        for site in ("a", "b", "c")
-        for n in range(50)
+        (site, f"/{n:03}"): (n + 1, n, n, n) for site in ("a", "b", "c") for n in range(50)
     }
     run = write(tmp_path / "files.parquet", rows, {"row_group_size": 7})
     return FileTable(
-        run.path,
-        Period.days_before(pd.Timestamp("2026-11-21", tz="UTC").to_pydatetime(), 1),
+        run.path, Period.days_before(pd.Timestamp("2026-11-21", tz="UTC").to_pydatetime(), 1)
     )
 
 

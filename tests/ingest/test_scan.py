@@ -40,14 +40,9 @@ def scan(request: pytest.FixtureRequest) -> Scan:
     """Log bytes through one engine."""
 
     def run(
-        *chunks: bytes,
-        rule: SiteRule | None = None,
-        limit: int = 1000,
-        complete: bool = False,
+        *chunks: bytes, rule: SiteRule | None = None, limit: int = 1000, complete: bool = False
     ) -> Counts:
-        scanner = Scanner(
-            request.param(FORMATS["vhost_combined"], rule or SiteRule(), limit)
-        )
+        scanner = Scanner(request.param(FORMATS["vhost_combined"], rule or SiteRule(), limit))
         for chunk in chunks:
             scanner.feed(chunk)
         return scanner.finish(complete=complete)
@@ -103,25 +98,16 @@ COUNTED = {
     "HTTP/2": (line("GET /a HTTP/2"), Seen("/a")),
     "absolute": (line("GET HTTP://EXAMPLE.net:80/A?b HTTP/1.1"), Seen("/A")),
     "absolute without path": (line("GET https://example.net?/b HTTP/1.1"), Seen("/")),
-    "unreserved and reserved": (
-        line("GET /%41%2f%2F%7e%zz% HTTP/1.1"),
-        Seen("/A%2F%2F~%25zz%25"),
-    ),
+    "unreserved and reserved": (line("GET /%41%2f%2F%7e%zz% HTTP/1.1"), Seen("/A%2F%2F~%25zz%25")),
     "slashes and dots": (line("GET //a/./b//../%2E%2e/c/. HTTP/1.1"), Seen("/c/")),
     "above the root": (line("GET /../.. HTTP/1.1"), Seen("/")),
     "hidden file": (line("GET /.well-known/..x HTTP/1.1"), Seen("/.well-known/..x")),
     "raw latin1": (line(b"GET /caf\xe9 HTTP/1.1"), Seen("/caf%E9")),
-    "escaped by Apache": (
-        line(r"GET /caf\xc3\xa9\"\\\t HTTP/1.1"),
-        Seen('/caf%C3%A9"\\%09'),
-    ),
+    "escaped by Apache": (line(r"GET /caf\xc3\xa9\"\\\t HTTP/1.1"), Seen('/caf%C3%A9"\\%09')),
     "raw tab and NUL": (line(b"GET /a\tb\0c HTTP/1.1"), Seen("/a%09b%00c")),
     "lone CR": (line("GET /a\rb HTTP/1.1"), Seen("/a%0Db")),
     "quote that is not escaped": (line('GET /a"b HTTP/1.1'), Seen('/a"b')),
-    "escaped quote before a space": (
-        line(r"GET /a\" 404 1 HTTP/1.1"),
-        Seen('/a"%20404%201'),
-    ),
+    "escaped quote before a space": (line(r"GET /a\" 404 1 HTTP/1.1"), Seen('/a"%20404%201')),
     "escaped backslash at the end": (line("GET /\\\\"), Seen("/\\")),
     "odd method": (line("VERSION-CONTROL /a HTTP/1.1"), Seen("/a")),
     "user with a space": (line(user="A User"), Seen()),
@@ -130,10 +116,7 @@ COUNTED = {
     "more fields": (line(end=" 0.003 more\n"), Seen()),
     "zeros before": (b"\0" * 5000 + line(), Seen()),
     "no port": (line(host="example.org"), Seen()),
-    "upper case and dots": (
-        line(host="WWW.Example.ORG..:443"),
-        Seen(site="www.example.org"),
-    ),
+    "upper case and dots": (line(host="WWW.Example.ORG..:443"), Seen(site="www.example.org")),
     "address": (line(host="192.0.2.1:80"), Seen(site="(unknown)")),
     "IPv6 host": (line(host="[2001:DB8::1]:80"), Seen(site="(unknown)")),
     "bare IPv6 host": (line(host="2001:db8::1"), Seen(site="(unknown)")),
@@ -146,10 +129,7 @@ COUNTED = {
         line(host=r"b\xc3\xbccher.example"),
         Seen(site="xn--bcher-kva.example"),
     ),
-    "host percent-encoded": (
-        line(host="b%C3%BCcher.example"),
-        Seen(site="xn--bcher-kva.example"),
-    ),
+    "host percent-encoded": (line(host="b%C3%BCcher.example"), Seen(site="xn--bcher-kva.example")),
     "host without a dot": (line(host="Shop"), Seen(site="shop")),
     "no host": (line(host="-"), Seen(site="(unknown)")),
     "empty host": (line(host=""), Seen(site="(unknown)")),
@@ -177,21 +157,8 @@ def test_an_answered_request_is_counted(scan: Scan, data: bytes, seen: Seen) -> 
     counts = scan(data)
     assert class_of(counts) == "counted", counts.bad
     size = seen.sent if seen.size < 0 else seen.size
-    assert row(counts.partial) == (
-        NOON // 86400,
-        seen.site,
-        seen.target,
-        1,
-        seen.sent,
-        size,
-        NOON,
-    )
-    assert row(counts.hours[HOURS.earlier]) == (
-        seen.site,
-        NOON // 3600,
-        1,
-        seen.sent,
-    )
+    assert row(counts.partial) == (NOON // 86400, seen.site, seen.target, 1, seen.sent, size, NOON)
+    assert row(counts.hours[HOURS.earlier]) == (seen.site, NOON // 3600, 1, seen.sent)
     assert (counts.first_time, counts.last_time) == (NOON, NOON)
 
 
@@ -220,9 +187,7 @@ NO_REQUEST = {
 
 
 @pytest.mark.parametrize("request_", NO_REQUEST.values(), ids=NO_REQUEST)
-def test_what_asks_for_nothing_of_a_site_is_no_request(
-    scan: Scan, request_: str | bytes
-) -> None:
+def test_what_asks_for_nothing_of_a_site_is_no_request(scan: Scan, request_: str | bytes) -> None:
     counts = scan(line(request_, status="400"))
     assert class_of(counts) == "no_request"
     assert counts.hours.empty
@@ -351,19 +316,11 @@ def test_times_are_read_in_these_styles_and_refused_where_there_is_no_such_time(
 def test_a_line_may_be_one_mebibyte_long_and_no_longer(scan: Scan, chunk: int) -> None:
     room = LINE_LIMIT - len(line("GET / HTTP/1.1", sent="55", end="\n")) + 1
     fits, over = (
-        line(f"GET /{'x' * (room + more)} HTTP/1.1", sent="55", end="\n")
-        for more in (0, 1)
+        line(f"GET /{'x' * (room + more)} HTTP/1.1", sent="55", end="\n") for more in (0, 1)
     )
     data = fits + over + line()
-    counts = scan(
-        *(data[start : start + chunk] for start in range(0, len(data), chunk))
-    )
-    assert counts.lines == {
-        "counted": 2,
-        "other_status": 0,
-        "no_request": 0,
-        "malformed": 1,
-    }
+    counts = scan(*(data[start : start + chunk] for start in range(0, len(data), chunk)))
+    assert counts.lines == {"counted": 2, "other_status": 0, "no_request": 0, "malformed": 1}
     assert counts.partial["target"].str.len().max() == 8192
     assert (counts.bad[0].offset, counts.bad[0].reason) == (len(fits), "too_long")
     assert counts.bad[0].text.startswith("example.org")
@@ -372,25 +329,19 @@ def test_a_line_may_be_one_mebibyte_long_and_no_longer(scan: Scan, chunk: int) -
 @pytest.mark.parametrize("chunk", [2**16, 2**22])
 def test_zeros_before_a_line_are_no_part_of_it(scan: Scan, chunk: int) -> None:
     data = line() + bytes(2 * LINE_LIMIT) + line() + b"x\n"
-    counts = scan(
-        *(data[start : start + chunk] for start in range(0, len(data), chunk))
-    )
+    counts = scan(*(data[start : start + chunk] for start in range(0, len(data), chunk)))
     assert counts.lines["counted"] == 2
     assert [(bad.offset, bad.text) for bad in counts.bad] == [(len(data) - 2, "x")]
 
 
 def test_long_targets_that_differ_stay_different(scan: Scan) -> None:
     long = "/" + "x" * 8191
-    counts = scan(
-        b"".join(line(f"GET {long}{end} HTTP/1.1") for end in ("", "a", "b", "b?c"))
-    )
+    counts = scan(b"".join(line(f"GET {long}{end} HTTP/1.1") for end in ("", "a", "b", "b?c")))
     assert counts.partial["requests"].sort_values().tolist() == [1, 1, 2]
     assert set(counts.partial["target"].str[:8000]) == {long[:8000]}
 
 
-def test_a_last_line_without_an_end_waits_unless_the_log_is_complete(
-    scan: Scan,
-) -> None:
+def test_a_last_line_without_an_end_waits_unless_the_log_is_complete(scan: Scan) -> None:
     whole, cut = line(), line("GET /b HTTP/1.1")[:-1]
     counts = scan(whole + b"\0\0" + cut)
     assert counts.pending == len(cut) + 2
@@ -409,19 +360,12 @@ def test_an_empty_log_gives_empty_tables(scan: Scan) -> None:
 
 
 def test_size_is_the_largest_full_answer_and_bytes_are_all(scan: Scan) -> None:
-    counts = scan(
-        line(sent="7")
-        + line(sent="9")
-        + line(sent="8")
-        + line(sent="100", status="206")
-    )
+    counts = scan(line(sent="7") + line(sent="9") + line(sent="8") + line(sent="100", status="206"))
     assert row(counts.partial)[3:6] == (4, 124, 9)
 
 
 def test_claims_no_answer_can_have_do_not_drown_the_sums(scan: Scan) -> None:
-    counts = scan(
-        line(sent=str(2**63)) + line(sent=str(2**63)) + line(sent="1", status="404")
-    )
+    counts = scan(line(sent=str(2**63)) + line(sent=str(2**63)) + line(sent="1", status="404"))
     assert counts.partial["bytes"].tolist() == [2 * LARGEST]
     assert counts.hours["bytes"].tolist() == [2 * LARGEST + 1]
 
@@ -434,12 +378,7 @@ def test_a_target_has_a_row_for_each_day_and_the_sample_points_at_that_of_its_da
     first = NOON // 86400
     assert counts.partial["day"].tolist() == [first, first + 1, first + 2]
     assert counts.sample["target"].tolist() == [1, 0, 2, 0]
-    assert (counts.sample["time"] // 86400).tolist() == [
-        first + 1,
-        first,
-        first + 2,
-        first,
-    ]
+    assert (counts.sample["time"] // 86400).tolist() == [first + 1, first, first + 2, first]
 
 
 def test_rows_are_sorted_and_hours_are_of_utc(scan: Scan) -> None:
@@ -450,12 +389,7 @@ def test_rows_are_sorted_and_hours_are_of_utc(scan: Scan) -> None:
             for host in hosts
         )
     )
-    assert counts.partial["site"].tolist() == [
-        "a.example",
-        "a.example",
-        "b.example",
-        "b.example",
-    ]
+    assert counts.partial["site"].tolist() == ["a.example", "a.example", "b.example", "b.example"]
     assert counts.partial["target"].tolist() == ["/a", "/b", "/a", "/b"]
     assert counts.hours["hour"].tolist() == [NOON // 3600] * 2
 
@@ -471,13 +405,14 @@ def test_aliases_and_a_fixed_name_say_which_site_it_is(scan: Scan) -> None:
 
 
 def test_levels_are_the_zero_bits_before_a_hash_that_never_changes(scan: Scan) -> None:
-    assert [
-        level_of("example.org", target) for target in (b"/", b"/a", b"/b", b"/c")
-    ] == [0, 0, 5, 1]
+    assert [level_of("example.org", target) for target in (b"/", b"/a", b"/b", b"/c")] == [
+        0,
+        0,
+        5,
+        1,
+    ]
     targets = [f"/{i}" for i in range(2000)]
-    counts = scan(
-        b"".join(line(f"GET {target} HTTP/1.1") for target in targets), limit=10_000
-    )
+    counts = scan(b"".join(line(f"GET {target} HTTP/1.1") for target in targets), limit=10_000)
     levels = counts.sample["level"].tolist()
     assert levels == [level_of("example.org", target.encode()) for target in targets]
     assert [sum(level >= j for level in levels) for j in (1, 2, 3)] == pytest.approx(
@@ -485,19 +420,13 @@ def test_levels_are_the_zero_bits_before_a_hash_that_never_changes(scan: Scan) -
     )
 
 
-def test_the_sample_keeps_all_accesses_of_fewer_targets_when_there_are_too_many(
-    scan: Scan,
-) -> None:
-    data = b"".join(
-        line(f"GET /{crc32(b'%d' % i) % 500} HTTP/1.1") for i in range(3000)
-    )
+def test_the_sample_keeps_all_accesses_of_fewer_targets_when_there_are_too_many(scan: Scan) -> None:
+    data = b"".join(line(f"GET /{crc32(b'%d' % i) % 500} HTTP/1.1") for i in range(3000))
     everything, some = scan(data, limit=3000), scan(data, limit=400)
     assert (everything.sample_level, len(everything.sample)) == (0, 3000)
     assert some.sample_level >= 3
     assert len(some.sample) <= 400
-    kept = everything.sample[
-        everything.sample["level"] >= some.sample_level
-    ].reset_index(drop=True)
+    kept = everything.sample[everything.sample["level"] >= some.sample_level].reset_index(drop=True)
     pd.testing.assert_frame_equal(some.sample, kept)
     pd.testing.assert_frame_equal(some.partial, everything.partial)
 

@@ -40,16 +40,12 @@ LAYOUTS: dict[str, Layout] = {
     "JSON as fields": from_nginx(
         '{"h":"$host","t":"$time_iso8601","r":"$request","s":$status,"b":$bytes_sent}'
     ),
-    "listed": from_nginx(
-        "$http_x_forwarded_for $time_local $host $request $status $bytes_sent"
-    ),
+    "listed": from_nginx("$http_x_forwarded_for $time_local $host $request $status $bytes_sent"),
     "a URL": from_nginx(
         "$time_iso8601 $request_method $scheme://$host$uri $server_protocol $status $bytes_sent"
     ),
     "moved": from_apache("%{%e.%m.%y %T}t %{User-Agent}i %v%U %m %H %>s %b"),
-    "columns": layout_of(
-        "w3c date time cs-method cs-uri-stem cs-host sc-status sc-bytes"
-    ),
+    "columns": layout_of("w3c date time cs-method cs-uri-stem cs-host sc-status sc-bytes"),
     "columns without bytes": layout_of(
         "w3c date time cs-method cs-uri-stem sc-status", unsized=True
     ),
@@ -64,21 +60,15 @@ LAYOUTS: dict[str, Layout] = {
     ),
 }
 
-needs_native = pytest.mark.skipif(
-    native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
-)
+needs_native = pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 layouts = st.sampled_from(list(LAYOUTS.values()))
 rules = st.sampled_from(RULES)
 
 # Lines that are nearly right meet more of the code than bytes at random.
 text_logs = [
-    SAMPLES / f"{name}.log"
-    for name, layout in FORMATS.items()
-    if layout.kind != "records"
+    SAMPLES / f"{name}.log" for name, layout in FORMATS.items() if layout.kind != "records"
 ]
-real_lines = [
-    line for log in text_logs for line in log.read_bytes().splitlines(keepends=True)
-]
+real_lines = [line for log in text_logs for line in log.read_bytes().splitlines(keepends=True)]
 real_lines += [
     b'{"h":"example.org","t":"2000-10-10T13:55:36Z","r":"GET /\\"x HTTP/1.1","s":200,"b":5}\n',
     b"2000-10-10 13:55:36 GET /a+b example.org 200 5\n",
@@ -186,9 +176,9 @@ def mutated(draw: st.DrawFn) -> bytes:
     return line
 
 
-logs = st.lists(
-    st.one_of(mutated(), st.lists(junk, max_size=12).map(b"".join)), max_size=8
-).map(b"".join)
+logs = st.lists(st.one_of(mutated(), st.lists(junk, max_size=12).map(b"".join)), max_size=8).map(
+    b"".join
+)
 
 
 def read(scan: Loop, chunks: Iterable[bytes], complete: bool) -> dict[str, object]:
@@ -204,9 +194,7 @@ def plain(answer: ScannedColumns) -> dict[str, object]:
     """With lists for arrays, and a complaint about arrays that are not of 64-bit numbers."""
     found: dict[str, object] = {**answer, **answer["tables"].columns()}
     del found["tables"]
-    arrays = {
-        name: value for name, value in found.items() if isinstance(value, np.ndarray)
-    }
+    arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
     assert {array.dtype.name for array in arrays.values()} == {"int64"}
     return {**found, **{name: array.tolist() for name, array in arrays.items()}}
 
@@ -226,12 +214,7 @@ chunkings = st.lists(st.integers(0, 10**6), max_size=6)
 @example(LAYOUTS["vhost_combined"], RULE, HEADS["vhost_combined"], [], True, 1)
 @example(LAYOUTS["columns"], RULE, HEADS["columns"], [], True, 1)
 def test_the_native_scan_says_what_the_reference_says(
-    layout: Layout,
-    rule: SiteRule,
-    data: bytes,
-    places: list[int],
-    complete: bool,
-    limit: int,
+    layout: Layout, rule: SiteRule, data: bytes, places: list[int], complete: bool, limit: int
 ) -> None:
     native = read(NATIVE(layout, rule, limit, True), cut(data, places), complete)
     assert native == read(ReferenceScan(layout, rule, limit, True), [data], complete)
@@ -255,9 +238,7 @@ def test_both_engines_find_the_same_lines_to_be_of_each_layout_whatever_log_came
 @needs_native
 @given(
     st.lists(
-        st.tuples(
-            layouts.filter(lambda layout: layout.kind != "records"), st.booleans()
-        ),
+        st.tuples(layouts.filter(lambda layout: layout.kind != "records"), st.booleans()),
         max_size=4,
     ),
     st.lists(st.lists(st.one_of(logs, mutated()), max_size=5), max_size=3),
@@ -314,17 +295,9 @@ def test_both_engines_sign_what_they_counted_alike(
 
 
 @pytest.mark.parametrize(
-    "scan",
-    [ReferenceScan, pytest.param(NATIVE, marks=needs_native)],
-    ids=["reference", "native"],
+    "scan", [ReferenceScan, pytest.param(NATIVE, marks=needs_native)], ids=["reference", "native"]
 )
-@given(
-    layout=layouts,
-    data=logs,
-    places=chunkings,
-    complete=st.booleans(),
-    limit=st.integers(0, 5),
-)
+@given(layout=layouts, data=logs, places=chunkings, complete=st.booleans(), limit=st.integers(0, 5))
 def test_where_a_log_is_cut_into_chunks_makes_no_difference(
     scan: type[ReferenceScan],
     layout: Layout,
@@ -352,9 +325,7 @@ def test_what_is_known_of_an_hour_reaches_no_farther_than_times_do() -> None:
 @needs_native
 @settings(max_examples=times(20))
 @given(layouts, logs, st.integers(0, 50))
-def test_nobody_can_tell_which_engine_wrote_a_file(
-    layout: Layout, data: bytes, limit: int
-) -> None:
+def test_nobody_can_tell_which_engine_wrote_a_file(layout: Layout, data: bytes, limit: int) -> None:
     native, reference = (
         written(scan(layout, RULE, limit), data) for scan in (NATIVE, ReferenceScan)
     )
@@ -371,15 +342,8 @@ def written(scan: Loop, data: bytes) -> list[object]:
 
 
 def said_by(file: pq.ParquetFile) -> tuple[object, ...]:
-    groups = [
-        file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)
-    ]
-    return (
-        file.schema_arrow,
-        file.schema_arrow.metadata,
-        file.read().to_pylist(),
-        groups,
-    )
+    groups = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    return (file.schema_arrow, file.schema_arrow.metadata, file.read().to_pylist(), groups)
 
 
 @pytest.mark.slow
@@ -392,8 +356,7 @@ def test_a_row_group_ends_with_the_day_and_before_it_is_too_large() -> None:
         for i in range(count)
     )
     native, reference = (
-        written(scan(LAYOUTS["vhost_combined"], RULE, 0), lines)
-        for scan in (NATIVE, ReferenceScan)
+        written(scan(LAYOUTS["vhost_combined"], RULE, 0), lines) for scan in (NATIVE, ReferenceScan)
     )
     assert native == reference
     groups = native[3]
@@ -411,8 +374,7 @@ def test_long_names_of_many_sites_are_written_alike() -> None:
         for i in range(16_000)
     )
     native, reference = (
-        written(scan(LAYOUTS["vhost_combined"], RULE, 9), lines)
-        for scan in (NATIVE, ReferenceScan)
+        written(scan(LAYOUTS["vhost_combined"], RULE, 9), lines) for scan in (NATIVE, ReferenceScan)
     )
     assert native == reference
 

@@ -55,8 +55,7 @@ def test_json_escapes_of_all_three_kinds_are_undone(scan: Scan) -> None:
 
 
 JSON = (
-    b'{"host":"example.org","msec":971211336,"request":"GET / '
-    b'HTTP/1.1","status":200,"bytes":5}\n'
+    b'{"host":"example.org","msec":971211336,"request":"GET / HTTP/1.1","status":200,"bytes":5}\n'
 )
 
 
@@ -65,16 +64,12 @@ JSON = (
     [
         pytest.param(JSON, id="plain"),
         pytest.param(
-            JSON.replace(b":", b" : ").replace(b",", b"\t,").replace(b" : //", b"://"),
-            id="spaces",
+            JSON.replace(b":", b" : ").replace(b",", b"\t,").replace(b" : //", b"://"), id="spaces"
         ),
         pytest.param(
-            JSON.replace(b"200", b'"200"').replace(b"5}", b'"5"}'),
-            id="numbers as strings",
+            JSON.replace(b"200", b'"200"').replace(b"5}", b'"5"}'), id="numbers as strings"
         ),
-        pytest.param(
-            JSON.replace(b'"bytes"', b'"x":{"bytes":[1,"}"]},"bytes"'), id="nested"
-        ),
+        pytest.param(JSON.replace(b'"bytes"', b'"x":{"bytes":[1,"}"]},"bytes"'), id="nested"),
         pytest.param(
             JSON.replace(b'"bytes":5', b'"bytes":7,"bytes":null,"bytes":5'),
             id="the last of equal keys",
@@ -106,9 +101,7 @@ def test_a_json_line_is_read_as_its_members_say(scan: Scan, data: bytes) -> None
         pytest.param(JSON.replace(b":5", b":" + b"[" * 100_000), id="too deep"),
     ],
 )
-def test_a_json_line_without_what_is_needed_is_malformed(
-    scan: Scan, data: bytes
-) -> None:
+def test_a_json_line_without_what_is_needed_is_malformed(scan: Scan, data: bytes) -> None:
     assert scan(data).lines["malformed"] == data.count(b"\n") == 1
 
 

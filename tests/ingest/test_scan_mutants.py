@@ -39,17 +39,7 @@ NUMBERS = (
         b"%d" % 2**63,
         b"%d" % 2**64,
     ),
-    *(
-        b"1e3",
-        b"0x10",
-        b"",
-        b"-",
-        b"253402300800",
-        b"17592186044417",
-        b"31",
-        b"60",
-        b"24",
-    ),
+    *(b"1e3", b"0x10", b"", b"-", b"253402300800", b"17592186044417", b"31", b"60", b"24"),
 )
 ESCAPES = (
     *(
@@ -112,10 +102,7 @@ def span(chance: random.Random, line: bytes) -> tuple[int, int]:
 
 
 def splice(chance: random.Random, line: bytes, other: bytes) -> bytes:
-    return (
-        line[: chance.randrange(len(line) + 1)]
-        + other[chance.randrange(len(other) + 1) :]
-    )
+    return line[: chance.randrange(len(line) + 1)] + other[chance.randrange(len(other) + 1) :]
 
 
 def double(chance: random.Random, line: bytes, _: bytes) -> bytes:
@@ -162,9 +149,7 @@ def shout(chance: random.Random, line: bytes, _: bytes) -> bytes:
     return line[:start] + line[start:end].swapcase() + line[end:]
 
 
-def at_one_of(
-    chance: random.Random, pattern: bytes, line: bytes, piece: bytes
-) -> bytes:
+def at_one_of(chance: random.Random, pattern: bytes, line: bytes, piece: bytes) -> bytes:
     places = [match.span() for match in re.finditer(pattern, line)] or [(0, 0)]
     start, end = chance.choice(places)
     return line[:start] + piece + line[end:]
@@ -195,17 +180,11 @@ def read(
     alone.
     """
     chance = random.Random(seed)
-    lines: Loop = engine_(
-        layout, chance.choice(RULES), chance.choice([0, 3, 100]), True
-    )
+    lines: Loop = engine_(layout, chance.choice(RULES), chance.choice([0, 3, 100]), True)
     scan: Loop = RecordScan(lines) if layout.kind == "records" else lines
     found = []
     for piece in cut(log, chance, chance.choice([0, 0, 1, 3])):
-        for chunk in (
-            cut(piece, chance, chance.choice([0, 1, 7]))
-            if engine_ is NATIVE
-            else [piece]
-        ):
+        for chunk in cut(piece, chance, chance.choice([0, 1, 7])) if engine_ is NATIVE else [piece]:
             scan.feed(chunk)
         found.append({**plain(scan), "every bad line": scan.take_bad()})
     return [*found, plain(scan, complete=True)]

@@ -24,13 +24,9 @@ from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import RULES
 
 NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
-needs_native = pytest.mark.skipif(
-    native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
-)
+needs_native = pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 engines = pytest.mark.parametrize(
-    "scan",
-    [ReferenceScan, pytest.param(NATIVE, marks=needs_native)],
-    ids=["reference", "native"],
+    "scan", [ReferenceScan, pytest.param(NATIVE, marks=needs_native)], ids=["reference", "native"]
 )
 AT = "10/Oct/2000:13:55:36 +0000"
 NGINX = '$host [$time_local] "$request" $status $bytes_sent'
@@ -53,9 +49,7 @@ def apache(behind: str) -> str:
 
 
 def json(members: str) -> str:
-    asked = (
-        '"host":"a.example","time":"2000-10-10T13:55:36Z","request":"GET / HTTP/1.1"'
-    )
+    asked = '"host":"a.example","time":"2000-10-10T13:55:36Z","request":"GET / HTTP/1.1"'
     return f'{{{asked},"status":200,"bytes_sent":5{members}}}'
 
 
@@ -127,8 +121,7 @@ def test_a_time_is_read_in_its_unit_and_the_best_of_several_counts(
 
 @engines
 @pytest.mark.parametrize(
-    ("columns", "last", "spent"),
-    [("time-taken", "125", 125_000), ("time-taken", "0.125", 125_000)],
+    ("columns", "last", "spent"), [("time-taken", "125", 125_000), ("time-taken", "0.125", 125_000)]
 )
 def test_iis_has_milliseconds_and_others_seconds_with_a_point(
     scan: type[Loop], columns: str, last: str, spent: int
@@ -165,17 +158,13 @@ def test_no_line_claims_more_than_a_day(scan: type[Loop], text: str) -> None:
 
 
 @engines
-def test_a_line_that_ends_before_its_last_time_counts_without_one(
-    scan: type[Loop],
-) -> None:
+def test_a_line_that_ends_before_its_last_time_counts_without_one(scan: type[Loop]) -> None:
     lines = nginx(' "x" 9.000 "0.250"'), nginx(' "x" 9.0'), nginx(' "x'), nginx("")
     assert told(scan, BOTH, *lines) == (4, 1, 250_000)
 
 
 @engines
-def test_all_answers_are_timed_and_lines_that_are_none_are_not(
-    scan: type[Loop],
-) -> None:
+def test_all_answers_are_timed_and_lines_that_are_none_are_not(scan: type[Loop]) -> None:
     layout = NGINX + " $request_time"
     line = nginx(" 1.5")
     assert told(
@@ -188,9 +177,7 @@ def test_all_answers_are_timed_and_lines_that_are_none_are_not(
     ) == (2, 2, 3_000_000)
 
 
-@pytest.mark.parametrize(
-    "name", ["combined", "icecast", "vhost_combined", "aws_s3", "netnea"]
-)
+@pytest.mark.parametrize("name", ["combined", "icecast", "vhost_combined", "aws_s3", "netnea"])
 def test_formats_that_say_no_time_say_so(name: str) -> None:
     assert not FORMATS[name].says_times
 
@@ -200,10 +187,7 @@ def test_a_time_that_cannot_be_told_apart_is_none_and_refuses_no_format() -> Non
     assert not layout_of(NGINX + " $http_x$request_time").says_times
 
 
-@given(
-    st.text("0123456789.eE+-nums \u0661", max_size=70),
-    st.sampled_from(["s", "ms", "us", "ns"]),
-)
+@given(st.text("0123456789.eE+-nums \u0661", max_size=70), st.sampled_from(["s", "ms", "us", "ns"]))
 def test_any_text_is_none_or_within_a_day(text: str, unit: str) -> None:
     found = microseconds(text.encode(), unit)  # type: ignore[arg-type]  # one of the units
     assert found is None or 0 <= found <= LONGEST

@@ -21,11 +21,7 @@ from flex.model.log_reading import Segment
 from flex.model.period import Period
 from flex.prediction.replay_accesses_through_caches import Sample
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import (
-    add_up_hours_and_sample,
-    daily_sums,
-    damaged_count_files,
-)
+from flex_logs_ingest.counts import add_up_hours_and_sample, daily_sums, damaged_count_files
 from flex_logs_ingest.counts.file_of_unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.names_visited import Names, count_names
@@ -109,10 +105,7 @@ def answers(store: MemoryStore, counts: Path) -> Answers:
     segments = store.segments(0, 10**6)
     return Answers(
         [text(file_table(store, counts, period).whole()) for period in PERIODS],
-        [
-            text(add_up_hours_and_sample.hours_of(store, counts, each))
-            for each in PERIODS
-        ],
+        [text(add_up_hours_and_sample.hours_of(store, counts, each)) for each in PERIODS],
         [text(daily_sums.bytes_by_site(store, counts, TODAY + n)) for n in (-1, 0)],
         [
             sampled(add_up_hours_and_sample.sample_of(store, counts, period, limit))
@@ -121,9 +114,7 @@ def answers(store: MemoryStore, counts: Path) -> Answers:
         ],
         [named(count_names(store, counts, period, SITES)) for period in PERIODS],
         [
-            requests_for_unknown_hosts(
-                counts, segments, TODAY + first, TODAY + last, most=5
-            )
+            requests_for_unknown_hosts(counts, segments, TODAY + first, TODAY + last, most=5)
             for first, last in ((-10, 5), (0, 0))
         ],
     )
@@ -147,9 +138,7 @@ def counted(
     """One run for each number, of so many readings together."""
     store, counts = MemoryStore(), folder / f"counts-{'-'.join(map(str, runs))}"
     for number, together in enumerate(runs):
-        source = Source(
-            "one", (f"{folder}/run-{number}/*",), "n", rule, "vhost_combined"
-        )
+        source = Source("one", (f"{folder}/run-{number}/*",), "n", rule, "vhost_combined")
         ingest(
             [source],
             store,
@@ -172,11 +161,7 @@ def counted(
     st.booleans(),
 )
 def test_shared_files_answer_as_files_of_each_reading_do(
-    first: list[bytes],
-    second: list[bytes],
-    rule: SiteRule,
-    sample_limit: int,
-    tidied: bool,
+    first: list[bytes], second: list[bytes], rule: SiteRule, sample_limit: int, tidied: bool
 ) -> None:
     found = []
     with tempfile.TemporaryDirectory() as name:
@@ -278,18 +263,14 @@ def test_old_shared_counts_are_added_up_by_week_and_deleted_in_the_end(
 ) -> None:
     ingest([source], store, counts)
     for number in range(5):
-        (logs / f"new-{number}.log").write_bytes(
-            line(f"/new{number}", NOON + 9000 + number)
-        )
+        (logs / f"new-{number}.log").write_bytes(line(f"/new{number}", NOON + 9000 + number))
     ingest([source], store, counts)
     before = file_table(store, counts, PERIODS[0]).whole()
     done = tidy(store, counts, window_from=TODAY + 30, keep_from=0)
     assert (done.added, done.sums) == (25, 1)
     assert len([*counts.glob("*.files.parquet")]) == 1
     pd.testing.assert_frame_equal(file_table(store, counts, PERIODS[0]).whole(), before)
-    assert (
-        tidy(store, counts, window_from=TODAY + 30, keep_from=TODAY + 1).deleted == 25
-    )
+    assert tidy(store, counts, window_from=TODAY + 30, keep_from=TODAY + 1).deleted == 25
     assert [*counts.glob("*.parquet")] == []
     with pytest.raises(NoData, match="were deleted"):
         file_table(store, counts, PERIODS[0])

@@ -38,9 +38,7 @@ def test_a_file_is_of_the_site_it_is_named_for(name: str, site: str) -> None:
     assert RULE.of_file(f"/b.example.access.log/{name}") == SiteRule(fixed=site)
 
 
-@pytest.mark.parametrize(
-    "name", ["error.log", ".access.log", "-.access.log", "_.access.log"]
-)
+@pytest.mark.parametrize("name", ["error.log", ".access.log", "-.access.log", "_.access.log"])
 def test_a_name_that_says_nothing_is_of_no_site(name: str) -> None:
     assert RULE.of_file(f"/logs/{name}") is None
 
@@ -48,8 +46,7 @@ def test_a_name_that_says_nothing_is_of_no_site(name: str) -> None:
 def test_the_site_of_a_file_takes_no_longer_where_there_are_many_aliases() -> None:
     few, many = (
         replace(
-            RULE,
-            aliases={f"alias{n}.example": f"site{n}.example" for n in range(number)},
+            RULE, aliases={f"alias{n}.example": f"site{n}.example" for n in range(number)}
         ).of_files()
         for number in (1, 500)
     )
@@ -59,9 +56,7 @@ def test_the_site_of_a_file_takes_no_longer_where_there_are_many_aliases() -> No
 
 
 def test_a_rule_without_a_pattern_holds_for_every_file() -> None:
-    assert SiteRule(fixed="a.example").of_file("/logs/access.log") == SiteRule(
-        fixed="a.example"
-    )
+    assert SiteRule(fixed="a.example").of_file("/logs/access.log") == SiteRule(fixed="a.example")
 
 
 def test_logs_are_counted_for_the_site_of_their_file_and_others_are_shown(
@@ -145,9 +140,7 @@ def test_an_alias_may_be_any_name_and_lead_to_any() -> None:
     assert site_of("w3svc2", rule) == "customer%202"
 
 
-LISTED = SiteRule(
-    listed=frozenset(["a.example", "www.b.example", "c.example", "www.c.example"])
-)
+LISTED = SiteRule(listed=frozenset(["a.example", "www.b.example", "c.example", "www.c.example"]))
 
 
 @pytest.mark.parametrize(
@@ -171,9 +164,7 @@ def test_www_can_always_or_never_be_the_same_site() -> None:
     assert site_of("www.a.example") == "www.a.example"
     assert site_of("www.a.example", SiteRule(www="same")) == "a.example"
     assert site_of("www.example", SiteRule(www="same")) == "www.example"
-    assert (
-        site_of("www.a.example", SiteRule(www="apart", listed=LISTED.listed)) == UNKNOWN
-    )
+    assert site_of("www.a.example", SiteRule(www="apart", listed=LISTED.listed)) == UNKNOWN
 
 
 def test_www_of_an_alias_is_that_alias() -> None:
@@ -194,10 +185,7 @@ def test_www_of_an_alias_is_that_alias() -> None:
     ],
 )
 def test_the_first_directory_of_a_path_can_be_the_site(path: str, site: str) -> None:
-    assert (
-        site_of(path, SiteRule(directory=True, aliases={"/Docs/": "docs.example"}))
-        == site
-    )
+    assert site_of(path, SiteRule(directory=True, aliases={"/Docs/": "docs.example"})) == site
 
 
 def test_directories_that_are_not_listed_are_unknown() -> None:

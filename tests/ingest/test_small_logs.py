@@ -26,17 +26,8 @@ from flex_logs_ingest.formats import FORMATS, detect, usual_formats
 from flex_logs_ingest.reading import small_logs
 from flex_logs_ingest.reading.read_logs import FileReport, Step, ingest
 from flex_logs_ingest.reading.run_state import Reader, ReadingRun
-from flex_logs_ingest.reading.small_logs import (
-    Look,
-    SmallLogs,
-    reference_look_at_logs,
-)
-from flex_logs_ingest.scan.count_small_logs import (
-    Task,
-    Told,
-    count_logs,
-    reference_count_logs,
-)
+from flex_logs_ingest.reading.small_logs import Look, SmallLogs, reference_look_at_logs
+from flex_logs_ingest.scan.count_small_logs import Task, Told, count_logs, reference_count_logs
 from flex_logs_ingest.scan.counts_as_columns import ScannedColumns
 from flex_logs_ingest.scan.site_rules import SiteRule
 from flex_logs_ingest.scan.worldcup_binary_logs import is_records
@@ -50,9 +41,7 @@ EVER = (0, 10**6)
 NAMED = SiteRule(pattern=r"(?P<site>[a-z]+\.example)[.\d]*(log|gz|bz2)?")
 KINDS = (SiteRule(fixed="a.example"), SiteRule(), NAMED)
 
-needs_native = pytest.mark.skipif(
-    native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
-)
+needs_native = pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 
 real_lines = [
     line
@@ -68,9 +57,7 @@ some_lines = st.lists(
         st.integers(0, 10**6),
         st.sampled_from([200, 206, 304, 404, 999]),
     )
-    | st.sampled_from(
-        [b"\n", b"\0\0\0", b"rubbish\n", b"#Fields: date\r\n", b"no end"]
-    ),
+    | st.sampled_from([b"\n", b"\0\0\0", b"rubbish\n", b"#Fields: date\r\n", b"no end"]),
     max_size=40,
 ).map(b"".join)
 of_one_format = st.sampled_from(sorted(SAMPLES.glob("*.log"))).flatmap(
@@ -112,8 +99,7 @@ def test_the_native_look_says_what_the_reference_says(
 @settings(max_examples=times(100))
 @given(
     st.lists(
-        st.tuples(contents, st.integers(0, len(LAYOUTS) - 1), st.sampled_from(RULES)),
-        max_size=6,
+        st.tuples(contents, st.integers(0, len(LAYOUTS) - 1), st.sampled_from(RULES)), max_size=6
     ),
     st.sampled_from([0, 5, 10**6]),
     st.sampled_from([10, 300, 2**16]),
@@ -145,9 +131,7 @@ def _values(found: ScannedColumns) -> dict[str, object]:
 @pytest.mark.slow
 @settings(max_examples=times(200))
 @given(st.lists(contents, min_size=1, max_size=5), st.integers(1, 3))
-def test_formats_of_many_logs_are_those_of_each(
-    heads: list[bytes], threads: int
-) -> None:
+def test_formats_of_many_logs_are_those_of_each(heads: list[bytes], threads: int) -> None:
     for head, found in zip(heads, usual_formats(heads, threads), strict=True):
         if found:
             assert found == detect(head)
@@ -162,23 +146,16 @@ def test_the_format_of_a_usual_log_is_told_with_that_of_others() -> None:
 
 def test_a_log_of_which_hardly_any_line_fits_is_left_to_be_read_alone() -> None:
     few = access("/a") + b"rubbish\n" * 30
-    assert usual_formats([access("/a") * 3 + b"rubbish\n" * 20, few]) == [
-        "combined",
-        "",
-    ]
+    assert usual_formats([access("/a") * 3 + b"rubbish\n" * 20, few]) == ["combined", ""]
     with pytest.raises(BadInput):
         detect(few)
 
 
 @given(
     st.binary(min_size=1, max_size=300),
-    st.lists(
-        st.integers(0, 400) | st.sampled_from([b"", b"x", b"the head"]), max_size=9
-    ),
+    st.lists(st.integers(0, 400) | st.sampled_from([b"", b"x", b"the head"]), max_size=9),
 )
-def test_a_held_log_answers_as_the_file_does(
-    text: bytes, steps: list[int | bytes]
-) -> None:
+def test_a_held_log_answers_as_the_file_does(text: bytes, steps: list[int | bytes]) -> None:
     """Numbers are read if they are even, and else sought."""
     with tempfile.TemporaryDirectory() as name:
         path = str(Path(name) / "a.log")
@@ -204,9 +181,7 @@ def test_a_held_log_answers_as_the_file_does(
 @pytest.mark.parametrize(
     ("what", "still"), [("truncate", False), ("rename", True), ("remove", True)]
 )
-def test_a_held_log_was_truncated_or_only_renamed(
-    what: str, still: bool, logs: Path
-) -> None:
+def test_a_held_log_was_truncated_or_only_renamed(what: str, still: bool, logs: Path) -> None:
     log = logs / "a.log"
     log.write_bytes(access("/a") * 9)
     (look,) = small_logs.heads([str(log)], 1)
@@ -223,9 +198,7 @@ def test_a_held_log_was_truncated_or_only_renamed(
 
 
 @given(st.binary(max_size=900) | contents)
-def test_whether_a_log_is_binary_is_told_by_all_of_its_first_records(
-    head: bytes,
-) -> None:
+def test_whether_a_log_is_binary_is_told_by_all_of_its_first_records(head: bytes) -> None:
     """A few bytes of each are looked at first; that changes no answer."""
     whole = [head[at : at + 20] for at in range(0, len(head) - 19, 20)][:1000]
     sound = [record[18] < 13 for record in whole]
@@ -280,13 +253,7 @@ def night(
         before()
         try:
             found = ingest(
-                [source],
-                store,
-                run,
-                small=small,
-                workers=workers,
-                together=7,
-                sample_limit=50,
+                [source], store, run, small=small, workers=workers, together=7, sample_limit=50
             )
         except NoData:
             found = ()
@@ -304,9 +271,7 @@ def night(
     st.sampled_from([1, 100, 2**17]),
     st.sampled_from([1, 2]),
 )
-@example(
-    [access("/a") + access("/b", NOON + 1)], [("mask", 0)], b"", KINDS[0], 2**17, 1
-)
+@example([access("/a") + access("/b", NOON + 1)], [("mask", 0)], b"", KINDS[0], 2**17, 1)
 def test_nights_of_logs_that_are_looked_at_together_leave_what_logs_alone_leave(
     texts: list[bytes],
     steps: list[tuple[str, int]],
@@ -368,9 +333,7 @@ def test_logs_that_change_while_others_are_read_count_each_line_once(
     assert lines == 150 + 50 + 50
 
 
-def test_a_log_that_is_truncated_between_two_looks_is_left_to_be_read_alone(
-    logs: Path,
-) -> None:
+def test_a_log_that_is_truncated_between_two_looks_is_left_to_be_read_alone(logs: Path) -> None:
     log = logs / "a.log"
     log.write_bytes(access("/a"))
     descriptor = os.open(log, os.O_RDONLY)
@@ -385,9 +348,7 @@ def test_a_log_that_is_truncated_between_two_looks_is_left_to_be_read_alone(
         os.close(descriptor)
 
 
-def test_no_more_is_held_than_one_step_of_logs(
-    logs: Path, source: Source, counts: Path
-) -> None:
+def test_no_more_is_held_than_one_step_of_logs(logs: Path, source: Source, counts: Path) -> None:
     for number in range(300):
         (logs / f"{number:03}.log").write_bytes(access(f"/{number}") * 50)
     found = [(str(log), log.stat().st_size) for log in sorted(logs.iterdir())]

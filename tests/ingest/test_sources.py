@@ -18,13 +18,7 @@ import zstandard
 
 from flex.errors import NoData
 from flex.store import MemoryStore
-from flex_logs_ingest.files.find_and_unpack_logs import (
-    CHUNK,
-    PACKINGS,
-    Log,
-    Source,
-    paths,
-)
+from flex_logs_ingest.files.find_and_unpack_logs import CHUNK, PACKINGS, Log, Source, paths
 from flex_logs_ingest.reading.read_logs import FileReport, Step, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -57,9 +51,7 @@ def test_every_packing_is_tested() -> None:
 
 
 @pytest.mark.parametrize("packing", PACK)
-def test_a_log_is_known_by_its_content_and_not_by_its_name(
-    packing: str, tmp_path: Path
-) -> None:
+def test_a_log_is_known_by_its_content_and_not_by_its_name(packing: str, tmp_path: Path) -> None:
     path = tmp_path / "access.log.zip"
     path.write_bytes(PACK[packing](TEXT))
     with Log(str(path)) as log:
@@ -90,18 +82,13 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_never_in_memory_as_a_whole(
 def test_parts_packed_one_by_one_are_one_log(packing: str, tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     path.write_bytes(
-        b"".join(
-            PACK[packing](TEXT[at : at + 300_000])
-            for at in range(0, len(TEXT), 300_000)
-        )
+        b"".join(PACK[packing](TEXT[at : at + 300_000]) for at in range(0, len(TEXT), 300_000))
     )
     assert content(path) == (TEXT, "")
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_a_cut_file_gives_what_can_be_read_and_says_so(
-    packing: str, tmp_path: Path
-) -> None:
+def test_a_cut_file_gives_what_can_be_read_and_says_so(packing: str, tmp_path: Path) -> None:
     packed = PACK[packing](TEXT)
     path = tmp_path / "access.log"
     # Early enough to lose something, late enough to hold a whole block of every packing.
@@ -114,9 +101,7 @@ def test_a_cut_file_gives_what_can_be_read_and_says_so(
 
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("offset", [0, 5, 4096, len(TEXT) - 1, len(TEXT)])
-def test_one_can_go_on_anywhere_forward_and_back(
-    packing: str, offset: int, tmp_path: Path
-) -> None:
+def test_one_can_go_on_anywhere_forward_and_back(packing: str, offset: int, tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     path.write_bytes(PACK[packing](TEXT))
     with Log(str(path)) as log:
@@ -131,11 +116,7 @@ def test_globs_are_expanded_in_one_order_and_each_file_once(tmp_path: Path) -> N
     for name in ("b.log", "a.log.2.gz", "a.log"):
         (tmp_path / name).touch()
     source = Source("one", (f"{tmp_path}/*", f"{tmp_path}/a*"), "node-1", SiteRule())
-    assert [Path(path).name for path in paths(source)] == [
-        "a.log",
-        "a.log.2.gz",
-        "b.log",
-    ]
+    assert [Path(path).name for path in paths(source)] == ["a.log", "a.log.2.gz", "b.log"]
 
 
 def test_what_is_no_log_is_an_outcome_and_the_others_are_read(
@@ -177,9 +158,7 @@ def test_an_xz_that_asks_for_a_gigabyte_to_unpack_is_shown_and_not_unpacked(
     logs: Path, line: Line, read: Read
 ) -> None:
     small = bytearray(
-        lzma.compress(
-            line("/x") * 9, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 4096}]
-        )
+        lzma.compress(line("/x") * 9, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 4096}])
     )
     # The block's header: its size in words, flags, filter, length and value of the filter's
     # property, checksum.
@@ -193,9 +172,7 @@ def test_an_xz_that_asks_for_a_gigabyte_to_unpack_is_shown_and_not_unpacked(
     assert "emory" in report.note
 
 
-def test_xz_streams_one_behind_the_other_are_one_log(
-    logs: Path, line: Line, read: Read
-) -> None:
+def test_xz_streams_one_behind_the_other_are_one_log(logs: Path, line: Line, read: Read) -> None:
     streams = [lzma.compress(line(f"/{n}") * 3, preset=0) for n in range(3)]
     (logs / "access.log.xz").write_bytes(bytes(8).join(streams))
     assert counted(read()["access.log.xz"]) == 9
@@ -216,9 +193,7 @@ def test_zstd_may_begin_with_frames_that_hold_no_data(
 def test_a_gzip_whose_checksum_is_another_is_said_to_be_damaged(
     logs: Path, line: Line, read: Read, byte: int
 ) -> None:
-    packed = bytearray(
-        gzip.compress(b"".join(line(f"/{i * 7919 % 10_007}") for i in range(2_000)))
-    )
+    packed = bytearray(gzip.compress(b"".join(line(f"/{i * 7919 % 10_007}") for i in range(2_000))))
     packed[byte] ^= 1
     (logs / "access.log.1.gz").write_bytes(packed)
     assert "checksum" in read()["access.log.1.gz"].note
@@ -233,16 +208,11 @@ def test_a_cut_gzip_counts_its_whole_lines(logs: Path, line: Line, read: Read) -
     assert 0 < counted(report) < 2_000
 
 
-def test_a_log_in_no_known_format_is_an_outcome(
-    logs: Path, line: Line, read: Read
-) -> None:
+def test_a_log_in_no_known_format_is_an_outcome(logs: Path, line: Line, read: Read) -> None:
     (logs / "access.log").write_bytes(line("/a"))
     (logs / "error.log").write_bytes(b"child 1 exit signal Segmentation fault\n" * 50)
     reports = read()
-    assert (reports["access.log"].outcome, reports["access.log"].format) == (
-        "read",
-        "combined",
-    )
+    assert (reports["access.log"].outcome, reports["access.log"].format) == ("read", "combined")
     assert reports["error.log"].outcome == "unknown format"
     assert "Segmentation fault" in reports["error.log"].note
 
@@ -266,9 +236,7 @@ def test_nothing_to_read_at_all_is_an_error_that_says_what_was_tried(
     assert f"{logs}/*.log: nothing matches" in caught.value.answer
 
 
-def test_a_name_that_is_no_text_is_shown_as_one(
-    logs: Path, line: Line, read: Read
-) -> None:
+def test_a_name_that_is_no_text_is_shown_as_one(logs: Path, line: Line, read: Read) -> None:
     Path(os.fsdecode(bytes(logs / "access") + b"\xff.log")).write_bytes(line("/a"))
     assert read()["access\\xff.log"].outcome == "read"
 
@@ -287,6 +255,4 @@ def test_progress_reaches_the_size_of_each_file_and_of_the_source(
         size,
     )
     assert told[-1].source_lines == 100_000
-    assert [step.source_done for step in told] == sorted(
-        step.source_done for step in told
-    )
+    assert [step.source_done for step in told] == sorted(step.source_done for step in told)

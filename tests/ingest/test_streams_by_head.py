@@ -46,9 +46,7 @@ def test_a_stream_that_was_read_on_takes_the_place_of_the_one_before() -> None:
     assert stream(b"b", 3) in streams
 
 
-def test_a_log_takes_no_more_steps_among_four_times_as_many_of_one_source(
-    tmp_path: Path,
-) -> None:
+def test_a_log_takes_no_more_steps_among_four_times_as_many_of_one_source(tmp_path: Path) -> None:
     def of_each(number: int) -> float:
         logs = tmp_path / f"{number}"
         logs.mkdir()

@@ -50,9 +50,7 @@ class Machine:
     def log(self) -> Path:
         return self.folder / "logs/access.log"
 
-    def works(
-        self, seconds: float, site: str, answers: int, spent: float, cpu: int
-    ) -> None:
+    def works(self, seconds: float, site: str, answers: int, spent: float, cpu: int) -> None:
         """As many answers in that time, each of which takes so long, and microseconds of
         processor.
         """
@@ -154,9 +152,7 @@ def test_a_run_that_is_killed_loses_no_time_and_sends_none_twice(
     machine.works(HOUR, "a.example", 2, 0.5, 6_000_000)
     machine.ingest()
     take(machine.parcels, store, counts, ALLOWED)
-    assert by_site(store, counts) == {
-        "a.example": (10, 10, 5_000_000, 30_000_000),
-    }
+    assert by_site(store, counts) == {"a.example": (10, 10, 5_000_000, 30_000_000)}
 
 
 def test_a_parcel_of_a_node_without_times_is_taken_as_ever(
@@ -191,18 +187,13 @@ def opened(parcel: Path) -> tuple[dict[str, object], dict[str, pa.Table]]:
     return said, tables
 
 
-def written(
-    parcel: Path, said: Mapping[str, object], tables: Mapping[str, pa.Table]
-) -> None:
+def written(parcel: Path, said: Mapping[str, object], tables: Mapping[str, pa.Table]) -> None:
     contents = {}
     for kind, table in tables.items():
         file = BytesIO()
         pq.write_table(table, file)
         contents[kind] = file.getvalue()
-    sums = {
-        kind: [len(content), sha256(content).hexdigest()]
-        for kind, content in contents.items()
-    }
+    sums = {kind: [len(content), sha256(content).hexdigest()] for kind, content in contents.items()}
     line = json.dumps({**said, "files": sums}).encode()
     parcel.write_bytes(line + b"\n" + b"".join(contents.values()))
 

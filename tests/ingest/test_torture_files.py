@@ -56,9 +56,7 @@ def content(path: Path) -> tuple[bytes, str]:
         return b"".join(log.chunks()), log.note
 
 
-def test_what_takes_too_much_memory_to_unpack_is_told_with_the_way_round(
-    tmp_path: Path,
-) -> None:
+def test_what_takes_too_much_memory_to_unpack_is_told_with_the_way_round(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     far = zstandard.ZstdCompressionParameters.from_level(3, window_log=27)
     packer = zstandard.ZstdCompressor(compression_params=far).compressobj()
@@ -70,9 +68,7 @@ def test_what_takes_too_much_memory_to_unpack_is_told_with_the_way_round(
         assert log.is_wide
 
 
-@pytest.mark.parametrize(
-    ("packing", "wide"), [("zstd", False), ("xz", True), ("gzip", False)]
-)
+@pytest.mark.parametrize(("packing", "wide"), [("zstd", False), ("xz", True), ("gzip", False)])
 def test_only_what_may_take_much_memory_waits_for_others_of_its_kind(
     tmp_path: Path, packing: str, wide: bool
 ) -> None:
@@ -95,18 +91,12 @@ def test_a_damaged_file_gives_what_stands_before_the_damage(
     path.write_bytes(DAMAGES[damage](PACK[packing](TEXT)))
     read, note = content(path)
     assert TEXT.startswith(read[: len(TEXT)]) or damage == "zeros in the middle"
-    assert (
-        read.startswith(TEXT) or f"the {packing} data end early or are damaged" in note
-    )
+    assert read.startswith(TEXT) or f"the {packing} data end early or are damaged" in note
 
 
 @pytest.mark.parametrize("packing", PACK)
 def test_a_flipped_bit_anywhere_stops_nothing(packing: str, tmp_path: Path) -> None:
-    chance, packed, path = (
-        random.Random(1),
-        PACK[packing](TEXT[:2_000]),
-        tmp_path / "access.log",
-    )
+    chance, packed, path = (random.Random(1), PACK[packing](TEXT[:2_000]), tmp_path / "access.log")
     for _ in range(300):
         damaged = bytearray(packed)
         damaged[chance.randrange(len(packed))] ^= 1 << chance.randrange(8)
@@ -135,11 +125,7 @@ def test_files_that_are_none_are_outcomes_and_the_logs_beside_them_count(
         reports = read()
     assert set(reports) == {path.name for path in logs.iterdir()}
     usable = {name for name, report in reports.items() if report.outcome not in FAILED}
-    assert usable - {"stdin", "memory", "kernel"} == {
-        "access.log",
-        "empty",
-        "unpacked.gz",
-    }
+    assert usable - {"stdin", "memory", "kernel"} == {"access.log", "empty", "unpacked.gz"}
     assert all(report.note for report in reports.values() if report.outcome in FAILED)
     assert sum(dict(report.lines)["counted"] for report in reports.values()) == 1
 
@@ -182,12 +168,8 @@ def test_links_that_lead_back_are_followed_by_no_glob(logs: Path, line: Line) ->
         (folder / "access.log").write_bytes(line("/a"))
         for name in ("back", "again", "up"):
             (folder / name).symlink_to("..", target_is_directory=True)
-    found = paths(
-        Source("one", (f"{logs}/**/*.log", f"{logs}/**/b/**"), "node-1", SiteRule())
-    )
-    assert [
-        path.removeprefix(f"{logs}/") for path in found if path.endswith("log")
-    ] == [
+    found = paths(Source("one", (f"{logs}/**/*.log", f"{logs}/**/b/**"), "node-1", SiteRule()))
+    assert [path.removeprefix(f"{logs}/") for path in found if path.endswith("log")] == [
         "a/access.log",
         "a/b/access.log",
         "access.log",
@@ -292,10 +274,7 @@ MANY: dict[str, tuple[int, Callable[[int], bytes]]] = {
     "hosts": (500_000, lambda i: line_of(host=f"h{i}.example")),
     "long hosts": (60_000, lambda i: line_of(host=f"{'x' * 4000}{i}.example")),
     "days": (30_000, lambda i: line_of(hours=i * 1000)),
-    "hours": (
-        500_000,
-        lambda i: line_of(hours=i % 50_000, host=f"h{i // 50_000}.example"),
-    ),
+    "hours": (500_000, lambda i: line_of(hours=i % 50_000, host=f"h{i // 50_000}.example")),
 }
 
 

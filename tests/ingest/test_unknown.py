@@ -8,10 +8,7 @@ import pytest
 
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import count_files
-from flex_logs_ingest.counts.file_of_unknown_hosts import (
-    Unhosted,
-    requests_for_unknown_hosts,
-)
+from flex_logs_ingest.counts.file_of_unknown_hosts import Unhosted, requests_for_unknown_hosts
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -29,12 +26,8 @@ def line(host: str, day: int = 0) -> str:
 @pytest.fixture
 def read(logs: Path, store: MemoryStore, counts: Path) -> None:
     """Two logs of a node that other names lead to as well."""
-    (logs / "1").write_text(
-        line("a.example") + line("b.example") * 3 + line("c.example", day=1)
-    )
-    (logs / "2").write_text(
-        line("b.example", day=5) + line("192.0.2.1") * 2 + line("[b]<x>")
-    )
+    (logs / "1").write_text(line("a.example") + line("b.example") * 3 + line("c.example", day=1))
+    (logs / "2").write_text(line("b.example", day=5) + line("192.0.2.1") * 2 + line("[b]<x>"))
     ingest([Source("one", (f"{logs}/*",), "node-1", LISTED)], store, counts)
 
 
@@ -46,20 +39,18 @@ def test_names_of_all_readings_are_added_up_and_the_traffic_of_the_days_asked_fo
     found = requests_for_unknown_hosts(counts, store.segments(0, 9), 0, 9, most=10)
     assert sorted(found.names) == sorted(names)
     assert (found.names[0], found.requests, found.bytes) == (("b.example", 4), 8, 80)
-    assert requests_for_unknown_hosts(
-        counts, store.segments(5, 9), 5, 9, most=1
-    ) == Unhosted(1, 10, (("192.0.2.1", 2),))
+    assert requests_for_unknown_hosts(counts, store.segments(5, 9), 5, 9, most=1) == Unhosted(
+        1, 10, (("192.0.2.1", 2),)
+    )
 
 
 @pytest.mark.usefixtures("read")
-def test_names_that_are_lost_leave_the_counts_as_they_are(
-    store: MemoryStore, counts: Path
-) -> None:
+def test_names_that_are_lost_leave_the_counts_as_they_are(store: MemoryStore, counts: Path) -> None:
     for path in counts.glob("*.strangers.parquet"):
         path.write_bytes(b"damaged")
-    assert requests_for_unknown_hosts(
-        counts, store.segments(0, 9), 0, 9, most=10
-    ) == Unhosted(8, 80, ())
+    assert requests_for_unknown_hosts(counts, store.segments(0, 9), 0, 9, most=10) == Unhosted(
+        8, 80, ()
+    )
 
 
 @pytest.mark.usefixtures("read")

@@ -110,9 +110,7 @@ def test_names_of_apache_begin_with_the_servername(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_a_host_includes_belongs_to_it(
-    host: str, included: str, tmp_path: Path
-) -> None:
+def test_what_a_host_includes_belongs_to_it(host: str, included: str, tmp_path: Path) -> None:
     for named in ("snippets/x.conf", str(tmp_path / "snippets/*.conf")):
         found = read(tmp_path, sites__a=host.format(named), snippets__x_conf="")
         (tmp_path / "snippets/x.conf").write_text(included)
@@ -161,9 +159,7 @@ pieces = st.sampled_from(
         "\0", "\ufeff", "--", "ß.example", "stream {", "\ud800",
     ]
 )  # fmt: skip
-texts = st.one_of(
-    st.text(), st.lists(pieces | st.text(max_size=3), max_size=60).map("".join)
-)
+texts = st.one_of(st.text(), st.lists(pieces | st.text(max_size=3), max_size=60).map("".join))
 
 
 @given(text=texts)

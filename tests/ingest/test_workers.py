@@ -63,9 +63,10 @@ def test_many_workers_count_what_one_counts(source: Source, tmp_path: Path) -> N
 
 def test_logs_that_have_nothing_to_do_with_each_other_are_read_at_once() -> None:
     meeting = threading.Barrier(2, timeout=300)
-    assert sorted(
-        ReadApart(2).each(lambda _: meeting.wait(), [("a", b"one"), ("b", b"two")])
-    ) == [0, 1]
+    assert sorted(ReadApart(2).each(lambda _: meeting.wait(), [("a", b"one"), ("b", b"two")])) == [
+        0,
+        1,
+    ]
 
 
 def test_logs_that_begin_alike_are_read_one_after_the_other() -> None:
@@ -86,21 +87,15 @@ def test_logs_that_begin_alike_are_read_one_after_the_other() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_log_is_in_the_group_of_all_that_it_may_begin_like(seed: int) -> None:
     draw = random.Random(seed)
-    logs = [
-        (str(i), bytes(draw.choices(b"ab", k=draw.randrange(5)))) for i in range(30)
-    ]
+    logs = [(str(i), bytes(draw.choices(b"ab", k=draw.randrange(5)))) for i in range(30)]
     ran: list[list[str]] = []
     doors = ReadApart(1)
     groups = which_in_parallel._groups(logs)
     place = {path: number for number, group in enumerate(groups) for path in group}
-    assert sorted(path for group in groups for path in group) == sorted(
-        path for path, _ in logs
-    )
+    assert sorted(path for group in groups for path in group) == sorted(path for path, _ in logs)
     for path, head in logs:
         for other, longer in logs:
-            assert place[path] == place[other] or not (
-                head and longer and longer.startswith(head)
-            )
+            assert place[path] == place[other] or not (head and longer and longer.startswith(head))
     ran.append(doors.each(str, logs))
     assert ran == [[path for path, _ in logs]]
 
@@ -112,9 +107,7 @@ def test_nothing_more_is_read_when_one_reader_fails() -> None:
     def read(path: str) -> None:
         if path == "a":
             failed.set()
-            raise NotWritten(
-                "writing", "the disk is full", kept="nothing", advice="make room"
-            )
+            raise NotWritten("writing", "the disk is full", kept="nothing", advice="make room")
         failed.wait(300)
         while True:
             doors.check()
@@ -166,17 +159,8 @@ def peak_of_reading(kind: str, count: int, folder: Path, engine: str = "native")
     (folder / "logs").mkdir()
     with (folder / "logs/access.log").open("wb") as log:
         log.writelines(lines(kind, count))
-    command = [
-        sys.executable,
-        "-c",
-        READ,
-        str(folder / "logs"),
-        str(folder / "counts"),
-        engine,
-    ]
-    answer = subprocess.run(
-        command, check=True, capture_output=True, text=True, timeout=300
-    )
+    command = [sys.executable, "-c", READ, str(folder / "logs"), str(folder / "counts"), engine]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     outcome, counted, peak = json.loads(answer.stdout)
     assert (outcome, counted) == ("read", count)
     return int(peak)
@@ -185,16 +169,9 @@ def peak_of_reading(kind: str, count: int, folder: Path, engine: str = "native")
 @pytest.mark.torture
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_memory_stays_small_whatever_a_log_holds(kind: str, tmp_path: Path) -> None:
-    assert (
-        peak_of_reading(
-            kind, 100_000 if kind == "long targets" else 2_500_000, tmp_path
-        )
-        < 256
-    )
+    assert peak_of_reading(kind, 100_000 if kind == "long targets" else 2_500_000, tmp_path) < 256
 
 
 @pytest.mark.slow
-def test_memory_stays_small_where_every_line_asks_for_something_else(
-    tmp_path: Path,
-) -> None:
+def test_memory_stays_small_where_every_line_asks_for_something_else(tmp_path: Path) -> None:
     assert peak_of_reading("long targets", 15_000, tmp_path) < 256

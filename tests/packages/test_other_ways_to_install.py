@@ -21,9 +21,7 @@ ROLE = ROOT / "deploy/ansible/roles/flex"
 
 def test_each_file_that_the_images_copy_is_there_or_is_a_package() -> None:
     for name in ("Dockerfile", "Dockerfile.bind"):
-        for source in re.findall(
-            r"^COPY (\S+)", (CONTAINER / name).read_text(), re.MULTILINE
-        ):
+        for source in re.findall(r"^COPY (\S+)", (CONTAINER / name).read_text(), re.MULTILINE):
             assert source.startswith("dist/") or (ROOT / source).exists(), source
 
 
@@ -48,9 +46,7 @@ def test_the_settings_of_the_containers_are_good(tmp_path: Path) -> None:
     (tmp_path / "database.url").write_text("postgresql://flex:pass@database/flex")
     assert config.problems(tmp_path / "flex.toml") == ()
     settings = config.load(tmp_path / "flex.toml")
-    zone = re.findall(
-        r'^zone "(\S+)"', (CONTAINER / "named.conf").read_text(), re.MULTILINE
-    )
+    zone = re.findall(r'^zone "(\S+)"', (CONTAINER / "named.conf").read_text(), re.MULTILINE)
     assert [*settings.dns.zones] == zone
 
 
@@ -59,9 +55,7 @@ def test_bind_takes_the_configuration_of_its_container(tmp_path: Path) -> None:
     text = (CONTAINER / "named.conf").read_text()
     for name in ("update", "transfer"):
         key = tmp_path / f"{name}.key"
-        key.write_text(
-            f'key "flex-{name}" {{ algorithm hmac-sha256; secret "{"QUJD" * 8}"; }};\n'
-        )
+        key.write_text(f'key "flex-{name}" {{ algorithm hmac-sha256; secret "{"QUJD" * 8}"; }};\n')
         text = text.replace(f"/etc/bind/flex-{name}.key", str(key))
     text = text.replace("/var/cache/bind", str(tmp_path))
     text = text.replace("/var/lib/bind", str(CONTAINER))
@@ -81,9 +75,7 @@ def test_what_the_role_asks_for_has_a_default() -> None:
             assert used <= defaults.keys(), path.name
 
 
-@pytest.mark.skipif(
-    not shutil.which("ansible-playbook"), reason="Ansible is not installed"
-)
+@pytest.mark.skipif(not shutil.which("ansible-playbook"), reason="Ansible is not installed")
 def test_ansible_takes_the_role() -> None:
     subprocess.run(
         ["ansible-playbook", "--syntax-check", "-i", "localhost,", "site.yml"],

@@ -28,9 +28,7 @@ from flex_api.cli.verb_groups import VERBS
 
 EPOCH = 1_790_000_000
 SOURCES = Sources(CHECKOUT, "0.1.0~test", EPOCH)
-needs_dpkg = pytest.mark.skipif(
-    not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed"
-)
+needs_dpkg = pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="dpkg-deb is not installed")
 
 
 def wheel(folder: Path, name: str, version: str, *more: str) -> Path:
@@ -81,24 +79,16 @@ def test_the_same_files_make_the_same_package_to_the_byte(
 @pytest.mark.slow
 @needs_dpkg
 @pytest.mark.parametrize("number", [*RELEASES])
-def test_a_package_needs_the_python_that_its_wheels_are_for(
-    number: int, tmp_path: Path
-) -> None:
+def test_a_package_needs_the_python_that_its_wheels_are_for(number: int, tmp_path: Path) -> None:
     package = a_package(tmp_path, CONTROLLER, number, 1)
     said = subprocess.run(
-        ["dpkg-deb", "--field", str(package), "Depends"],
-        check=True,
-        capture_output=True,
-        text=True,
+        ["dpkg-deb", "--field", str(package), "Depends"], check=True, capture_output=True, text=True
     ).stdout
     python = RELEASES[number].python
     assert f"python{python}" in said
     assert f"python3 (>= {python}~)" in said
     listed = subprocess.run(
-        ["dpkg-deb", "--contents", str(package)],
-        check=True,
-        capture_output=True,
-        text=True,
+        ["dpkg-deb", "--contents", str(package)], check=True, capture_output=True, text=True
     ).stdout
     assert f"lib/python{python}/site-packages/one/__init__.py" in listed
     assert f"usr/lib/flex/bin/python3 -> ../../../bin/python{python}" in listed
@@ -126,9 +116,7 @@ def test_lintian_finds_no_error_and_no_warning(kind: Kind, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=[*KINDS])
 @pytest.mark.parametrize("name", debs.SCRIPTS)
-def test_scripts_of_packages_are_whole_shell(
-    kind: Kind, name: str, tmp_path: Path
-) -> None:
+def test_scripts_of_packages_are_whole_shell(kind: Kind, name: str, tmp_path: Path) -> None:
     text = debs._script(name, kind, "1.0+deb12")
     assert "@" not in text.replace("$@", "")
     (tmp_path / name).write_text(text)
@@ -151,10 +139,7 @@ def test_every_script_that_runs_before_a_downgrade_refuses_it(
 ) -> None:
     (tmp_path / name).write_text(debs._script(name, kind, "1.0+deb12"))
     ended = subprocess.run(
-        ["sh", str(tmp_path / name), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
+        ["sh", str(tmp_path / name), *arguments], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
     assert "Nothing was changed" in ended.stderr
@@ -206,18 +191,12 @@ def test_the_bill_of_materials_names_all_parts_and_no_place(tmp_path: Path) -> N
     bill = json.loads(text)
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     found = {part["purl"]: part for part in bill["components"]}
-    assert [*found] == [
-        "pkg:cargo/numpy@0.30.0",
-        "pkg:pypi/one@1.0",
-        "pkg:pypi/two@2.0",
-    ]
+    assert [*found] == ["pkg:cargo/numpy@0.30.0", "pkg:pypi/one@1.0", "pkg:pypi/two@2.0"]
     assert found["pkg:pypi/one@1.0"]["hashes"] == [
         {"alg": "SHA-256", "content": hashlib.sha256(parts[0].read_bytes()).hexdigest()}
     ]
     assert found["pkg:pypi/two@2.0"]["licenses"] == [{"expression": "MIT"}]
-    again = bill_of_materials.text(
-        "flex-node", "1", "2026-11-26T00:00:00Z", parts[::-1], lock
-    )
+    again = bill_of_materials.text("flex-node", "1", "2026-11-26T00:00:00Z", parts[::-1], lock)
     assert again == text
 
 
@@ -265,9 +244,7 @@ def test_a_node_has_the_pages_of_what_it_can_do(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_dpkg
-def test_the_maintainer_is_who_builds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_maintainer_is_who_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAINTAINER", "Ada <ada@example.org>")
     package = a_package(tmp_path, NODE, 12, 1)
     said = subprocess.run(
@@ -283,11 +260,7 @@ def test_a_newer_version_is_newer_than_each_commit_before_it() -> None:
     """dpkg's order: what has a tilde comes before what has none."""
     if not shutil.which("dpkg"):
         pytest.skip("dpkg is not installed")
-    ordered = [
-        "0.1.0~20261126131844.gd3e9aae8",
-        "0.1.0~20261126132421.g05c06f51",
-        "0.1.0",
-    ]
+    ordered = ["0.1.0~20261126131844.gd3e9aae8", "0.1.0~20261126132421.g05c06f51", "0.1.0"]
     ordered = [f"{one}+deb{number}" for one in ordered for number in RELEASES]
     for older, newer in pairwise(ordered):
         subprocess.run(["dpkg", "--compare-versions", older, "lt", newer], check=True)

@@ -17,9 +17,7 @@ from deploy.packages.sources import CHECKOUT, Sources
 MOST_EXPOSED = 2.0
 SERVICES = [unit for unit in CONTROLLER.units if unit.endswith(".service")]
 ANALYZE = shutil.which("systemd-analyze")
-needs_systemd = pytest.mark.skipif(
-    not ANALYZE, reason="systemd-analyze is not installed"
-)
+needs_systemd = pytest.mark.skipif(not ANALYZE, reason="systemd-analyze is not installed")
 
 
 @pytest.fixture

@@ -103,11 +103,7 @@ def placed(*, shifted: int = 0) -> pd.DataFrame:
     further.
     """
     rows = [(site, NODES[(at + (at < shifted)) % 3]) for at, site in enumerate(SITES)]
-    rows += [
-        (site, NODES[(at + 1) % 3])
-        for at, site in enumerate(SITES)
-        if at >= len(SITES) - 3
-    ]
+    rows += [(site, NODES[(at + 1) % 3]) for at, site in enumerate(SITES) if at >= len(SITES) - 3]
     sites, nodes = zip(*sorted(rows), strict=True)
     return PLACEMENT.from_columns({"site": list(sites), "node": list(nodes)})
 
@@ -141,9 +137,7 @@ def _filled(read: int) -> MemoryStore:
 def _fill(store: Store, read: int) -> Store:
     for night in (2, 1):
         store.put_profiles(
-            Period.days_before(NOW - timedelta(days=night - 1), 1),
-            profiles(),
-            SPREADS.empty(),
+            Period.days_before(NOW - timedelta(days=night - 1), 1), profiles(), SPREADS.empty()
         )
     first, placement = plan(1), placed()
     second = plan(2, base=first.id)
@@ -153,11 +147,7 @@ def _fill(store: Store, read: int) -> Store:
     for at, site in enumerate(SITES[:6]):
         store.put_pin(Pin(site, (NODES[at % 3],), author="anna" if at % 2 else "bert"))
     waiting = plan(
-        3,
-        "proposed",
-        second.id,
-        breaches=(Breach("safety.max_moved_sites", 2, 5),),
-        author="root",
+        3, "proposed", second.id, breaches=(Breach("safety.max_moved_sites", 2, 5),), author="root"
     )
     store.propose(waiting, placement)
     day = PERIOD.first_day
@@ -178,9 +168,7 @@ def _fill(store: Store, read: int) -> Store:
             lines,
             read_at=1_760_000_000 + number,
         )
-        store.record(
-            segment, Stream("n1:log", f"h{number}", 1, 10, "t", "access.log"), None
-        )
+        store.record(segment, Stream("n1:log", f"h{number}", 1, 10, "t", "access.log"), None)
     for number in range(3):
         run = NightlyRun(f"r{number}", holder(), NOW, message="nightly")
         store.begin(run, timedelta(hours=1), NOW)
@@ -234,13 +222,9 @@ class Door:
     app: Any = None
 
     def __post_init__(self) -> None:
-        self.app = create_app(
-            self.settings, self.store, lambda: self.target, ticks=still
-        )
+        self.app = create_app(self.settings, self.store, lambda: self.target, ticks=still)
         for role in ROLES:
-            self.secrets[role] = manage_tokens.create(
-                self.store, ROOT, role, role, NOW
-            )[1]
+            self.secrets[role] = manage_tokens.create(self.store, ROOT, role, role, NOW)[1]
 
     def open(
         self,
@@ -296,9 +280,7 @@ def address(door: Door) -> Iterator[str]:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         bound.listen()
-        server = uvicorn.Server(
-            uvicorn.Config(door.app, log_level="error", lifespan="off")
-        )
+        server = uvicorn.Server(uvicorn.Config(door.app, log_level="error", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"

@@ -55,9 +55,7 @@ class Silent:
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
     ) -> tuple[NameServerVerdict, ...]:
         told = self.inner.verify(zone, wanted, patience=patience)
-        return tuple(
-            replace(one, checked=0, error="no answer within 5 s") for one in told
-        )
+        return tuple(replace(one, checked=0, error="no answer within 5 s") for one in told)
 
 
 @pytest.fixture(scope="module")
@@ -100,17 +98,14 @@ def test_the_servers_that_are_behind_are_named_with_what_to_do(door: Door) -> No
 
 def test_a_site_that_is_not_there_is_refused_alike_everywhere(reading: Door) -> None:
     answers = [
-        reading.open("viewer").get(f"/api/v1/{of}/no.such").json()
-        for of in ("sites", "routing")
+        reading.open("viewer").get(f"/api/v1/{of}/no.such").json() for of in ("sites", "routing")
     ]
     assert answers[0]["detail"] == answers[1]["detail"]
     assert "(40 sites are)" in answers[1]["detail"]
 
 
 @pytest.mark.parametrize("address", ["999.1.1.1", "224.0.0.1"])
-def test_an_address_that_is_none_is_refused_in_our_words(
-    reading: Door, address: str
-) -> None:
+def test_an_address_that_is_none_is_refused_in_our_words(reading: Door, address: str) -> None:
     admin = reading.open("admin")
     given = {"addresses": [address]}
     for answer in (
@@ -119,13 +114,7 @@ def test_an_address_that_is_none_is_refused_in_our_words(
     ):
         assert answer.status_code == 422
         assert address in answer.json()["detail"]
-        for foreign in (
-            "validation error",
-            "NodeSection",
-            "type=",
-            "pydantic",
-            "Value error",
-        ):
+        for foreign in ("validation error", "NodeSection", "type=", "pydantic", "Value error"):
             assert foreign not in answer.text
 
 
@@ -147,10 +136,7 @@ def test_part_of_a_sites_name_is_found_however_it_is_written(reading: Door) -> N
 
 
 def test_a_plan_that_is_not_there_is_called_a_plan(reading: Door) -> None:
-    assert (
-        reading.open("viewer").get("/api/v1/plans/nope").json()["asked"]
-        == "the plan 'nope'"
-    )
+    assert reading.open("viewer").get("/api/v1/plans/nope").json()["asked"] == "the plan 'nope'"
 
 
 def test_a_badge_for_nobody_is_no_page_to_sign_in_at(reading: Door) -> None:
@@ -162,10 +148,7 @@ def test_what_is_so_already_is_not_recorded_again(door: Door) -> None:
     operator, noted = door.open("operator"), door.store.last_number()
     for way in ("drain", "down"):
         answer = operator.delete(f"/api/v1/nodes/n1/{way}", headers=ANY)
-        assert (answer.status_code, "already" in answer.json()["notes"][0]) == (
-            200,
-            True,
-        )
+        assert (answer.status_code, "already" in answer.json()["notes"][0]) == (200, True)
     assert operator.delete("/api/v1/freeze", headers=ANY).status_code == 204
     assert door.store.last_number() == noted
 
@@ -176,8 +159,7 @@ def test_a_dead_node_is_taken_out_without_reading_it_first_and_not_where_it_was_
     approver, path = door.open("approver"), "/api/v1/nodes/n3/down?dry_run=true"
     read = approver.get("/api/v1/nodes/n3").headers["etag"]
     assert [
-        approver.put(path, json={}, headers=said).status_code
-        for said in ({}, {"If-Match": read})
+        approver.put(path, json={}, headers=said).status_code for said in ({}, {"If-Match": read})
     ] == [200, 200]
     refused = approver.put(path, json={}, headers={"If-Match": '"of-yesterday"'})
     assert (refused.status_code, refused.json()["code"]) == (412, "precondition-failed")
@@ -198,9 +180,7 @@ def test_a_body_that_cannot_be_read_is_told_apart_from_one_that_cannot_be_used(
     reading: Door, content: bytes, kind: str, status: int, code: str
 ) -> None:
     headers = {**ANY, **({"Content-Type": kind} if kind else {})}
-    answer = reading.open("operator").put(
-        "/api/v1/freeze", content=content, headers=headers
-    )
+    answer = reading.open("operator").put("/api/v1/freeze", content=content, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
@@ -239,26 +219,16 @@ def test_all_below_the_current_partition_is_that_in_force(door: Door) -> None:
     assert client.get("/api/v1/partitions/current/difference").json()["items"] == []
 
 
-@pytest.mark.parametrize(
-    "address", ["/livez?verbose", "/readyz?verbose", "/readyz?verbose=1"]
-)
-def test_probes_may_be_written_with_verbose_and_nothing_else(
-    door: Door, address: str
-) -> None:
+@pytest.mark.parametrize("address", ["/livez?verbose", "/readyz?verbose", "/readyz?verbose=1"])
+def test_probes_may_be_written_with_verbose_and_nothing_else(door: Door, address: str) -> None:
     assert door.open().get(address).status_code == 200
     assert door.open().get(f"{address}&exclude=store").status_code == 422
 
 
 def test_a_freeze_is_new_where_nothing_is_frozen(door: Door) -> None:
     client, new = door.open("operator"), {"If-None-Match": "*"}
-    assert (
-        client.put("/api/v1/freeze", json={"reason": "a fair"}, headers=new).status_code
-        == 200
-    )
-    assert (
-        client.put("/api/v1/freeze", json={"reason": "again"}, headers=new).status_code
-        == 412
-    )
+    assert client.put("/api/v1/freeze", json={"reason": "a fair"}, headers=new).status_code == 200
+    assert client.put("/api/v1/freeze", json={"reason": "again"}, headers=new).status_code == 412
 
 
 @pytest.mark.parametrize("name", ["node", "name"])
@@ -275,9 +245,7 @@ def test_a_node_is_made_by_the_name_that_is_read(door: Door, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_no_page_loads_nothing_and_pages_take_no_style_but_their_own(
-    door: Door,
-) -> None:
+def test_what_is_no_page_loads_nothing_and_pages_take_no_style_but_their_own(door: Door) -> None:
     client = door.open("admin")
     for address in ("/api/v1/sites", "/livez", "/api/v1/nowhere", "/metrics"):
         assert (
@@ -286,10 +254,7 @@ def test_what_is_no_page_loads_nothing_and_pages_take_no_style_but_their_own(
             .startswith("default-src 'none'; base-uri 'none'")
         )
     for address in ("/", "/api/docs", "/login", "/problems", "/api/v1/reports/latest"):
-        assert (
-            "unsafe-inline"
-            not in client.get(address).headers["content-security-policy"]
-        )
+        assert "unsafe-inline" not in client.get(address).headers["content-security-policy"]
 
 
 def test_too_much_and_too_often_name_their_rule(door: Door) -> None:

@@ -88,9 +88,7 @@ def broken(
     if request.param == "a missing key":
         # The real name servers' client: the double in memory needs no key.
         door.app = create_app(
-            door.settings,
-            door.store,
-            lambda: wiring.publisher(door.settings, door.store),
+            door.settings, door.store, lambda: wiring.publisher(door.settings, door.store)
         )
     return request.param, door
 
@@ -118,32 +116,24 @@ def test_no_page_calls_it_a_fault_of_flex(broken: tuple[str, Door]) -> None:
         answer = browser.get(page)
         said = html.unescape(re.sub(r"<[^>]*>", "", answer.text))
         assert FAULT not in said, (page, said[-3000:])
-        assert answer.status_code in (200, 502, 503, 507), (
-            page,
-            answer.status_code,
-            said[-1500:],
-        )
+        assert answer.status_code in (200, 502, 503, 507), (page, answer.status_code, said[-1500:])
         if answer.status_code != 200 and page not in ("/metrics", "/badge.svg"):
             assert "Nothing" in said or "nothing" in said or "stays" in said, page
     if what in OF_SITES:
         for page in ("/audit", "/settings", "/history", "/nodes"):
             answer = browser.get(page)
-            assert (answer.status_code, "ingest.sites_file" in answer.text) == (
-                200,
-                True,
-            ), (page, answer.text[-800:])
+            assert (answer.status_code, "ingest.sites_file" in answer.text) == (200, True), (
+                page,
+                answer.text[-800:],
+            )
 
 
-def test_a_dead_node_is_in_the_metrics_whatever_cannot_be_read(
-    broken: tuple[str, Door],
-) -> None:
+def test_a_dead_node_is_in_the_metrics_whatever_cannot_be_read(broken: tuple[str, Door]) -> None:
     what, door = broken
     door.store.order_node(NodeOrder("n1", "down", datetime(2026, 3, 4, tzinfo=UTC)))
     answer = door.open("viewer").get("/metrics")
     assert answer.status_code == 200, answer.text
-    assert re.search(
-        r'^flex_node_dead_sites\{node="n1"\} [1-9]', answer.text, re.MULTILINE
-    )
+    assert re.search(r'^flex_node_dead_sites\{node="n1"\} [1-9]', answer.text, re.MULTILINE)
     missing = {
         part
         for part, value in re.findall(
@@ -156,24 +146,18 @@ def test_a_dead_node_is_in_the_metrics_whatever_cannot_be_read(
     assert len(comments) == len(missing)
     assert all("ingest.sites_file" in said for said in comments), comments
     # Each line is one that Prometheus reads or passes over.
-    assert all(
-        re.fullmatch(r"#.*|\w+(\{.*\})? \S+", line) for line in answer.text.splitlines()
-    )
+    assert all(re.fullmatch(r"#.*|\w+(\{.*\})? \S+", line) for line in answer.text.splitlines())
 
 
 @pytest.mark.slow
-def test_no_address_of_the_api_calls_it_a_fault_of_flex(
-    broken: tuple[str, Door],
-) -> None:
+def test_no_address_of_the_api_calls_it_a_fault_of_flex(broken: tuple[str, Door]) -> None:
     _, door = broken
     plans = [one.id for one in door.store.headlines()]
     for route in routes():
         path = route.path.format(**PLACES, plan=plans[0], partition=plans[-1])
         if path.endswith("/events"):
             continue
-        answer = door.open("admin", headers={"If-Match": "*"}).request(
-            method(route), path, json={}
-        )
+        answer = door.open("admin", headers={"If-Match": "*"}).request(method(route), path, json={})
         assert answer.status_code != 500, (named(route), answer.text)
         if answer.status_code >= 400:
             said = answer.json()

@@ -52,10 +52,9 @@ def test_a_change_must_say_what_it_was_made_from(door: Door) -> None:
         ("PUT", "/api/v1/freeze", {}),
     ):
         answer = operator.request(method, address, json=body)
-        assert (answer.status_code, answer.json()["code"]) == (
-            428,
-            "precondition-required",
-        ), address
+        assert (answer.status_code, answer.json()["code"]) == (428, "precondition-required"), (
+            address
+        )
 
 
 def test_a_change_made_from_what_is_no_longer_so_is_refused(door: Door) -> None:
@@ -74,15 +73,11 @@ def test_a_new_wish_is_only_new_where_there_was_none(door: Door) -> None:
     assert operator.get(FREE).status_code == 404
 
 
-def test_a_wish_that_cannot_be_kept_is_refused_and_a_dry_run_changes_nothing(
-    door: Door,
-) -> None:
+def test_a_wish_that_cannot_be_kept_is_refused_and_a_dry_run_changes_nothing(door: Door) -> None:
     operator = door.open("operator")
     refused = operator.put(FREE, json={"nodes": ["n1"], "not_on": ["n1"]}, headers=NEW)
     assert refused.json()["code"] in ("infeasible", "validation")
-    assert (
-        operator.put(FREE, json={"nodes": ["nowhere"]}, headers=NEW).status_code == 404
-    )
+    assert operator.put(FREE, json={"nodes": ["nowhere"]}, headers=NEW).status_code == 404
     assert (
         operator.put(
             FREE, params={"dry_run": True}, json={"nodes": ["n1"]}, headers=NEW
@@ -94,12 +89,8 @@ def test_a_wish_that_cannot_be_kept_is_refused_and_a_dry_run_changes_nothing(
 
 def test_each_change_is_noted_with_its_author_reason_and_request(door: Door) -> None:
     headers = {**NEW, "X-Request-Id": "night-7"}
-    door.open("operator").put(
-        FREE, json={"nodes": ["n1"], "reason": "launch"}, headers=headers
-    )
-    entry = (
-        door.open("viewer").get("/api/v1/audit", params={"limit": 1}).json()["items"][0]
-    )
+    door.open("operator").put(FREE, json={"nodes": ["n1"], "reason": "launch"}, headers=headers)
+    entry = door.open("viewer").get("/api/v1/audit", params={"limit": 1}).json()["items"][0]
     assert (entry["actor"], entry["action"], entry["subject"]) == (
         "token:operator",
         "pin.put",
@@ -123,15 +114,11 @@ def test_nodes_are_added_changed_drained_and_taken_out(door: Door) -> None:
     changed = admin.patch(four, json={"capacity_ratio": 2.0}, headers=tag(door, four))
     assert changed.json()["node"]["capacity_ratio"] == 2.0
     assert (
-        operator.put(f"{four}/drain", json={}, headers=tag(door, four)).json()["node"][
-            "state"
-        ]
+        operator.put(f"{four}/drain", json={}, headers=tag(door, four)).json()["node"]["state"]
         == "draining"
     )
     assert (
-        operator.delete(f"{four}/drain", headers=tag(door, four)).json()["node"][
-            "state"
-        ]
+        operator.delete(f"{four}/drain", headers=tag(door, four)).json()["node"]["state"]
         == "active"
     )
     assert admin.delete(four, headers=tag(door, four)).status_code == 204
@@ -150,9 +137,7 @@ def test_a_freeze_is_made_and_ended(door: Door) -> None:
 def test_a_plan_over_a_limit_names_rule_limit_actual_and_override(door: Door) -> None:
     waiting = door.store.plans(1)[0]
     answer = door.open("approver").post(
-        f"/api/v1/plans/{waiting.id}/apply",
-        json={},
-        headers={"If-Match": f'"{waiting.digest}"'},
+        f"/api/v1/plans/{waiting.id}/apply", json={}, headers={"If-Match": f'"{waiting.digest}"'}
     )
     told = answer.json()
     assert (answer.status_code, told["rule"], told["limit"], told["actual"]) == (
@@ -168,22 +153,13 @@ def test_nobody_approves_what_applying_would_refuse(door: Door) -> None:
     approval = f"/api/v1/plans/{door.store.plans(1)[0].id}/approval"
     operator, approver = door.open("operator"), door.open("approver")
     assert (
-        operator.put(
-            "/api/v1/nodes/n2/drain", json={}, headers={"If-Match": "*"}
-        ).status_code
+        operator.put("/api/v1/nodes/n2/drain", json={}, headers={"If-Match": "*"}).status_code
         == 200
     )
     told = approver.post(approval, json={"decision": "approve"}).json()
-    assert (told["status"], told["rule"], told["actual"]) == (
-        422,
-        "plan.nodes",
-        "n2 is draining",
-    )
+    assert (told["status"], told["rule"], told["actual"]) == (422, "plan.nodes", "n2 is draining")
     assert told["override"].startswith('repeat it with {"force": ["plan.nodes"]')
-    assert (
-        operator.delete("/api/v1/nodes/n2/drain", headers={"If-Match": "*"}).status_code
-        == 200
-    )
+    assert operator.delete("/api/v1/nodes/n2/drain", headers={"If-Match": "*"}).status_code == 200
     assert approver.post(approval, json={"decision": "approve"}).status_code == 201
 
 
@@ -201,9 +177,7 @@ def test_a_wish_for_company_or_places_is_weighed_against_a_plan_that_is_older(
     last, placement = door.store.plans(1)[0], door.store.placement()[1]
     mine = placement["site"] == SITE
     waiting = replace(last, id=f"{last.id[:-1]}f", digest="f" * 64)
-    door.store.propose(
-        waiting, placement.assign(node=placement["node"].mask(mine, "n2"))
-    )
+    door.store.propose(waiting, placement.assign(node=placement["node"].mask(mine, "n2")))
     approval = f"/api/v1/plans/{waiting.id}/approval"
     approver = door.open("approver")
     assert approver.post(approval, json={"decision": "approve"}).status_code == 201
@@ -231,8 +205,7 @@ def test_a_wish_that_holds_again_is_weighed_against_a_plan_that_is_older(
     )
     waiting = replace(last, id=f"{last.id[:-1]}f", digest="f" * 64)
     door.store.propose(
-        waiting,
-        placement.assign(node=placement["node"].mask(placement["site"] == SITE, "n2")),
+        waiting, placement.assign(node=placement["node"].mask(placement["site"] == SITE, "n2"))
     )
     if end == "taken back":
         assert door.store.drop_pin(SITE, "sale")
@@ -268,27 +241,19 @@ def test_a_refusal_names_all_that_a_wish_conflicts_with(door: Door) -> None:
         told["code"],
         "s001.example.org" in told["detail"],
         "s002.example.org" in told["detail"],
-    ) == (
-        "infeasible",
-        True,
-        True,
-    )
+    ) == ("infeasible", True, True)
 
 
 def test_a_plan_is_applied_only_as_it_was_looked_at(door: Door) -> None:
     address = f"/api/v1/plans/{door.store.plans(1)[0].id}/apply"
     assert door.open("approver").post(address, json={}).status_code == 428
     assert (
-        door.open("approver")
-        .post(address, json={}, headers={"If-Match": '"other"'})
-        .status_code
+        door.open("approver").post(address, json={}, headers={"If-Match": '"other"'}).status_code
         == 412
     )
 
 
-def test_of_a_request_whose_process_was_killed_nobody_knows_whether_it_was_done(
-    door: Door,
-) -> None:
+def test_of_a_request_whose_process_was_killed_nobody_knows_whether_it_was_done(door: Door) -> None:
     token = door.store.token_of(digest_of(door.secrets["operator"]))
     assert token is not None
     headers, address = {"Idempotency-Key": "k1"}, "/api/v1/plans"
@@ -302,10 +267,7 @@ def test_of_a_request_whose_process_was_killed_nobody_knows_whether_it_was_done(
         (f"{holder().rpartition(':')[0]}:1", "idempotency-conflict"),
     ):
         door.store.keep_answer(replace(kept, status=0, headers=at_it, body=b""))
-        assert (
-            door.open("operator").post(address, json={}, headers=headers).json()["code"]
-            == code
-        )
+        assert door.open("operator").post(address, json={}, headers=headers).json()["code"] == code
     assert [one.id for one in door.store.jobs() if one.live or one.id == job] == [job]
 
 
@@ -314,11 +276,7 @@ def test_a_request_that_comes_twice_with_its_key_is_done_once(door: Door) -> Non
     body = {"name": "n5", "addresses": ["192.0.2.50"], "ram_bytes": 2**30}
     first = admin.post("/api/v1/nodes", json=body, headers=key)
     again = admin.post("/api/v1/nodes", json=body, headers=key)
-    assert (first.status_code, again.status_code, again.content) == (
-        201,
-        201,
-        first.content,
-    )
+    assert (first.status_code, again.status_code, again.content) == (201, 201, first.content)
     assert again.headers["location"] == first.headers["location"]
     other = admin.post("/api/v1/nodes", json={**body, "name": "n6"}, headers=key)
     assert (other.status_code, other.json()["code"]) == (422, "idempotency-conflict")
@@ -326,9 +284,7 @@ def test_a_request_that_comes_twice_with_its_key_is_done_once(door: Door) -> Non
 
 def test_a_secret_is_not_kept_for_a_second_answer(door: Door) -> None:
     admin, key = door.open("admin"), {"Idempotency-Key": "t-1"}
-    assert (
-        admin.post("/api/v1/tokens", json={"name": "x"}, headers=key).status_code == 201
-    )
+    assert admin.post("/api/v1/tokens", json={"name": "x"}, headers=key).status_code == 201
     again = admin.post("/api/v1/tokens", json={"name": "x"}, headers=key)
     assert (again.status_code, "secret" in again.json()) == (422, False)
 
@@ -354,13 +310,8 @@ def add_myself(client: TestClient, address: str, number: int) -> Counter[int]:
     codes = Counter[int]()
     while not codes[200] and codes.keys() <= {409, 412}:
         found = client.get(address)
-        wanted = {
-            "nodes": ["n1"],
-            "reason": f"{found.json()['reason']} {number}".strip(),
-        }
-        answer = client.put(
-            address, json=wanted, headers={"If-Match": found.headers["etag"]}
-        )
+        wanted = {"nodes": ["n1"], "reason": f"{found.json()['reason']} {number}".strip()}
+        answer = client.put(address, json=wanted, headers={"If-Match": found.headers["etag"]})
         codes[answer.status_code] += 1
     return codes
 
@@ -373,9 +324,7 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
         with lease(here, "plan"):
             made = nightly.propose(here).plan
             apply_or_accept_plan.apply(
-                here,
-                made.id,
-                force=[stop.rule for stop in rules_that_stop_plans.stops(here, made)],
+                here, made.id, force=[stop.rule for stop in rules_that_stop_plans.stops(here, made)]
             )
         number += 1
     return number
@@ -418,10 +367,7 @@ def test_the_events_of_a_job_end_with_its_last_state(door: Door) -> None:
     answer = door.open("viewer").get("/api/v1/jobs/j1/events")
     assert answer.headers["content-type"].startswith("text/event-stream")
     kind, data = answer.text.strip().split("\n")
-    assert (kind, json.loads(data.removeprefix("data: "))["state"]) == (
-        "event: end",
-        "done",
-    )
+    assert (kind, json.loads(data.removeprefix("data: "))["state"]) == ("event: end", "done")
 
 
 def test_a_job_that_has_ended_cannot_be_ended_again(door: Door) -> None:

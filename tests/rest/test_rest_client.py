@@ -73,9 +73,7 @@ def test_a_wish_is_made_changed_and_taken_back(ours: Client) -> None:
 def test_settings_of_the_server_that_cannot_be_used_end_the_client_as_they_end_the_verb_there() -> (
     None
 ):
-    error = error_of(
-        {"code": "settings", "asked": "ingest.sites_file", "answer": "it is a folder"}
-    )
+    error = error_of({"code": "settings", "asked": "ingest.sites_file", "answer": "it is a folder"})
     assert (type(error), error.exit_code, error.slug) == (BadSetting, 3, "validation")
 
 
@@ -110,22 +108,17 @@ def test_a_server_that_is_away_is_said_to_be(free_port: int) -> None:
 @pytest.mark.parametrize(
     ("method", "kept"), [("GET", "nothing was changed"), ("POST", "may or may not")]
 )
-def test_an_answer_that_does_not_come_says_what_may_have_been_done(
-    method: str, kept: str
-) -> None:
+def test_an_answer_that_does_not_come_says_what_may_have_been_done(method: str, kept: str) -> None:
     """It takes connections, and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        ours = replace(
-            client(f"http://127.0.0.1:{silent.getsockname()[1]}", "flex_x"), timeout=0.3
-        )
+        ours = replace(client(f"http://127.0.0.1:{silent.getsockname()[1]}", "flex_x"), timeout=0.3)
         with pytest.raises(Away) as away:
             ours.send(method, "/plans", None, {})
     assert kept in away.value.kept
 
 
 @pytest.mark.parametrize(
-    "server",
-    ["flex.example.net", "ftp://flex", "http://", "http://a:b@flex", "file:///etc"],
+    "server", ["flex.example.net", "ftp://flex", "http://", "http://a:b@flex", "file:///etc"]
 )
 def test_an_address_that_is_none_is_refused(server: str) -> None:
     with pytest.raises(BadInput):
@@ -138,14 +131,10 @@ def test_a_drain_is_ordered_by_the_client(ours: Client) -> None:
     assert ours.undrain("n3", ours.node("n3")[1]).node.state == "active"
 
 
-def flex(
-    address: str, token: Path, capture: pytest.CaptureFixture[str], *arguments: str
-) -> Any:
+def flex(address: str, token: Path, capture: pytest.CaptureFixture[str], *arguments: str) -> Any:
     """What `flex --server` prints as JSON. Any: what JSON holds."""
     capture.readouterr()
-    code = cli.run(
-        ["--server", address, "--token-file", str(token), "-o", "json", *arguments]
-    )
+    code = cli.run(["--server", address, "--token-file", str(token), "-o", "json", *arguments])
     said = capture.readouterr()
     assert code == 0, said.err
     return json.loads(said.out)
@@ -201,24 +190,12 @@ def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
     assert not ask("sites", "unpin", SITE)["pinned"]
     added = ask("nodes", "add", "n4", "--addresses", "192.0.2.14", "--ram", "1 GiB")
     assert [row["node"] for row in added["items"]] == ["n1", "n2", "n3", "n4"]
-    assert (
-        ask("nodes", "set", "n4", "--capacity", "2")["items"][3]["capacity_ratio"] == 2
-    )
+    assert ask("nodes", "set", "n4", "--capacity", "2")["items"][3]["capacity_ratio"] == 2
     assert len(ask("nodes", "remove", "n4")["items"]) == 3
     assert ask("explain", SITE)["site"] == SITE
     # The server has no sample of accesses to replay, and says so; the frontier needs none.
     assert (
-        cli.run(
-            [
-                "--server",
-                address,
-                "--token-file",
-                str(token),
-                "whatif",
-                "--times",
-                f"{SITE}=3",
-            ]
-        )
+        cli.run(["--server", address, "--token-file", str(token), "whatif", "--times", f"{SITE}=3"])
         == 20
     )
     assert ask("plan", "frontier")["items"]
@@ -234,10 +211,7 @@ def test_whatever_the_api_can_do_the_command_line_can_ask_a_server_for(
     assert made["secret"].startswith("flex_")
     assert made["token"]["id"] in [row["id"] for row in ask("token", "list")["items"]]
     assert ask("token", "revoke", made["token"]["id"])["token"]["revoked"]
-    assert (
-        ask("audit", "--action", "token", "--limit", "1")["items"][0]["action"]
-        == "token.revoke"
-    )
+    assert ask("audit", "--action", "token", "--limit", "1")["items"][0]["action"] == "token.revoke"
     assert ask("audit", "verify")["entries"] == door.store.last_number()
     assert ask("report", "--format", "json")["cluster"] == "shared-eu1"
 
@@ -260,9 +234,7 @@ def test_a_dry_run_of_the_server_says_what_the_next_plan_would_do_and_changes_no
         ("nodes", "add", "n4", "--addresses", "192.0.2.14", "--ram", "1 GiB"),
     ]
     for verb in tried:
-        assert (
-            flex(address, token, capsys, *verb, "--dry-run")["preview"]["moves"] >= 0
-        ), verb
+        assert flex(address, token, capsys, *verb, "--dry-run")["preview"]["moves"] >= 0, verb
     assert (
         cli.run(
             [
@@ -290,9 +262,7 @@ class Noting(Client):
     """Asks nobody, and says what it would have asked."""
 
     def send(self, method: str, path: str, *_: object) -> tuple[bytes, str]:
-        raise Away(
-            method, path.partition("?")[0], kept="nothing was asked", advice="ask"
-        )
+        raise Away(method, path.partition("?")[0], kept="nothing was asked", advice="ask")
 
 
 def asked_for(name: str) -> str:
@@ -328,9 +298,9 @@ def test_the_client_reaches_whatever_the_api_has() -> None:
     }
     for route in routes():
         pattern = re.compile(re.sub(r"\{[a-z]+\}", "[^/]+", named(route)))
-        assert any(map(pattern.fullmatch, asked)) or route.path.endswith(
-            tuple(besides)
-        ), named(route)
+        assert any(map(pattern.fullmatch, asked)) or route.path.endswith(tuple(besides)), named(
+            route
+        )
 
 
 def test_a_report_of_the_server_goes_where_it_is_wanted(
@@ -354,6 +324,4 @@ def test_a_refusal_of_the_server_is_an_exit_code(
     assert cli.run(["--server", address, "--token-file", str(token), "freeze"]) == 26
     assert "operator" in capsys.readouterr().err
     assert cli.run(["--server", address, "freeze"]) == 3
-    assert (
-        cli.run(["--server", address, "--token-file", str(token), "db", "upgrade"]) == 2
-    )
+    assert cli.run(["--server", address, "--token-file", str(token), "db", "upgrade"]) == 2

@@ -31,9 +31,7 @@ def door(doors: Callable[[], Door]) -> Door:
     )
     plans = (
         ZonePlan(
-            "example.net.",
-            (Change(None, address("d", "192.0.2.1")),),
-            foreign=("c.example.org.",),
+            "example.net.", (Change(None, address("d", "192.0.2.1")),), foreign=("c.example.org.",)
         ),
         ZonePlan(
             "example.org.",
@@ -43,16 +41,10 @@ def door(doors: Callable[[], Door]) -> Door:
     )
     base = made.store.plan(made.store.in_force())
     waiting = replace(
-        base,
-        id=f"{last.id[:-1]}f",
-        state="proposed",
-        settled=None,
-        base=base.id,
-        zone_plans=plans,
+        base, id=f"{last.id[:-1]}f", state="proposed", settled=None, base=base.id, zone_plans=plans
     )
     made.store.propose(
-        replace(waiting, created=last.created + timedelta(seconds=1)),
-        made.store.placement()[1],
+        replace(waiting, created=last.created + timedelta(seconds=1)), made.store.placement()[1]
     )
     sites = sorted(set(made.store.placement()[1]["site"]))
     fill_with_moves(made.store, sites, made.store.in_force(), NOW)
@@ -75,9 +67,7 @@ PLACES = {
 def routes() -> list[APIRoute]:
     every = [route for resource in ROUTES for route in resource.router.routes]
     return [
-        route
-        for route in every
-        if isinstance(route, APIRoute) and route.path.startswith("/api/v1")
+        route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/v1")
     ]
 
 
@@ -91,9 +81,7 @@ def named(route: APIRoute) -> str:
 
 def needed(route: APIRoute) -> Role:
     return next(
-        role
-        for one in route.dependant.dependencies
-        if (role := getattr(one.call, "role", None))
+        role for one in route.dependant.dependencies if (role := getattr(one.call, "role", None))
     )
 
 
@@ -149,9 +137,7 @@ def path(door: Door, route: APIRoute) -> str:
 def test_nobody_comes_in_without_a_token(door: Door, route: APIRoute) -> None:
     for shown in ("", "Bearer flex_" + "0" * 64, "Basic YTpi"):
         headers = {"Authorization": shown} if shown else {}
-        answer = door.open().request(
-            method(route), path(door, route), json={}, headers=headers
-        )
+        answer = door.open().request(method(route), path(door, route), json={}, headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
         assert answer.headers["www-authenticate"] == "Bearer"
 
@@ -175,25 +161,17 @@ def test_a_parameter_that_nobody_knows_is_refused_and_changes_nothing(
 ) -> None:
     noted = door.store.last_number()
     for name in ("no_such_parameter", ""):
-        answer = door.open("admin").request(
-            method(route), f"{path(door, route)}?{name}=1", json={}
-        )
-        assert (answer.status_code, answer.json()["code"]) == (422, "validation"), (
-            answer.text
-        )
+        answer = door.open("admin").request(method(route), f"{path(door, route)}?{name}=1", json={})
+        assert (answer.status_code, answer.json()["code"]) == (422, "validation"), answer.text
     assert door.store.last_number() == noted
 
 
-@pytest.mark.parametrize(
-    "route", [one for one in writing() if not for_node_alone(one)], ids=named
-)
+@pytest.mark.parametrize("route", [one for one in writing() if not for_node_alone(one)], ids=named)
 def test_what_changes_something_takes_more_than_a_viewer(route: APIRoute) -> None:
     assert needed(route) != "viewer"
 
 
-@pytest.mark.parametrize(
-    "route", [one for one in routes() if for_node_alone(one)], ids=named
-)
+@pytest.mark.parametrize("route", [one for one in routes() if for_node_alone(one)], ids=named)
 def test_what_is_for_a_node_alone_no_person_may_do(door: Door, route: APIRoute) -> None:
     for role in ROLES:
         answer = door.open(role).request(method(route), path(door, route), json={})
@@ -220,20 +198,12 @@ def read(door: Door, address: str, query: Mapping[str, str]) -> list[Mapping[str
 
 @pytest.mark.slow("GET /api/v1/dns/records", "GET /api/v1/sites")
 @pytest.mark.parametrize("route", lists(), ids=named)
-def test_a_list_shows_each_row_once_whatever_it_is_sorted_by(
-    door: Door, route: APIRoute
-) -> None:
-    whole = (
-        door.open("admin")
-        .get(path(door, route), params={"limit": 1000})
-        .json()["items"]
-    )
+def test_a_list_shows_each_row_once_whatever_it_is_sorted_by(door: Door, route: APIRoute) -> None:
+    whole = door.open("admin").get(path(door, route), params={"limit": 1000}).json()["items"]
     assert len(whole) > 1, "a list of one row shows nothing"
     keys = sorted(map(str, whole))
     for sort in orders(route):
-        assert (
-            sorted(map(str, read(door, path(door, route), {"sort": sort}))) == keys
-        ), sort
+        assert sorted(map(str, read(door, path(door, route), {"sort": sort}))) == keys, sort
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)
@@ -251,9 +221,7 @@ def test_a_list_goes_by_what_it_is_sorted_by(door: Door, route: APIRoute) -> Non
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)
-def test_a_list_has_filters_and_refuses_what_it_does_not_know(
-    door: Door, route: APIRoute
-) -> None:
+def test_a_list_has_filters_and_refuses_what_it_does_not_know(door: Door, route: APIRoute) -> None:
     model: Any = route.dependant.query_params[0].field_info.annotation
     assert set(model.model_fields) - {"limit", "cursor", "sort"}, "nothing to filter by"
     for bad in (
@@ -268,19 +236,13 @@ def test_a_list_has_filters_and_refuses_what_it_does_not_know(
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)
-def test_a_filter_leaves_every_row_that_fits_and_no_other(
-    door: Door, route: APIRoute
-) -> None:
+def test_a_filter_leaves_every_row_that_fits_and_no_other(door: Door, route: APIRoute) -> None:
     model: Any = route.dependant.query_params[0].field_info.annotation
     client, address = door.open("admin"), path(door, route)
     whole = client.get(address, params={"limit": 1000}).json()["items"]
     for name in set(model.model_fields) & set(whole[0]):
-        for value in {
-            row[name] for row in whole if isinstance(row[name], str) and row[name]
-        }:
-            found = client.get(address, params={"limit": 1000, name: value}).json()[
-                "items"
-            ]
+        for value in {row[name] for row in whole if isinstance(row[name], str) and row[name]}:
+            found = client.get(address, params={"limit": 1000, name: value}).json()["items"]
             assert found == [row for row in whole if row[name] == value], (name, value)
 
 
@@ -309,21 +271,9 @@ FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
     ("pins", {"holds": "false"}, lambda _: False),
     ("nodes", {"state": "active"}, lambda row: row["state"] == "active"),
     ("nodes", {"state": "draining"}, lambda row: row["state"] == "draining"),
-    (
-        "partitions/{partition}/placement",
-        {"node": "n2"},
-        lambda row: row["node"] == "n2",
-    ),
-    (
-        "plans/{plan}/moves",
-        {"node": "n1"},
-        lambda row: "n1" in (row["source"], row["target"]),
-    ),
-    (
-        "plans/{plan}/moves",
-        {"node": "n3"},
-        lambda row: "n3" in (row["source"], row["target"]),
-    ),
+    ("partitions/{partition}/placement", {"node": "n2"}, lambda row: row["node"] == "n2"),
+    ("plans/{plan}/moves", {"node": "n1"}, lambda row: "n1" in (row["source"], row["target"])),
+    ("plans/{plan}/moves", {"node": "n3"}, lambda row: "n3" in (row["source"], row["target"])),
     (
         "moves",
         {"node": "n2", "state": "open"},
@@ -332,11 +282,7 @@ FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
     ("moves", {"node": "n3"}, lambda _: False),
     ("dns/records", {"name": "s01"}, lambda row: "s01" in row["name"]),
     ("plans/{plan}/dns-diff", {"name": "b.ex"}, lambda row: "b.ex" in row["name"]),
-    (
-        "plans/{plan}/dns-diff",
-        {"zone": "example.net"},
-        lambda row: row["zone"] == "example.net.",
-    ),
+    ("plans/{plan}/dns-diff", {"zone": "example.net"}, lambda row: row["zone"] == "example.net."),
     (
         "plans/{plan}/dns-diff",
         {"foreign": "true"},
@@ -347,27 +293,15 @@ FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
         {"foreign": "false"},
         lambda row: bool(row["before"] or row["after"]),
     ),
-    (
-        "partitions/{partition}/difference",
-        {"name": "s00"},
-        lambda row: "s00" in row["site"],
-    ),
-    (
-        "partitions/{partition}/difference",
-        {"name": "s002"},
-        lambda row: "s002" in row["site"],
-    ),
+    ("partitions/{partition}/difference", {"name": "s00"}, lambda row: "s00" in row["site"]),
+    ("partitions/{partition}/difference", {"name": "s002"}, lambda row: "s002" in row["site"]),
     (
         "partitions/{partition}/difference",
         {"node": "n1"},
         lambda row: "n1" in row["one"] + row["other"],
     ),
     ("routing", {"name": "s039"}, lambda row: "s039" in row["site"]),
-    (
-        "routing",
-        {"node": "n1"},
-        lambda row: "n1" in [member["node"] for member in row["members"]],
-    ),
+    ("routing", {"node": "n1"}, lambda row: "n1" in [member["node"] for member in row["members"]]),
     ("audit", {"since": "2000-01-01T00:00:00Z"}, lambda row: row["time"] > "2000"),
     ("audit", {"until": "2000-01-01T00:00:00Z"}, lambda row: row["time"] < "2000"),
     ("runs", {"live": "true"}, lambda row: row["ended"] is None),
@@ -381,17 +315,13 @@ FILTERS: list[tuple[str, dict[str, str], Callable[[Row], bool]]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "query", "fits"),
-    FILTERS,
-    ids=lambda one: str(one) if isinstance(one, dict) else "",
+    ("name", "query", "fits"), FILTERS, ids=lambda one: str(one) if isinstance(one, dict) else ""
 )
 def test_a_filter_by_more_than_a_fields_value_does_so_too(
     door: Door, name: str, query: dict[str, str], fits: Callable[[Row], bool]
 ) -> None:
     client = door.open("admin")
-    address = next(
-        path(door, route) for route in lists() if route.path == f"/api/v1/{name}"
-    )
+    address = next(path(door, route) for route in lists() if route.path == f"/api/v1/{name}")
     whole = client.get(address, params={"limit": 1000}).json()["items"]
     found = client.get(address, params={"limit": 1000, **query}).json()["items"]
     assert found == [row for row in whole if fits(row)]
@@ -414,9 +344,7 @@ def test_two_partitions_differ_in_what_moved_between_them(door: Door) -> None:
     client, latest = door.open("viewer"), door.store.headlines()[0].id
     first = door.store.headlines()[-1].id
     for other in ("current", latest):
-        said = client.get(
-            f"/api/v1/partitions/{first}/difference", params={"to": other}
-        ).json()
+        said = client.get(f"/api/v1/partitions/{first}/difference", params={"to": other}).json()
         assert [(row["site"][:4], row["one"], row["other"]) for row in said["items"]] == [
             ("s000", ["n2"], ["n1"]), ("s001", ["n3"], ["n2"]), ("s002", ["n1"], ["n3"]),
             ("s003", ["n2"], ["n1"]),
@@ -426,14 +354,8 @@ def test_two_partitions_differ_in_what_moved_between_them(door: Door) -> None:
 
 
 def test_a_plans_changes_in_dns_are_listed_name_by_name(door: Door) -> None:
-    said = (
-        door.open("viewer")
-        .get(f"/api/v1/plans/{door.store.headlines()[0].id}/dns-diff")
-        .json()
-    )
-    told = [
-        (row["name"], row["zone"], row["type"], row["changes"]) for row in said["items"]
-    ]
+    said = door.open("viewer").get(f"/api/v1/plans/{door.store.headlines()[0].id}/dns-diff").json()
+    told = [(row["name"], row["zone"], row["type"], row["changes"]) for row in said["items"]]
     assert told == [
         ("a.example.org.", "example.org.", "A", ["+ a.example.org. 60 A 192.0.2.1"]),
         (
@@ -451,11 +373,7 @@ def test_a_plans_changes_in_dns_are_listed_name_by_name(door: Door) -> None:
 def test_reports_are_those_of_plans_in_a_state(door: Door) -> None:
     states = {one.id: one.state for one in door.store.headlines()}
     for state in ("applied", "proposed", "failed"):
-        rows = (
-            door.open("viewer")
-            .get("/api/v1/reports", params={"state": state})
-            .json()["items"]
-        )
+        rows = door.open("viewer").get("/api/v1/reports", params={"state": state}).json()["items"]
         assert {row["plan"] for row in rows} == {
             plan for plan, has in states.items() if has == state
         }
@@ -509,23 +427,13 @@ def test_no_filter_goes_without_a_test(door: Door, route: APIRoute) -> None:
     model: Any = route.dependant.query_params[0].field_info.annotation
     as_they_are = {field for field in row if isinstance(row[field], str)}
     timed = {"since", "until"} if name in TIMES else set()
-    assert (
-        not set(model.model_fields)
-        - {"limit", "cursor", "sort"}
-        - as_they_are
-        - tested
-        - timed
-    )
+    assert not set(model.model_fields) - {"limit", "cursor", "sort"} - as_they_are - tested - timed
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)
 def test_a_cursor_of_another_order_is_refused(door: Door, route: APIRoute) -> None:
     one, other = orders(route)[:2]
-    first = (
-        door.open("admin")
-        .get(path(door, route), params={"limit": 1, "sort": one})
-        .json()
-    )
+    first = door.open("admin").get(path(door, route), params={"limit": 1, "sort": one}).json()
     answer = door.open("admin").get(
         path(door, route), params={"sort": other, "cursor": first["next"]}
     )
@@ -542,40 +450,26 @@ def test_a_cursor_of_a_list_with_other_filters_is_refused(door: Door) -> None:
         (on_n1.json()["next"], {}),
         (on_n1.json()["next"], {"node": "n2"}),
     ):
-        answer = client.get(
-            sites, params={"limit": 3, "sort": "site", "cursor": cursor, **query}
-        )
+        answer = client.get(sites, params={"limit": 3, "sort": "site", "cursor": cursor, **query})
         assert (answer.status_code, "other filters" in answer.text) == (422, True)
     further = client.get(on_n1.links["next"]["url"]).json()["items"]
     assert (
         further
-        == client.get(sites, params={"limit": 6, "sort": "site", "node": "n1"}).json()[
-            "items"
-        ][3:]
+        == client.get(sites, params={"limit": 6, "sort": "site", "node": "n1"}).json()["items"][3:]
     )
 
 
 @pytest.mark.parametrize("route", lists(), ids=named)
 def test_a_list_of_nothing_is_an_empty_page(route: APIRoute, door: Door) -> None:
     empty = type(door)(MemoryStore())
-    if "{" in route.path or route.path in (
-        "/api/v1/nodes",
-        "/api/v1/tokens",
-        "/api/v1/audit",
-    ):
+    if "{" in route.path or route.path in ("/api/v1/nodes", "/api/v1/tokens", "/api/v1/audit"):
         return
     answer = empty.open("viewer").get(route.path)
-    assert (answer.status_code, answer.json()["items"], answer.json()["next"]) == (
-        200,
-        [],
-        None,
-    )
+    assert (answer.status_code, answer.json()["items"], answer.json()["next"]) == (200, [], None)
 
 
 READ_AT_ONCE = [
-    route
-    for route in routes()
-    if method(route) == "GET" and route.response_model is not None
+    route for route in routes() if method(route) == "GET" and route.response_model is not None
 ]
 
 
@@ -596,9 +490,7 @@ def test_what_was_read_before_is_not_sent_again(door: Door, route: APIRoute) -> 
 
 
 @pytest.mark.parametrize(
-    "route",
-    [one for one in writing() if "{" in one.path and not for_node_alone(one)],
-    ids=named,
+    "route", [one for one in writing() if "{" in one.path and not for_node_alone(one)], ids=named
 )
 def test_what_is_not_there_cannot_be_changed(door: Door, route: APIRoute) -> None:
     gone = {
@@ -623,17 +515,12 @@ def test_every_operation_is_described_with_what_it_may_answer(door: Door) -> Non
         for way, told in operations.items():
             if address.startswith("/api/v1"):
                 assert told["security"] == [{"token": []}]
-                assert {"401", "403", "422", "429", "503"} <= set(told["responses"]), (
-                    way,
-                    address,
-                )
+                assert {"401", "403", "422", "429", "503"} <= set(told["responses"]), (way, address)
             assert told.get("description"), (way, address)
     assert "HTTPValidationError" not in str(document)
 
 
-def test_the_page_about_the_api_loads_nothing_and_names_every_operation(
-    door: Door,
-) -> None:
+def test_the_page_about_the_api_loads_nothing_and_names_every_operation(door: Door) -> None:
     answer = door.open().get("/api/docs")
     assert answer.status_code == 200
     assert "<script" not in answer.text

@@ -32,18 +32,12 @@ def tried(door: Door, times: int) -> Attempt:
     return found
 
 
-def test_the_list_of_nodes_says_what_was_tried_and_when_it_is_tried_again(
-    door: Door,
-) -> None:
+def test_the_list_of_nodes_says_what_was_tried_and_when_it_is_tried_again(door: Door) -> None:
     client = door.open("viewer")
     assert client.get("/api/v1/nodes").json()["dead"] == []
     found = tried(door, 3)
     (row,) = client.get("/api/v1/nodes", params={"limit": 1}).json()["dead"]
-    assert (row["node"], row["attempts"], row["error"]) == (
-        "n1",
-        3,
-        "ns1: no answer in time",
-    )
+    assert (row["node"], row["attempts"], row["error"]) == ("n1", 3, "ns1: no answer in time")
     assert row["sites"] > 0
     assert datetime.fromisoformat(row["next_attempt"]) == found.again
     door.store.put_attempt(after_failure(found, "n1", NOW, "ns1: REFUSED"))
@@ -56,9 +50,7 @@ def test_while_changes_are_frozen_no_next_attempt_is_named(door: Door) -> None:
     (row,) = door.open("viewer").get("/api/v1/nodes").json()["dead"]
     assert (row["next_attempt"], row["held_back"]) == (None, "changes are frozen")
     said = dead_nodes_text.sentence(DeadRow(**row))
-    assert said.endswith(
-        "no answer in time; it is not tried again while changes are frozen"
-    )
+    assert said.endswith("no answer in time; it is not tried again while changes are frozen")
     text = door.open("viewer", {"Accept": "text/html"}).get("/nodes").text
     assert "it is not tried again while changes are frozen" in text
     assert "tries again from" not in text
@@ -107,17 +99,12 @@ def test_the_health_watch_is_told_of_where_there_is_one(door: Door) -> None:
     client = door.open("viewer")
     assert client.get("/readyz").json() == {"ready": True, "parts": {"store": "ok"}}
     watched_by(door, Watched(True, 2, datetime.now(UTC), ""))
-    assert client.get("/readyz").json() == {
-        "ready": True,
-        "parts": {"store": "ok", "watch": "ok"},
-    }
+    assert client.get("/readyz").json() == {"ready": True, "parts": {"store": "ok", "watch": "ok"}}
     lines = client.get("/metrics").text.splitlines()
     assert {"flex_watch_up 1", "flex_watch_starts_total 2"} <= set(lines)
 
 
-def test_one_that_does_not_look_is_said_on_every_page_and_makes_nobody_ready(
-    door: Door,
-) -> None:
+def test_one_that_does_not_look_is_said_on_every_page_and_makes_nobody_ready(door: Door) -> None:
     watched_by(door, Watched(False, 3, None, "OSError: no such file"))
     answer = door.open("viewer").get("/readyz")
     assert (answer.status_code, answer.json()["parts"]["watch"]) == (
@@ -126,7 +113,4 @@ def test_one_that_does_not_look_is_said_on_every_page_and_makes_nobody_ready(
     )
     assert "flex_watch_up 0" in door.open("viewer").get("/metrics").text
     text = door.open("viewer", {"Accept": "text/html"}).get("/").text
-    assert (
-        "Nobody looks after dead nodes: its process ended: OSError: no such file."
-        in text
-    )
+    assert "Nobody looks after dead nodes: its process ended: OSError: no such file." in text

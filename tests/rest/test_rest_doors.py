@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.errors import StoreError
-from flex.model.door_order import (
-    NOT_SAID,
-    DoorOrder,
-    DoorReport,
-    is_behind,
-    next_number,
-)
+from flex.model.door_order import NOT_SAID, DoorOrder, DoorReport, is_behind, next_number
 from flex.model.operator_orders import NodeOrder
 from flex.model.roles_and_tokens import Role
 from flex.ports import Store
@@ -32,13 +26,7 @@ from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, with_headin
 from flex.store import MemoryStore, SqlStore, open_store
 from flex.table_schemas import PLACEMENT
 from flex_api.night.which_order_doors_go_by import door_states
-from flex_api.web.tell_waiting_nodes_of_door_orders import (
-    DoorWatch,
-    Has,
-    Newest,
-    Others,
-    report_of,
-)
+from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch, Has, Newest, Others, report_of
 from tests.migrated import new_database
 from tests.rest.conftest import plan, settings
 from tests.rest.test_rest_routing import of_node
@@ -96,9 +84,7 @@ def test_a_node_that_has_all_of_it_hears_nothing(all_doors: Door) -> None:
     assert [one.number for one in all_doors.store.door_reports()] == [1]
 
 
-def test_the_files_of_a_node_are_called_what_the_node_calls_them(
-    all_doors: Door,
-) -> None:
+def test_the_files_of_a_node_are_called_what_the_node_calls_them(all_doors: Door) -> None:
     node = of_node(all_doors, "n1")
     files = node.get("/api/v1/routing/nodes/n1").json()["files"]
     said = node.get(DOORS, params={"have": 1, "wait": 0}).json()
@@ -123,9 +109,7 @@ def test_a_large_map_that_a_node_has_is_not_sent_to_it_again(all_doors: Door) ->
 
 
 @pytest.mark.parametrize("role", [None, "viewer", "operator", "approver", "admin"])
-def test_only_the_node_itself_says_what_it_goes_by(
-    all_doors: Door, role: Role | None
-) -> None:
+def test_only_the_node_itself_says_what_it_goes_by(all_doors: Door, role: Role | None) -> None:
     order(all_doors.store, 1)
     for client in (all_doors.open(role), of_node(all_doors, "n2")):
         answer = client.get(DOORS, params={"have": 7, "wait": 0})
@@ -133,9 +117,7 @@ def test_only_the_node_itself_says_what_it_goes_by(
     assert all_doors.store.door_reports() == ()
 
 
-def test_a_node_that_does_not_serve_is_told_nothing_and_said_nothing_of(
-    all_doors: Door,
-) -> None:
+def test_a_node_that_does_not_serve_is_told_nothing_and_said_nothing_of(all_doors: Door) -> None:
     node = of_node(all_doors, "n9")
     answer = node.get("/api/v1/routing/nodes/n9/doors", params={"wait": 0})
     assert answer.status_code == 404
@@ -155,26 +137,20 @@ def test_a_node_that_does_not_serve_is_told_nothing_and_said_nothing_of(
         {"other": 1},
     ],
 )
-def test_what_is_no_word_of_a_node_is_refused(
-    all_doors: Door, given: dict[str, str]
-) -> None:
+def test_what_is_no_word_of_a_node_is_refused(all_doors: Door, given: dict[str, str]) -> None:
     node = of_node(all_doors, "n1")
     assert node.get(DOORS, params=given).status_code in (400, 422)
     assert all_doors.store.door_reports() == ()
 
 
-def test_without_doors_for_all_sites_no_order_counts(
-    doors: Callable[..., Door],
-) -> None:
+def test_without_doors_for_all_sites_no_order_counts(doors: Callable[..., Door]) -> None:
     door = doors(routing={"on": True})
     order(door.store, 1)
     said = of_node(door, "n1").get(DOORS, params={"wait": 0}).json()
     assert (said["order"], said["moved"]) == (None, "")
 
 
-def test_lists_and_metrics_say_who_goes_by_what_and_who_has_not_heard(
-    all_doors: Door,
-) -> None:
+def test_lists_and_metrics_say_who_goes_by_what_and_who_has_not_heard(all_doors: Door) -> None:
     store = all_doors.store
     order(store, 1)
     newest = order(store, 2)
@@ -216,9 +192,7 @@ def test_sites_whose_requests_wait_are_counted_with_since_when(all_doors: Door) 
     said = viewer.get("/api/v1/routing").json()["order"]
     assert said["sites_held"] == 2
     assert datetime.fromisoformat(said["held_since"]) == NOW
-    assert (
-        "Requests for 2 sites wait at every door since" in viewer.get("/routing").text
-    )
+    assert "Requests for 2 sites wait at every door since" in viewer.get("/routing").text
     metrics = viewer.get("/metrics").text
     since = f"flex_route_held_since_timestamp_seconds {NOW.timestamp():.0f}"
     assert "flex_route_held_sites 2\n" in metrics
@@ -249,9 +223,7 @@ def test_a_node_says_which_held_names_it_is_still_answering(all_doors: Door) -> 
         assert answer.status_code == 422
 
 
-def _until_noted(
-    store: Store, node: str, busy: tuple[tuple[str, int], ...], names: int
-) -> None:
+def _until_noted(store: Store, node: str, busy: tuple[tuple[str, int], ...], names: int) -> None:
     for _ in range(2_000):
         found = {report.node: report for report in store.door_reports()}.get(node)
         if found and (found.busy, found.busy_names) == (busy, names):
@@ -272,14 +244,10 @@ def test_sites_that_wait_for_their_wave_are_counted(all_doors: Door) -> None:
     assert "2 sites wait for their wave and are led as before" in page
 
 
-def test_what_a_database_that_was_put_back_does_not_know_is_said(
-    all_doors: Door,
-) -> None:
+def test_what_a_database_that_was_put_back_does_not_know_is_said(all_doors: Door) -> None:
     store = all_doors.store
     order(store, 2)
-    store.note_door_reports(
-        [DoorReport("n1", 5, "m5", NOW), DoorReport("n2", 2, "other", NOW)]
-    )
+    store.note_door_reports([DoorReport("n1", 5, "m5", NOW), DoorReport("n2", 2, "other", NOW)])
     states = door_states(settings(routing=ROUTING), store)
     assert ["does not know" in one.unheard for one in states] == [True, True, False]
 
@@ -292,9 +260,7 @@ def test_an_order_that_nobody_can_have_given_is_named_and_not_ordered_above(
     last = order(store, 22)
     said: dict[str, str | int]
     said = {"have": far, "goes": far, "moved": "abcdefabcdef", "files": "x", "wait": 0}
-    assert (
-        of_node(all_doors, "n2").get(DOORS.replace("n1", "n2"), params=said).is_success
-    )
+    assert of_node(all_doors, "n2").get(DOORS.replace("n1", "n2"), params=said).is_success
     for _ in range(2_000):
         if store.door_reports():
             break
@@ -313,9 +279,7 @@ def test_an_order_that_nobody_can_have_given_is_named_and_not_ordered_above(
     assert answer.json()["order"]["number"] == far + 1
 
 
-def test_a_token_that_is_revoked_while_its_node_waits_gets_no_order(
-    all_doors: Door,
-) -> None:
+def test_a_token_that_is_revoked_while_its_node_waits_gets_no_order(all_doors: Door) -> None:
     store, node = all_doors.store, of_node(all_doors, "n1")
     order(store, 1)
     files = node.get(DOORS, params={"have": 0, "wait": 0}).json()["files"]
@@ -331,9 +295,7 @@ def test_a_token_that_is_revoked_while_its_node_waits_gets_no_order(
         assert waits.result(60).status_code == 401
 
 
-def test_a_node_that_waits_hears_of_files_that_change_without_an_order(
-    all_doors: Door,
-) -> None:
+def test_a_node_that_waits_hears_of_files_that_change_without_an_order(all_doors: Door) -> None:
     """As where a plan comes into force that has a site on several nodes."""
     store, node = all_doors.store, of_node(all_doors, "n1")
     order(store, 1)
@@ -364,9 +326,7 @@ def test_a_node_that_waits_hears_of_files_that_change_without_an_order(
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def store(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[MemoryStore | SqlStore]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryStore | SqlStore]:
     if request.param == "memory":
         yield MemoryStore()
         return
@@ -470,9 +430,7 @@ def test_what_a_thousand_nodes_say_is_kept_by_few_transactions(
     assert store.stamp() == stamp
 
 
-def test_a_node_that_asks_again_leaves_no_question_behind(
-    store: MemoryStore | SqlStore,
-) -> None:
+def test_a_node_that_asks_again_leaves_no_question_behind(store: MemoryStore | SqlStore) -> None:
     order(store, 1)
     watch = DoorWatch(store, has_doors=True)
 
@@ -536,9 +494,7 @@ def test_a_large_map_is_told_whole(all_doors: Door) -> None:
 
 
 @pytest.mark.slow
-def test_how_long_a_node_waits_is_no_time_that_an_answer_takes(
-    all_doors: Door,
-) -> None:
+def test_how_long_a_node_waits_is_no_time_that_an_answer_takes(all_doors: Door) -> None:
     """Else the alarm for slow answers would never be silent."""
     node = of_node(all_doors, "n1")
     order(all_doors.store, 1)

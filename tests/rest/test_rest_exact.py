@@ -43,9 +43,7 @@ schema = schemathesis.pytest.from_fixture("document")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def store(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Store:
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
     if request.param == "postgresql":
         cluster: Cluster = request.getfixturevalue("cluster")
         url = cluster.new_database()
@@ -58,9 +56,7 @@ def store(
 @pytest.fixture(scope="module")
 def secret(store: Store, filling: Callable[[Store], Store]) -> str:
     now = datetime.now(UTC)
-    return manage_tokens.create(
-        filling(store), Caller("root", "admin"), "root", "admin", now
-    )[1]
+    return manage_tokens.create(filling(store), Caller("root", "admin"), "root", "admin", now)[1]
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ CALLERS: dict[str, dict[str, object]] = {
             "proxy_header": "X-Remote-User",
             "trusted_proxies": ["198.51.100.7"],
             "proxy_role": "admin",
-        },
+        }
     },
 }
 
@@ -67,12 +67,8 @@ def changed(door: Door) -> list[object]:
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_a_form_of_another_site_or_of_nobody_changes_nothing(
-    unproven: Door, kind: str
-) -> None:
-    client = unproven.open(
-        headers={"X-Remote-User": "anna", **BROWSER, "Content-Type": kind}
-    )
+def test_a_form_of_another_site_or_of_nobody_changes_nothing(unproven: Door, kind: str) -> None:
+    client = unproven.open(headers={"X-Remote-User": "anna", **BROWSER, "Content-Type": kind})
     waiting, before = unproven.store.headlines()[0].id, changed(unproven)
     fields = "name=n1&reason=mine&etag=*&csrf=" + "0" * 64
     for address in (
@@ -92,16 +88,9 @@ def test_a_form_of_another_site_or_of_nobody_changes_nothing(
 def test_no_method_lets_another_sites_page_in(unproven: Door, method: str) -> None:
     client = unproven.open(headers={"X-Remote-User": "anna", "If-Match": "*"})
     before = changed(unproven)
-    for address in (
-        FREEZE,
-        "/api/v1/plans",
-        "/api/v1/nodes/n1",
-        "/api/v1/nodes/n1/drain",
-    ):
+    for address in (FREEZE, "/api/v1/plans", "/api/v1/nodes/n1", "/api/v1/nodes/n1/drain"):
         for said in FOREIGN:
-            answer = client.request(
-                method, address, json={"reason": "mine"}, headers=said
-            )
+            answer = client.request(method, address, json={"reason": "mine"}, headers=said)
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), (
                 address,
                 said,
@@ -122,16 +111,12 @@ def test_our_own_pages_change_what_anybody_may(
     assert door.store.freeze() is not None
 
 
-def test_a_program_without_a_token_changes_what_anybody_may(
-    doors: Callable[..., Door],
-) -> None:
+def test_a_program_without_a_token_changes_what_anybody_may(doors: Callable[..., Door]) -> None:
     door = doors(auth={"anonymous": "operator"})
     assert door.open(headers={"If-Match": "*"}).put(FREEZE, json={}).status_code == 200
 
 
-def test_a_token_is_enough_wherever_the_request_is_from(
-    doors: Callable[..., Door],
-) -> None:
+def test_a_token_is_enough_wherever_the_request_is_from(doors: Callable[..., Door]) -> None:
     """No page of another site knows it, and no browser adds it by itself."""
     door = doors(auth={"anonymous": "operator"})
     answer = door.open(

@@ -70,10 +70,7 @@ def test_it_answers_for_hosts_that_settings_name_and_for_itself(
     for headers in (
         [(b"host", said.encode())],
         [(b"host", b"localhost"), (b"x-forwarded-host", said.encode())],
-        [
-            (b"host", b"localhost"),
-            (b"x-forwarded-host", b"localhost, " + said.encode()),
-        ],
+        [(b"host", b"localhost"), (b"x-forwarded-host", b"localhost, " + said.encode())],
         [(b"host", b"localhost"), (b"host", said.encode())],
     ):
         asked = Headers(raw=headers)

@@ -51,9 +51,7 @@ class Work:
 
     def start(self) -> Job:
         house = self.door.app.state.house
-        job: Job = house.workers.start(
-            world(house, self.door.store), "plan", "anna", self
-        )
+        job: Job = house.workers.start(world(house, self.door.store), "plan", "anna", self)
         assert self.begun.wait(300)
         return job
 
@@ -61,15 +59,11 @@ class Work:
         """Any: what JSON holds."""
         self.go.set()
         self.door.app.state.house.workers.wait(job.id)
-        told: dict[str, Any] = (
-            self.door.open("viewer").get(f"/api/v1/jobs/{job.id}").json()
-        )
+        told: dict[str, Any] = self.door.open("viewer").get(f"/api/v1/jobs/{job.id}").json()
         return told
 
 
-def test_a_job_ends_at_its_next_safe_point_and_does_nothing_behind_it(
-    door: Door,
-) -> None:
+def test_a_job_ends_at_its_next_safe_point_and_does_nothing_behind_it(door: Door) -> None:
     work = Work(door)
     job = work.start()
     answer = door.open("operator").delete(f"/api/v1/jobs/{job.id}")
@@ -82,10 +76,7 @@ def test_a_job_ends_at_its_next_safe_point_and_does_nothing_behind_it(
     ended = work.end(job)
     assert (ended["state"], ended["result"], work.reached) == ("cancelled", "", False)
     assert (ended["stage"], ended["cancelled_by"]) == ("cancelled", "token:operator")
-    assert [entry.action for entry in door.store.entries()][-2:] == [
-        "job.cancel",
-        "job.end",
-    ]
+    assert [entry.action for entry in door.store.entries()][-2:] == ["job.cancel", "job.end"]
 
 
 def test_a_job_whose_process_died_has_failed_and_says_where_it_was(door: Door) -> None:
@@ -155,17 +146,10 @@ def test_whoever_follows_a_job_sees_each_step_when_it_is_made_and_how_it_ends(
     connection.close()
 
 
-def test_a_job_of_a_machine_that_is_silent_for_long_keeps_nobody_from_another(
-    door: Door,
-) -> None:
+def test_a_job_of_a_machine_that_is_silent_for_long_keeps_nobody_from_another(door: Door) -> None:
     now = datetime.now(UTC)
     late = Job(
-        "late",
-        "plan",
-        "anna",
-        "other.example.org:1:1",
-        now - PATIENCE * 3,
-        seen=now - PATIENCE / 2,
+        "late", "plan", "anna", "other.example.org:1:1", now - PATIENCE * 3, seen=now - PATIENCE / 2
     )
     door.store.put_job(late)
     refused = door.open("operator").post("/api/v1/plans", json={})
@@ -179,9 +163,7 @@ def test_a_job_of_a_machine_that_is_silent_for_long_keeps_nobody_from_another(
     door.app.state.house.workers.wait(job["id"])
 
 
-def test_while_it_is_being_done_a_job_says_so(
-    door: Door, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_it_is_being_done_a_job_says_so(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work_in_background, "BEATS", timedelta(milliseconds=5))
     work = Work(door)
     job, heard = work.start(), 0

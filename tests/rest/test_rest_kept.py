@@ -41,9 +41,7 @@ class Asked:
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.count += 1
-        await text_response(Request(scope), self.text, "text/plain")(
-            scope, receive, send
-        )
+        await text_response(Request(scope), self.text, "text/plain")(scope, receive, send)
 
     def get(
         self,
@@ -56,8 +54,7 @@ class Asked:
         **headers: str,
     ) -> tuple[int, bytes]:
         given = [
-            (header.replace("_", "-").encode(), value.encode())
-            for header, value in headers.items()
+            (header.replace("_", "-").encode(), value.encode()) for header, value in headers.items()
         ]
         scope = {
             "type": "http",
@@ -74,11 +71,7 @@ class Asked:
         async def receive() -> Message:
             return {"type": "http.request"}
 
-        asyncio.run(
-            self.layer(
-                {**scope, "state": {"caller": Caller(name, role)}}, receive, send
-            )
-        )
+        asyncio.run(self.layer({**scope, "state": {"caller": Caller(name, role)}}, receive, send))
         return said[0]["status"], said[1]["body"]
 
 
@@ -132,8 +125,7 @@ def test_nobody_gets_what_somebody_else_asked_for(
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/api/v1/tokens", "/api/v1/dns/drift", "/api/v1/jobs/j1/events", "/metrics", "/"],
+    "path", ["/api/v1/tokens", "/api/v1/dns/drift", "/api/v1/jobs/j1/events", "/metrics", "/"]
 )
 def test_what_is_not_made_of_the_store_alone_is_asked_for_each_time(
     asked: Asked, path: str
@@ -177,9 +169,7 @@ def test_an_answer_that_is_given_again_is_the_same_but_for_its_own_id(
     )
     assert first.content == second.content
     assert {**first.headers, "x-request-id": "b"} == dict(second.headers)
-    again = client.get(
-        SITES, params={"limit": 5}, headers={"If-None-Match": first.headers["etag"]}
-    )
+    again = client.get(SITES, params={"limit": 5}, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content, again.headers["link"]) == (
         304,
         b"",
@@ -190,13 +180,7 @@ def test_an_answer_that_is_given_again_is_the_same_but_for_its_own_id(
 def test_an_answer_that_comes_in_pieces_is_asked_for_each_time(asked: Asked) -> None:
     async def in_pieces(_scope: Scope, _receive: Receive, send: Send) -> None:
         asked.count += 1
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [(b"etag", b'"1"')],
-            }
-        )
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"etag", b'"1"')]})
         await send({"type": "http.response.body", "body": b"begin", "more_body": True})
         await send({"type": "http.response.body", "body": b"end"})
 

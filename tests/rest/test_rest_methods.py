@@ -39,8 +39,7 @@ def test_a_method_that_is_none_here_is_told_those_that_are(
 
 @pytest.mark.slow("/api/openapi.json")
 @pytest.mark.parametrize(
-    "address",
-    ["/api/v1/sites", "/api/v1/nodes/n1", "/plans", "/livez", "/api/openapi.json"],
+    "address", ["/api/v1/sites", "/api/v1/nodes/n1", "/plans", "/livez", "/api/openapi.json"]
 )
 def test_head_is_get_without_the_body(door: Door, address: str) -> None:
     client = door.open("viewer")

@@ -95,9 +95,7 @@ def test_what_the_documentation_and_the_alerts_name_is_measured(
 ) -> None:
     text = told(filled(url))
     known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)) | NOW_AND_THEN
-    documented = series(
-        (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
-    )
+    documented = series((ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8"))
     assert documented - known == set()
     assert known - documented == set()
     assert series(RULES.read_text(encoding="utf-8")) - known == set()
@@ -116,26 +114,18 @@ def url(tmp_path: Path) -> str:
 def test_each_alert_is_documented() -> None:
     alerts = set(re.findall(r"alert: (\w+)", RULES.read_text(encoding="utf-8")))
     assert alerts == set(
-        re.findall(
-            r"`(Flex\w+)`",
-            (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8"),
-        )
+        re.findall(r"`(Flex\w+)`", (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8"))
     )
 
 
-def test_what_stopped_the_latest_plan_and_whether_it_is_stale_is_told(
-    door: Door,
-) -> None:
+def test_what_stopped_the_latest_plan_and_whether_it_is_stale_is_told(door: Door) -> None:
     latest = door.store.plans(1)[0]
     stop = Stop("safety.hold_runs", "2", "1", "it has to last")
     drift = Breach("safety.max_drifted_names", 0, 3)
     door.store.update(replace(latest, stops=(stop,), breaches=(drift,)))
     text = told(door)
     assert value(text, 'flex_gate_stopped{rule="safety.hold_runs"}') == 1
-    assert (value(text, "flex_dns_drift_names"), value(text, "flex_plan_stale")) == (
-        3,
-        0,
-    )
+    assert (value(text, "flex_dns_drift_names"), value(text, "flex_plan_stale")) == (3, 0)
     door.store.update(replace(latest, base="another", message="seen"))
     assert value(told(door), "flex_plan_stale") == 1
 
@@ -164,8 +154,7 @@ def test_answers_are_counted_by_their_route_and_how_long_they_took(door: Door) -
         client.get(f"/api/v1/sites/{site}")
     text = client.get("/metrics").text
     counts = re.findall(
-        r'_count\{route="/api/v1/sites/\{site\}",method="GET",status="(\dxx)".*\} (\d+)',
-        text,
+        r'_count\{route="/api/v1/sites/\{site\}",method="GET",status="(\dxx)".*\} (\d+)', text
     )
     assert dict(counts) == {"2xx": "2", "4xx": "1"}
 
@@ -174,9 +163,7 @@ def test_a_histogram_rises_to_the_number_of_all_answers() -> None:
     timing = Timing()
     for seconds in (0.001, 0.005, 0.02, 99.0):
         timing.took("/r", "GET", 200, seconds)
-    buckets = [
-        int(count) for count in re.findall(r"_bucket\{.*\} (\d+)", timing.text())
-    ]
+    buckets = [int(count) for count in re.findall(r"_bucket\{.*\} (\d+)", timing.text())]
     assert (buckets[:3], buckets[-2:]) == ([2, 2, 3], [3, 4])
 
 
@@ -200,10 +187,7 @@ def test_whichever_process_is_asked_tells_the_answers_of_all(tmp_path: Path) -> 
     one.leave()
     text = one.text()
     assert text.count("# TYPE") == 1
-    assert re.findall(r'_count\{route="(\S+?)".*\} (\d+)', text) == [
-        ("/one", "1"),
-        ("/other", "1"),
-    ]
+    assert re.findall(r'_count\{route="(\S+?)".*\} (\d+)', text) == [("/one", "1"), ("/other", "1")]
     # What it left itself is older than what it knows.
     one.took("/one", "GET", 200, 0.1)
     assert re.findall(r'_count\{route="/one".*\} (\d+)', one.text()) == ["2"]

@@ -27,11 +27,7 @@ class Route:
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         self.asked += 1
         await send(
-            {
-                "type": "http.response.start",
-                "status": 201,
-                "headers": [(b"location", b"/made")],
-            }
+            {"type": "http.response.start", "status": 201, "headers": [(b"location", b"/made")]}
         )
         for number in range(self.pieces):
             more = number < self.pieces - 1

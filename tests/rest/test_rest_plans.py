@@ -103,11 +103,7 @@ def test_who_comes_too_late_for_a_plan_hears_what_became_of_it(
 ) -> None:
     waiting = door.store.plans(1)[0]
     meanwhile(door.store, waiting)
-    body = (
-        {"decision": "approve"}
-        if verb == "approval"
-        else {"force": ["safety.max_moved_sites"]}
-    )
+    body = {"decision": "approve"} if verb == "approval" else {"force": ["safety.max_moved_sites"]}
     headers = {"If-Match": f'"{waiting.digest}"'} if verb == "apply" else {}
     answer = door.open("approver").post(
         f"/api/v1/plans/{waiting.id}/{verb}", json=body, headers=headers
@@ -123,10 +119,7 @@ def test_a_plan_is_decided_on_by_its_digest_alone(door: Door, verb: str) -> None
         answer = door.open("admin").post(
             f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers={"If-Match": tag}
         )
-        assert (answer.status_code, answer.json()["code"]) == (
-            412,
-            "precondition-failed",
-        ), tag
+        assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed"), tag
     assert door.store.plan(waiting.id) == waiting
 
 
@@ -142,20 +135,13 @@ def test_a_rule_that_is_none_cannot_be_gone_over(door: Door, verb: str) -> None:
         f"/api/v1/plans/{waiting.id}/{verb}", json=given, headers=headers
     )
     assert (answer.status_code, answer.json()["code"]) == (422, "validation")
-    for rule in (
-        "safety.max_moved_sitez",
-        "safety.max_moved_sites",
-        "plan.wishes",
-        "freeze",
-    ):
+    for rule in ("safety.max_moved_sitez", "safety.max_moved_sites", "plan.wishes", "freeze"):
         assert rule in answer.json()["detail"]
     assert door.store.plan(waiting.id) == waiting
 
 
 @pytest.mark.parametrize("state", ["proposed", "discarded", "failed"])
-def test_nobody_goes_back_to_what_was_never_in_force(
-    door: Door, state: PlanState
-) -> None:
+def test_nobody_goes_back_to_what_was_never_in_force(door: Door, state: PlanState) -> None:
     waiting, *partitions = door.store.plans()
     door.store.update(replace(waiting, state=state))
     answer = door.open("operator").post("/api/v1/rollbacks", json={"to": waiting.id})
@@ -169,30 +155,19 @@ def test_a_partition_that_was_given_up_half_way_was_in_force_and_can_be_gone_bac
     door: Door,
 ) -> None:
     given_up, second, first = door.store.plans()
-    door.store.settle(
-        replace(given_up, state="failed"), door.store.placement_of(given_up.id)
-    )
+    door.store.settle(replace(given_up, state="failed"), door.store.placement_of(given_up.id))
     assert nightly.earlier(door.store, given_up.id) == given_up.id
     assert nightly.earlier(door.store) == second.id
     later = replace(
-        given_up,
-        id="29990101T000000-0",
-        base=given_up.id,
-        created=given_up.created + timedelta(1),
+        given_up, id="29990101T000000-0", base=given_up.id, created=given_up.created + timedelta(1)
     )
-    door.store.propose(
-        replace(later, state="proposed"), door.store.placement_of(first.id)
-    )
-    door.store.settle(
-        replace(later, state="applied"), door.store.placement_of(first.id)
-    )
+    door.store.propose(replace(later, state="proposed"), door.store.placement_of(first.id))
+    door.store.settle(replace(later, state="applied"), door.store.placement_of(first.id))
     assert nightly.earlier(door.store) == given_up.id
 
 
 @pytest.mark.parametrize("address", ["plans", "rollbacks"])
-def test_making_a_plan_finishes_none_that_is_half_applied(
-    door: Door, address: str
-) -> None:
+def test_making_a_plan_finishes_none_that_is_half_applied(door: Door, address: str) -> None:
     other = begun(door)
     asked = door.open("operator").post(f"/api/v1/{address}", json={})
     job = asked.json()
@@ -223,9 +198,7 @@ def test_nobody_ends_a_job_in_the_middle_of_finishing_another_plan(door: Door) -
     door.app.state.house.workers.wait(job["id"])
 
 
-def test_runs_come_with_the_figures_of_their_plans_where_these_are_asked_for(
-    door: Door,
-) -> None:
+def test_runs_come_with_the_figures_of_their_plans_where_these_are_asked_for(door: Door) -> None:
     client, plan = door.open("viewer"), door.store.plans(1)[0]
     run = NightlyRun("r9", holder(), plan.created + timedelta(days=1), plan=plan.id)
     door.store.begin(run, timedelta(hours=1), plan.created)
@@ -236,18 +209,13 @@ def test_runs_come_with_the_figures_of_their_plans_where_these_are_asked_for(
 
 
 @pytest.mark.parametrize("way", ["resume", "undo", "abandon"])
-def test_what_is_half_applied_is_ended_by_who_looked_at_it_alone(
-    door: Door, way: str
-) -> None:
+def test_what_is_half_applied_is_ended_by_who_looked_at_it_alone(door: Door, way: str) -> None:
     other, noted = begun(door), door.store.last_number()
     client = door.open("approver")
     for tag, status in ((None, 428), ("*", 412), (f'"{"0" * 64}"', 412)):
         headers = {"If-Match": tag} if tag else {}
         answer = client.post("/api/v1/recoveries", json={"way": way}, headers=headers)
-        assert (answer.status_code, answer.json()["unchanged"]) == (
-            status,
-            "it stays half applied",
-        )
+        assert (answer.status_code, answer.json()["unchanged"]) == (status, "it stays half applied")
     assert door.store.last_number() == noted
     assert door.store.plan(other.id).state == "applying"
 

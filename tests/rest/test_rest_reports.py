@@ -26,10 +26,7 @@ def test_a_day_names_its_last_plan(door: Door) -> None:
 
 def test_a_day_without_a_plan_is_one_clear_problem(door: Door) -> None:
     said = door.open("viewer").get("/api/v1/reports/1999-12-31")
-    assert (said.status_code, "no plan was made on that day" in said.text) == (
-        404,
-        True,
-    )
+    assert (said.status_code, "no plan was made on that day" in said.text) == (404, True)
 
 
 @pytest.mark.parametrize("form", ["html", "json", "md"])
@@ -54,8 +51,7 @@ def test_a_report_is_printed_where_it_is_asked_for_and_not_twice(door: Door) -> 
         b"%PDF-",
     )
     again = viewer.get(
-        "/api/v1/reports/latest?format=pdf",
-        headers={"If-None-Match": first.headers["etag"]},
+        "/api/v1/reports/latest?format=pdf", headers={"If-None-Match": first.headers["etag"]}
     )
     assert (again.status_code, again.content) == (304, b"")
 

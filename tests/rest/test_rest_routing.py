@@ -11,12 +11,7 @@ import pytest
 
 from flex.model.operator_orders import NodeOrder
 from flex.routing import haproxy
-from flex.routing.read_haproxy_live_state import (
-    Distributor,
-    Live,
-    MemberLive,
-    TargetLive,
-)
+from flex.routing.read_haproxy_live_state import Distributor, Live, MemberLive, TargetLive
 from flex_api.night import ask_every_haproxy
 from flex_api.night.ask_every_haproxy import HaproxyAnswer
 from tests.rest.conftest import NOW, SITES, plan
@@ -29,9 +24,7 @@ if TYPE_CHECKING:
 FILES = "/api/v1/routing/nodes/n1"
 
 
-def test_a_node_fetches_its_files_and_then_nothing_while_they_are_the_same(
-    door: Door,
-) -> None:
+def test_a_node_fetches_its_files_and_then_nothing_while_they_are_the_same(door: Door) -> None:
     node = door.open("viewer")
     first = node.get(FILES)
     assert first.status_code == 200
@@ -42,8 +35,7 @@ def test_a_node_fetches_its_files_and_then_nothing_while_they_are_the_same(
 
 def test_each_node_has_files_of_its_own(door: Door) -> None:
     one, other = (
-        door.open("viewer").get(f"/api/v1/routing/nodes/{node}").json()
-        for node in ("n1", "n2")
+        door.open("viewer").get(f"/api/v1/routing/nodes/{node}").json() for node in ("n1", "n2")
     )
     assert "localpeer n1" in one["files"]["haproxy.cfg"]
     assert "localpeer n2" in other["files"]["haproxy.cfg"]
@@ -78,35 +70,14 @@ def test_a_nodes_own_token_opens_its_files_and_nothing_else(
     door: Door = request.getfixturevalue(kind)
     node, viewer = of_node(door, "n1"), door.open("viewer")
     assert node.get(FILES).status_code == 200
-    ours = (
-        "/api/v1/routing/nodes/n2",
-        "/api/v1/routing",
-        "/metrics",
-        "/",
-        "/api/v1/tokens",
-    )
-    stored = (
-        "sites",
-        "nodes",
-        "plans",
-        "partitions",
-        "pins",
-        "runs",
-        "audit",
-        "jobs",
-        "freeze",
-    )
+    ours = ("/api/v1/routing/nodes/n2", "/api/v1/routing", "/metrics", "/", "/api/v1/tokens")
+    stored = ("sites", "nodes", "plans", "partitions", "pins", "runs", "audit", "jobs", "freeze")
     for other in (*ours, *(f"/api/v1/{name}" for name in stored)):
-        assert viewer.get(other).status_code == (403 if "tokens" in other else 200), (
-            other
-        )
+        assert viewer.get(other).status_code == (403 if "tokens" in other else 200), other
         answer = node.get(other)
         assert answer.status_code == 403, other
         assert "n1 alone" in answer.text
-    assert (
-        node.post("/api/v1/tokens", json={"name": "more", "role": "viewer"}).status_code
-        == 403
-    )
+    assert node.post("/api/v1/tokens", json={"name": "more", "role": "viewer"}).status_code == 403
 
 
 def test_a_token_for_a_node_that_is_not_there_opens_nothing(door: Door) -> None:
@@ -116,9 +87,7 @@ def test_a_token_for_a_node_that_is_not_there_opens_nothing(door: Door) -> None:
 def test_each_nodes_version_is_told_and_why_its_haproxy_was_not_heard(
     doors: Callable[..., Door],
 ) -> None:
-    door = doors(
-        routing={"on": True, "socket": "/nowhere/s", "sockets": "/nowhere/{node}.sock"}
-    )
+    door = doors(routing={"on": True, "socket": "/nowhere/s", "sockets": "/nowhere/{node}.sock"})
     rows = door.open("viewer").get("/api/v1/routing?live=true").json()["nodes"]
     assert [row["node"] for row in rows] == ["n1", "n2", "n3"]
     assert len({row["wanted"] for row in rows}) == 3
@@ -128,10 +97,7 @@ def test_each_nodes_version_is_told_and_why_its_haproxy_was_not_heard(
 
 
 def test_what_distributors_say_is_told_and_measured() -> None:
-    member, busy = (
-        MemberLive("n2", "UP", 5, 1, 99, 8),
-        TargetLive("/hot", ("n1", "n2"), 1_000, 7),
-    )
+    member, busy = (MemberLive("n2", "UP", 5, 1, 99, 8), TargetLive("/hot", ("n1", "n2"), 1_000, 7))
     shop = Live("shop.example", 12, 3, 7, 2, (member,), (busy,))
     heard = [
         HaproxyAnswer("n1", Distributor("n1", "ab12", (shop,))),
@@ -143,12 +109,8 @@ def test_what_distributors_say_is_told_and_measured() -> None:
         5,
         ["n1", "n2"],
     )
-    versions = ask_every_haproxy.as_versions(
-        {"n1": "cd34", "n2": "ef56"}, {"n1": "cd34"}, heard
-    )
-    assert [
-        (each.wanted, each.delivered, each.in_force, each.error) for each in versions
-    ] == [
+    versions = ask_every_haproxy.as_versions({"n1": "cd34", "n2": "ef56"}, {"n1": "cd34"}, heard)
+    assert [(each.wanted, each.delivered, each.in_force, each.error) for each in versions] == [
         ("cd34", "cd34", "ab12", ""),
         ("ef56", "", "", "no such file"),
     ]
@@ -157,10 +119,7 @@ def test_what_distributors_say_is_told_and_measured() -> None:
         each.name.removeprefix("flex_route_"): list(each.values)
         for each in ask_every_haproxy.series(heard)
     }
-    assert told["distributor_up"] == [
-        ({"distributor": "n1"}, 1),
-        ({"distributor": "n2"}, 0),
-    ]
+    assert told["distributor_up"] == [({"distributor": "n1"}, 1), ({"distributor": "n2"}, 0)]
     assert told["overloaded_total"] == [(site, 7)]
     assert told["shared_targets"] == [(site, 3)]
     assert told["under_way"] == [({**site, "member": "n2"}, 5)]
@@ -169,9 +128,7 @@ def test_what_distributors_say_is_told_and_measured() -> None:
 def members(client: TestClient, site: str) -> dict[str, str]:
     """By node of the site the name that its HAProxies have for it."""
     rows = client.get("/api/v1/routing", params={"name": site}).json()["items"]
-    return {
-        member["node"]: member["server"] for row in rows for member in row["members"]
-    }
+    return {member["node"]: member["server"] for row in rows for member in row["members"]}
 
 
 def worked_out(door: Door) -> list[object]:
@@ -188,9 +145,10 @@ def test_what_is_routed_is_worked_out_once_for_all_pages(door: Door) -> None:
     first = client.get("/api/v1/routing?limit=1")
     (made,) = worked_out(door)
     following = client.get(first.links["next"]["url"])
-    assert [
-        row["site"][:4] for row in first.json()["items"] + following.json()["items"]
-    ] == ["s037", "s038"]
+    assert [row["site"][:4] for row in first.json()["items"] + following.json()["items"]] == [
+        "s037",
+        "s038",
+    ]
     assert [one is made for one in worked_out(door)] == [True]
 
 
@@ -205,19 +163,12 @@ def test_what_is_routed_follows_slots_nodes_and_plans(door: Door) -> None:
     assert set(members(client, site)) == set(first)
     alone = plan(9, "proposed", door.store.in_force())
     rows = door.store.placement()[1]
-    kept = rows[~((rows["site"] == site) & (rows["node"] == min(first)))].reset_index(
-        drop=True
-    )
+    kept = rows[~((rows["site"] == site) & (rows["node"] == min(first)))].reset_index(drop=True)
     door.store.propose(alone, kept)
     assert (
-        client.get("/api/v1/routing", params={"plan": alone.id, "name": site}).json()[
-            "items"
-        ]
-        != []
+        client.get("/api/v1/routing", params={"plan": alone.id, "name": site}).json()["items"] != []
     )
-    door.store.settle(
-        replace(alone, state="applied", settled=NOW - timedelta(days=2)), kept
-    )
+    door.store.settle(replace(alone, state="applied", settled=NOW - timedelta(days=2)), kept)
     assert members(client, site) == {}
 
 
@@ -229,8 +180,7 @@ def test_what_a_node_fetches_is_the_version_that_the_list_wants(door: Door) -> N
             for node in ("n1", "n2", "n3")
         }
         wanted = {
-            row["node"]: row["wanted"]
-            for row in client.get("/api/v1/routing").json()["nodes"]
+            row["node"]: row["wanted"] for row in client.get("/api/v1/routing").json()["nodes"]
         }
         assert {node: haproxy.version(files) for node, files in made.items()} == wanted
         # From here on one of the nodes has another slot.

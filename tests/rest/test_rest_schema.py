@@ -28,26 +28,11 @@ if TYPE_CHECKING:
     from flex.ports import Store
 
 # What is valid by its shape can still be refused for what is there: that is what these answers say.
-REFUSALS = [
-    "2xx",
-    "304",
-    "401",
-    "403",
-    "404",
-    "409",
-    "412",
-    "422",
-    "423",
-    "428",
-    "502",
-    "503",
-]
+REFUSALS = ["2xx", "304", "401", "403", "404", "409", "412", "422", "423", "428", "502", "503"]
 CONFIG = {
     "checks": {
         # What the server asks, HAProxy or a name server, may be away; 500 is never right.
-        "not_a_server_error": {
-            "expected-statuses": ["2xx", "3xx", "4xx", "502", "503"]
-        },
+        "not_a_server_error": {"expected-statuses": ["2xx", "3xx", "4xx", "502", "503"]},
         "positive_data_acceptance": {"expected-statuses": REFUSALS},
         "negative_data_rejection": {
             "expected-statuses": [
@@ -69,17 +54,10 @@ CONFIG = {
 }
 
 
-NODES = [
-    {"name": f"n{at}", "addresses": [f"192.0.2.1{at}"], "ram": "1 GiB"}
-    for at in (1, 2, 3)
-]
-SETTINGS = parse(
-    {"schema": 1, "node": NODES, "api": {"requests_per_second": 0}}, Path("flex.toml")
-)
+NODES = [{"name": f"n{at}", "addresses": [f"192.0.2.1{at}"], "ram": "1 GiB"} for at in (1, 2, 3)]
+SETTINGS = parse({"schema": 1, "node": NODES, "api": {"requests_per_second": 0}}, Path("flex.toml"))
 STORE = MemoryStore()
-APP = create_app(
-    SETTINGS, STORE, lambda: MemoryPublisher(("example.org.",), "flex"), ticks=still
-)
+APP = create_app(SETTINGS, STORE, lambda: MemoryPublisher(("example.org.",), "flex"), ticks=still)
 
 
 # To make the questions of all routes takes seconds: only where they are asked.
@@ -114,14 +92,10 @@ def node_id(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="module")
 def secret(filling: Callable[[Store], Store]) -> str:
     now = datetime.now(UTC)
-    return manage_tokens.create(
-        filling(STORE), Caller("root", "admin"), "root", "admin", now
-    )[1]
+    return manage_tokens.create(filling(STORE), Caller("root", "admin"), "root", "admin", now)[1]
 
 
-FEW = settings(
-    max_examples=times(5), derandomize=True, suppress_health_check=list(HealthCheck)
-)
+FEW = settings(max_examples=times(5), derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @schema.exclude(path_regex="/events$").parametrize()
@@ -133,7 +107,5 @@ def test_no_answer_is_other_than_the_document_says(case: Any, secret: str) -> No
 @pytest.mark.slow
 @schema_and_its_limits.exclude(path_regex="/events$").parametrize()
 @settings(FEW, max_examples=times(2))
-def test_no_answer_is_other_at_any_limit_of_the_document(
-    case: Any, secret: str
-) -> None:
+def test_no_answer_is_other_at_any_limit_of_the_document(case: Any, secret: str) -> None:
     case.call_and_validate(headers={"Authorization": f"Bearer {secret}"})

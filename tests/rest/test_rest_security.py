@@ -43,18 +43,11 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(door: Door) -> None:
 
 def test_nobody_gives_or_takes_a_role_above_his_own(door: Door) -> None:
     for role in ROLES[:3]:
-        assert (
-            door.open(role)
-            .post(TOKENS, json={"name": "x", "role": "admin"})
-            .status_code
-            == 403
-        )
+        assert door.open(role).post(TOKENS, json={"name": "x", "role": "admin"}).status_code == 403
 
 
 def test_a_revoked_token_opens_nothing_at_once(door: Door) -> None:
-    made = (
-        door.open("admin").post(TOKENS, json={"name": "x", "role": "operator"}).json()
-    )
+    made = door.open("admin").post(TOKENS, json={"name": "x", "role": "operator"}).json()
     mine = {"Authorization": f"Bearer {made['secret']}"}
     assert door.open(headers=mine).get("/api/v1/pins").status_code == 200
     assert door.open("admin").delete(f"{TOKENS}/{made['id']}").status_code == 204
@@ -66,17 +59,11 @@ def test_a_token_that_has_expired_opens_nothing(door: Door) -> None:
     token = door.store.token_of(digest_of(door.secrets["viewer"]))
     assert token is not None
     late = replace(
-        token,
-        id="late",
-        digest=digest_of("late"),
-        expires=token.created - timedelta(days=1),
+        token, id="late", digest=digest_of("late"), expires=token.created - timedelta(days=1)
     )
     door.store.put_token(late)
     assert (
-        door.open(headers={"Authorization": "Bearer late"})
-        .get("/api/v1/pins")
-        .status_code
-        == 401
+        door.open(headers={"Authorization": "Bearer late"}).get("/api/v1/pins").status_code == 401
     )
 
 
@@ -161,9 +148,7 @@ def behind_proxy(doors: Callable[..., Door]) -> Door:
 
 def test_a_proxy_is_believed_only_from_its_own_address(behind_proxy: Door) -> None:
     anna = {"X-Remote-User": "anna"}
-    assert (
-        behind_proxy.open(peer="192.0.2.5", headers=anna).get(TOKENS).status_code == 200
-    )
+    assert behind_proxy.open(peer="192.0.2.5", headers=anna).get(TOKENS).status_code == 200
     assert (
         behind_proxy.open(peer="192.0.2.5", headers={"X-Remote-User": "bert"})
         .get(TOKENS)
@@ -196,21 +181,14 @@ def test_another_sites_page_changes_nothing_for_who_a_proxy_signed_in(
 
 def test_a_proxys_word_is_not_taken_where_no_header_is_set(door: Door) -> None:
     assert (
-        door.open(peer="127.0.0.1", headers={"X-Remote-User": "anna"})
-        .get(TOKENS)
-        .status_code
+        door.open(peer="127.0.0.1", headers={"X-Remote-User": "anna"}).get(TOKENS).status_code
         == 401
     )
 
 
 def test_another_sites_page_changes_nothing_behind_a_proxy(behind_proxy: Door) -> None:
     anna = {"X-Remote-User": "anna", "Sec-Fetch-Site": "cross-site", "If-Match": "*"}
-    assert (
-        behind_proxy.open(peer="192.0.2.5", headers=anna)
-        .put(FREEZE, json={})
-        .status_code
-        == 403
-    )
+    assert behind_proxy.open(peer="192.0.2.5", headers=anna).put(FREEZE, json={}).status_code == 403
 
 
 def test_nobody_approves_his_own_plan_where_four_eyes_are_asked_for(
@@ -222,10 +200,7 @@ def test_nobody_approves_his_own_plan_where_four_eyes_are_asked_for(
     address = f"/api/v1/plans/{waiting.id}/approval"
     own = door.open("approver").post(address, json={"decision": "approve"})
     assert (own.status_code, own.json()["code"]) == (422, "unsafe-plan")
-    assert (
-        door.open("admin").post(address, json={"decision": "approve"}).status_code
-        == 201
-    )
+    assert door.open("admin").post(address, json={"decision": "approve"}).status_code == 201
 
 
 def test_under_four_eyes_nobody_goes_over_a_rule_that_nobody_else_agreed_to(
@@ -236,23 +211,17 @@ def test_under_four_eyes_nobody_goes_over_a_rule_that_nobody_else_agreed_to(
     door.store.update(replace(made, author="token:admin"))
     address, rule = f"/api/v1/plans/{made.id}", "safety.max_moved_sites"
     assert (
-        door.open("approver")
-        .post(f"{address}/approval", json={"decision": "approve"})
-        .status_code
+        door.open("approver").post(f"{address}/approval", json={"decision": "approve"}).status_code
         == 201
     )
     seen = {"If-Match": f'"{made.digest}"'}
-    alone = door.open("admin").post(
-        f"{address}/apply", json={"force": [rule]}, headers=seen
-    )
+    alone = door.open("admin").post(f"{address}/apply", json={"force": [rule]}, headers=seen)
     assert (alone.status_code, rule in alone.json()["detail"]) == (422, True)
     assert "four_eyes" in alone.json()["detail"]
     yes = {"decision": "approve", "force": [rule]}
     agreed = door.open("approver").post(f"{address}/approval", json=yes)
     assert [one["force"] for one in agreed.json()["approvals"]] == [[rule]]
-    applied = door.open("admin").post(
-        f"{address}/apply", json={"force": [rule]}, headers=seen
-    )
+    applied = door.open("admin").post(f"{address}/apply", json={"force": [rule]}, headers=seen)
     assert applied.status_code == 202
 
 
@@ -267,40 +236,27 @@ def test_a_yes_is_to_the_plan_that_was_looked_at(door: Door) -> None:
     assert door.store.plan(made.id) == made
     seen = {"If-Match": f'"{made.digest}"'}
     assert (
-        door.open("approver")
-        .post(address, json={"decision": "approve"}, headers=seen)
-        .status_code
+        door.open("approver").post(address, json={"decision": "approve"}, headers=seen).status_code
         == 201
     )
 
 
 @pytest.mark.parametrize(
     "said",
-    [
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Origin": "https://evil.example"},
-        {"Origin": "null"},
-    ],
+    [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {"Origin": "null"}],
     ids=str,
 )
-def test_another_sites_page_signs_nobody_in_or_out(
-    door: Door, said: dict[str, str]
-) -> None:
+def test_another_sites_page_signs_nobody_in_or_out(door: Door, said: dict[str, str]) -> None:
     for way in ("/login", "/logout"):
         assert (
-            door.open(headers=said)
-            .post(way, data={"token": door.secrets["viewer"]})
-            .status_code
+            door.open(headers=said).post(way, data={"token": door.secrets["viewer"]}).status_code
             == 403
         )
 
 
 def test_our_own_page_signs_in_over_plain_http(door: Door) -> None:
     ours = {"Origin": "http://testserver"}
-    assert (
-        door.open(headers=ours).post("/login", data={"token": "none"}).status_code
-        == 401
-    )
+    assert door.open(headers=ours).post("/login", data={"token": "none"}).status_code == 401
 
 
 def test_a_token_that_somebody_made_is_no_second_person_beside_him(
@@ -310,27 +266,18 @@ def test_a_token_that_somebody_made_is_no_second_person_beside_him(
     waiting = door.store.plans(1)[0]
     door.store.update(replace(waiting, author="token:admin"))
     tokens, address = "/api/v1/tokens", f"/api/v1/plans/{waiting.id}/approval"
-    made = (
-        door.open("admin")
-        .post(tokens, json={"name": "other", "role": "admin"})
-        .json()["secret"]
-    )
+    made = door.open("admin").post(tokens, json={"name": "other", "role": "admin"}).json()["secret"]
     other = door.open(headers={"Authorization": f"Bearer {made}"})
-    again = other.post(tokens, json={"name": "third", "role": "approver"}).json()[
-        "secret"
-    ]
+    again = other.post(tokens, json={"name": "third", "role": "approver"}).json()["secret"]
     for secret in (made, again):
         same = door.open(headers={"Authorization": f"Bearer {secret}"}).post(
             address, json={"decision": "approve"}
         )
-        assert (
-            same.status_code,
-            "one person with token:admin" in same.json()["detail"],
-        ) == (422, True)
-    assert (
-        door.open("approver").post(address, json={"decision": "approve"}).status_code
-        == 201
-    )
+        assert (same.status_code, "one person with token:admin" in same.json()["detail"]) == (
+            422,
+            True,
+        )
+    assert door.open("approver").post(address, json={"decision": "approve"}).status_code == 201
 
 
 def test_nobody_has_a_plan_made_by_a_token_of_his_and_approves_it(
@@ -338,31 +285,19 @@ def test_nobody_has_a_plan_made_by_a_token_of_his_and_approves_it(
 ) -> None:
     door = doors(safety={"four_eyes": True})
     waiting = door.store.plans(1)[0]
-    door.open("admin").post(
-        "/api/v1/tokens", json={"name": "planner", "role": "operator"}
-    )
+    door.open("admin").post("/api/v1/tokens", json={"name": "planner", "role": "operator"})
     door.store.update(replace(waiting, author="token:planner"))
     address = f"/api/v1/plans/{waiting.id}/approval"
-    assert (
-        door.open("admin").post(address, json={"decision": "approve"}).status_code
-        == 422
-    )
-    assert (
-        door.open("approver").post(address, json={"decision": "approve"}).status_code
-        == 201
-    )
+    assert door.open("admin").post(address, json={"decision": "approve"}).status_code == 422
+    assert door.open("approver").post(address, json={"decision": "approve"}).status_code == 201
 
 
-def test_a_body_that_is_too_large_is_refused_with_or_without_a_length(
-    door: Door,
-) -> None:
+def test_a_body_that_is_too_large_is_refused_with_or_without_a_length(door: Door) -> None:
     large = b'{"reason": "' + b"x" * 2**20 + b'"}'
     client = door.open("operator")
     for content in (large, iter([large[: 2**19], large[2**19 :]])):
         answer = client.put(
-            FREEZE,
-            content=content,
-            headers={"If-Match": "*", "Content-Type": "application/json"},
+            FREEZE, content=content, headers={"If-Match": "*", "Content-Type": "application/json"}
         )
         assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
     assert door.store.freeze() is None
@@ -384,23 +319,17 @@ def test_a_bucket_fills_again_with_time() -> None:
     assert [rate.take("a"), rate.take("a") > 0, rate.take("b")] == [0, True, 0]
 
 
-def test_a_request_is_counted_before_what_was_sent_is_looked_through(
-    door: Door,
-) -> None:
+def test_a_request_is_counted_before_what_was_sent_is_looked_through(door: Door) -> None:
     """By a clock that stands still: on a busy machine the bucket would fill again meanwhile."""
     still, house = Rate(5.0, lambda: 0.0), door.app.state.house
     gate, ours = house.gate, hosts(house.settings)
-    limited = Asking(
-        door.app, gate, ours, still, max_body=2**20, problem=of_error, timing=Timing()
-    )
+    limited = Asking(door.app, gate, ours, still, max_body=2**20, problem=of_error, timing=Timing())
     stranger = TestClient(limited)
     codes = [stranger.get("/api/v1/freeze?a=1&a=2").status_code for _ in range(30)]
     assert codes == [422] * 10 + [429] * 20
 
 
-def test_a_request_of_a_great_many_parameters_is_looked_through_at_once(
-    door: Door,
-) -> None:
+def test_a_request_of_a_great_many_parameters_is_looked_through_at_once(door: Door) -> None:
     client = door.open()
 
     def ask(number: int) -> None:

@@ -28,15 +28,9 @@ HOUR = timedelta(hours=1)
 PINS = "/api/v1/pins"
 
 
-def made(
-    door: Door, role: Role = "operator", expires: datetime | None = None
-) -> tuple[str, str]:
+def made(door: Door, role: Role = "operator", expires: datetime | None = None) -> tuple[str, str]:
     """A token's id and secret."""
-    given = {
-        "name": "anna",
-        "role": role,
-        **({"expires": expires.isoformat()} if expires else {}),
-    }
+    given = {"name": "anna", "role": role, **({"expires": expires.isoformat()} if expires else {})}
     answer = door.open("admin").post("/api/v1/tokens", json=given).json()
     return answer["id"], answer["secret"]
 
@@ -73,18 +67,13 @@ def test_a_session_lasts_no_longer_than_its_token(door: Door) -> None:
 @pytest.mark.parametrize(
     "ended", [{"expires": NOW - HOUR}, {"revoked": NOW}], ids=["expired", "revoked"]
 )
-def test_a_session_ends_when_its_token_does(
-    door: Door, ended: dict[str, datetime]
-) -> None:
+def test_a_session_ends_when_its_token_does(door: Door, ended: dict[str, datetime]) -> None:
     token, secret = made(door)
     browser, _ = signed_in(door, secret)
     assert browser.get(PINS).status_code == 200
     put(door, token, **ended)
     assert browser.get(PINS).status_code == 401
-    assert (
-        browser.get("/", headers=BROWSER, follow_redirects=False).headers["location"]
-        == "/login"
-    )
+    assert browser.get("/", headers=BROWSER, follow_redirects=False).headers["location"] == "/login"
 
 
 def test_a_session_may_no_more_than_its_token_may_now(door: Door) -> None:
@@ -99,16 +88,7 @@ def test_a_session_may_no_more_than_its_token_may_now(door: Door) -> None:
 def test_a_session_whose_token_is_gone_opens_nothing() -> None:
     store = MemoryStore()
     store.put_token(
-        Token(
-            "s1",
-            "anna",
-            "admin",
-            digest_of("session"),
-            "root",
-            NOW,
-            NOW + HOUR,
-            parent="gone",
-        )
+        Token("s1", "anna", "admin", digest_of("session"), "root", NOW, NOW + HOUR, parent="gone")
     )
     asked = AskedOfGate("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"})
     assert Gate(Auth(), store).caller(asked, NOW) is None
@@ -116,23 +96,11 @@ def test_a_session_whose_token_is_gone_opens_nothing() -> None:
 
 def test_a_session_goes_on_no_further_by_the_clock_than_its_token() -> None:
     """Also one that was opened before sessions ended with their tokens."""
-    store, asked = (
-        MemoryStore(),
-        AskedOfGate("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"}),
-    )
-    store.put_token(
-        Token("t1", "anna", "admin", digest_of("token"), "root", NOW, NOW + HOUR)
-    )
+    store, asked = (MemoryStore(), AskedOfGate("GET", "192.0.2.1", {"cookie": f"{COOKIE}=session"}))
+    store.put_token(Token("t1", "anna", "admin", digest_of("token"), "root", NOW, NOW + HOUR))
     store.put_token(
         Token(
-            "s1",
-            "anna",
-            "admin",
-            digest_of("session"),
-            "root",
-            NOW,
-            NOW + 12 * HOUR,
-            parent="t1",
+            "s1", "anna", "admin", digest_of("session"), "root", NOW, NOW + 12 * HOUR, parent="t1"
         )
     )
     gate = Gate(Auth(), store)
@@ -154,9 +122,7 @@ def test_a_session_ends_whose_token_another_process_revoked() -> None:
     assert gate.caller(asked, NOW) is None
 
 
-def test_a_stream_ends_when_the_token_of_who_listens_does(
-    door: Door, address: str
-) -> None:
+def test_a_stream_ends_when_the_token_of_who_listens_does(door: Door, address: str) -> None:
     token, secret = made(door)
     door.store.put_job(Job("live", "plan", "anna", holder(), NOW, "running"))
     connection = HTTPConnection(urlsplit(address).netloc, timeout=60)
@@ -170,9 +136,7 @@ def test_a_stream_ends_when_the_token_of_who_listens_does(
     connection.close()
 
 
-def test_a_stream_of_a_job_that_gets_on_ends_with_its_token_too(
-    door: Door, address: str
-) -> None:
+def test_a_stream_of_a_job_that_gets_on_ends_with_its_token_too(door: Door, address: str) -> None:
     token, secret = made(door)
     job = Job("live", "plan", "anna", holder(), NOW, "running", size=10**9)
     door.store.put_job(job)

@@ -38,12 +38,7 @@ def counted(name: str, requests: int = 3, quiet: float = 300.0) -> dict[str, Any
 def report(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Any: what a node may say."""
     total = sum(row["requests"] for row in rows)
-    return {
-        "uptime": 3_600,
-        "names": len(rows),
-        "requests": total,
-        "counted": rows,
-    } | more
+    return {"uptime": 3_600, "names": len(rows), "requests": total, "counted": rows} | more
 
 
 def elsewhere(door: Door) -> tuple[str, str]:
@@ -101,9 +96,7 @@ def test_a_site_that_came_to_the_node_meanwhile_has_no_stray_visitors_there(
     assert said["doors"][0]["requests"] == 6
 
 
-def test_a_door_that_counted_more_names_than_are_kept_is_said_to(
-    all_doors: Door,
-) -> None:
+def test_a_door_that_counted_more_names_than_are_kept_is_said_to(all_doors: Door) -> None:
     site, node = elsewhere(all_doors)
     for each in ("n1", "n2", "n3"):
         tell(all_doors, each, names=5_000 if each == node else 0)
@@ -152,9 +145,7 @@ def test_only_the_node_itself_reports(all_doors: Door, role: Role | None) -> Non
 
 
 def test_a_node_that_does_not_serve_reports_nothing(all_doors: Door) -> None:
-    answer = of_node(all_doors, "n9").post(
-        "/api/v1/routing/nodes/n9/strays", json=report()
-    )
+    answer = of_node(all_doors, "n9").post("/api/v1/routing/nodes/n9/strays", json=report())
     assert answer.status_code == 404
     assert all_doors.store.doors_read() == ()
 
@@ -212,9 +203,7 @@ def test_the_same_name_twice_counts_once(all_doors: Door) -> None:
     assert [one.requests for one in all_doors.store.strays()] == [5]
 
 
-def test_without_doors_for_all_sites_nothing_is_kept_or_shown(
-    doors: Callable[..., Door],
-) -> None:
+def test_without_doors_for_all_sites_nothing_is_kept_or_shown(doors: Callable[..., Door]) -> None:
     door = doors(routing={"on": True})
     assert of_node(door, "n1").post(STRAYS, json=report()).status_code == 204
     assert door.store.doors_read() == ()
@@ -226,12 +215,8 @@ def test_without_doors_for_all_sites_nothing_is_kept_or_shown(
     assert 'id="strays"' not in door.open("viewer").get("/routing").text
 
 
-def test_sites_in_no_zone_that_doors_lead_to_are_outside_dns(
-    doors: Callable[..., Door],
-) -> None:
-    told = settings(
-        routing=ROUTING | {"site": [{"name": "b.example", "publish": "dns"}]}
-    )
+def test_sites_in_no_zone_that_doors_lead_to_are_outside_dns(doors: Callable[..., Door]) -> None:
+    told = settings(routing=ROUTING | {"site": [{"name": "b.example", "publish": "dns"}]})
     sites = ["a.example", "b.example", "c.example.org"]
     assert outside_dns(told, sites) == ["a.example"]
     assert outside_dns(settings(routing={"on": True}), sites) == []
@@ -273,7 +258,4 @@ def test_names_of_other_sites_are_not_the_sites(all_doors: Door) -> None:
     told = all_doors.open("viewer").get(f"/api/v1/sites/{site}/explanation").json()
     assert told["visitors"] == []
     assert world.store.strays()
-    assert (
-        visitors_of_site_at_other_nodes.VisitorsElsewhere.__annotations__.keys()
-        <= told.keys()
-    )
+    assert visitors_of_site_at_other_nodes.VisitorsElsewhere.__annotations__.keys() <= told.keys()

@@ -39,9 +39,7 @@ def door(doors: Callable[[], Door]) -> Door:
 
 def fresh(door: Door) -> TestClient:
     """Somebody who has not asked yet."""
-    secret = manage_tokens.create(
-        door.store, ROOT, f"asker {next(ASKERS)}", "admin", NOW
-    )[1]
+    secret = manage_tokens.create(door.store, ROOT, f"asker {next(ASKERS)}", "admin", NOW)[1]
     return door.open(headers={"Authorization": f"Bearer {secret}"})
 
 
@@ -57,16 +55,11 @@ def tried(door: Door, method: str, address: str, **more: Any) -> Any:
 
 
 def moves(said: Any) -> set[tuple[str, str | None, str | None]]:
-    return {
-        (move["site"][:4], move["source"], move["target"])
-        for move in said["preview"]["items"]
-    }
+    return {(move["site"][:4], move["source"], move["target"]) for move in said["preview"]["items"]}
 
 
 @pytest.mark.parametrize("of", ["pin", "campaigns/launch"])
-def test_a_wish_that_is_only_tried_says_where_the_site_would_move(
-    door: Door, of: str
-) -> None:
+def test_a_wish_that_is_only_tried_says_where_the_site_would_move(door: Door, of: str) -> None:
     body = {"nodes": ["n2"], "until": "2199-01-01T00:00:00Z"}
     said = tried(door, "PUT", f"{FREE}/{of}", json=body, headers=NEW)
     assert ("s030", "n1", "n2") in moves(said)
@@ -74,18 +67,13 @@ def test_a_wish_that_is_only_tried_says_where_the_site_would_move(
     assert preview["items"][0]["site"] == "s030.example.org"
     assert preview["moves"] >= preview["sites"] >= 1
     assert preview["cold_bytes"] == sum(move["cold_bytes"] for move in preview["items"])
-    assert (
-        preview["worst_node"] in ("n1", "n2", "n3"),
-        preview["worst_ratio"] > 0,
-    ) == (True, True)
+    assert (preview["worst_node"] in ("n1", "n2", "n3"), preview["worst_ratio"] > 0) == (True, True)
     assert (said["nodes"], said["notes"]) == (["n2"], [])
 
 
 def test_a_wish_that_begins_later_is_tried_as_it_will_be(door: Door) -> None:
     body = {"nodes": ["n2"], "since": "2198-01-01T00:00:00Z"}
-    assert ("s030", "n1", "n2") in moves(
-        tried(door, "PUT", f"{FREE}/pin", json=body, headers=NEW)
-    )
+    assert ("s030", "n1", "n2") in moves(tried(door, "PUT", f"{FREE}/pin", json=body, headers=NEW))
 
 
 def test_a_site_that_would_be_left_alone_moves_nowhere(door: Door) -> None:
@@ -94,9 +82,7 @@ def test_a_site_that_would_be_left_alone_moves_nowhere(door: Door) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_wish_its_site_may_go_where_it_likes(
-    doors: Callable[[], Door],
-) -> None:
+def test_without_a_wish_its_site_may_go_where_it_likes(doors: Callable[[], Door]) -> None:
     door = doors()
     door.store.put_pin(Pin("s002.example.org", ("n1",)))
     before = tried(door, "PUT", PINNED, json={"nodes": ["n1"]}, headers=ANY)["preview"]
@@ -129,9 +115,7 @@ def test_a_node_that_would_be_drained_gives_all_its_sites_away(door: Door) -> No
     )
 
 
-def test_a_dead_node_that_would_be_taken_out_moves_its_own_sites_alone(
-    door: Door,
-) -> None:
+def test_a_dead_node_that_would_be_taken_out_moves_its_own_sites_alone(door: Door) -> None:
     said = tried(door, "PUT", "/api/v1/nodes/n3/down", json={})
     assert {source for _, source, _ in moves(said)} == {"n3"}
     assert said["preview"]["worst_ratio_without"] < 0.2, (
@@ -148,9 +132,7 @@ def test_a_new_node_gets_sites(door: Door) -> None:
 
 @pytest.mark.slow
 def test_a_larger_node_gets_more(door: Door) -> None:
-    said = tried(
-        door, "PATCH", "/api/v1/nodes/n1", json={"capacity_ratio": 3.0}, headers=ANY
-    )
+    said = tried(door, "PATCH", "/api/v1/nodes/n1", json={"capacity_ratio": 3.0}, headers=ANY)
     assert {target for _, _, target in moves(said)} <= {"n1", None}
     assert said["node"]["capacity_ratio"] == 1.0
 
@@ -159,10 +141,7 @@ def test_a_larger_node_gets_more(door: Door) -> None:
 def test_a_node_back_in_service_is_tried_too(doors: Callable[[], Door]) -> None:
     door = doors()
     assert (
-        door.open("operator")
-        .put("/api/v1/nodes/n2/drain", json={}, headers=ANY)
-        .status_code
-        == 200
+        door.open("operator").put("/api/v1/nodes/n2/drain", json={}, headers=ANY).status_code == 200
     )
     for way in ("drain", "down"):
         said = tried(door, "DELETE", f"/api/v1/nodes/n2/{way}", headers=ANY)
@@ -170,9 +149,7 @@ def test_a_node_back_in_service_is_tried_too(doors: Callable[[], Door]) -> None:
 
 
 @pytest.mark.slow
-def test_a_node_without_sites_is_taken_out_of_nothing(
-    doors: Callable[[], Door],
-) -> None:
+def test_a_node_without_sites_is_taken_out_of_nothing(doors: Callable[[], Door]) -> None:
     door = doors()
     assert door.open("admin").post("/api/v1/nodes", json=FOUR).status_code == 201
     said = tried(door, "DELETE", "/api/v1/nodes/n4", headers=ANY)
@@ -181,9 +158,7 @@ def test_a_node_without_sites_is_taken_out_of_nothing(
     assert (answer.status_code, "partition in force" in answer.text) == (422, True)
 
 
-def test_before_there_is_any_profile_a_dry_run_says_that_nothing_is_known(
-    door: Door,
-) -> None:
+def test_before_there_is_any_profile_a_dry_run_says_that_nothing_is_known(door: Door) -> None:
     empty = type(door)(MemoryStore())
     said = tried(empty, "POST", "/api/v1/nodes", json=FOUR)
     assert said["preview"] is None
@@ -191,9 +166,7 @@ def test_before_there_is_any_profile_a_dry_run_says_that_nothing_is_known(
 
 
 @pytest.mark.slow
-def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_sites() -> (
-    None
-):
+def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_sites() -> None:
     """As long as a plan finds such names: no name server is asked here."""
     door = Door(fill(MemoryStore(), read=0))
     said = "what comes by other names that do not move with their sites"
@@ -206,9 +179,7 @@ def test_what_is_tried_says_that_traffic_of_other_names_is_counted_at_their_site
         assert [answer.status_code for answer in asked] == [200, 200], [
             answer.text for answer in asked
         ]
-        preview = tried(
-            door, "PUT", f"{FREE}/pin", json={"nodes": ["n2"]}, headers=NEW
-        )["preview"]
+        preview = tried(door, "PUT", f"{FREE}/pin", json={"nodes": ["n2"]}, headers=NEW)["preview"]
         return [*(answer.json()["notes"] for answer in asked), preview["notes"]]
 
     assert said not in str(notes())
@@ -250,9 +221,7 @@ def with_names_that_stay(**sections: Any) -> Door:
             f"{theirs}. (holds addresses without our marker)",
             "www.s030.example.org. (another name of s030.example.org)",
         ),
-        stay_behind=(
-            StaysBehind("www.s030.example.org", "s030.example.org", ("n1", "n3")),
-        ),
+        stay_behind=(StaysBehind("www.s030.example.org", "s030.example.org", ("n1", "n3")),),
     )
     notes = ("a remark", WWW, UNSEEN)
     door.store.update(replace(last, notes=notes, zone_plans=(zone_plan,)))
@@ -287,9 +256,7 @@ def test_what_is_tried_says_of_other_names_what_the_plan_says(
     assert stays not in {move["site"] for move in said["preview"]["items"]}
 
 
-def test_files_that_did_not_reach_their_node_are_said_by_pages_and_metrics(
-    tmp_path: Path,
-) -> None:
+def test_files_that_did_not_reach_their_node_are_said_by_pages_and_metrics(tmp_path: Path) -> None:
     """Whoever was started anew since: a file beside them says so."""
     command = {"deliver": f"{tmp_path}/{{node}}", "deliver_command": ["true"]}
     door = Door(fill(MemoryStore(), read=0), settings(routing={"on": True, **command}))

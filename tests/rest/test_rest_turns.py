@@ -47,12 +47,8 @@ def test_short_answers_come_as_often_as_they_are_asked_for() -> None:
         asyncio.run(answered(turns, clock, "anna", SHORT))
 
 
-@pytest.mark.parametrize(
-    ("step", "ends"), [(0.0, "answered"), (PATIENCE + 1, "refused")]
-)
-def test_who_comes_second_waits_for_the_first_and_not_for_ever(
-    step: float, ends: str
-) -> None:
+@pytest.mark.parametrize(("step", "ends"), [(0.0, "answered"), (PATIENCE + 1, "refused")])
+def test_who_comes_second_waits_for_the_first_and_not_for_ever(step: float, ends: str) -> None:
     clock = Clock()
     turns = Turns(clock)
 

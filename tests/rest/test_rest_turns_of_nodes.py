@@ -25,24 +25,18 @@ def turn(door: Door, node: str = "n3") -> Any:
 
 
 def test_a_drain_says_how_many_sites_leave_the_node_and_when(door: Door) -> None:
-    changed = (
-        door.open("operator").put("/api/v1/nodes/n3/drain", json={}, headers=ANY).json()
-    )
+    changed = door.open("operator").put("/api/v1/nodes/n3/drain", json={}, headers=ANY).json()
     (said,) = turn(door)
     assert LEAVE in said
     assert changed["turn"] in (None, [said]), "as far as it was known by then"
-    again = (
-        door.open("operator").put("/api/v1/nodes/n3/drain", json={}, headers=ANY).json()
-    )
+    again = door.open("operator").put("/api/v1/nodes/n3/drain", json={}, headers=ANY).json()
     assert again["turn"] == [], "it was drained before"
 
 
 @pytest.mark.parametrize("way", ["drain", "down"])
 def test_a_node_that_is_taken_back_says_how_many_come(door: Door, way: str) -> None:
     door.open("operator").put("/api/v1/nodes/n3/drain", json={}, headers=ANY)
-    changed = (
-        door.open("operator").delete(f"/api/v1/nodes/n3/{way}", headers=ANY).json()
-    )
+    changed = door.open("operator").delete(f"/api/v1/nodes/n3/{way}", headers=ANY).json()
     (said,) = turn(door)
     assert COME in said
     assert changed["turn"] in (None, [said])
@@ -63,11 +57,7 @@ def test_a_dry_run_says_what_it_always_did_and_nobody_asks_for_a_node_that_is_no
 @pytest.mark.slow("True")
 @pytest.mark.parametrize("busy", [False, True])
 def test_the_command_line_says_the_same_of_a_server(
-    door: Door,
-    address: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    busy: bool,
+    door: Door, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], busy: bool
 ) -> None:
     """Also where the server had no time to work it out with the order."""
     token = tmp_path / "token"

@@ -30,10 +30,7 @@ def test_the_few_of_a_kind_that_were_read_last_are_remembered(views: Views) -> N
     for number in range(FEW + 2):
         assert read(views, f"plan {number}", 1) == f"made for plan {number}"
     read(views, "placement 0", 1)
-    assert remembered(views) == [
-        *(f"plan {number}" for number in range(2, FEW + 2)),
-        "placement 0",
-    ]
+    assert remembered(views) == [*(f"plan {number}" for number in range(2, FEW + 2)), "placement 0"]
 
 
 def test_of_large_ones_fewer_are_remembered_and_the_last_always(views: Views) -> None:
@@ -51,9 +48,7 @@ def test_of_large_ones_fewer_are_remembered_and_the_last_always(views: Views) ->
 
 def test_every_remembered_answer_stands_in_the_register() -> None:
     """Each by its first word, and none that nobody asks for any more."""
-    source = "".join(
-        path.read_text() for path in Path(flex_api.__file__).parent.rglob("*.py")
-    )
+    source = "".join(path.read_text() for path in Path(flex_api.__file__).parent.rglob("*.py"))
     named = set(re.findall(r'(?:views|self)\.(?:of|few)\(\s*f?"([\w-]+)', source))
     named |= set(re.findall(r'outdated_by\("([\w-]+)"\)', source))
     assert named == set(OUTDATED_BY)

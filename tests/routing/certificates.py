@@ -29,8 +29,7 @@ class Authority:
         self.folder.mkdir(parents=True, exist_ok=True)
         named = ("-subj", f"/CN={self.name}", "-days", "2")
         _openssl(
-            *("req", "-x509", *_KEY, "-keyout", str(self._key)),
-            *("-out", str(self.ca), *named),
+            *("req", "-x509", *_KEY, "-keyout", str(self._key)), *("-out", str(self.ca), *named)
         )
         return self
 
@@ -41,12 +40,7 @@ class Authority:
         key, asked = file.with_suffix(".key"), file.with_suffix(".csr")
         _openssl(
             *("req", *_KEY, "-keyout", str(key), "-out", str(asked)),
-            *(
-                "-subj",
-                f"/CN={name}",
-                "-addext",
-                f"subjectAltName={names or f'DNS:{name}'}",
-            ),
+            *("-subj", f"/CN={name}", "-addext", f"subjectAltName={names or f'DNS:{name}'}"),
         )
         _openssl(
             *("x509", "-req", "-in", str(asked), "-out", str(file)),

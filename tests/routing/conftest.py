@@ -80,9 +80,7 @@ class Members:
         with suppress(OSError):
             while True:
                 connection, _ = server.accept()
-                threading.Thread(
-                    target=self._take, args=(node, connection), daemon=True
-                ).start()
+                threading.Thread(target=self._take, args=(node, connection), daemon=True).start()
 
     def _take(self, node: str, connection: socket.socket) -> None:
         head = b""
@@ -108,9 +106,7 @@ class Members:
 @pytest.fixture
 def members(free_port: int) -> Iterator[Members]:
     """Four nodes. Every address of 127.0.0.0/8 is this machine's."""
-    made = Members(
-        {f"n{number}": f"127.0.0.{number + 2}" for number in range(4)}, free_port
-    )
+    made = Members({f"n{number}": f"127.0.0.{number + 2}" for number in range(4)}, free_port)
     for node in made.addresses:
         made.start(node)
     yield made
@@ -133,14 +129,10 @@ class Distributor:
 
     port: int
 
-    def send(
-        self, target: str, host: str = "shop.example", **headers: str
-    ) -> socket.socket:
+    def send(self, target: str, host: str = "shop.example", **headers: str) -> socket.socket:
         """A request on its way; who reads the answer closes it."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=120)
-        more = "".join(
-            f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items()
-        )
+        more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         connection.sendall(
             f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n".encode(
                 "latin-1"
@@ -157,9 +149,7 @@ def until_closed(connection: socket.socket) -> bytes:
     return answer
 
 
-def written(
-    pool: Pool, members: Members, folder: Path, port: int, more: str = ""
-) -> None:
+def written(pool: Pool, members: Members, folder: Path, port: int, more: str = "") -> None:
     """The configuration of the first member's node, whose requests bring the clock with them, with
     a line more.
     """

@@ -125,9 +125,7 @@ class Following:
     def start_haproxy(self, node: str) -> None:
         opened = self.haproxies[node] = self.stack.enter_context(ExitStack())
         here, address = self.here(node), self.members.addresses[node]
-        opened.enter_context(
-            start_with_master(self.found, here, self.port, here / "m", address)
-        )
+        opened.enter_context(start_with_master(self.found, here, self.port, here / "m", address))
 
     def start_server(self, node: str, *, waits: bool = True) -> None:
         self.ports.setdefault(node, any_port())
@@ -203,10 +201,7 @@ class Following:
         store = self.store()
         until(
             f"all nodes say that they go by {number}",
-            lambda: (
-                [each.number for each in store.door_reports()]
-                == [number] * len(self.nodes)
-            ),
+            lambda: [each.number for each in store.door_reports()] == [number] * len(self.nodes),
             lambda: f"{store.door_reports()}\n{self.log()[-3000:]}",
         )
 

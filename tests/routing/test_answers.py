@@ -139,9 +139,7 @@ def test_answers_are_counted_by_the_time_that_the_web_server_took(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_no_visitor_fills_the_table_with_names_that_nobody_owns(
-    counting: CountingCluster,
-) -> None:
+def test_no_visitor_fills_the_table_with_names_that_nobody_owns(counting: CountingCluster) -> None:
     for host in ("nobody.example", "made-up.example", HOSTILE[6], HOSTILE[8]):
         counting.answered("n0", host)
     stats = Socket(str(counting.folder / "n0" / "s"))
@@ -150,9 +148,7 @@ def test_no_visitor_fills_the_table_with_names_that_nobody_owns(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_a_door_says_whether_it_counts_answers(
-    counting: CountingCluster, stack: ExitStack
-) -> None:
+def test_a_door_says_whether_it_counts_answers(counting: CountingCluster, stack: ExitStack) -> None:
     stats = Socket(str(counting.folder / "n0" / "s"))
     assert read_answers_of_sites.counts_answers(stats)
     counting.answered("n0", "a.example")
@@ -165,8 +161,7 @@ def test_without_a_watch_the_files_are_what_they_were(cluster: Cluster) -> None:
 
 
 LINE = (
-    "0x7f: key={} use=0 exp=4500000 shard=0 conn_cur={} http_req_cnt={} "
-    "gpc0=1 gpc1=5 gpc2=0 gpc3=2"
+    "0x7f: key={} use=0 exp=4500000 shard=0 conn_cur={} http_req_cnt={} gpc0=1 gpc1=5 gpc2=0 gpc3=2"
 )
 
 

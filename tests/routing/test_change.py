@@ -57,16 +57,10 @@ def test_what_did_not_change_is_not_told() -> None:
     assert between(SHOP, SHOP) == HaproxyChange()
 
 
-def test_a_member_that_leaves_gets_no_more_requests_and_comes_back_by_commands() -> (
-    None
-):
+def test_a_member_that_leaves_gets_no_more_requests_and_comes_back_by_commands() -> None:
     name = f"{SHOP.name}/s2"
-    assert told(SHOP, with_second(leaving=True)) == (
-        ("set", "server", name, "state", "maint"),
-    )
-    assert told(with_second(leaving=True), SHOP) == (
-        ("set", "server", name, "state", "ready"),
-    )
+    assert told(SHOP, with_second(leaving=True)) == (("set", "server", name, "state", "maint"),)
+    assert told(with_second(leaving=True), SHOP) == (("set", "server", name, "state", "ready"),)
 
 
 def test_weights_and_addresses_are_told_by_commands() -> None:
@@ -105,9 +99,7 @@ def test_where_there_was_nothing_everything_is_read() -> None:
 
 @settings(max_examples=times(40))
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_whatever_was_there_before_the_change_can_be_told(
-    configuration: str, hosts: str
-) -> None:
+def test_whatever_was_there_before_the_change_can_be_told(configuration: str, hosts: str) -> None:
     hosts = "".join(
         f"{line.strip()} x\n"
         for line in hosts.splitlines()
@@ -119,14 +111,10 @@ def test_whatever_was_there_before_the_change_can_be_told(
 class Node:
     """A HAProxy with a master process, as systemd runs it, and what its folder says."""
 
-    def __init__(
-        self, found: HaproxyProgram, folder: Path, at: Members, port: int
-    ) -> None:
+    def __init__(self, found: HaproxyProgram, folder: Path, at: Members, port: int) -> None:
         self.found, self.folder, self.at, self.port = found, folder, at, port
         self.peers_port = any_port()
-        self.sockets = Sockets(
-            Socket(str(folder / "s")), Socket(str(folder / "m")), hands_on=0
-        )
+        self.sockets = Sockets(Socket(str(folder / "s")), Socket(str(folder / "m")), hands_on=0)
 
     def files(self, *pools: Pool) -> dict[str, str]:
         layout = Layout(
@@ -180,9 +168,7 @@ def _await_answer(stats: Socket) -> None:
 
 def shop(at: Members, **changes: object) -> Pool:
     made = Pool(
-        "shop.example",
-        (),
-        members({name: at.addresses[name] for name in ("n0", "n1", "n2")}),
+        "shop.example", (), members({name: at.addresses[name] for name in ("n0", "n1", "n2")})
     )
     return replace(made, **changes)  # type: ignore[arg-type]  # fields
 
@@ -190,17 +176,12 @@ def shop(at: Members, **changes: object) -> Pool:
 def leaving(at: Members, name: str) -> Pool:
     pool = shop(at)
     return replace(
-        pool,
-        members=tuple(
-            replace(each, leaving=each.node == name) for each in pool.members
-        ),
+        pool, members=tuple(replace(each, leaving=each.node == name) for each in pool.members)
     )
 
 
 @pytest.mark.real
-def test_a_member_leaves_and_comes_back_without_a_reload(
-    node: Node, members: Members
-) -> None:
+def test_a_member_leaves_and_comes_back_without_a_reload(node: Node, members: Members) -> None:
     assert node.asked() == {"n0", "n1", "n2"}
     assert node.enforce(leaving(members, "n1")) == "commands"
     assert node.asked() == {"n0", "n2"}
@@ -235,9 +216,7 @@ def test_a_further_member_takes_a_reload_and_no_request_is_lost_in_it(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_what_members_have_is_known_after_a_reload(
-    node: Node, members: Members
-) -> None:
+def test_what_members_have_is_known_after_a_reload(node: Node, members: Members) -> None:
     """However soon: it is waited for until HAProxy hands its tables on, which it does not as long
     as it listens whether somebody hands it any.
     """
@@ -245,16 +224,14 @@ def test_what_members_have_is_known_after_a_reload(
     node.sockets = replace(node.sockets, hands_on=HANDS_ON)
     node.asked(20)
     before = {
-        each.key: each.set
-        for each in haproxy_socket.targets(stats.ask("show", "table", table))
+        each.key: each.set for each in haproxy_socket.targets(stats.ask("show", "table", table))
     }
     assert node.enforce(Pool("shop.example", (), members_of(members))) == "reload"
     after: dict[str, int] = {}
     deadline = time.monotonic() + 120
     while after != before and time.monotonic() < deadline:
         after = {
-            each.key: each.set
-            for each in haproxy_socket.targets(stats.ask("show", "table", table))
+            each.key: each.set for each in haproxy_socket.targets(stats.ask("show", "table", table))
         }
     assert len(before) == 20
     assert after == before
@@ -292,9 +269,7 @@ def test_what_haproxy_refuses_is_taken_back_and_the_old_one_serves_on(
 
 
 @pytest.mark.real
-def test_files_that_nobody_told_haproxy_of_are_told(
-    node: Node, members: Members
-) -> None:
+def test_files_that_nobody_told_haproxy_of_are_told(node: Node, members: Members) -> None:
     lard = shop(members, policy="lard")
     install_files.put(node.files(lard), node.folder, node.found)
     assert node.enforce(lard) == "reload"
@@ -312,9 +287,7 @@ def test_files_that_cannot_all_be_put_there_are_all_as_before(
     (tmp_path / "popular.map.before").mkdir()
     with pytest.raises(NotWritten, match="writing"):
         install_files.put(
-            files(
-                "n0", members.addresses, [shop(members, hosts=("a.example",))], Layout()
-            ),
+            files("n0", members.addresses, [shop(members, hosts=("a.example",))], Layout()),
             tmp_path,
             None,
         )
@@ -328,9 +301,7 @@ def test_the_version_before_comes_back(node: Node, members: Members) -> None:
     before = install_files.one_before(node.folder)
     assert before == first
     assert enforce(before, node.folder, node.found, node.sockets) == "reload"
-    assert distributor([], node.sockets.stats, str(node.folder)).version == version(
-        first
-    )
+    assert distributor([], node.sockets.stats, str(node.folder)).version == version(first)
     (node.folder / "hosts.map.before").unlink()
     with pytest.raises(Unknown, match="there is none"):
         install_files.one_before(node.folder)
@@ -375,8 +346,7 @@ def test_a_distributor_says_by_which_version_it_goes_and_who_has_which_path(
         (site,) = said.sites
         assert {each.target for each in site.busiest} == set(expected["shop.example"])
         assert all(
-            each.nodes and set(each.nodes) <= set(members.addresses)
-            for each in site.busiest
+            each.nodes and set(each.nodes) <= set(members.addresses) for each in site.busiest
         )
         assert site.targets == 10 <= sum(member.targets for member in site.members)
 
@@ -388,9 +358,7 @@ def test_a_socket_that_nobody_listens_on_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_who_comes_while_another_has_files_told_waits_for_it(
-    node: Node, members: Members
-) -> None:
+def test_who_comes_while_another_has_files_told_waits_for_it(node: Node, members: Members) -> None:
     """Two at once, with other wishes: HAProxy goes by the one or the other, and so do all files."""
     wishes = [
         node.files(shop(members, policy=policy))
@@ -399,13 +367,10 @@ def test_who_comes_while_another_has_files_told_waits_for_it(
     with ThreadPoolExecutor() as side_by_side:
         told = list(
             side_by_side.map(
-                lambda made: enforce(made, node.folder, node.found, node.sockets),
-                wishes,
+                lambda made: enforce(made, node.folder, node.found, node.sockets), wishes
             )
         )
     assert told == ["reload"] * 3
     there = {name: (node.folder / name).read_text() for name in wishes[0]}
     assert there in wishes
-    assert distributor([], node.sockets.stats, str(node.folder)).version == version(
-        there
-    )
+    assert distributor([], node.sockets.stats, str(node.folder)).version == version(there)

@@ -20,20 +20,10 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadInput
-from flex.routing import (
-    apply_to_haproxy,
-    haproxy_socket,
-    host_to_node_maps,
-    install_files,
-)
+from flex.routing import apply_to_haproxy, haproxy_socket, host_to_node_maps, install_files
 from flex.routing.haproxy import CONFIGURATION, files, version
 from flex.routing.haproxy_frontends import STRAYS, Doors
-from flex.routing.haproxy_program import (
-    HaproxyProgram,
-    refusal,
-    start_with_master,
-    write,
-)
+from flex.routing.haproxy_program import HaproxyProgram, refusal, start_with_master, write
 from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Pool, backend
 from flex.routing.pool import members as members_at
@@ -91,13 +81,9 @@ class Cluster:
 
     def start(self, stack: ExitStack, owner_of: Mapping[str, str]) -> None:
         for node, address in self.members.addresses.items():
-            install_files.put(
-                self.files(node, owner_of), self.folder / node, self.found
-            )
+            install_files.put(self.files(node, owner_of), self.folder / node, self.found)
             here = self.folder / node
-            running = start_with_master(
-                self.found, here, self.port, here / "m", address
-            )
+            running = start_with_master(self.found, here, self.port, here / "m", address)
             self.running[node] = stack.enter_context(ExitStack())
             self.running[node].enter_context(running)
         for node in self.members.addresses:
@@ -130,23 +116,13 @@ class Cluster:
 
     def flip(self, node: str, owner_of: Mapping[str, str]) -> str:
         here = self.folder / node
-        sockets = apply_to_haproxy.Sockets(
-            Socket(str(here / "s")), Socket(str(here / "m")), 0
-        )
-        return apply_to_haproxy.enforce(
-            self.files(node, owner_of), here, self.found, sockets
-        )
+        sockets = apply_to_haproxy.Sockets(Socket(str(here / "s")), Socket(str(here / "m")), 0)
+        return apply_to_haproxy.enforce(self.files(node, owner_of), here, self.found, sockets)
 
-    def ask(
-        self, node: str, host: str, more: str = "", keep: bool = False
-    ) -> socket.socket:
-        connection = socket.create_connection(
-            (self.members.addresses[node], self.port), 60
-        )
+    def ask(self, node: str, host: str, more: str = "", keep: bool = False) -> socket.socket:
+        connection = socket.create_connection((self.members.addresses[node], self.port), 60)
         close = "" if keep else "Connection: close\r\n"
-        connection.sendall(
-            f"GET / HTTP/1.1\r\nHost: {host}\r\n{close}{more}\r\n".encode()
-        )
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\n{close}{more}\r\n".encode())
         return connection
 
     def answered(self, node: str, host: str, more: str = "") -> Held:
@@ -251,9 +227,7 @@ def test_a_large_answer_is_passed_on_to_the_last_byte_though_its_site_moves_mean
         assert visitor.result(60).partition(b"\r\n\r\n")[2] == whole
 
 
-def test_a_large_answer_is_copied_at_no_inner_door_and_at_none_that_passed_it_on() -> (
-    None
-):
+def test_a_large_answer_is_copied_at_no_inner_door_and_at_none_that_passed_it_on() -> None:
     layout = Layout("/etc/haproxy/flex")
     doors = Doors(host_to_node_maps.maps_of({"a.example": "n2"}, ""), {"127.0.0.1"})
     made = files("n1", {"n1": "127.0.0.2", "n2": "127.0.0.3"}, [], layout, doors)
@@ -266,9 +240,7 @@ def test_a_large_answer_is_copied_at_no_inner_door_and_at_none_that_passed_it_on
     assert spliced == {"frontend inner", "backend at_n2"}
 
 
-def test_haproxy_checks_whatever_changes_beside_owners(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_haproxy_checks_whatever_changes_beside_owners(cluster: Cluster, tmp_path: Path) -> None:
     refuses = HaproxyProgram("/bin/false", (2, 6))
     folder = tmp_path / "n0"
     install_files.put(cluster.files("n0", NAMES), folder, None)
@@ -310,9 +282,7 @@ def test_a_reload_is_told_of_before_it_happens_and_commands_are_not(
 
 
 @pytest.mark.slow
-def test_after_a_reload_the_maps_are_the_same(
-    cluster: Cluster, stack: ExitStack
-) -> None:
+def test_after_a_reload_the_maps_are_the_same(cluster: Cluster, stack: ExitStack) -> None:
     cluster.start(stack, NAMES)
     moved = NAMES | {"b.example": "n3", "new.example": "n2"}
     del moved["c.example"]
@@ -324,9 +294,7 @@ def test_after_a_reload_the_maps_are_the_same(
 
 
 @pytest.mark.slow
-def test_a_large_map_is_exchanged_without_a_reload_too(
-    cluster: Cluster, stack: ExitStack
-) -> None:
+def test_a_large_map_is_exchanged_without_a_reload_too(cluster: Cluster, stack: ExitStack) -> None:
     many = {f"s{number:05}.example": f"n{number % 4}" for number in range(5_000)}
     cluster.start(stack, NAMES)
     cluster.large = ""
@@ -336,9 +304,7 @@ def test_a_large_map_is_exchanged_without_a_reload_too(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("content", "answers"), [("everywhere", b"200 OK"), ("owner", b"503 ")]
-)
+@pytest.mark.parametrize(("content", "answers"), [("everywhere", b"200 OK"), ("owner", b"503 ")])
 def test_where_the_owner_is_away_a_node_answers_itself_only_if_it_has_the_content(
     cluster: Cluster, stack: ExitStack, content: str, answers: bytes
 ) -> None:
@@ -379,15 +345,11 @@ def test_a_request_for_an_owner_that_has_just_gone_is_answered_where_it_came(
                 assert b"503 " in until_closed(connection)
 
 
-def test_a_stranger_is_not_listened_to_at_an_inner_door(
-    cluster: Cluster, stack: ExitStack
-) -> None:
+def test_a_stranger_is_not_listened_to_at_an_inner_door(cluster: Cluster, stack: ExitStack) -> None:
     made = cluster.files("n0", NAMES, allowed=("127.0.0.2",))
     install_files.put(made, cluster.folder / "n0", cluster.found)
     here, address = cluster.folder / "n0", cluster.members.addresses["n0"]
-    stack.enter_context(
-        start_with_master(cluster.found, here, cluster.port, here / "m", address)
-    )
+    stack.enter_context(start_with_master(cluster.found, here, cluster.port, here / "m", address))
     # HAProxy may hang up while the connection is still being made.
     with (
         suppress(ConnectionResetError),
@@ -399,9 +361,7 @@ def test_a_stranger_is_not_listened_to_at_an_inner_door(
 
 
 @pytest.mark.slow
-def test_what_came_to_a_wrong_door_is_counted_by_name(
-    cluster: Cluster, stack: ExitStack
-) -> None:
+def test_what_came_to_a_wrong_door_is_counted_by_name(cluster: Cluster, stack: ExitStack) -> None:
     cluster.start(stack, NAMES)
     for _ in range(3):
         cluster.answered("n0", "b.example")
@@ -438,9 +398,7 @@ def test_a_node_that_leaves_a_pool_answers_itself_while_the_other_members_are_aw
     cluster.pools = (Pool("shop.example", (), (stays, replace(leaves, leaving=True))),)
     cluster.start(stack, NAMES | {"shop.example": "n2"})
     stats = Socket(str(cluster.folder / "n2" / "s"))
-    stats.ask(
-        "set", "server", f"{backend('shop.example')}/s{stays.bit}", "state", "maint"
-    )
+    stats.ask("set", "server", f"{backend('shop.example')}/s{stays.bit}", "state", "maint")
     # At the door of n2, and at its inner door: by what n0 has heard the site is still there.
     for door in ("n2", "n0"):
         assert cluster.answered(door, "shop.example").node == "n2"

@@ -58,13 +58,9 @@ class BySni(Cluster):
             self.web_servers[node] = stack.enter_context(ExitStack())
             self.web_servers[node].callback(server.close)
             self.web_servers[node].callback(server.shutdown, socket.SHUT_RDWR)
-            threading.Thread(
-                target=self._accept, args=(node, server, context), daemon=True
-            ).start()
+            threading.Thread(target=self._accept, args=(node, server, context), daemon=True).start()
 
-    def _accept(
-        self, node: str, server: socket.socket, context: ssl.SSLContext
-    ) -> None:
+    def _accept(self, node: str, server: socket.socket, context: ssl.SSLContext) -> None:
         with suppress(OSError):
             while True:
                 plain, _ = server.accept()
@@ -119,9 +115,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 @pytest.fixture
-def cluster(
-    found: HaproxyProgram, members: Members, tmp_path: Path, stack: ExitStack
-) -> BySni:
+def cluster(found: HaproxyProgram, members: Members, tmp_path: Path, stack: ExitStack) -> BySni:
     made = BySni(found, tmp_path, members)
     made.serve(stack)
     return made
@@ -172,9 +166,7 @@ def test_connections_that_came_to_a_wrong_door_are_counted_by_name(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_a_flip_holds_for_new_connections_and_cuts_none(
-    cluster: BySni, stack: ExitStack
-) -> None:
+def test_a_flip_holds_for_new_connections_and_cuts_none(cluster: BySni, stack: ExitStack) -> None:
     cluster.start(stack, NAMES)
     with cluster.visit("n2", "b.example") as kept:
         assert said(kept) == "n1"
@@ -251,9 +243,7 @@ def test_a_member_of_a_replicated_site_answers_what_comes_to_it(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_whoever_does_not_speak_tls_is_not_passed_on(
-    cluster: BySni, stack: ExitStack
-) -> None:
+def test_whoever_does_not_speak_tls_is_not_passed_on(cluster: BySni, stack: ExitStack) -> None:
     cluster.start(stack, NAMES)
     at = (cluster.members.addresses["n0"], cluster.tls)
     with suppress(ConnectionResetError), socket.create_connection(at, 60) as connection:

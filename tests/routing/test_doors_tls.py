@@ -59,9 +59,7 @@ class Encrypted(Cluster):
         for node, address in self.members.addresses.items():
             here = self.folder / node
             install_files.put(self.files(node, NAMES), here, self.found)
-            running = start_with_master(
-                self.found, here, self.port, here / "m", address
-            )
+            running = start_with_master(self.found, here, self.port, here / "m", address)
             stack.enter_context(running)
 
     def until_ways_are(self, node: str, wanted: dict[str, str]) -> None:
@@ -76,15 +74,11 @@ class Encrypted(Cluster):
     def stats(self, node: str) -> str:
         return Socket(str(self.folder / node / "s")).ask("show", "stat")
 
-    def at_inner_door(
-        self, node: str, context: ssl.SSLContext | None, host: str
-    ) -> bytes:
+    def at_inner_door(self, node: str, context: ssl.SSLContext | None, host: str) -> bytes:
         """What whoever comes with this gets; b"" where nobody listens to it."""
         return self.at_port(self.inner, node, context, host)
 
-    def at_port(
-        self, port: int, node: str, context: ssl.SSLContext | None, host: str
-    ) -> bytes:
+    def at_port(self, port: int, node: str, context: ssl.SSLContext | None, host: str) -> bytes:
         address = (self.members.addresses[node], port)
         asks = f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
         with (
@@ -180,8 +174,7 @@ def test_whoever_has_no_certificate_of_the_cluster_gets_nothing_at_an_inner_door
 @pytest.mark.real
 @pytest.mark.parametrize("check_path", ["", "/healthy"])
 @pytest.mark.parametrize(
-    ("content", "signed"),
-    [("everywhere", "late"), ("owner", "late"), ("everywhere", "wrong")],
+    ("content", "signed"), [("everywhere", "late"), ("owner", "late"), ("everywhere", "wrong")]
 )
 def test_a_node_whose_certificate_does_not_hold_is_away_for_the_others_and_they_for_it(
     cluster: Encrypted, stack: ExitStack, content: str, signed: str, check_path: str
@@ -246,16 +239,9 @@ def test_a_controller_without_the_nodes_certificates_checks_the_rest(
     [
         ({"inner_certificate": "/etc/n.pem"}, "needed together"),
         ({"inner_ca": "/etc/ca.pem"}, "needed together"),
+        ({"inner_certificate": "/etc/n.pem\n", "inner_ca": "/etc/ca.pem"}, "HAProxy configuration"),
         (
-            {"inner_certificate": "/etc/n.pem\n", "inner_ca": "/etc/ca.pem"},
-            "HAProxy configuration",
-        ),
-        (
-            {
-                "doors": "replicated",
-                "inner_certificate": "/etc/n.pem",
-                "inner_ca": "/etc/ca.pem",
-            },
+            {"doors": "replicated", "inner_certificate": "/etc/n.pem", "inner_ca": "/etc/ca.pem"},
             'needs doors = "all"',
         ),
     ],

@@ -137,9 +137,7 @@ class Here:
 
     @property
     def goes_by(self) -> int:
-        return apply_owners_map_to_haproxy.order_in_force(
-            self.sockets.stats, self.folder
-        )[0]
+        return apply_owners_map_to_haproxy.order_in_force(self.sockets.stats, self.folder)[0]
 
     @property
     def worker(self) -> str:
@@ -266,9 +264,7 @@ def test_an_older_server_is_asked_for_all_files_and_that_is_said_once(
         b'{"moved": "COMMAND", "files": "OWN"}',
     ],
 )
-def test_what_is_no_newer_order_changes_nothing(
-    here: Here, server: Server, answer: bytes
-) -> None:
+def test_what_is_no_newer_order_changes_nothing(here: Here, server: Server, answer: bytes) -> None:
     text = answer.decode()
     command = owners(4).moved.rstrip("\n") + "\nx.example at_n1; shutdown sessions\n"
     for name, value in {
@@ -298,9 +294,7 @@ def sealed(text: str) -> str:
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 500, 503])
-def test_what_a_server_refuses_changes_nothing(
-    here: Here, server: Server, status: int
-) -> None:
+def test_what_a_server_refuses_changes_nothing(here: Here, server: Server, status: int) -> None:
     server.status, before = status, here.state()
     with pytest.raises(FlexError):
         here.follower(server.url).once()

@@ -102,17 +102,13 @@ def test_what_cannot_be_put_in_place_is_taken_back_from_haproxy_too(
     with pytest.raises(NotWritten):
         follower.once()
     assert here.goes_by == 3
-    assert fetch_files.in_force(here.folder) == fetch_files.Pulled(
-        here.files(owners(3))
-    )
+    assert fetch_files.in_force(here.folder) == fetch_files.Pulled(here.files(owners(3)))
     in_the_way.rmdir()
     follower.once()
     assert here.goes_by == 4
 
 
-def test_on_a_full_disk_all_is_as_it_was_until_there_is_room(
-    here: Here, server: Server
-) -> None:
+def test_on_a_full_disk_all_is_as_it_was_until_there_is_room(here: Here, server: Server) -> None:
     order_4(here, server)
     follower, before = here.follower(server.url), here.state()
     with at_most(resource.RLIMIT_FSIZE, 16), pytest.raises(NotWritten):
@@ -176,9 +172,7 @@ def test_a_clock_that_is_decades_wrong_makes_no_difference(
 
 
 @pytest.mark.slow
-def test_an_haproxy_that_is_too_old_is_one_clear_error_and_nothing_begins(
-    tmp_path: Path,
-) -> None:
+def test_an_haproxy_that_is_too_old_is_one_clear_error_and_nothing_begins(tmp_path: Path) -> None:
     old = tmp_path / "haproxy"
     old.write_text("#!/bin/sh\necho HAProxy version 2.4.22-1 2024/01/01\n")
     old.chmod(0o700)

@@ -39,9 +39,7 @@ AWAY = {SITE: "n1", OTHER: "n1"}
 
 
 @pytest.fixture
-def following(
-    found: HaproxyProgram, members: Members, tmp_path: Path
-) -> Iterator[Following]:
+def following(found: HaproxyProgram, members: Members, tmp_path: Path) -> Iterator[Following]:
     with ExitStack() as stack:
         url = new_database(tmp_path / "flex.db")
         made = Following(tmp_path, found, members, stack, url)
@@ -142,9 +140,7 @@ def test_a_new_large_map_is_made_by_nodes_of_what_they_have_and_not_sent(
 
 
 @pytest.mark.slow
-def test_a_node_that_follows_reports_what_came_to_its_door(
-    following: Following,
-) -> None:
+def test_a_node_that_follows_reports_what_came_to_its_door(following: Following) -> None:
     store = following.store()
     until(
         "both followers have reported by themselves",
@@ -163,16 +159,12 @@ def test_a_node_that_follows_reports_what_came_to_its_door(
         Asker(),
     )
     assert reporter.report()
-    assert [(one.node, one.name, one.requests) for one in store.strays()] == [
-        ("n1", SITE, 2)
-    ]
+    assert [(one.node, one.name, one.requests) for one in store.strays()] == [("n1", SITE, 2)]
     assert (said, "was not reported" in following.log()) == ([], False)
 
 
 @pytest.mark.slow
-def test_a_follower_that_was_killed_takes_up_what_it_missed(
-    following: Following,
-) -> None:
+def test_a_follower_that_was_killed_takes_up_what_it_missed(following: Following) -> None:
     end(following.followers["n0"], signal.SIGKILL)
     order = following.flip(AWAY)
     following.until_all_go_by(order.number, "n1")
@@ -224,9 +216,7 @@ def test_an_haproxy_that_came_up_with_a_cut_large_map_has_all_names_again(
 
 
 @pytest.mark.slow
-def test_an_haproxy_that_is_away_is_named_and_told_once_it_is_back(
-    following: Following,
-) -> None:
+def test_an_haproxy_that_is_away_is_named_and_told_once_it_is_back(following: Following) -> None:
     following.haproxies.pop("n0").close()
     store = following.store()
 
@@ -262,9 +252,7 @@ def test_a_server_that_ends_keeps_nobody_waiting(following: Following) -> None:
     assert following.servers["n0"].wait(10) == 128 + signal.SIGTERM
 
 
-def once(
-    following: Following, node: str, *more: str
-) -> subprocess.CompletedProcess[str]:
+def once(following: Following, node: str, *more: str) -> subprocess.CompletedProcess[str]:
     here = following.here(node)
     token = following.folder / node / "token"
     command = ["route", "follow", "--once", "--from", following.address(node)]
@@ -327,9 +315,7 @@ def test_another_nodes_token_and_a_persons_open_no_orders(following: Following) 
 
 
 @pytest.mark.torture
-def test_whatever_is_killed_while_doors_flip_all_agree_in_the_end(
-    following: Following,
-) -> None:
+def test_whatever_is_killed_while_doors_flip_all_agree_in_the_end(following: Following) -> None:
     """kill -9 of followers, servers and HAProxies at random moments."""
     drawn = random.Random(22)
     for number in range(30):

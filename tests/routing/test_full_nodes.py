@@ -17,12 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from flex.routing import (
-    haproxy,
-    haproxy_program,
-    host_to_node_maps,
-    read_haproxy_live_state,
-)
+from flex.routing import haproxy, haproxy_program, host_to_node_maps, read_haproxy_live_state
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
@@ -123,9 +118,7 @@ class Admitting:
 
 
 @pytest.fixture
-def admitting(
-    found: HaproxyProgram, members: Members, tmp_path: Path
-) -> Iterator[Admitting]:
+def admitting(found: HaproxyProgram, members: Members, tmp_path: Path) -> Iterator[Admitting]:
     at = {node: members.addresses[node] for node in ("n0", "n1")}
     port, address = any_port(), at["n0"]
     layout = Layout(

@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadSetting
 from flex.routing.haproxy import CONFIGURATION, HOSTS, ROUTED, files
-from flex.routing.haproxy_program import (
-    HaproxyProgram,
-    find_program,
-    program,
-    refusal,
-    write,
-)
+from flex.routing.haproxy_program import HaproxyProgram, find_program, program, refusal, write
 from flex.routing.pool import MOST_MEMBERS, LardLimits, Member, Pool, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules import RULES
@@ -33,10 +27,7 @@ NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2", "n3": "2001:db8::3"}
 def two_sites() -> list[Pool]:
     shop = Pool("shop.example", ("www.shop.example",), members(NODES))
     blog = Pool(
-        "blog.example",
-        (),
-        members({"n1": "192.0.2.1", "n3": "2001:db8::3"}),
-        "bounded_hash",
+        "blog.example", (), members({"n1": "192.0.2.1", "n3": "2001:db8::3"}), "bounded_hash"
     )
     return [shop, blog]
 
@@ -44,10 +35,7 @@ def two_sites() -> list[Pool]:
 @pytest.mark.parametrize("node", NODES)
 def test_the_configuration_of_a_node_is_the_one_that_was_looked_at(node: str) -> None:
     layout = Layout(
-        listen_tls=(":443",),
-        certificates="/etc/flex/tls",
-        check_path="/healthy",
-        threads=2,
+        listen_tls=(":443",), certificates="/etc/flex/tls", check_path="/healthy", threads=2
     )
     for name, text in files(node, NODES, two_sites(), layout).items():
         golden = GOLDEN / f"{node}-{name}"
@@ -58,8 +46,7 @@ def test_the_configuration_of_a_node_is_the_one_that_was_looked_at(node: str) ->
 
 def test_the_order_in_which_sites_come_changes_nothing() -> None:
     there, back = (
-        files("n1", NODES, pools, Layout())
-        for pools in (two_sites(), two_sites()[::-1])
+        files("n1", NODES, pools, Layout()) for pools in (two_sites(), two_sites()[::-1])
     )
     assert there == back
 
@@ -77,9 +64,7 @@ def test_the_more_a_target_is_asked_for_the_more_members_it_has() -> None:
     assert sets_by_popularity([5, 5], 5, four) == [1, 2]
     assert sets_by_popularity([], 1, four) == []
     away = [replace(four[0], leaving=True), *four[1:]]
-    assert all(
-        not each & 1 for each in sets_by_popularity([10_000, 100, 10, 1], 1, away)
-    )
+    assert all(not each & 1 for each in sets_by_popularity([10_000, 100, 10, 1], 1, away))
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a\nb 3", "a", "/ä", "/" + "a" * 2001])
@@ -126,9 +111,7 @@ def test_what_haproxy_has_against_a_configuration_is_one_line_without_paths(
 
 
 def test_a_set_of_members_has_none_that_is_no_member_any_more() -> None:
-    pool = Pool(
-        "shop.example", (), (Member("n1", "192.0.2.1", 0), Member("n4", "192.0.2.4", 3))
-    )
+    pool = Pool("shop.example", (), (Member("n1", "192.0.2.1", 0), Member("n4", "192.0.2.4", 3)))
     assert (
         "set-var(txn.set) sc_get_gpt(0,0),and(9)\n"
         in files("n1", NODES, [pool], Layout())[CONFIGURATION]
@@ -136,21 +119,14 @@ def test_a_set_of_members_has_none_that_is_no_member_any_more() -> None:
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
-def test_no_name_gets_a_word_of_its_own_into_a_configuration(
-    site: str, node: str
-) -> None:
+def test_no_name_gets_a_word_of_its_own_into_a_configuration(site: str, node: str) -> None:
     try:
-        pool = Pool(
-            site, (site,), (Member(node, "192.0.2.1", 0), Member("n2", "192.0.2.2", 1))
-        )
+        pool = Pool(site, (site,), (Member(node, "192.0.2.1", 0), Member("n2", "192.0.2.2", 1)))
     except BadInput:
         return
     made = files("n2", {node: "192.0.2.1", "n2": "192.0.2.2"}, [pool], Layout())
     plain = files(
-        "n2",
-        {"n1": "192.0.2.1", "n2": "192.0.2.2"},
-        two_members("plain.example"),
-        Layout(),
+        "n2", {"n1": "192.0.2.1", "n2": "192.0.2.2"}, two_members("plain.example"), Layout()
     )
     for name in (CONFIGURATION, HOSTS):
         assert [len(line.split()) for line in made[name].splitlines()] == [
@@ -159,9 +135,7 @@ def test_no_name_gets_a_word_of_its_own_into_a_configuration(
 
 
 def two_members(site: str) -> list[Pool]:
-    return [
-        Pool(site, (), (Member("n1", "192.0.2.1", 0), Member("n2", "192.0.2.2", 1)))
-    ]
+    return [Pool(site, (), (Member("n1", "192.0.2.1", 0), Member("n2", "192.0.2.2", 1)))]
 
 
 @pytest.mark.parametrize(
@@ -191,9 +165,7 @@ def test_a_name_that_is_none_is_refused_in_words(site: str) -> None:
         ({"origin_port": 0}, "port"),
     ],
 )
-def test_a_layout_that_cannot_be_written_is_refused(
-    given: dict[str, object], said: str
-) -> None:
+def test_a_layout_that_cannot_be_written_is_refused(given: dict[str, object], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         Layout(**given)  # type: ignore[arg-type]
 
@@ -206,12 +178,7 @@ def test_limits_that_let_nobody_in_are_refused(limits: tuple[int, int]) -> None:
 
 def test_two_sites_with_the_same_host_name_are_refused() -> None:
     with pytest.raises(BadInput, match=r"www\.shop\.example"):
-        files(
-            "n1",
-            NODES,
-            [*two_sites(), Pool("www.shop.example", (), members(NODES))],
-            Layout(),
-        )
+        files("n1", NODES, [*two_sites(), Pool("www.shop.example", (), members(NODES))], Layout())
 
 
 @pytest.mark.parametrize("ending", ["php", ".p hp", ".php\n", "", ".", ".php }"])

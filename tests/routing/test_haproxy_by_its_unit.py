@@ -43,11 +43,7 @@ def of_unit(key: str) -> list[str]:
 def command(**given: str) -> list[str]:
     """Its own, with what a file of the environment says in place of the unit's own words."""
     [line] = of_unit("ExecStart")
-    said = dict(
-        word.split("=", 1)
-        for text in of_unit("Environment")
-        for word in shlex.split(text)
-    )
+    said = dict(word.split("=", 1) for text in of_unit("Environment") for word in shlex.split(text))
     for name, value in {**said, **given}.items():
         line = line.replace(f"${name}", value)
     return shlex.split(line)
@@ -97,9 +93,7 @@ class ByUnit(Following):
 
     def worker(self, node: str) -> int:
         told = Socket(str(self.here(node) / "m"), 30.0).ask("show", "proc")
-        [found] = re.findall(
-            r"^(\d+)\s+worker", told.partition("# old")[0], re.MULTILINE
-        )
+        [found] = re.findall(r"^(\d+)\s+worker", told.partition("# old")[0], re.MULTILINE)
         return int(found)
 
     def next_worker(self, node: str, before: int) -> int:
@@ -124,12 +118,7 @@ def is_unprivileged(pid: int) -> bool:
 @pytest.fixture
 def can_be_started() -> None:
     """By root, who alone may become somebody else, where the package is installed."""
-    if (
-        os.geteuid()
-        or not UNIT.is_file()
-        or not ROOT.is_dir()
-        or not shutil.which("haproxy")
-    ):
+    if os.geteuid() or not UNIT.is_file() or not ROOT.is_dir() or not shutil.which("haproxy"):
         pytest.skip("this takes root, and HAProxy's Debian package")
 
 

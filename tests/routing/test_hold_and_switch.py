@@ -23,21 +23,12 @@ from flex.routing.haproxy_one_writer import UNDER_WAY, WAITING
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import PLACEMENT
 from flex_api import wiring
-from flex_api.night import (
-    haproxy_pools_and_files,
-    hold_at_doors,
-    store_order_for_doors,
-)
+from flex_api.night import haproxy_pools_and_files, hold_at_doors, store_order_for_doors
 from flex_api.night.hold_at_doors import SitesHeld
 from flex_api.wiring import World
 from tests.migrated import new_database
 from tests.rest.conftest import plan
-from tests.routing.conftest import (
-    Held,
-    Members,
-    let_others_be_reached,
-    until_closed,
-)
+from tests.routing.conftest import Held, Members, let_others_be_reached, until_closed
 from tests.routing.following import PATIENCE, Following, end, until
 from tests.routing.test_one_writer import is_asked_to_come_again
 
@@ -96,9 +87,7 @@ class Moving(Following):
                 return True
             if visitors and all(each.is_over() for each in visitors):
                 answers = [each.hears() for each in visitors]
-                pytest.fail(
-                    f"no web server is asked; {answers}; {self.describe_doors()}"
-                )
+                pytest.fail(f"no web server is asked; {answers}; {self.describe_doors()}")
             return False
 
         until("a web server is asked", is_asked, self.describe_doors)
@@ -249,9 +238,7 @@ def test_a_site_that_is_let_go_is_answered_where_it_was(moving: Moving) -> None:
 
 
 @pytest.mark.slow
-def test_a_site_that_is_not_stateful_or_that_nobody_has_is_not_held(
-    moving: Moving,
-) -> None:
+def test_a_site_that_is_not_stateful_or_that_nobody_has_is_not_held(moving: Moving) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     before = world.store.door_order()
     said = hold_at_doors.hold(world, coming, {OTHER}, PATIENCE)
@@ -260,16 +247,12 @@ def test_a_site_that_is_not_stateful_or_that_nobody_has_is_not_held(
 
 
 @pytest.mark.slow
-def test_an_old_node_that_has_not_heard_is_named_and_held_once_it_has(
-    moving: Moving,
-) -> None:
+def test_an_old_node_that_has_not_heard_is_named_and_held_once_it_has(moving: Moving) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     end(moving.followers["n0"], signal.SIGKILL)
     said = hold_at_doors.hold(world, coming, {SITE}, 0.2)
     assert said.quiet == set()
-    assert (
-        "n0 owned it last, and has not heard: it goes by order 1" in said.others[SITE]
-    )
+    assert "n0 owned it last, and has not heard: it goes by order 1" in said.others[SITE]
     # It may still answer, so nobody is led on.
     led = hold_at_doors.switch(world, coming, {SITE}, 0.2)
     assert (led.sites, set(led.others)) == (NONE, {SITE})
@@ -278,9 +261,7 @@ def test_an_old_node_that_has_not_heard_is_named_and_held_once_it_has(
 
 
 @pytest.mark.slow
-def test_another_node_that_has_not_heard_stops_no_hold_and_answers_nothing(
-    moving: Moving,
-) -> None:
+def test_another_node_that_has_not_heard_stops_no_hold_and_answers_nothing(moving: Moving) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     end(moving.followers["n1"], signal.SIGKILL)
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
@@ -297,9 +278,7 @@ def test_another_node_that_has_not_heard_stops_no_hold_and_answers_nothing(
 
 
 @pytest.mark.slow
-def test_a_hold_outlasts_haproxies_and_followers_that_are_killed(
-    moving: Moving,
-) -> None:
+def test_a_hold_outlasts_haproxies_and_followers_that_are_killed(moving: Moving) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     assert hold_at_doors.hold(world, coming, {SITE}, PATIENCE).quiet == {SITE}
     order = world.store.door_order()
@@ -326,9 +305,7 @@ def test_a_hold_outlasts_haproxies_and_followers_that_are_killed(
     assert hold_at_doors.held_by_nobody(world) == set()
 
 
-def test_while_a_process_of_before_a_reload_is_there_a_site_counts_as_busy(
-    moving: Moving,
-) -> None:
+def test_while_a_process_of_before_a_reload_is_there_a_site_counts_as_busy(moving: Moving) -> None:
     world, coming = moving.world(), moving.come(AWAY)
     visitor = moving.send("n0")
     under_way = moving.asked(visitor)
@@ -365,10 +342,7 @@ def test_while_a_site_is_held_all_others_may_be_led_on(moving: Moving) -> None:
     assert (order.held, order.waiting) == (THIS, THIS)
     moving.until_all_go_by(order.number)
     assert moving.answers("n1", OTHER) == "n0"
-    until(
-        "it is quiet",
-        lambda: hold_at_doors.still_held(world, coming, {SITE}).quiet == {SITE},
-    )
+    until("it is quiet", lambda: hold_at_doors.still_held(world, coming, {SITE}).quiet == {SITE})
     assert hold_at_doors.switch(world, coming, {SITE}, PATIENCE).behind == {}
     assert moving.answers("n0", SITE) == "n1"
 
@@ -412,9 +386,7 @@ def test_by_sockets_alone_a_node_is_busy_while_a_process_of_before_may_be_there(
         visitor = made.send("n1")
         under_way = made.asked(visitor)
         said = hold_at_doors.hold(world, coming, {SITE}, 0)
-        assert said.others == {
-            SITE: "n0 owned it last, and has not heard: it goes by order 1"
-        }
+        assert said.others == {SITE: "n0 owned it last, and has not heard: it goes by order 1"}
         order = world.store.door_order()
         assert order
         unheard = hold_at_doors.why_unheard(world, coming, "n0", order.number)
@@ -429,10 +401,7 @@ def test_by_sockets_alone_a_node_is_busy_while_a_process_of_before_may_be_there(
             return
         until(
             "no process of before can be there any more",
-            lambda: (
-                hold_at_doors.still_held(world, coming, {SITE}).others
-                == {SITE: ANSWERING}
-            ),
+            lambda: hold_at_doors.still_held(world, coming, {SITE}).others == {SITE: ANSWERING},
         )
         under_way.answer()
         assert visitor.hears().endswith(b"ok")

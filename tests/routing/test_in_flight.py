@@ -64,10 +64,7 @@ def stack() -> Iterator[ExitStack]:
 
 @pytest.fixture
 def cluster(
-    request: pytest.FixtureRequest,
-    found: HaproxyProgram,
-    members: Members,
-    tmp_path: Path,
+    request: pytest.FixtureRequest, found: HaproxyProgram, members: Members, tmp_path: Path
 ) -> Cluster:
     """Nodes speak TLS to each other unless a test asks for others."""
     kind: type[Cluster] = getattr(request, "param", Encrypted)
@@ -144,9 +141,7 @@ def exactly(connection: socket.socket, size: int) -> bytes:
     return found
 
 
-def websocket(
-    cluster: Cluster, stack: ExitStack, door: str, host: str = SITE
-) -> WebSocket:
+def websocket(cluster: Cluster, stack: ExitStack, door: str, host: str = SITE) -> WebSocket:
     visitor = stack.enter_context(cluster.ask(door, host, UPGRADE, keep=True))
     held = cluster.members.asked.get(timeout=60)
     held.connection.settimeout(60)
@@ -215,11 +210,7 @@ def test_a_websocket_of_a_replicated_site_stays_with_its_member(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "change"),
-    [
-        (Encrypted, by_the_small_map),
-        (Cluster, by_a_large_map),
-        (Encrypted, by_a_reload),
-    ],
+    [(Encrypted, by_the_small_map), (Cluster, by_a_large_map), (Encrypted, by_a_reload)],
     indirect=["cluster"],
 )
 def test_long_answers_come_whole_from_where_they_began_however_often_their_site_moves(
@@ -276,9 +267,7 @@ def test_each_request_of_a_kept_connection_goes_by_the_map_of_its_moment(
     """From its own node, to its own node, between two others, and to nobody."""
     cluster.start(stack, NAMES)
     kept = {
-        door: stack.enter_context(
-            socket.create_connection((address, cluster.port), timeout=60)
-        )
+        door: stack.enter_context(socket.create_connection((address, cluster.port), timeout=60))
         for door, address in cluster.members.addresses.items()
     }
     for owner in ("n1", "n3", "n0", "", "n2", "n1"):

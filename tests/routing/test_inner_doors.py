@@ -33,9 +33,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 @pytest.mark.parametrize("certificate", ["", "/etc/flex/node.pem"])
-def test_a_node_that_others_reach_by_ipv6_listens_to_both_families(
-    certificate: str,
-) -> None:
+def test_a_node_that_others_reach_by_ipv6_listens_to_both_families(certificate: str) -> None:
     made = Doors(host_to_node_maps.maps_of(NAMES), NODES.values())
     layout = Layout(inner_certificate=certificate, inner_ca=certificate)
     binds = {
@@ -82,9 +80,7 @@ def test_a_door_leads_to_an_owner_that_has_an_ipv6_address_alone(
         assert held.node == owner
         assert header(held, "x-forwarded-for") == ["127.0.0.1"]
     with socket.create_connection(("::1", cluster.port), 60) as visitor:
-        visitor.sendall(
-            b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"
-        )
+        visitor.sendall(b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
         held = members.asked.get(timeout=60)
         held.answer()
         assert until_closed(visitor).endswith(b"ok")
@@ -101,17 +97,13 @@ class OfBothFamilies(Cluster):
         made = super().layout(node)
         if node != "n1":
             return made
-        return replace(
-            made, listen=(*made.listen, f"[::1]:{self.port}"), inner_listen=()
-        )
+        return replace(made, listen=(*made.listen, f"[::1]:{self.port}"), inner_listen=())
 
     def files(
         self, node: str, owner_of: Mapping[str, str], allowed: tuple[str, ...] = ()
     ) -> dict[str, str]:
         at = {"n0": self.members.addresses["n0"], "n1": "::1"}
-        made = Doors(
-            host_to_node_maps.maps_of(owner_of), (*at.values(), "127.0.0.1", *allowed)
-        )
+        made = Doors(host_to_node_maps.maps_of(owner_of), (*at.values(), "127.0.0.1", *allowed))
         return files(node, at, self.pools, self.layout(node), made)
 
     def start(self, stack: ExitStack, owner_of: Mapping[str, str]) -> None:
@@ -119,9 +111,7 @@ class OfBothFamilies(Cluster):
             here = self.folder / node
             install_files.put(self.files(node, owner_of), here, self.found)
             address = self.members.addresses[node]
-            stack.enter_context(
-                start_with_master(self.found, here, self.port, here / "m", address)
-            )
+            stack.enter_context(start_with_master(self.found, here, self.port, here / "m", address))
         for node in ("n0", "n1"):
             self._until_all_are_well(node)
 

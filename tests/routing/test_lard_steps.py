@@ -31,9 +31,7 @@ from tests.thorough import times
 # requests bring.
 LIMITS = LardLimits(low=2, high=3, hold=2, admission=False)
 # Of memory the rules only ask what was in it beforehand, which is nothing.
-JOB = cast(
-    SimulatedJob, SimpleNamespace(low=2, high=3, patience=2, ram=(0,) * 4, pinned=())
-)
+JOB = cast(SimulatedJob, SimpleNamespace(low=2, high=3, patience=2, ram=(0,) * 4, pinned=()))
 NOTHING = cast(Contents, None)
 REFERENCE: dict[str, type[Rule]] = {"lard": Lard, "lardr": LardR}
 
@@ -46,18 +44,10 @@ class Load(int):
     place: int
 
     def __lt__(self, other: int) -> bool:
-        return (
-            self._key(self) < self._key(other)
-            if isinstance(other, Load)
-            else int(self) < other
-        )
+        return self._key(self) < self._key(other) if isinstance(other, Load) else int(self) < other
 
     def __gt__(self, other: int) -> bool:
-        return (
-            self._key(self) > self._key(other)
-            if isinstance(other, Load)
-            else int(self) > other
-        )
+        return self._key(self) > self._key(other) if isinstance(other, Load) else int(self) > other
 
     @staticmethod
     def _key(load: Load) -> tuple[int, int]:
@@ -83,18 +73,13 @@ class Steps:
 
     def ask(self, target: int) -> tuple[str, str]:
         """Which member HAProxy gave the request to, and which the rule gives it to."""
-        visitor = self.distributor.send(
-            f"/{target}?page={self.now}", x_now=str(self.now)
-        )
+        visitor = self.distributor.send(f"/{target}?page={self.now}", x_now=str(self.now))
         held = self.members.asked.get(timeout=300)
         told = re.search(rb"x-hash: (\d+)", held.head)
         assert told, held.head
         places = [(int(told[1]) // 17 ^ slot) & 15 for slot in range(len(self.nodes))]
         loads = Counter(each.node for each, _ in self.under_way)
-        seen = [
-            load(loads[node], place)
-            for node, place in zip(self.nodes, places, strict=True)
-        ]
+        seen = [load(loads[node], place) for node, place in zip(self.nodes, places, strict=True)]
         view = View(cast(list[int], seen), self.now, [], [])
         chosen = self.rule.choose(
             AccessAsked(0, target, target), range(len(self.nodes)), view, NOTHING
@@ -123,9 +108,7 @@ def stepping(
     found: HaproxyProgram, members: Members, folder: Path, policy: str, port: int
 ) -> Iterator[Steps]:
     pool = Pool("shop.example", (), members_of(members.addresses), policy, LIMITS)
-    written(
-        pool, members, folder, port, more="http-request set-header x-hash %[base32]"
-    )
+    written(pool, members, folder, port, more="http-request set-header x-hash %[base32]")
     with running(found, folder, port):
         steps = Steps(
             members,
@@ -161,11 +144,7 @@ def walked(steps: Steps, rng: random.Random, count: int) -> None:
 
 @pytest.fixture
 def lasting(
-    found: HaproxyProgram,
-    members: Members,
-    policy: str,
-    tmp_path: Path,
-    another_port: int,
+    found: HaproxyProgram, members: Members, policy: str, tmp_path: Path, another_port: int
 ) -> Iterator[Steps]:
     with stepping(found, members, tmp_path, policy, another_port) as steps:
         yield steps
@@ -182,9 +161,7 @@ ONCE = settings(
 @pytest.mark.real
 @settings(ONCE, max_examples=times(2))
 @given(seed=st.integers(0, 2**64))
-def test_each_of_thousands_of_steps_is_that_of_the_rule(
-    lasting: Steps, seed: int
-) -> None:
+def test_each_of_thousands_of_steps_is_that_of_the_rule(lasting: Steps, seed: int) -> None:
     """In walks of two thousand."""
     walked(lasting, random.Random(seed), 2_000)
 
@@ -195,13 +172,9 @@ STEP = st.one_of(st.integers(0, 5), st.just(-1), st.just(-4), st.just(None))
 
 
 @pytest.mark.real
-@settings(
-    max_examples=times(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=times(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(walk=st.lists(STEP, max_size=400))
-def test_so_it_is_whatever_the_steps_are(
-    lasting: Steps, walk: list[int | None]
-) -> None:
+def test_so_it_is_whatever_the_steps_are(lasting: Steps, walk: list[int | None]) -> None:
     """Each example has targets that none before it had."""
     first = lasting.now * 10
     for step in walk:

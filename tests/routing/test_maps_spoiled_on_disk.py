@@ -37,9 +37,7 @@ def says_what_is_here(here: Here, server: Server) -> None:
 @pytest.fixture
 def at_3(here: Here, server: Server) -> Here:
     """By which shop.example is at n2, as the small map says, and blog.example at n1."""
-    apply_to_haproxy.enforce(
-        here.files(owners(3, "n2")), here.folder, here.found, here.sockets
-    )
+    apply_to_haproxy.enforce(here.files(owners(3, "n2")), here.folder, here.found, here.sockets)
     says_what_is_here(here, server)
     return here
 
@@ -221,9 +219,7 @@ def test_a_small_map_that_haproxy_does_not_go_by_gives_way_to_the_one_it_goes_by
         # What it says that it goes by is what HAProxy goes by.
         assert "have=3&goes=3" in server.asked[0]
         assert "cluster=ours" in server.asked[0]
-    assert f"HAProxy goes by order 3, and not by {at_3.folder}/{MOVED}" in str(
-        at_3.said
-    )
+    assert f"HAProxy goes by order 3, and not by {at_3.folder}/{MOVED}" in str(at_3.said)
     assert is_whole(at_3)
     restarted(at_3)
     assert is_whole(at_3)
@@ -271,9 +267,7 @@ def test_files_are_applied_where_a_small_map_of_another_cluster_lies(
     assert at_3.goes_by == 4
 
 
-def test_an_order_that_only_the_disk_has_is_told_to_haproxy_as_before(
-    at_3: Here,
-) -> None:
+def test_an_order_that_only_the_disk_has_is_told_to_haproxy_as_before(at_3: Here) -> None:
     """Where all files are of one version, and the order is newer."""
     for name, text in at_3.files(owners(4)).items():
         (at_3.folder / name).write_text(text)

@@ -80,9 +80,7 @@ def answered_by_both(cluster: Encrypted, door: str) -> set[str]:
     return {one.node for one in held}
 
 
-def said_by_peer(
-    cluster: Encrypted, node: str, context: ssl.SSLContext | None
-) -> bytes:
+def said_by_peer(cluster: Encrypted, node: str, context: ssl.SSLContext | None) -> bytes:
     """As another distributor is answered that comes with this."""
     address = (cluster.members.addresses[node], cluster.peers)
     with (
@@ -124,9 +122,7 @@ def test_members_answer_each_others_visitors_by_tls_alone(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_a_member_whose_web_server_is_away_is_away(
-    cluster: Encrypted, stack: ExitStack
-) -> None:
+def test_a_member_whose_web_server_is_away_is_away(cluster: Encrypted, stack: ExitStack) -> None:
     cluster.start(stack, LED)
     until_member_is(cluster, "n1", "n2", "UP")
     cluster.members.stop("n2")
@@ -178,9 +174,7 @@ def test_haproxy_takes_members_by_tls_with_everything_that_can_be_set(
     here.mkdir()
     assert install_files.put(there, here, cluster.found)
     # Nor does a controller need the nodes' certificates to check the rest.
-    away = replace(
-        layout, inner_certificate="/nowhere/n.pem", inner_ca="/nowhere/c.pem"
-    )
+    away = replace(layout, inner_certificate="/nowhere/n.pem", inner_ca="/nowhere/c.pem")
     assert install_files.put(files("n0", NODES, [one], away, made), here, cluster.found)
     text = there[CONFIGURATION]
     for node, address in NODES.items():
@@ -194,10 +188,7 @@ def test_without_certificates_members_are_reached_as_before() -> None:
     assert ":10002" not in text
     assert "members" not in text
     assert "    peer n0 192.0.2.1:10000\n" in text
-    assert (
-        "192.0.2.3:8080 id 3 weight 100 check inter 1s fall 2 rise 2 slowstart 5s"
-        in text
-    )
+    assert "192.0.2.3:8080 id 3 weight 100 check inter 1s fall 2 rise 2 slowstart 5s" in text
 
 
 def test_without_replicated_sites_there_is_no_door_for_members() -> None:

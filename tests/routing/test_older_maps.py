@@ -22,10 +22,7 @@ def small(number: int, cluster: str = "ours", node: str = "n2") -> str:
 
 
 MAPS = st.builds(
-    small,
-    st.integers(0, 5),
-    st.sampled_from(["ours", "theirs"]),
-    st.sampled_from(["n2", "n3"]),
+    small, st.integers(0, 5), st.sampled_from(["ours", "theirs"]), st.sampled_from(["n2", "n3"])
 )
 
 

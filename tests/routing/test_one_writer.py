@@ -16,13 +16,7 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadInput
-from flex.routing import (
-    fetch_files,
-    haproxy,
-    haproxy_program,
-    host_to_node_maps,
-    install_files,
-)
+from flex.routing import fetch_files, haproxy, haproxy_program, host_to_node_maps, install_files
 from flex.routing.haproxy import files
 from flex.routing.haproxy_frontends import STRAYS, Doors
 from flex.routing.haproxy_one_writer import HOLD, UNDER_WAY, WAITING
@@ -396,9 +390,7 @@ def test_without_such_a_site_files_are_as_if_there_could_be_none(
         assert haproxy.is_whole(each)
 
 
-def test_a_change_between_waiting_and_not_takes_no_reload(
-    writers: WriterCluster,
-) -> None:
+def test_a_change_between_waiting_and_not_takes_no_reload(writers: WriterCluster) -> None:
     writers.large = writers.files("n0", AT_N1)["owners.map"]
     before = writers.files("n0", AT_N1)
     writers.held = frozenset({SITE})

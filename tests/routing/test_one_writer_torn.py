@@ -68,9 +68,7 @@ class Application:
             if method == "POST":
                 self.written[held.node].append(number)
             body = str(len(self.written[held.node])).encode()
-            head = (
-                f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close"
-            )
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close"
             with suppress(OSError), held.connection:
                 held.connection.sendall(f"{head}\r\n\r\n".encode() + body)
 
@@ -117,9 +115,7 @@ class Visitors:
         except OSError:
             self.told["none"] += 1
             return None
-        said = re.fullmatch(
-            rb"HTTP/1.1 (\d{3}) .*?\r\n\r\n(.*)", answer, re.DOTALL | re.IGNORECASE
-        )
+        said = re.fullmatch(rb"HTTP/1.1 (\d{3}) .*?\r\n\r\n(.*)", answer, re.DOTALL | re.IGNORECASE)
         self.told[said[1].decode() if said else "none"] += 1
         if not said or said[1] != b"200":
             return None
@@ -224,9 +220,7 @@ class Story:
             kill_follower(self.moving, node)
 
 
-def test_what_was_acknowledged_is_there_once_and_one_node_answers_at_a_time(
-    moving: Moving,
-) -> None:
+def test_what_was_acknowledged_is_there_once_and_one_node_answers_at_a_time(moving: Moving) -> None:
     written: dict[str, list[str]] = {node: [] for node in NODES}
     application = Application(moving.members, written, "n0")
     visitors = Visitors(moving)

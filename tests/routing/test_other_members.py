@@ -71,9 +71,7 @@ def test_while_one_member_is_up_a_door_of_no_member_leads_to_it(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_a_member_that_is_back_has_its_visitors_again(
-    cluster: Cluster, stack: ExitStack
-) -> None:
+def test_a_member_that_is_back_has_its_visitors_again(cluster: Cluster, stack: ExitStack) -> None:
     cluster.start(stack, shared(cluster, ["n1", "n2"]))
     stats = Socket(str(cluster.folder / "n0" / "s"))
     stats.ask("set", "server", "at_n1/inner", "state", "maint")
@@ -127,11 +125,7 @@ def test_maps_that_contradict_each_other_send_no_request_around_in_circles(
 @pytest.mark.real
 @pytest.mark.parametrize("proxied", [False, True])
 def test_a_connection_by_sni_goes_to_another_member_too(
-    found: HaproxyProgram,
-    members: Members,
-    tmp_path: Path,
-    stack: ExitStack,
-    proxied: bool,
+    found: HaproxyProgram, members: Members, tmp_path: Path, stack: ExitStack, proxied: bool
 ) -> None:
     cluster = BySni(found, tmp_path, members, proxied=proxied)
     cluster.serve(stack)

@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.routing import host_to_node_maps
-from flex.routing.host_to_node_maps import (
-    HELD,
-    NOBODY,
-    Heading,
-    Writers,
-    maps_of,
-    of,
-)
+from flex.routing.host_to_node_maps import HELD, NOBODY, Heading, Writers, maps_of, of
 
 NAMES = st.sampled_from([f"{letter}.example" for letter in "abcdefgh"])
 OWNERS = st.dictionaries(NAMES, st.sampled_from(["n1", "n2", "n3"]))
@@ -53,27 +46,21 @@ def test_the_two_maps_say_who_owns_each_name_whatever_the_large_one_is(
 def test_the_small_map_has_what_differs_and_nothing_else(
     before: dict[str, str], now: dict[str, str]
 ) -> None:
-    differ = {
-        name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
-    }
+    differ = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
     assert (
-        host_to_node_maps.read(
-            maps_of(now, host_to_node_maps.map_of(before)).moved
-        ).keys()
+        host_to_node_maps.read(maps_of(now, host_to_node_maps.map_of(before)).moved).keys()
         == differ
     )
 
 
 @pytest.mark.slow
 @given(OWNERS, st.permutations(["a.example", "b.example", "c.example"]))
-def test_the_order_of_names_changes_nothing(
-    now: dict[str, str], order: list[str]
-) -> None:
+def test_the_order_of_names_changes_nothing(now: dict[str, str], order: list[str]) -> None:
     turned = dict(sorted(now.items(), key=lambda pair: pair[0][::-1]))
     assert maps_of(now).large == maps_of(turned).large
-    assert host_to_node_maps.map_of(
-        dict.fromkeys(order, "n1")
-    ) == host_to_node_maps.map_of(dict.fromkeys(sorted(order), "n1"))
+    assert host_to_node_maps.map_of(dict.fromkeys(order, "n1")) == host_to_node_maps.map_of(
+        dict.fromkeys(sorted(order), "n1")
+    )
 
 
 def test_an_empty_map_without_its_last_line_end_is_not_whole() -> None:
@@ -97,9 +84,7 @@ def test_the_large_map_is_old_when_a_quarter_of_all_names_differ_from_it() -> No
     names = [f"s{number}.example" for number in range(8_000)]
     large = host_to_node_maps.map_of(dict.fromkeys(names, "n1"))
     for moved, is_old in ((1_000, False), (2_000, False), (2_001, True)):
-        now = {
-            name: "n2" if place < moved else "n1" for place, name in enumerate(names)
-        }
+        now = {name: "n2" if place < moved else "n1" for place, name in enumerate(names)}
         assert maps_of(now, large).is_old == is_old
 
 
@@ -123,9 +108,7 @@ def test_the_large_map_is_old_when_each_change_would_exchange_too_many_names() -
     names = [f"s{number}.example" for number in range(210_000)]
     large = host_to_node_maps.map_of(dict.fromkeys(names, "n1"))
     for moved, is_old in ((50_000, False), (50_001, True)):
-        now = {
-            name: "n2" if place < moved else "n1" for place, name in enumerate(names)
-        }
+        now = {name: "n2" if place < moved else "n1" for place, name in enumerate(names)}
         assert maps_of(now, large).is_old == is_old
 
 
@@ -136,9 +119,7 @@ def test_who_has_both_maps_makes_the_next_large_one_of_them(
     made = maps_of(now, host_to_node_maps.map_of(before))
     headed = host_to_node_maps.with_heading(made, Heading("c0ffee", "0" * 12, 7))
     for moved in (made.moved, headed.moved):
-        assert host_to_node_maps.large_map_of(
-            made.large, moved
-        ) == host_to_node_maps.map_of(now)
+        assert host_to_node_maps.large_map_of(made.large, moved) == host_to_node_maps.map_of(now)
 
 
 def test_of_maps_that_are_not_whole_nothing_is_made() -> None:
@@ -188,9 +169,7 @@ def test_without_such_sites_maps_are_as_if_there_could_be_none(
     assert maps_of(now, "", other).large == maps_of(now).large
 
 
-SEVERAL = st.dictionaries(
-    NAMES, st.lists(st.sampled_from(["n1", "n2", "n3"]), max_size=20)
-)
+SEVERAL = st.dictionaries(NAMES, st.lists(st.sampled_from(["n1", "n2", "n3"]), max_size=20))
 
 
 @pytest.mark.slow
@@ -209,13 +188,9 @@ def test_the_two_maps_say_who_else_has_a_site_whatever_they_said_before(
         for name, nodes in others_now.items()
         for number, node in enumerate(nodes[:15], start=2)
     }
-    assert said(made) == more | {
-        name: writers.of(name, node) for name, node in now.items()
-    }
+    assert said(made) == more | {name: writers.of(name, node) for name, node in now.items()}
     assert made.differ == len(host_to_node_maps.read(made.moved))
-    again = maps_of(
-        now, host_to_node_maps.large_map_of(large, made.moved), writers, others_now
-    )
+    again = maps_of(now, host_to_node_maps.large_map_of(large, made.moved), writers, others_now)
     assert said(again) == said(made)
     held = {name for name in writers.waiting if name in now}
     assert host_to_node_maps.read(again.moved).keys() == held

@@ -86,9 +86,7 @@ def put(taken: fetch_files.Pulled, folder: Path) -> None:
     fetch_files.note_in_force(taken, folder)
 
 
-def test_a_folder_a_file_and_a_server_give_the_same(
-    tmp_path: Path, server: Server
-) -> None:
+def test_a_folder_a_file_and_a_server_give_the_same(tmp_path: Path, server: Server) -> None:
     made = of_node(tmp_path)
     install_files.put(made, tmp_path / "carried", None)
     (tmp_path / "answer.json").write_text(json.dumps({"node": "n1", "files": made}))
@@ -102,11 +100,7 @@ def test_a_folder_a_file_and_a_server_give_the_same(
     ):
         taken = pull(where, tmp_path / "here", "secret")
         assert taken.files == made
-        assert (taken.node, taken.directory, taken.socket) == (
-            "n1",
-            str(tmp_path),
-            Layout().socket,
-        )
+        assert (taken.node, taken.directory, taken.socket) == ("n1", str(tmp_path), Layout().socket)
     assert server.asked[-1]["Authorization"] == "Bearer secret"
 
 
@@ -148,11 +142,7 @@ def test_what_is_not_whole_is_not_taken(tmp_path: Path, server: Server) -> None:
         server.answer = json.dumps(each).encode()
         with pytest.raises(BadInput, match="one version"):
             pull(server.url, tmp_path)
-    for deep in (
-        b"[" * 100_000,
-        b'{"files": ' * 100_000,
-        b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
-    ):
+    for deep in (b"[" * 100_000, b'{"files": ' * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000):
         server.answer = deep
         (tmp_path / "deep").write_bytes(deep)
         for where in (server.url, str(tmp_path / "deep")):
@@ -183,18 +173,14 @@ def test_what_a_server_refuses_is_one_line_and_nobody_else_hears_the_token(
     with serving(other):
         for status in (300, 301, 302, 303, 305, 307, 308):
             server.status, server.location = status, other.url
-            with pytest.raises(
-                Away, match=f"answered {status}: it points to {other.url[:16]}"
-            ):
+            with pytest.raises(Away, match=f"answered {status}: it points to {other.url[:16]}"):
                 pull(server.url, tmp_path, "secret")
     assert other.asked == []
     with pytest.raises(Away, match="refused"):
         pull("http://127.0.0.1:1/", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "token", ["abc\ndef", "abc\r\nHost: x", "abc\x00", "schlüssel"]
-)
+@pytest.mark.parametrize("token", ["abc\ndef", "abc\r\nHost: x", "abc\x00", "schlüssel"])
 def test_a_token_that_no_request_can_carry_is_refused_and_not_repeated(
     tmp_path: Path, token: str
 ) -> None:
@@ -228,12 +214,8 @@ def test_a_scheme_is_one_in_capitals_too(tmp_path: Path, server: Server) -> None
     assert pull(server.url.replace("http", "HTTP", 1), tmp_path).files == made
 
 
-@pytest.mark.parametrize(
-    "begun", [b"", b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 503 No\r\n\r\n"]
-)
-def test_an_answer_that_trickles_has_one_time_for_all_of_it(
-    tmp_path: Path, begun: bytes
-) -> None:
+@pytest.mark.parametrize("begun", [b"", b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 503 No\r\n\r\n"])
+def test_an_answer_that_trickles_has_one_time_for_all_of_it(tmp_path: Path, begun: bytes) -> None:
     over = threading.Event()
 
     def trickles(listening: socket.socket) -> None:
@@ -246,11 +228,7 @@ def test_an_answer_that_trickles_has_one_time_for_all_of_it(
         thread = threading.Thread(target=trickles, args=(listening,))
         thread.start()
         with pytest.raises(Away, match=r"not whole after|timed out"):
-            pull(
-                f"http://127.0.0.1:{listening.getsockname()[1]}/",
-                tmp_path,
-                patience=0.3,
-            )
+            pull(f"http://127.0.0.1:{listening.getsockname()[1]}/", tmp_path, patience=0.3)
         over.set()
         thread.join()
 

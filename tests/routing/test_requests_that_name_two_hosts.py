@@ -108,9 +108,7 @@ class Nginx:
 
     def _listens(self) -> bool:
         with socket.socket() as probe:
-            return not probe.connect_ex(
-                (self.members.addresses["n0"], self.members.port)
-            )
+            return not probe.connect_ex((self.members.addresses["n0"], self.members.port))
 
 
 @pytest.fixture
@@ -127,9 +125,7 @@ def doors(found: HaproxyProgram, nginx: Nginx, tmp_path: Path) -> WriterCluster:
 
 def request(method: str, target: str, version: str, host: str | None) -> bytes:
     said = "" if host is None else f"Host: {host}\r\n"
-    return (
-        f"{method} {target} HTTP/{version}\r\n{said}Connection: close\r\n\r\n".encode()
-    )
+    return f"{method} {target} HTTP/{version}\r\n{said}Connection: close\r\n\r\n".encode()
 
 
 def answer(address: str, port: int, asked: bytes) -> str:
@@ -166,17 +162,13 @@ def test_a_request_that_names_one_host_is_answered_by_its_owner_and_one_of_nobod
 
 
 @pytest.mark.slow
-def test_no_such_request_gets_past_a_hold(
-    doors: WriterCluster, stack: ExitStack
-) -> None:
+def test_no_such_request_gets_past_a_hold(doors: WriterCluster, stack: ExitStack) -> None:
     doors.hold_time = 0.3
     doors.start(stack, AT_N1)
     doors.hold(AT_N1)
     address = doors.members.addresses["n1"]
     assert answer(address, doors.port, request("POST", *CLEAR[0])) == "503"
-    said = {
-        case: answer(address, doors.port, request("POST", *case)) for case in UNCLEAR
-    }
+    said = {case: answer(address, doors.port, request("POST", *case)) for case in UNCLEAR}
     assert set(said.values()) == {"400"}
 
 

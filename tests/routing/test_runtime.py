@@ -77,9 +77,7 @@ def test_no_answer_is_too_strange(answer: str) -> None:
 @given(st.data())
 def test_no_answer_cut_or_bent_anywhere_is(data: st.DataObject) -> None:
     whole = data.draw(st.sampled_from([TABLE, STAT, PROC]))
-    cut, end = sorted(
-        data.draw(st.tuples(st.integers(0, len(whole)), st.integers(0, len(whole))))
-    )
+    cut, end = sorted(data.draw(st.tuples(st.integers(0, len(whole)), st.integers(0, len(whole)))))
     text = whole[:cut] + data.draw(st.text(max_size=10)) + whole[end:]
     assert all(target.set >= 0 for target in targets(text))
     assert all(each.served >= 0 for each in parse_stat(text))
@@ -100,28 +98,14 @@ def test_words_stay_words(words: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    [
-        "",
-        "a b",
-        "x\nshow stat",
-        "x;shutdown",
-        "x\\",
-        "<<",
-        "a\0b",
-        "ä",
-        "#1",
-        "x" * 301,
-        "x\r",
-    ],
+    ["", "a b", "x\nshow stat", "x;shutdown", "x\\", "<<", "a\0b", "ä", "#1", "x" * 301, "x\r"],
 )
 def test_what_is_no_word_is_refused(word: str) -> None:
     with pytest.raises(BadInput, match="one word"):
         command_bytes(("set", "map", "/m", "key", word))
 
 
-def test_an_answer_of_haproxy_that_trickles_has_one_time_for_all_of_it(
-    tmp_path: Path,
-) -> None:
+def test_an_answer_of_haproxy_that_trickles_has_one_time_for_all_of_it(tmp_path: Path) -> None:
     over = threading.Event()
 
     def trickles(listening: socket.socket) -> None:

@@ -107,9 +107,7 @@ class Cluster(Moving):
 
     def pin(self, world: World, *sites: str, node: str = "n1") -> None:
         period = Period.days_before(world.clock(), 1)
-        world.store.put_profiles(
-            period, profiles(dict.fromkeys(HOME, 1.0)), SPREADS.empty()
-        )
+        world.store.put_profiles(period, profiles(dict.fromkeys(HOME, 1.0)), SPREADS.empty())
         for site in HOME:
             wanted = node if site in sites else HOME[site]
             world.store.put_pin(Pin(site, nodes=(wanted,), author="ann"))
@@ -118,9 +116,7 @@ class Cluster(Moving):
         """One that moves these sites to n1, with what they need."""
         self.pin(world, *sites)
         made = nightly.propose(world).plan
-        assert {(one.site, one.target) for one in made.moves} == {
-            (site, "n1") for site in sites
-        }
+        assert {(one.site, one.target) for one in made.moves} == {(site, "n1") for site in sites}
         return self.brought(world, made)
 
     def brought(self, world: World, made: Plan) -> Plan:
@@ -183,9 +179,7 @@ class Cluster(Moving):
 
 
 @pytest.fixture
-def cluster(
-    found: HaproxyProgram, members: Members, tmp_path: Path
-) -> Iterator[Cluster]:
+def cluster(found: HaproxyProgram, members: Members, tmp_path: Path) -> Iterator[Cluster]:
     with ExitStack() as stack:
         url = new_database(tmp_path / "flex.db")
         made = Cluster(tmp_path, found, members, stack, url)
@@ -221,9 +215,7 @@ def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_mea
     pipe = cluster.disks / f"wait-final copy-{SHOP}"
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as threads:
-        done = threads.submit(
-            lambda: route_and_publish_plan.carry_out(cluster.world(), wanted)
-        )
+        done = threads.submit(lambda: route_and_publish_plan.carry_out(cluster.world(), wanted))
         # It is being copied for the last time.
         visitor = None
         with pipe.open() as said:
@@ -252,9 +244,7 @@ def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_mea
 
 
 @pytest.mark.slow
-def test_haproxies_reload_only_once_the_sites_with_one_writer_have_moved(
-    cluster: Cluster,
-) -> None:
+def test_haproxies_reload_only_once_the_sites_with_one_writer_have_moved(cluster: Cluster) -> None:
     """While a process of before a reload is there, its node is never quiet."""
     world = cluster.world()
 
@@ -270,13 +260,9 @@ def test_haproxies_reload_only_once_the_sites_with_one_writer_have_moved(
     pipe = cluster.disks / f"wait-final copy-{SHOP}"
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as threads:
-        done = threads.submit(
-            lambda: route_and_publish_plan.carry_out(cluster.world(), wanted)
-        )
+        done = threads.submit(lambda: route_and_publish_plan.carry_out(cluster.world(), wanted))
         # It is being copied for the last time until somebody reads the pipe.
-        until(
-            "it is held", lambda: cluster.held(world) == {SHOP}, cluster.describe_doors
-        )
+        until("it is held", lambda: cluster.held(world) == {SHOP}, cluster.describe_doors)
         now = {node: configured(node) for node in cluster.nodes}
         assert pipe.read_text() == "x\n"
         ended = done.result(60)
@@ -327,16 +313,12 @@ def test_where_nothing_of_the_plan_is_left_all_is_as_before(cluster: Cluster) ->
 
 
 @pytest.mark.slow
-def test_a_site_that_is_not_quiet_in_time_stays_and_nobody_gets_an_error(
-    cluster: Cluster,
-) -> None:
+def test_a_site_that_is_not_quiet_in_time_stays_and_nobody_gets_an_error(cluster: Cluster) -> None:
     world = cluster.world()
     wanted = cluster.plan(world, SHOP, FORUM)
     slow = cluster.send("n1", SHOP)
     under_way = cluster.members.asked.get(timeout=60)
-    at_once = world.settings.routing.model_copy(
-        update={"hold_time": timedelta(seconds=5)}
-    )
+    at_once = world.settings.routing.model_copy(update={"hold_time": timedelta(seconds=5)})
     settings = world.settings.model_copy(update={"routing": at_once})
     object.__setattr__(world, "settings", settings)
     ended = route_and_publish_plan.carry_out(world, wanted)
@@ -364,9 +346,7 @@ def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_tim
     # The next plan goes around it, also where a move takes no command.
     bare = world.settings.move.model_copy(update={"hook": ()})
     settings = world.settings.model_copy(update={"move": bare})
-    assert SHOP in sites_whose_move_failed.resting_sites(
-        replace(world, settings=settings)
-    )
+    assert SHOP in sites_whose_move_failed.resting_sites(replace(world, settings=settings))
     assert cluster.in_force(world) == moved(PLAIN)
     assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
     cluster.start_follower("n1")
@@ -427,9 +407,7 @@ WAYS = ["resume", "undo", "abandon"]
 @pytest.mark.parametrize(
     ("step", "way"),
     [
-        pytest.param(
-            step, way, marks=[] if way == WAYS[step % 3] else pytest.mark.torture
-        )
+        pytest.param(step, way, marks=[] if way == WAYS[step % 3] else pytest.mark.torture)
         for step, way in product(range(8), WAYS)
     ],
 )
@@ -491,9 +469,7 @@ def test_no_order_leads_a_stateful_site_on_without_a_hold(cluster: Cluster) -> N
 
 
 @pytest.mark.slow
-def test_a_site_whose_writer_is_taken_for_dead_is_led_to_nobody_else(
-    cluster: Cluster,
-) -> None:
+def test_a_site_whose_writer_is_taken_for_dead_is_led_to_nobody_else(cluster: Cluster) -> None:
     """Also where a plan on its way has it elsewhere: what was written since is not there."""
     world = cluster.world()
     coming = cluster.come(moved(SHOP, PLAIN))

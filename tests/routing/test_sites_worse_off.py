@@ -92,9 +92,7 @@ class Small:
         world.store.propose(replace(made, state="proposed", settled=None), placement)
         world.store.settle(made, placement)
         period = Period.days_before(world.clock(), 1)
-        world.store.put_profiles(
-            period, profiles(dict.fromkeys(HOME, 1.0)), SPREADS.empty()
-        )
+        world.store.put_profiles(period, profiles(dict.fromkeys(HOME, 1.0)), SPREADS.empty())
 
     def close_windows(self) -> None:
         """Changes are allowed for an hour of the day after tomorrow, and not now."""
@@ -122,9 +120,7 @@ class Small:
     def _answer(self, held: Held) -> None:
         code = 500 if held.node in self.failing else 200
         with held.connection:
-            held.connection.sendall(
-                f"HTTP/1.1 {code} X\r\nContent-Length: 0\r\n\r\n".encode()
-            )
+            held.connection.sendall(f"HTTP/1.1 {code} X\r\nContent-Length: 0\r\n\r\n".encode())
 
     def move(self, world: World, *sites: str) -> Plan:
         made = self.carried_out(world, *sites)
@@ -143,9 +139,7 @@ class Small:
             world.store.drop_pin(site)
         return done
 
-    def answered(
-        self, world: World, site: str, node: str, requests: int, errors: int = 0
-    ) -> None:
+    def answered(self, world: World, site: str, node: str, requests: int, errors: int = 0) -> None:
         times = (requests, *NO_TIMES[1:])
         span = span_of(world.time_of_day())
         counted = Answers(requests, errors, times)
@@ -201,9 +195,7 @@ def worse(small: Small, world: World, *more: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_site_that_is_worse_off_goes_back_and_rests_and_it_is_told_why(
-    small: Small,
-) -> None:
+def test_a_site_that_is_worse_off_goes_back_and_rests_and_it_is_told_why(small: Small) -> None:
     world = small.world()
     worse(small, world)
     WatchOfMoves(world).round()
@@ -217,9 +209,7 @@ def test_a_site_that_is_worse_off_goes_back_and_rests_and_it_is_told_why(
     entries = world.store.entries(limit=10_000)
     assert [e.subject for e in entries if e.action == "move.worse"] == [SHOP]
     made = world.store.plan(world.store.in_force())
-    assert [(one.site, one.reason) for one in made.moves] == [
-        (SHOP, f"goes back: {why}")
-    ]
+    assert [(one.site, one.reason) for one in made.moves] == [(SHOP, f"goes back: {why}")]
     assert any("went back to where it was" in line for line in small.said)
     log = (small.folder / "copy.log").read_text().splitlines()
     assert log == [f"{SHOP} n0 n1", f"{SHOP} n1 n0"]
@@ -227,9 +217,7 @@ def test_a_site_that_is_worse_off_goes_back_and_rests_and_it_is_told_why(
 
 
 @pytest.mark.slow
-def test_what_went_back_stays_there_in_the_next_plan_which_says_why(
-    small: Small,
-) -> None:
+def test_what_went_back_stays_there_in_the_next_plan_which_says_why(small: Small) -> None:
     world = small.world()
     worse(small, world)
     WatchOfMoves(world).round()
@@ -254,10 +242,7 @@ def test_of_several_sites_those_go_back_that_are_worse_off(small: Small) -> None
     later = replace(world, time_of_day=lambda: world.time_of_day() + timedelta(hours=1))
     watch_moved_sites.look(later)
     run = small.watch_of(world, BLOG)[1]
-    assert (run.state, run.said) == (
-        "done",
-        "1,000 requests, 1 failed; 1,000 requests before",
-    )
+    assert (run.state, run.said) == ("done", "1,000 requests, 1 failed; 1,000 requests before")
 
 
 @pytest.mark.slow
@@ -308,8 +293,7 @@ def remove_old_copy(world: World) -> None:
 
 
 @pytest.mark.slow(
-    "exclude-people keep FLEX away from it",
-    "remove_old_copy-its copy on n0 was removed",
+    "exclude-people keep FLEX away from it", "remove_old_copy-its copy on n0 was removed"
 )
 @pytest.mark.parametrize(
     ("meanwhile", "why"),
@@ -347,9 +331,7 @@ def test_sites_that_are_to_be_together_go_back_together(small: Small) -> None:
 
 
 @pytest.mark.slow
-def test_while_changes_are_frozen_a_site_stays_and_goes_back_afterwards(
-    small: Small,
-) -> None:
+def test_while_changes_are_frozen_a_site_stays_and_goes_back_afterwards(small: Small) -> None:
     world = small.world()
     worse(small, world)
     freeze_and_change_windows.freeze(world, Freeze(world.time_of_day(), author="ann"))
@@ -415,9 +397,7 @@ def test_while_another_run_has_the_lease_a_site_waits_for_it(small: Small) -> No
 
 
 @pytest.mark.slow
-def test_a_command_that_fails_on_the_way_back_leaves_the_site_where_it_is(
-    small: Small,
-) -> None:
+def test_a_command_that_fails_on_the_way_back_leaves_the_site_where_it_is(small: Small) -> None:
     world = small.world()
     worse(small, world)
     (small.folder / "copy.trouble").write_text("")
@@ -433,9 +413,7 @@ class Killed(BaseException):
 
 @pytest.mark.slow("settle", "apply", "bring", "plan")
 @pytest.mark.parametrize("stage", ["plan", "bring", "apply", "verify", "settle"])
-def test_a_run_that_is_killed_on_the_way_is_finished_by_the_next(
-    small: Small, stage: str
-) -> None:
+def test_a_run_that_is_killed_on_the_way_is_finished_by_the_next(small: Small, stage: str) -> None:
     world = small.world()
     worse(small, world)
     seen = []
@@ -458,9 +436,7 @@ def test_a_run_that_is_killed_on_the_way_is_finished_by_the_next(
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_behind_the_way_back_is_finished_by_the_next(
-    small: Small,
-) -> None:
+def test_a_run_that_is_killed_behind_the_way_back_is_finished_by_the_next(small: Small) -> None:
     world = small.world()
     worse(small, world)
     made = lead_sites_back.plan_back(world, lead_sites_back.sites_to_lead_back(world))
@@ -473,9 +449,7 @@ def test_a_run_that_is_killed_behind_the_way_back_is_finished_by_the_next(
     assert len(world.store.headlines()) == plans
 
 
-def test_moves_of_a_plan_that_another_run_finished_are_watched_once(
-    small: Small,
-) -> None:
+def test_moves_of_a_plan_that_another_run_finished_are_watched_once(small: Small) -> None:
     world = small.world()
     done = small.carried_out(world, SHOP)
     watch = WatchOfMoves(world)
@@ -494,9 +468,7 @@ def test_moves_of_a_plan_of_long_ago_are_not_watched(small: Small) -> None:
 
 
 @pytest.mark.slow
-def test_in_review_the_way_back_waits_for_a_yes_and_is_asked_for_once(
-    make: Make,
-) -> None:
+def test_in_review_the_way_back_waits_for_a_yes_and_is_asked_for_once(make: Make) -> None:
     small = make(mode="review")
     world = small.world()
     worse(small, world)
@@ -513,9 +485,7 @@ def test_in_review_the_way_back_waits_for_a_yes_and_is_asked_for_once(
 
 
 @pytest.mark.slow
-def test_in_review_a_way_back_that_somebody_rejects_is_not_asked_for_again(
-    make: Make,
-) -> None:
+def test_in_review_a_way_back_that_somebody_rejects_is_not_asked_for_again(make: Make) -> None:
     small = make(mode="review")
     world = small.world()
     worse(small, world)

@@ -9,15 +9,11 @@ from flex.routing.lasting_member_slots import assign_slots
 from flex.routing.pool import MOST_MEMBERS
 
 CLUSTER = [f"n{number:02}" for number in range(24)]
-SOME = st.lists(
-    st.sampled_from(CLUSTER), min_size=1, max_size=MOST_MEMBERS, unique=True
-)
+SOME = st.lists(st.sampled_from(CLUSTER), min_size=1, max_size=MOST_MEMBERS, unique=True)
 
 
 @of(st.lists(SOME, min_size=1, max_size=8))
-def test_who_stays_keeps_its_slot_and_no_two_share_one(
-    memberships: list[list[str]],
-) -> None:
+def test_who_stays_keeps_its_slot_and_no_two_share_one(memberships: list[list[str]]) -> None:
     slots: dict[str, int] = {}
     for members in memberships:
         after = assign_slots(slots, members, CLUSTER)

@@ -75,9 +75,7 @@ def test_names_that_nobody_can_have_are_counted_and_not_told(
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_of_many_names_the_most_frequent_are_told(
-    cluster: Cluster, stack: ExitStack
-) -> None:
+def test_of_many_names_the_most_frequent_are_told(cluster: Cluster, stack: ExitStack) -> None:
     cluster.start(stack, NAMES)
     stats = Socket(str(cluster.folder / "n0" / "s"))
     for one in range(1, 101):
@@ -231,11 +229,7 @@ def test_by_the_sockets_of_all_nodes_what_their_doors_counted_is_kept(
     ]
     told = settings(
         node=nodes,
-        routing={
-            "on": True,
-            "doors": "all",
-            "sockets": str(cluster.folder / "{node}" / "s"),
-        },
+        routing={"on": True, "doors": "all", "sockets": str(cluster.folder / "{node}" / "s")},
     )
     store, now = MemoryStore(), datetime.now(UTC)
     for door in ("n0", "n2", "n1"):

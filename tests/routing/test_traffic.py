@@ -30,11 +30,7 @@ def visitors(
     found: HaproxyProgram, members: Members, tmp_path: Path, another_port: int
 ) -> Iterator[Distributor]:
     pool = Pool(
-        "shop.example",
-        ("www.shop.example",),
-        members_of(members.addresses),
-        "lardr",
-        LardLimits(),
+        "shop.example", ("www.shop.example",), members_of(members.addresses), "lardr", LardLimits()
     )
     written(pool, members, tmp_path, another_port)
     with running(found, tmp_path, another_port):
@@ -53,13 +49,8 @@ def asked(visitors: Distributor, members: Members, target: str, **more: str) -> 
 def test_a_target_stays_with_its_member_and_targets_are_spread_over_all(
     visitors: Distributor, members: Members
 ) -> None:
-    first = {
-        target: asked(visitors, members, f"/{target}").node for target in range(60)
-    }
-    again = {
-        target: asked(visitors, members, f"/{target}?page=2").node
-        for target in range(60)
-    }
+    first = {target: asked(visitors, members, f"/{target}").node for target in range(60)}
+    again = {target: asked(visitors, members, f"/{target}?page=2").node for target in range(60)}
     assert first == again
     assert min(Counter(first.values()).values()) >= 60 // 4 // 3
     assert len(set(first.values())) == 4
@@ -74,41 +65,23 @@ def test_the_member_hears_who_asks_and_nothing_that_he_claims_to_be_last(
     assert held.head.lower().count(b"x-forwarded-for: 127.0.0.1") == 1
 
 
-@pytest.mark.parametrize(
-    "host", ["www.shop.example", "WWW.Shop.Example:8080", "shop.example"]
-)
+@pytest.mark.parametrize("host", ["www.shop.example", "WWW.Shop.Example:8080", "shop.example"])
 def test_every_name_of_the_site_leads_to_its_members(
     visitors: Distributor, members: Members, host: str
 ) -> None:
-    nodes = {
-        asked(visitors, members, f"/{number}", host=host).node for number in range(40)
-    }
+    nodes = {asked(visitors, members, f"/{number}", host=host).node for number in range(40)}
     assert nodes == set(members.addresses)
 
 
 @pytest.mark.parametrize(
-    "host",
-    [
-        "other.example",
-        "site_door",
-        "shop.example.evil",
-        "here",
-        "_",
-        "[::1]",
-        "version",
-    ],
+    "host", ["other.example", "site_door", "shop.example.evil", "here", "_", "[::1]", "version"]
 )
-def test_other_names_stay_on_this_node(
-    visitors: Distributor, members: Members, host: str
-) -> None:
-    assert {
-        asked(visitors, members, f"/{number}", host=host).node for number in range(8)
-    } == {"n0"}
+def test_other_names_stay_on_this_node(visitors: Distributor, members: Members, host: str) -> None:
+    assert {asked(visitors, members, f"/{number}", host=host).node for number in range(8)} == {"n0"}
 
 
 @pytest.mark.parametrize(
-    "target",
-    ["/a%0aset-var", "/;show%20stat", "/%[env(HOME)]", "/{%20var(txn.set)%20}"],
+    "target", ["/a%0aset-var", "/;show%20stat", "/%[env(HOME)]", "/{%20var(txn.set)%20}"]
 )
 def test_words_of_haproxy_in_a_path_are_a_path(
     visitors: Distributor, members: Members, target: str
@@ -136,11 +109,7 @@ def crowded(
 ) -> Iterator[Distributor]:
     """The paper's S of four members is 6: three times 2, and 1 less 1."""
     pool = Pool(
-        "shop.example",
-        (),
-        members_of(members.addresses),
-        "lardr",
-        LardLimits(low=1, high=2),
+        "shop.example", (), members_of(members.addresses), "lardr", LardLimits(low=1, high=2)
     )
     written(pool, members, tmp_path, another_port)
     with running(found, tmp_path, another_port):
@@ -158,9 +127,7 @@ def let_in(members: Members, least: int) -> list[Held]:
     return held
 
 
-def everybody_gets_in(
-    first: list[Held], visitors: list[socket.socket], members: Members
-) -> bool:
+def everybody_gets_in(first: list[Held], visitors: list[socket.socket], members: Members) -> bool:
     for held in first:
         held.answer()
     for _ in range(len(visitors) - len(first)):
@@ -187,9 +154,7 @@ def test_when_members_go_fewer_are_let_in(
     haproxy = Socket(str(tmp_path / "s"))
     for _ in range(LOOKS):
         rows = [
-            row
-            for row in parse_stat(haproxy.ask("show", "stat"))
-            if row.server in ("s4", "s8")
+            row for row in parse_stat(haproxy.ask("show", "stat")) if row.server in ("s4", "s8")
         ]
         if sum(row.status == "DOWN" for row in rows) == 2:
             break
@@ -203,9 +168,7 @@ def test_when_members_go_fewer_are_let_in(
     assert everybody_gets_in(first, visitors, members)
 
 
-def test_few_visitors_never_see_the_door(
-    crowded: Distributor, members: Members
-) -> None:
+def test_few_visitors_never_see_the_door(crowded: Distributor, members: Members) -> None:
     held = asked(crowded, members, "/")
     assert held.head.lower().count(b"x-forwarded-for: 127.0.0.1") == 1
 
@@ -213,16 +176,12 @@ def test_few_visitors_never_see_the_door(
 def test_a_popular_target_has_several_members_before_any_of_them_is_overloaded(
     found: HaproxyProgram, members: Members, tmp_path: Path, another_port: int
 ) -> None:
-    pool = Pool(
-        "shop.example", (), members_of(members.addresses), popular=(("/hot", 0b0101),)
-    )
+    pool = Pool("shop.example", (), members_of(members.addresses), popular=(("/hot", 0b0101),))
     written(pool, members, tmp_path, another_port)
     with running(found, tmp_path, another_port):
         nodes = {}
         for path in ("/hot?a=1", "/cold"):
-            visitors = [
-                Distributor(another_port).send(path, x_now="1000") for _ in range(6)
-            ]
+            visitors = [Distributor(another_port).send(path, x_now="1000") for _ in range(6)]
             held = [members.asked.get(timeout=300) for _ in visitors]
             nodes[path] = Counter(each.node for each in held)
             for each in held:
@@ -258,21 +217,14 @@ def split(
 def test_what_is_computed_goes_to_the_nodes_that_compute(
     split: Distributor, members: Members
 ) -> None:
-    assert {
-        asked(split, members, f"/{number}.php?a=1").node for number in range(12)
-    } <= {"n1", "n2"}
-    assert (
-        len({asked(split, members, f"/{number}.html").node for number in range(40)})
-        == 4
-    )
+    assert {asked(split, members, f"/{number}.php?a=1").node for number in range(12)} <= {
+        "n1",
+        "n2",
+    }
+    assert len({asked(split, members, f"/{number}.html").node for number in range(40)}) == 4
 
 
-def test_where_nobody_computes_the_others_do(
-    split: Distributor, members: Members
-) -> None:
+def test_where_nobody_computes_the_others_do(split: Distributor, members: Members) -> None:
     members.stop("n1")
     members.stop("n2")
-    assert {asked(split, members, f"/{number}.php").node for number in range(12)} <= {
-        "n0",
-        "n3",
-    }
+    assert {asked(split, members, f"/{number}.php").node for number in range(12)} <= {"n0", "n3"}

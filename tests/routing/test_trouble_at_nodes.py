@@ -19,14 +19,7 @@ from flex.routing.haproxy import CONFIGURATION
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.host_to_node_maps import MOVED, OWNERS
 from flex.routing.refuse_older_maps import refuse_older
-from tests.routing.test_follow_answers import (
-    Here,
-    Server,
-    begun,
-    here,
-    owners,
-    server,
-)
+from tests.routing.test_follow_answers import Here, Server, begun, here, owners, server
 from tests.routing.test_follower_in_trouble import order_4
 
 __all__ = ["here", "server"]
@@ -45,9 +38,7 @@ WRONG: dict[str, tuple[Callable[[Here, Files], Files], str]] = {
         "not all files of one version",
     ),
     "the large map lacks a line": (
-        lambda _, files: (
-            files | {OWNERS: "".join(files[OWNERS].splitlines(keepends=True)[:-1])}
-        ),
+        lambda _, files: files | {OWNERS: "".join(files[OWNERS].splitlines(keepends=True)[:-1])},
         "not all files of one version",
     ),
     "a map is away": (
@@ -252,16 +243,10 @@ def full(disk: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("verb", ["follow", "apply"])
 def test_on_a_disk_without_a_byte_left_all_is_as_it_was_until_there_is_room(
-    found: HaproxyProgram,
-    server: Server,
-    tmp_path_factory: pytest.TempPathFactory,
-    verb: str,
+    found: HaproxyProgram, server: Server, tmp_path_factory: pytest.TempPathFactory, verb: str
 ) -> None:
     come = tmp_path_factory.mktemp("come")
-    with (
-        disk_of_its_own(tmp_path_factory.mktemp("disk")) as disk,
-        begun(found, disk) as here,
-    ):
+    with disk_of_its_own(tmp_path_factory.mktemp("disk")) as disk, begun(found, disk) as here:
         order_4(here, server)
         take, before = way(verb, here, server, come), everything(here)
         with full(disk), pytest.raises(NotWritten) as refused:

@@ -14,12 +14,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput
-from flex.routing.warm_node_by_fetching_targets import (
-    Warmed,
-    WarmingBudget,
-    hottest,
-    warm,
-)
+from flex.routing.warm_node_by_fetching_targets import Warmed, WarmingBudget, hottest, warm
 from flex.table_schemas import FILES
 
 SIZE = 1_000
@@ -67,9 +62,7 @@ class Time:
         self.now += seconds
 
 
-def warmed(
-    port: int, paths: list[str], budget: WarmingBudget, time: Time | None = None
-) -> Warmed:
+def warmed(port: int, paths: list[str], budget: WarmingBudget, time: Time | None = None) -> Warmed:
     time = time or Time()
     targets = [("shop.example", path) for path in paths]
     return warm(targets, ("127.0.0.1", port), budget, clock=time.clock, wait=time.wait)
@@ -82,9 +75,7 @@ PLENTY = WarmingBudget(10**9, 10**9)
 def test_the_hottest_are_asked_for_under_the_sites_name_until_the_budget_is_used_up(
     web: Web,
 ) -> None:
-    assert warmed(web.server_port, PATHS, WarmingBudget(3 * SIZE, 10**9)) == Warmed(
-        3, 3 * SIZE, 0
-    )
+    assert warmed(web.server_port, PATHS, WarmingBudget(3 * SIZE, 10**9)) == Warmed(3, 3 * SIZE, 0)
     assert web.asked == [("shop.example", path) for path in PATHS[:3]]
 
 
@@ -95,9 +86,9 @@ def test_it_takes_the_time_that_the_rate_gives(web: Web) -> None:
 
 
 def test_it_ends_when_its_time_is_over(web: Web) -> None:
-    assert warmed(
-        web.server_port, PATHS, WarmingBudget(10**9, 2 * SIZE, seconds=2.5)
-    ) == Warmed(5, 5 * SIZE, 0)
+    assert warmed(web.server_port, PATHS, WarmingBudget(10**9, 2 * SIZE, seconds=2.5)) == Warmed(
+        5, 5 * SIZE, 0
+    )
 
 
 def files(*rows: tuple[str, int, int]) -> pd.DataFrame:
@@ -123,10 +114,7 @@ def test_what_is_asked_for_most_is_chosen_while_it_fits_whatever_piece_of_the_ta
         files(("/a", 3, 40), ("/b", 9, 40)),
         files(("/c", 5, 40), ("/unseen", 99, 0), ("/buy.PHP", 99, 1)),
     ]
-    assert hottest(pieces, 100, [".php"]) == [
-        ("shop.example", "/b"),
-        ("shop.example", "/c"),
-    ]
+    assert hottest(pieces, 100, [".php"]) == [("shop.example", "/b"), ("shop.example", "/c")]
     assert hottest(pieces, 39) == [("shop.example", "/buy.PHP")]
     assert hottest([], 100) == []
 
@@ -141,9 +129,7 @@ def test_what_is_gone_is_left_out(web: Web) -> None:
     assert warmed(web.server_port, ["/gone", "/here"], PLENTY) == Warmed(1, SIZE, 1)
 
 
-@pytest.mark.parametrize(
-    "path", ["/a b", "/a\r\nHost: evil", "http://evil/", "", "/ä", "/\0"]
-)
+@pytest.mark.parametrize("path", ["/a b", "/a\r\nHost: evil", "http://evil/", "", "/ä", "/\0"])
 def test_what_is_no_path_is_never_sent(web: Web, path: str) -> None:
     assert warmed(web.server_port, [path, "/here"], PLENTY) == Warmed(1, SIZE, 1)
     assert web.asked == [("shop.example", "/here")]
@@ -161,8 +147,7 @@ def test_a_budget_that_cannot_be_kept_is_refused(wrong: tuple[int, int]) -> None
 
 
 @pytest.mark.parametrize(
-    "begins",
-    [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"],
+    "begins", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"]
 )
 def test_an_answer_that_trickles_holds_nothing_up(begins: bytes) -> None:
     """It is cut off long before it is whole."""
@@ -213,12 +198,7 @@ def test_a_web_server_that_wants_the_proxy_protocol_gets_it_first() -> None:
         time = Time()
         at = server.getsockname()
         found = warm(
-            [("shop.example", "/")],
-            at,
-            PLENTY,
-            clock=time.clock,
-            wait=time.wait,
-            proxied=True,
+            [("shop.example", "/")], at, PLENTY, clock=time.clock, wait=time.wait, proxied=True
         )
         web.join()
     # Version 2, sent by nobody but the sender, without addresses.

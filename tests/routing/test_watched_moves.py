@@ -17,11 +17,7 @@ import pytest
 
 from flex.model.site_moves import SiteMove, StageRun
 from flex.routing.haproxy_program import HaproxyProgram
-from flex_api.night import (
-    go_on_with_moves,
-    route_and_publish_plan,
-    watch_moved_sites,
-)
+from flex_api.night import go_on_with_moves, route_and_publish_plan, watch_moved_sites
 from flex_api.night.watch_round import WatchOfMoves
 from flex_api.wiring import World
 from tests.migrated import new_database
@@ -180,17 +176,13 @@ def test_a_site_that_fails_on_its_new_node_goes_back_by_the_same_way_and_rests(
     stages = [(run.stage, run.state) for run in world.store.stage_runs([back.id])]
     assert stages[0] == ("copy", "done")
     held = [("hold", "done"), ("switch", "done")]
-    assert [stage for stage in stages if stage in held] == (
-        held if site in STATEFUL else []
-    )
+    assert [stage for stage in stages if stage in held] == (held if site in STATEFUL else [])
     # What goes back is not watched, and its way back is told.
     assert world.store.watched_moves() == ()
     actions = [entry.action for entry in world.store.entries(limit=10_000)]
     assert actions.count("move.worse") == 1
     plan = world.store.plan(world.store.in_force())
-    assert [(one.site, one.source, one.target) for one in plan.moves] == [
-        (site, "n1", "n0")
-    ]
+    assert [(one.site, one.source, one.target) for one in plan.moves] == [(site, "n1", "n0")]
     assert plan.moves[0].reason == f"goes back: {run.said}"
 
 
@@ -222,11 +214,7 @@ def test_flex_serve_leads_a_site_back_by_itself(make: Make) -> None:
     cluster.failing.add(("n1", SHOP))
     cluster.move(world, SHOP)
     cluster.ask(SHOP)
-    until(
-        "it is back",
-        lambda: cluster.state(world, SHOP) == "undone",
-        cluster.log,
-    )
+    until("it is back", lambda: cluster.state(world, SHOP) == "undone", cluster.log)
     agrees(cluster, world, HOME)
 
 
@@ -249,9 +237,5 @@ def test_where_flex_serve_is_killed_meanwhile_the_next_one_leads_the_site_back(
         cluster.start_server(node)
     if not failed_before:
         cluster.ask(SHOP)
-    until(
-        "it is back",
-        lambda: cluster.state(world, SHOP) == "undone",
-        cluster.log,
-    )
+    until("it is back", lambda: cluster.state(world, SHOP) == "undone", cluster.log)
     agrees(cluster, world, HOME)

@@ -17,6 +17,4 @@ def hosting() -> made_up_cluster.Hosting:
 
 @pytest.fixture(scope="session")
 def accesses(hosting: made_up_cluster.Hosting) -> made_up_cluster.Accesses:
-    return made_up_cluster.night(
-        hosting, date(2026, 1, 5), 20_000, np.random.default_rng(2)
-    )
+    return made_up_cluster.night(hosting, date(2026, 1, 5), 20_000, np.random.default_rng(2))

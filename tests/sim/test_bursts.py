@@ -19,13 +19,7 @@ def _trace(accesses: int = 4000, *, clients: bool = True) -> Trace:
     client = target * 100 if clients else target[:0]
     time = np.sort(random.integers(0, 6 * DAY, accesses))
     return Trace(
-        "t",
-        target,
-        np.arange(40) + 1,
-        np.zeros(40, dtype=np.int64),
-        ("one",),
-        client,
-        time,
+        "t", target, np.arange(40) + 1, np.zeros(40, dtype=np.int64), ("one",), client, time
     )
 
 
@@ -53,9 +47,7 @@ def test_in_bursts_a_target_comes_within_its_share_of_the_time() -> None:
 
 def test_only_what_few_ask_for_comes_in_bursts_where_that_is_asked_for() -> None:
     before = _trace()
-    popular = replace(
-        before, target=np.where(np.arange(4000) % 2 == 0, 0, before.target)
-    )
+    popular = replace(before, target=np.where(np.arange(4000) % 2 == 0, 0, before.target))
     after = in_bursts(popular, 0.1, below=0.1)
     places = [np.flatnonzero(after.target == target) for target in range(40)]
     assert np.diff(places[0]).max() < 100, (

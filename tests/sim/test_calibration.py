@@ -35,9 +35,7 @@ from flex.sim.traces import Trace
 from flex.sim.twins_of_published_traces import fit
 
 
-def _place(
-    asked: Trace, before: Trace, cluster: SimulatedCluster
-) -> Sequence[Sequence[int]]:
+def _place(asked: Trace, before: Trace, cluster: SimulatedCluster) -> Sequence[Sequence[int]]:
     return [[site % cluster.nodes] for site in range(len(asked.sites))]
 
 
@@ -53,18 +51,12 @@ def test_no_figure_is_an_input_and_a_claim() -> None:
 
 
 def test_whatever_is_called_an_input_is_in_the_list_that_is_looked_through() -> None:
-    made = {
-        each.key
-        for each in vars(calibration).values()
-        if isinstance(each, calibration.Input)
-    }
+    made = {each.key for each in vars(calibration).values() if isinstance(each, calibration.Input)}
     assert made == {each.key for each in INPUTS}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["front-ends", "hacc-dynamic", "lard-disks", "cward-worldcup"]
-)
+@pytest.mark.parametrize("name", ["front-ends", "hacc-dynamic", "lard-disks", "cward-worldcup"])
 def test_each_claim_is_judged_by_a_figure_that_has_a_name(name: str) -> None:
     claims = EXPERIMENTS[name](_lab(CALIBRATED))
     assert {claim.claim for claim in claims} <= set(FIGURES)
@@ -100,23 +92,17 @@ def test_a_claim_that_does_not_come_out_is_looked_at_under_each_value() -> None:
         if claim.verdict == HOLDS_FOR:
             assert any(claim.values.endswith(each.words) for each in asked)
     if len(asked) <= len(TRIED["front-ends"]):
-        assert all(claim.verdict != MISSES for claim in claims), (
-            "it stops when all hold"
-        )
+        assert all(claim.verdict != MISSES for claim in claims), "it stops when all hold"
 
 
 def test_a_handing_front_end_comes_to_its_published_peak() -> None:
     front = handoff(1000)
     assert front.kind == FRONT_END
-    assert SECOND / (front.connect + 6 * front.send) == pytest.approx(
-        HANDOFF_PEAK.value, rel=0.001
-    )
+    assert SECOND / (front.connect + 6 * front.send) == pytest.approx(HANDOFF_PEAK.value, rel=0.001)
 
 
 @pytest.mark.parametrize("kilobytes", [3, 6, 8])
-def test_a_node_with_apache_serves_as_many_cached_answers_as_published(
-    kilobytes: int,
-) -> None:
+def test_a_node_with_apache_serves_as_many_cached_answers_as_published(kilobytes: int) -> None:
     node = apache(1, 32 * MIB, kilobytes=kilobytes)
     took = node.connect + 2 * kilobytes * node.send + node.close
     assert SECOND / took == pytest.approx(APACHE_CACHED.value, rel=0.001)
@@ -134,9 +120,7 @@ def test_a_calibrated_twin_has_every_figure_that_was_published() -> None:
 
 
 @pytest.mark.slow
-def test_published_points_stand_at_so_many_times_what_the_other_policy_came_to() -> (
-    None
-):
+def test_published_points_stand_at_so_many_times_what_the_other_policy_came_to() -> None:
     lab = Lab(_place, lambda _: None, 1500)
     trace, picture = lab.twin("hp-july"), "hp-july, 4 nodes"
     for ram in (16, 64, 128):

@@ -12,8 +12,7 @@ from flex.sim.twins_of_published_traces import fit, twin
 
 SLOW = {"hp-day-1", "hp-day-2", "hp-day-3", "hp-day-4"}
 TWINS = [
-    pytest.param(name, marks=[pytest.mark.torture] if name in SLOW else [])
-    for name in PUBLISHED
+    pytest.param(name, marks=[pytest.mark.torture] if name in SLOW else []) for name in PUBLISHED
 ]
 
 
@@ -21,44 +20,27 @@ TWINS = [
 @pytest.mark.parametrize("name", TWINS)
 def test_every_published_aggregate_is_within_a_twentieth(name: str) -> None:
     rows = fit(PUBLISHED[name], twin(PUBLISHED[name]))
-    assert {
-        row.figure: row.error for row in rows if row.error > 0.05 and not row.assumed
-    } == {}
+    assert {row.figure: row.error for row in rows if row.error > 0.05 and not row.assumed} == {}
 
 
 @pytest.mark.slow
-def test_what_is_not_published_may_differ_and_published_aggregates_are_still_there() -> (
-    None
-):
-    usual, other = (
-        twin(PUBLISHED["rice"]),
-        twin(PUBLISHED["rice"], second=0.0015, spread=0.6),
-    )
+def test_what_is_not_published_may_differ_and_published_aggregates_are_still_there() -> None:
+    usual, other = (twin(PUBLISHED["rice"]), twin(PUBLISHED["rice"], second=0.0015, spread=0.6))
     assert max(row.error for row in fit(PUBLISHED["rice"], other)) < 0.01
     first, second = other.frequency()[:2] / len(other.target)
-    assert (first, second) == (
-        pytest.approx(0.02, rel=0.01),
-        pytest.approx(0.0015, rel=0.01),
-    )
+    assert (first, second) == (pytest.approx(0.02, rel=0.01), pytest.approx(0.0015, rel=0.01))
     assert np.log(other.size).std() < np.log(usual.size).std()
 
 
 @pytest.mark.slow
 def test_what_is_assumed_is_marked() -> None:
     assert {
-        row.figure
-        for row in fit(PUBLISHED["rice"], twin(PUBLISHED["rice"]))
-        if row.assumed
-    } == {
-        "requests",
-        "answer",
-    }
+        row.figure for row in fit(PUBLISHED["rice"], twin(PUBLISHED["rice"])) if row.assumed
+    } == {"requests", "answer"}
 
 
 def test_a_seed_makes_the_same_twin_again_and_another_seed_another() -> None:
-    once, again, other = (
-        twin(PUBLISHED["worldcup98"], seed=seed) for seed in (1, 1, 2)
-    )
+    once, again, other = (twin(PUBLISHED["worldcup98"], seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(once.target, again.target)
     assert np.array_equal(once.size, again.size)
     assert not np.array_equal(once.target, other.target)
@@ -76,15 +58,10 @@ def test_days_of_one_server_have_the_same_sites() -> None:
             np.bincount(day.site, weights, len(day.sites)) / weights.sum()
             for day, weights in zip(days, columns, strict=True)
         ]
-        for columns in (
-            [day.size * day.frequency() for day in days],
-            [day.size for day in days],
-        )
+        for columns in ([day.size * day.frequency() for day in days], [day.size for day in days])
     )
     unnamed = [
-        number
-        for number, site in enumerate(days[0].sites)
-        if int(site[5:]) not in few.largest
+        number for number, site in enumerate(days[0].sites) if int(site[5:]) not in few.largest
     ]
     assert len(unnamed) == 137
     for one, other in (asked, held):

@@ -54,9 +54,7 @@ def test_the_order_changes_and_nothing_else(
     before = Trace("t", shuffled, size, site, ("one",), client=shuffled * 100)
     after = reorder(before, Locality(repeats, gap, spread, life), seed=seed)
     assert after.frequency().tolist() == times
-    assert after.client.tolist() == (after.target * 100).tolist(), (
-        "each keeps its client"
-    )
+    assert after.client.tolist() == (after.target * 100).tolist(), "each keeps its client"
     assert after.size is before.size
     assert not len(after.time), "nobody knows when"
     again = reorder(before, Locality(repeats, gap, spread, life), seed=seed)
@@ -87,9 +85,7 @@ def test_a_file_with_a_life_is_asked_for_in_that_part_of_the_trace() -> None:
 def test_the_gap_is_the_one_that_was_asked_for() -> None:
     """Two accesses to each file, the second of which always follows the first."""
     target = np.repeat(np.arange(5000), 2)
-    trace = Trace(
-        "two", target, np.ones(5000, dtype=np.int64), target[:5000] * 0, ("one",)
-    )
+    trace = Trace("two", target, np.ones(5000, dtype=np.int64), target[:5000] * 0, ("one",))
     after = reorder(trace, Locality(repeats=1.0, gap=0.01, spread=1.0))
     place = np.argsort(after.target, kind="stable").reshape(-1, 2)
     gap = np.abs(np.diff(place))[:, 0]

@@ -50,12 +50,7 @@ def _entry(line: str) -> Entry | None:
         time = datetime.strptime(match["time"], "%d/%b/%Y:%H:%M:%S %z").timestamp()
         size = int(match["bytes"].replace("-", "0"))
         return Entry(
-            match["host"] or "",
-            match["client"],
-            time,
-            match["request"],
-            int(match["status"]),
-            size,
+            match["host"] or "", match["client"], time, match["request"], int(match["status"]), size
         )
     try:
         fields = json.loads(line)
@@ -63,27 +58,20 @@ def _entry(line: str) -> Entry | None:
         return None
     time = datetime.fromisoformat(fields["time_iso8601"]).timestamp()
     size, status = int(fields["body_bytes_sent"]), int(fields["status"])
-    return Entry(
-        fields["host"], fields["remote_addr"], time, fields["request"], status, size
-    )
+    return Entry(fields["host"], fields["remote_addr"], time, fields["request"], status, size)
 
 
 def _parts(source: made_up_logs.LogSource) -> list[Path]:
     """Oldest first: the live file is the newest."""
     found = source.path.parent.glob(Path(source.glob).name)
     return sorted(
-        found,
-        key=lambda path: (
-            -int(path.name.removeprefix(source.path.name).strip(".gz") or 0)
-        ),
+        found, key=lambda path: -int(path.name.removeprefix(source.path.name).strip(".gz") or 0)
     )
 
 
 def _text(path: Path) -> str:
     return (
-        gzip.decompress(path.read_bytes())
-        if path.suffix == ".gz"
-        else path.read_bytes()
+        gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     ).decode()
 
 
@@ -100,13 +88,9 @@ def _served(source: made_up_logs.LogSource) -> list[Entry]:
 
 
 def _write(
-    directory: Path,
-    hosting: made_up_cluster.Hosting,
-    accesses: made_up_cluster.Accesses,
+    directory: Path, hosting: made_up_cluster.Hosting, accesses: made_up_cluster.Accesses
 ) -> tuple[made_up_logs.LogSource, ...]:
-    return made_up_logs.write(
-        directory, hosting, accesses, NODES, np.random.default_rng(5)
-    )
+    return made_up_logs.write(directory, hosting, accesses, NODES, np.random.default_rng(5))
 
 
 @pytest.fixture(scope="module")
@@ -144,8 +128,7 @@ def test_every_access_is_in_one_log_of_the_node_that_served_it(
     night: tuple[made_up_logs.LogSource, ...], accesses: made_up_cluster.Accesses
 ) -> None:
     counted = {
-        node: sum(len(_served(source)) for source in night if source.node == node)
-        for node in NODES
+        node: sum(len(_served(source)) for source in night if source.node == node) for node in NODES
     }
     assert counted == dict.fromkeys(NODES, len(accesses.time) // len(NODES))
 
@@ -174,10 +157,7 @@ def test_a_log_says_what_was_asked_and_sent(
 def test_formats_differ_from_node_to_node_and_some_sites_have_a_log_of_their_own(
     night: tuple[made_up_logs.LogSource, ...], hosting: made_up_cluster.Hosting
 ) -> None:
-    formats = {
-        node: {source.format for source in night if source.node == node}
-        for node in NODES
-    }
+    formats = {node: {source.format for source in night if source.node == node} for node in NODES}
     assert formats == {
         "n1": {"vhost_combined"},
         "n2": {"nginx_json"},
@@ -221,11 +201,7 @@ def test_few_lines_are_broken(
     night: tuple[made_up_logs.LogSource, ...], accesses: made_up_cluster.Accesses
 ) -> None:
     lines = [line for source in night for line in _lines(source)]
-    cut = [
-        line
-        for line in lines
-        if re.match(r"[\w.-]+:443 \S+ - - \[", line) and not _entry(line)
-    ]
+    cut = [line for line in lines if re.match(r"[\w.-]+:443 \S+ - - \[", line) and not _entry(line)]
     assert cut
     assert len(accesses.time) < len(lines) < 1.01 * len(accesses.time)
 
@@ -234,11 +210,7 @@ def test_few_lines_are_broken(
 def test_clients_have_addresses_of_both_kinds_that_nobody_has(
     night: tuple[made_up_logs.LogSource, ...],
 ) -> None:
-    clients = {
-        ipaddress.ip_address(entry.client)
-        for source in night
-        for entry in _entries(source)
-    }
+    clients = {ipaddress.ip_address(entry.client) for source in night for entry in _entries(source)}
     assert {client.version for client in clients} == {4, 6}
     assert all(any(client in block for block in DOCUMENTATION) for client in clients)
 
@@ -255,11 +227,7 @@ def test_a_second_night_rotates_the_first_and_loses_nothing(
     ]
     rng = np.random.default_rng(6)
     made_up_logs.write(
-        tmp_path,
-        hosting,
-        made_up_cluster.night(hosting, date(2026, 1, 6), 1000, rng),
-        NODES,
-        rng,
+        tmp_path, hosting, made_up_cluster.night(hosting, date(2026, 1, 6), 1000, rng), NODES, rng
     )
     assert [path.name for path in _parts(first)] == [
         *(f"access.log.{number}.gz" for number in (5, 4, 3, 2)),
@@ -282,18 +250,12 @@ def test_a_placed_site_is_logged_where_it_is_placed_and_any_other_by_all_nodes(
     }
     placement = PLACEMENT.from_columns(rows)
     written = made_up_logs.write(
-        tmp_path,
-        hosting,
-        accesses,
-        NODES,
-        np.random.default_rng(5),
-        placement=placement,
+        tmp_path, hosting, accesses, NODES, np.random.default_rng(5), placement=placement
     )
     sent = route(hosting.sites, accesses.site, placement, NODES)
     sent[sent < 0] = np.flatnonzero(sent < 0) % len(NODES)
     counted = [
-        sum(len(_served(source)) for source in written if source.node == node)
-        for node in NODES
+        sum(len(_served(source)) for source in written if source.node == node) for node in NODES
     ]
     assert counted == np.bincount(sent, minlength=len(NODES)).tolist()
     of_nowhere = {
@@ -309,9 +271,5 @@ def test_a_night_without_accesses_leaves_empty_logs(
     hosting: made_up_cluster.Hosting, tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(1)
-    written = _write(
-        tmp_path, hosting, made_up_cluster.night(hosting, date(2026, 1, 5), 0, rng)
-    )
-    assert all(
-        _parts(source) == [source.path] and not _lines(source) for source in written
-    )
+    written = _write(tmp_path, hosting, made_up_cluster.night(hosting, date(2026, 1, 5), 0, rng))
+    assert all(_parts(source) == [source.path] and not _lines(source) for source in written)

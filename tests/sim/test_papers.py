@@ -19,9 +19,7 @@ from flex.sim.traces import Trace
 QUICK = {"hacc-static", "hacc-dynamic", "front-ends", "lard-disks", "cward-worldcup"}
 
 
-def _place(
-    asked: Trace, before: Trace, cluster: SimulatedCluster
-) -> Sequence[Sequence[int]]:
+def _place(asked: Trace, before: Trace, cluster: SimulatedCluster) -> Sequence[Sequence[int]]:
     return [[site % cluster.nodes] for site in range(len(asked.sites))]
 
 
@@ -40,9 +38,7 @@ def ran(name: str) -> tuple[list[Claim], int]:
         for name in EXPERIMENTS
     ],
 )
-def test_every_experiment_says_what_was_published_and_what_was_measured(
-    name: str,
-) -> None:
+def test_every_experiment_says_what_was_published_and_what_was_measured(name: str) -> None:
     claims, points = ran(name)
     assert claims
     for claim in claims:
@@ -79,9 +75,7 @@ def test_a_real_trace_stands_in_for_every_twin(name: str, real: Trace) -> None:
         assert not claim.counter, "what a twin lacks is no question of a log"
 
 
-def test_memory_is_the_same_part_of_a_real_working_set_as_of_the_papers(
-    real: Trace,
-) -> None:
+def test_memory_is_the_same_part_of_a_real_working_set_as_of_the_papers(real: Trace) -> None:
     lab = Lab(_place, lambda _: None, real=real)
     trace = lab.twin("hp-july")
     whole = int(PUBLISHED["hp-july"].working_set * MIB)

@@ -36,10 +36,7 @@ from flex.sim.simulated_clusters import MIB, MODELS, SECOND, FrontEnd, Simulated
 from flex.sim.traces import Trace
 from tests.thorough import times
 
-ENGINES = {
-    "python": reference_simulate,
-    native_or_python.name(): native_or_python_engine.simulate,
-}
+ENGINES = {"python": reference_simulate, native_or_python.name(): native_or_python_engine.simulate}
 
 
 @pytest.fixture(params=list(POLICIES), scope="module")
@@ -60,9 +57,7 @@ def _place(trace: Trace, cluster: SimulatedCluster) -> Sequence[Sequence[int]]:
     ]
 
 
-def _trace(
-    target: Sequence[int], size: Sequence[int], work: Sequence[int] = ()
-) -> Trace:
+def _trace(target: Sequence[int], size: Sequence[int], work: Sequence[int] = ()) -> Trace:
     site = np.arange(len(size)) % 4
     client = np.arange(len(target)) * 7 % 11
     return Trace(
@@ -92,16 +87,12 @@ def traces(draw: st.DrawFn) -> Trace:
 @st.composite
 def any_cluster(draw: st.DrawFn) -> SimulatedCluster:
     nodes = draw(st.integers(1, 5))
-    base = MODELS[draw(st.sampled_from(list(MODELS)))](
-        nodes, draw(st.integers(0, 500_000))
-    )
+    base = MODELS[draw(st.sampled_from(list(MODELS)))](nodes, draw(st.integers(0, 500_000)))
     front = draw(st.sampled_from([NOBODY, FRONT_END, DISTRIBUTORS]))
     return replace(
         base,
         cache=draw(st.sampled_from(list(CACHES))),
-        speed=tuple(
-            draw(st.lists(st.integers(50, 400), min_size=nodes, max_size=nodes))
-        ),
+        speed=tuple(draw(st.lists(st.integers(50, 400), min_size=nodes, max_size=nodes))),
         disks=draw(st.integers(1, 3)),
         limit=draw(st.sampled_from([0, 1, 40])),
         front=FrontEnd(front, 100_000, 500),
@@ -116,20 +107,12 @@ def _job(trace: Trace, cluster: SimulatedCluster, policy: str) -> SimulatedJob:
 # Thresholds so low that small examples cross them.
 def _nervous(job: SimulatedJob) -> SimulatedJob:
     return replace(
-        job,
-        low=1,
-        high=2,
-        patience=30_000_000,
-        interval=5_000_000,
-        margin=10,
-        backlog_unit=100_000,
+        job, low=1, high=2, patience=30_000_000, interval=5_000_000, margin=10, backlog_unit=100_000
     )
 
 
 def _refuse(job: SimulatedJob) -> Answer:
-    raise AssertionError(
-        f"asked for {job.rule} and {job.cache}, which it does not know"
-    )
+    raise AssertionError(f"asked for {job.rule} and {job.cache}, which it does not know")
 
 
 def test_what_only_python_knows_is_simulated_by_the_python_engine() -> None:
@@ -183,13 +166,8 @@ def test_every_access_is_answered_by_a_node_that_may(
 ) -> None:
     job = _job(trace, cluster, policy)
     run = ServedAccesses(*ENGINES[native_or_python.name()](job))
-    may = [
-        set(job.option[job.first[k] : job.first[k + 1]].tolist())
-        for k in job.key.tolist()
-    ]
-    assert all(
-        node in nodes for node, nodes in zip(run.node.tolist(), may, strict=True)
-    )
+    may = [set(job.option[job.first[k] : job.first[k + 1]].tolist()) for k in job.key.tolist()]
+    assert all(node in nodes for node, nodes in zip(run.node.tolist(), may, strict=True))
     assert (run.delay >= 0).all()
     assert (run.delay <= run.end).all()
     assert ((run.idle >= 0) & (run.idle <= run.end)).all()
@@ -198,9 +176,7 @@ def test_every_access_is_answered_by_a_node_that_may(
 
 @settings(max_examples=times(25))
 @given(traces(), any_cluster())
-def test_no_figure_is_no_number(
-    policy: str, trace: Trace, cluster: SimulatedCluster
-) -> None:
+def test_no_figure_is_no_number(policy: str, trace: Trace, cluster: SimulatedCluster) -> None:
     result = simulate(trace, cluster, policy, _place)
     figures = (
         result.seconds,
@@ -211,20 +187,14 @@ def test_no_figure_is_no_number(
         *result.delay,
     )
     assert np.isfinite(figures).all()
-    assert (
-        sum(node.requests for node in result.nodes)
-        == result.requests
-        == len(trace.target)
-    )
+    assert sum(node.requests for node in result.nodes) == result.requests == len(trace.target)
     assert 0 <= result.miss_ratio <= 1
     assert 0 <= result.byte_miss_ratio <= 1
 
 
 def test_a_simulation_gives_the_same_again(policy: str) -> None:
     trace = _trace([n * n % 9 for n in range(300)], [1000 * n for n in range(1, 10)])
-    once, again = (
-        simulate(trace, clusters.lard(3, 20_000), policy, _place) for _ in range(2)
-    )
+    once, again = (simulate(trace, clusters.lard(3, 20_000), policy, _place) for _ in range(2))
     assert once == again
 
 
@@ -234,9 +204,7 @@ def _run(
     return ServedAccesses(*ENGINES[name](_job(trace, cluster, policy)))
 
 
-def test_small_documents_come_from_memory_as_fast_as_the_lard_paper_says(
-    engine_name: str,
-) -> None:
+def test_small_documents_come_from_memory_as_fast_as_the_lard_paper_says(engine_name: str) -> None:
     # "an 8 KByte document can be served from the main memory cache at a rate of approximately 1075
     # requests/sec"
     run = _run(engine_name, _trace([0] * 5000, [8192]), clusters.lard(1))
@@ -244,9 +212,7 @@ def test_small_documents_come_from_memory_as_fast_as_the_lard_paper_says(
     assert (run.outcome == READ).sum() == 1
 
 
-def test_a_file_is_read_block_by_block_with_the_lard_papers_times(
-    engine_name: str,
-) -> None:
+def test_a_file_is_read_block_by_block_with_the_lard_papers_times(engine_name: str) -> None:
     size = 100 * 1024
     run = _run(engine_name, _trace([0], [size]), clusters.lard(1))
     sending = 200 * 40_000
@@ -262,11 +228,7 @@ def test_one_read_serves_all_who_wait_for_the_file(engine_name: str) -> None:
 
 def test_files_on_different_disks_are_read_at_the_same_time(engine_name: str) -> None:
     one, two = (
-        _run(
-            engine_name,
-            _trace([0, 1], [4096, 4096]),
-            replace(clusters.lard(1), disks=disks),
-        ).end
+        _run(engine_name, _trace([0, 1], [4096, 4096]), replace(clusters.lard(1), disks=disks)).end
         for disks in (1, 2)
     )
     assert one - two == pytest.approx(28_410_000, rel=0.05)
@@ -291,16 +253,12 @@ def test_a_flex_node_answers_a_thousand_times_a_second_from_memory_and_a_hundred
 def test_no_more_is_under_way_than_lard_admits(engine_name: str) -> None:
     cluster = clusters.lard(4)
     assert cluster.most_under_way == 3 * 65 + 25 - 1
-    run = _run(
-        engine_name, _trace([n % 50 for n in range(3000)], [60_000] * 50), cluster
-    )
+    run = _run(engine_name, _trace([n % 50 for n in range(3000)], [60_000] * 50), cluster)
     # Little's law: what is under way is the rate times the mean delay.
     assert run.delay.sum() / run.end <= cluster.most_under_way
 
 
-def test_lard_keeps_a_target_on_its_node_while_that_is_not_overloaded(
-    engine_name: str,
-) -> None:
+def test_lard_keeps_a_target_on_its_node_while_that_is_not_overloaded(engine_name: str) -> None:
     run = _run(
         engine_name,
         _trace([n % 7 for n in range(200)], [500] * 7),
@@ -312,11 +270,7 @@ def test_lard_keeps_a_target_on_its_node_while_that_is_not_overloaded(
 
 def test_lard_with_replication_gives_a_hot_target_more_nodes(engine_name: str) -> None:
     hot = _trace([0] * 4000, [30_000])
-    assert set(_run(engine_name, hot, clusters.lard(3), "lardr").node.tolist()) == {
-        0,
-        1,
-        2,
-    }
+    assert set(_run(engine_name, hot, clusters.lard(3), "lardr").node.tolist()) == {0, 1, 2}
 
 
 def test_hacc_has_a_node_for_each_static_document_and_for_each_branch_of_dynamic_ones(
@@ -331,9 +285,7 @@ def test_hacc_has_a_node_for_each_static_document_and_for_each_branch_of_dynamic
     assert len(set.union(*of[8:])) == 3, "documents of one branch are on any node"
 
 
-def test_hacc_hands_documents_of_an_overloaded_node_to_the_least_loaded(
-    engine_name: str,
-) -> None:
+def test_hacc_hands_documents_of_an_overloaded_node_to_the_least_loaded(engine_name: str) -> None:
     """One node has a hundredth of the others' memory, so its disk has more to do."""
     trace = _trace([n * n % 97 for n in range(3000)], [4000] * 97)
     unequal = replace(clusters.lard(3, 400_000), ram=(4_000, 400_000, 400_000))
@@ -348,9 +300,7 @@ def test_what_is_prefetched_is_never_read(engine_name: str) -> None:
     assert (_run(engine_name, trace, cluster, "cward_fr").outcome == HIT).all()
 
 
-def test_what_is_large_is_prefetched_at_one_node_and_lard_begins_there(
-    engine_name: str,
-) -> None:
+def test_what_is_large_is_prefetched_at_one_node_and_lard_begins_there(engine_name: str) -> None:
     trace = _trace([n * 7 % 12 for n in range(240)], [100] * 9 + [3000] * 3)
     cluster = replace(clusters.lard(3, 20_000), prefetch=50)
     job = _job(trace, cluster, "cward_pfr")
@@ -358,23 +308,17 @@ def test_what_is_large_is_prefetched_at_one_node_and_lard_begins_there(
     assert (ServedAccesses(*ENGINES[engine_name](job)).outcome == HIT).all()
 
 
-def test_every_node_makes_room_when_the_front_end_knows_their_memories(
-    engine_name: str,
-) -> None:
+def test_every_node_makes_room_when_the_front_end_knows_their_memories(engine_name: str) -> None:
     """One target is asked for by all at once, while it is on its way: copies of it come to be on
     every node.
     """
     rare = np.random.default_rng(4).integers(1, 400, 4000).tolist()
     trace = _trace(
-        [0] * 60
-        + [target for pair in zip(rare, [0] * 4000, strict=True) for target in pair],
+        [0] * 60 + [target for pair in zip(rare, [0] * 4000, strict=True) for target in pair],
         [1000] * 400,
     )
     run = _run(
-        engine_name,
-        trace,
-        replace(clusters.lard(4, 40_000), cache="lru", limit=12),
-        "lb_gc",
+        engine_name, trace, replace(clusters.lard(4, 40_000), cache="lru", limit=12), "lb_gc"
     )
     missed = np.bincount(run.node[run.outcome != HIT], minlength=4)
     assert missed.min() > 0.5 * missed.mean()
@@ -383,9 +327,7 @@ def test_every_node_makes_room_when_the_front_end_knows_their_memories(
 def test_a_front_end_limits_the_cluster(engine_name: str) -> None:
     trace = _trace([0] * 3000, [1024])
     slow = replace(clusters.lard(8), front=FrontEnd(FRONT_END, 1_000_000, 0))
-    assert 3000 / (_run(engine_name, trace, slow).end / SECOND) == pytest.approx(
-        1000, rel=0.01
-    )
+    assert 3000 / (_run(engine_name, trace, slow).end / SECOND) == pytest.approx(1000, rel=0.01)
 
 
 WRONG = {
@@ -416,8 +358,7 @@ def test_odd_clusters_and_traces_are_served(policy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"cache": "magic"}, {"ram": ()}, {"ram": (-1,)}, {"disks": 0}, {"prefetch": 101}],
+    "change", [{"cache": "magic"}, {"ram": ()}, {"ram": (-1,)}, {"disks": 0}, {"prefetch": 101}]
 )
 def test_a_cluster_that_cannot_be_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(FlexError, match="the cluster to simulate"):
@@ -425,9 +366,7 @@ def test_a_cluster_that_cannot_be_is_refused(change: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("policy_", ["bounded_hashing", "lard", "lardr"])
-def test_more_pairs_of_targets_and_nodes_than_fit_into_memory_are_refused(
-    policy_: str,
-) -> None:
+def test_more_pairs_of_targets_and_nodes_than_fit_into_memory_are_refused(policy_: str) -> None:
     trace = _trace([0], [1] * 20_000)
     with pytest.raises(FlexError, match="pairs of a target and a node"):
         simulate(trace, clusters.lard(4096), policy_)
@@ -441,6 +380,4 @@ def test_an_unknown_policy_is_answered_with_those_there_are() -> None:
 
 def test_a_policy_is_understood_by_the_name_that_it_had_once() -> None:
     trace = _trace([0, 1, 0, 1], [1000, 2000])
-    assert simulate(trace, clusters.lard(2), "lard_r") == simulate(
-        trace, clusters.lard(2), "lardr"
-    )
+    assert simulate(trace, clusters.lard(2), "lard_r") == simulate(trace, clusters.lard(2), "lardr")

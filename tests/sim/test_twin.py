@@ -18,16 +18,12 @@ def _same(
     one: made_up_cluster.Hosting | made_up_cluster.Accesses,
     other: made_up_cluster.Hosting | made_up_cluster.Accesses,
 ) -> bool:
-    return all(
-        np.array_equal(a, b) for a, b in zip(astuple(one), astuple(other), strict=True)
-    )
+    return all(np.array_equal(a, b) for a, b in zip(astuple(one), astuple(other), strict=True))
 
 
 def _made(seed: int) -> tuple[made_up_cluster.Hosting, made_up_cluster.Accesses]:
     rng = np.random.default_rng(seed)
-    hosting = made_up_cluster.drift(
-        made_up_cluster.hosting(rng, "hosting.example"), rng
-    )
+    hosting = made_up_cluster.drift(made_up_cluster.hosting(rng, "hosting.example"), rng)
     return hosting, made_up_cluster.night(hosting, date(2026, 1, 5), 1000, rng)
 
 
@@ -43,9 +39,7 @@ def test_the_same_seed_makes_the_same_cluster_and_the_same_night() -> None:
     assert not _same(night, other_night)
 
 
-def test_sites_are_named_below_the_zone_and_none_twice(
-    hosting: made_up_cluster.Hosting,
-) -> None:
+def test_sites_are_named_below_the_zone_and_none_twice(hosting: made_up_cluster.Hosting) -> None:
     assert all(name.endswith(".hosting.example") for name in hosting.sites)
     assert len(set(hosting.sites)) == 100
 
@@ -54,13 +48,7 @@ def test_names_do_not_run_out() -> None:
     many = 2 * len(TREES) * len(TRADES) + 1
     shape = made_up_cluster.Shape(sites=many, files_per_site=3)
     assert (
-        len(
-            set(
-                made_up_cluster.hosting(
-                    np.random.default_rng(1), "example.org", shape
-                ).sites
-            )
-        )
+        len(set(made_up_cluster.hosting(np.random.default_rng(1), "example.org", shape).sites))
         == many
     )
 
@@ -86,21 +74,15 @@ def test_large_files_are_seldom_the_popular_ones(
     assert hosting.size[accesses.target].mean() < 0.6 * hosting.size.mean()
 
 
-def test_a_night_follows_the_rhythm_of_the_day(
-    accesses: made_up_cluster.Accesses,
-) -> None:
-    per_hour = np.bincount(
-        accesses.time // 3600 - accesses.time[0] // 3600, minlength=24
-    )
+def test_a_night_follows_the_rhythm_of_the_day(accesses: made_up_cluster.Accesses) -> None:
+    per_hour = np.bincount(accesses.time // 3600 - accesses.time[0] // 3600, minlength=24)
     assert per_hour.max() > 2 * per_hour.min()
 
 
 def test_drift_leaves_most_sites_about_where_they_were_and_puts_one_in_fashion(
     hosting: made_up_cluster.Hosting,
 ) -> None:
-    change = (
-        made_up_cluster.drift(hosting, np.random.default_rng(3)).weight / hosting.weight
-    )
+    change = made_up_cluster.drift(hosting, np.random.default_rng(3)).weight / hosting.weight
     assert np.count_nonzero(np.abs(change - 1) < 0.2) >= 95
     assert np.count_nonzero(change > 1.7) == 1
 
@@ -129,9 +111,7 @@ def test_a_night_of_any_size_is_a_day_of_true_accesses(
     hosting = made_up_cluster.hosting(
         rng, "example.org", made_up_cluster.Shape(sites=sites, files_per_site=5)
     )
-    asked = made_up_cluster.night(
-        made_up_cluster.drift(hosting, rng), day, requests, rng
-    )
+    asked = made_up_cluster.night(made_up_cluster.drift(hosting, rng), day, requests, rng)
     start = datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
     assert {len(column) for column in astuple(asked)} == {requests}
     assert (np.diff(asked.time) >= 0).all()

@@ -60,15 +60,11 @@ class _Draw:
         is_open = np.array([random.random() < 0.85 for _ in range(nodes)])
         is_open[random.randrange(nodes)] = True
         opened = np.flatnonzero(is_open).tolist()
-        capacity = (
-            np.array([random.choice([1, 1, 1, 2, 3]) for _ in range(nodes)]) * is_open
-        )
+        capacity = np.array([random.choice([1, 1, 1, 2, 3]) for _ in range(nodes)]) * is_open
         together = self._groups(sites)
         demand = self._demand(sites)
         hidden = self._hidden(demand, capacity, together)
-        replicas = np.array(
-            [len(hidden[site]) for site in range(sites)], dtype=np.int64
-        )
+        replicas = np.array([len(hidden[site]) for site in range(sites)], dtype=np.int64)
         share, load = (
             capacity * len(opened) / capacity.sum() * 100.0,
             _load(demand, replicas, len(opened)),
@@ -86,16 +82,13 @@ class _Draw:
             replicas=replicas,
             load=load,
             cold=np.array(
-                [random.choice([0, 1, random.randint(2, 99)]) for _ in range(sites)],
-                dtype=np.int64,
+                [random.choice([0, 1, random.randint(2, 99)]) for _ in range(sites)], dtype=np.int64
             ),
             old=in_order(np.array(sorted(rows), dtype=np.int64).reshape(-1, 2)),
             pinned=pinned,
             tolerance=self._tolerance(hidden, load, share),
             gone=frozenset(
-                node
-                for node in range(nodes)
-                if not is_open[node] and random.random() < 0.3
+                node for node in range(nodes) if not is_open[node] and random.random() < 0.3
             ),
             barred=self._barred(hidden, nodes),
             resting=frozenset(site for site in pinned if random.random() < 0.2),
@@ -110,16 +103,12 @@ class _Draw:
         """
         random = self.random
         dimensions = random.choice([1, 2, 2, 2, 3, 4])
-        idle, largest = (
-            random.choice([0.0, 0.2, 0.2, 0.5]),
-            random.choice([3, 9, 9, 30]),
-        )
+        idle, largest = (random.choice([0.0, 0.2, 0.2, 0.5]), random.choice([3, 9, 9, 30]))
         demand = np.zeros((sites, dimensions))
         for site in range(sites):
             if random.random() >= idle:
                 demand[site] = [
-                    random.choice([0, random.randint(1, largest)])
-                    for _ in range(dimensions)
+                    random.choice([0, random.randint(1, largest)]) for _ in range(dimensions)
                 ]
                 demand[site] += random.choice([0, 1])
         if random.random() < 0.05:
@@ -143,11 +132,7 @@ class _Draw:
             members = of_group.get(first, [first])
             count = random.randint(1, len(opened)) if random.random() < often else 1
             room = [
-                (
-                    (full[n] / capacity[n]).max() + random.choice([0, 0, 1, 3]),
-                    random.random(),
-                    n,
-                )
+                ((full[n] / capacity[n]).max() + random.choice([0, 0, 1, 3]), random.random(), n)
                 for n in opened
             ]
             held = [node for _, _, node in sorted(room)[:count]]
@@ -167,15 +152,7 @@ class _Draw:
         for site, held in hidden.items():
             if random.random() < changed:
                 way = random.choice(
-                    [
-                        "new",
-                        "more",
-                        "less",
-                        "elsewhere",
-                        "elsewhere",
-                        "elsewhere",
-                        "elsewhere",
-                    ]
+                    ["new", "more", "less", "elsewhere", "elsewhere", "elsewhere", "elsewhere"]
                 )
                 some = frozenset(random.sample(range(nodes), 1))
                 old[site] = {
@@ -211,9 +188,7 @@ class _Draw:
             s: frozenset(random.sample(sorted(held), random.randint(1, len(held))))
             for s, held in hidden.items()
         }
-        return {
-            site: nodes for site, nodes in pinned.items() if random.random() < often
-        }
+        return {site: nodes for site, nodes in pinned.items() if random.random() < often}
 
     def _barred(self, hidden: Placement, nodes: int) -> Mapping[int, frozenset[int]]:
         random, often = self.random, self.random.choice([0.0, 0.2, 0.4])
@@ -221,9 +196,7 @@ class _Draw:
         for site, held in hidden.items():
             others = sorted(set(range(nodes)) - held)
             if others and random.random() < often:
-                barred[site] = frozenset(
-                    random.sample(others, random.randint(1, len(others)))
-                )
+                barred[site] = frozenset(random.sample(others, random.randint(1, len(others))))
         return barred
 
     def _apart(
@@ -236,9 +209,7 @@ class _Draw:
         of_one = [set(group) for group in together]
         found = list[frozenset[int]]()
         for _ in range(random.choice([0, 0, 1, 1, 2, 4])):
-            some = random.sample(
-                sorted(hidden), min(len(hidden), random.choice([2, 2, 3, 3, 4]))
-            )
+            some = random.sample(sorted(hidden), min(len(hidden), random.choice([2, 2, 3, 3, 4])))
             if idle and random.random() < 0.5:
                 some = [*some[1:], random.choice(idle)]
             group = set[int]()
@@ -264,18 +235,9 @@ class _Draw:
         random = self.random
         if random.random() < 0.75:
             return MoveLimits()
-        moves, cold, inflow = (
-            random.randint(0, 8),
-            random.randint(0, 300),
-            random.randint(0, 150),
-        )
+        moves, cold, inflow = (random.randint(0, 8), random.randint(0, 300), random.randint(0, 150))
         some = random.choice(
-            [
-                (moves, None, None),
-                (None, cold, None),
-                (None, None, inflow),
-                (moves, cold, inflow),
-            ]
+            [(moves, None, None), (None, cold, None), (None, None, inflow), (moves, cold, inflow)]
         )
         return MoveLimits(*some)
 

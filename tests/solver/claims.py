@@ -49,10 +49,7 @@ def held(numbers: Iterable[int], proving: Mapping[str, int] = PROVING) -> Held:
         best = definition.fewest(problem)
         if best is not None:
             assert (
-                score.violations(
-                    problem, np.array(best.rows, dtype=np.int64).reshape(-1, 2)
-                )
-                == ()
+                score.violations(problem, np.array(best.rows, dtype=np.int64).reshape(-1, 2)) == ()
             ), number
         found.counts += Counter(problems=1, feasible=int(best is not None))
         for name in (
@@ -60,29 +57,15 @@ def held(numbers: Iterable[int], proving: Mapping[str, int] = PROVING) -> Held:
             others[number % len(others)],
         ):
             answer = SOLVERS[name](problem, BRIEF)
-            found.counts += Counter(
-                {f"{name} asked": 1, f"{name} proven": int(answer.proven)}
-            )
-            found.wrong += [
-                f"{number}: {name} {said}" for said in untrue(problem, answer, best)
-            ]
+            found.counts += Counter({f"{name} asked": 1, f"{name} proven": int(answer.proven)})
+            found.wrong += [f"{number}: {name} {said}" for said in untrue(problem, answer, best)]
     return found
 
 
-def untrue(
-    problem: Problem, answer: Solution, best: definition.Fewest | None
-) -> Iterator[str]:
-    moves, broken = (
-        score.moves(problem, answer.rows),
-        score.violations(problem, answer.rows),
-    )
+def untrue(problem: Problem, answer: Solution, best: definition.Fewest | None) -> Iterator[str]:
+    moves, broken = (score.moves(problem, answer.rows), score.violations(problem, answer.rows))
     yield from _about_moves(answer, moves, best, balanced=not broken)
-    if (
-        best is not None
-        and answer.proven
-        and not answer.note
-        and answer.solver == "exact"
-    ):
+    if best is not None and answer.proven and not answer.note and answer.solver == "exact":
         cold = score.cold_bytes(problem, answer.rows)
         if cold != best.cold:
             yield f"reads {cold} cold bytes as the fewest, where {best.cold} do"
@@ -115,9 +98,7 @@ def _is_least(problem: Problem, one: Relaxation) -> bool:
     limits = problem.limits
     match one.rule:
         case "moves":
-            found = definition.fewest(
-                replace(problem, limits=replace(limits, moves=None))
-            )
+            found = definition.fewest(replace(problem, limits=replace(limits, moves=None)))
             return found is None or found.moves >= one.enough
         case "cold bytes":
             cold = definition.fewest_cold_bytes(
@@ -128,9 +109,7 @@ def _is_least(problem: Problem, one: Relaxation) -> bool:
             less = replace(limits, inflow=round(one.enough) - 1)
             return definition.fewest(replace(problem, limits=less)) is None
         case "tolerance":
-            less_wide = replace(
-                problem, tolerance=one.enough - NEXT_TOLERANCE, limits=MoveLimits()
-            )
+            less_wide = replace(problem, tolerance=one.enough - NEXT_TOLERANCE, limits=MoveLimits())
             return definition.fewest(less_wide) is None
         case rule if rule in (PINS, RESTING, EITHER):
             back = definition.fewest_pins_taken_back(problem)

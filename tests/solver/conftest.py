@@ -31,11 +31,7 @@ def _cluster(
 ) -> Problem:
     """Nodes n0, n1 … with a fair share of 100 each; the loads are what one replica asks."""
     sites, names = tuple(sorted(loads)), tuple(f"n{n}" for n in range(nodes))
-    rows = [
-        (sites.index(site), names.index(node))
-        for site, held in old.items()
-        for node in held
-    ]
+    rows = [(sites.index(site), names.index(node)) for site, held in old.items() for node in held]
     is_open = np.array([name not in closed for name in names])
     return Problem(
         dimensions=DIMENSIONS,
@@ -43,9 +39,7 @@ def _cluster(
         open=is_open,
         share=np.where(is_open, 100.0, 0.0),
         sites=sites,
-        replicas=np.array(
-            [(replicas or {}).get(site, 1) for site in sites], dtype=np.int64
-        ),
+        replicas=np.array([(replicas or {}).get(site, 1) for site in sites], dtype=np.int64),
         load=np.array([loads[site] for site in sites], dtype=np.float64).reshape(-1, 2),
         cold=np.array([(cold or {}).get(site, 0) for site in sites], dtype=np.int64),
         old=in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)),
@@ -102,16 +96,11 @@ def _tiny(draw: st.DrawFn) -> Problem:
     free = [name for name in names if name not in closed]
     sites = [f"s{s}" for s in range(draw(st.integers(0, 5)))]
     replicas = {site: draw(st.just(1) | st.integers(1, len(free))) for site in sites}
-    asked = {
-        site: draw(st.tuples(st.integers(0, 6), st.integers(0, 6))) for site in sites
-    }
-    total = [
-        sum(replicas[site] * asked[site][d] for site in sites) or 1 for d in (0, 1)
-    ]
+    asked = {site: draw(st.tuples(st.integers(0, 6), st.integers(0, 6))) for site in sites}
+    total = [sum(replicas[site] * asked[site][d] for site in sites) or 1 for d in (0, 1)]
     pins = {
         site: draw(
-            st.just([])
-            | st.lists(st.sampled_from(free), unique=True, max_size=replicas[site])
+            st.just([]) | st.lists(st.sampled_from(free), unique=True, max_size=replicas[site])
         )
         for site in sites
     }
@@ -123,10 +112,7 @@ def _tiny(draw: st.DrawFn) -> Problem:
             )
             for site in sites
         },
-        {
-            site: draw(st.lists(st.sampled_from(names), unique=True, max_size=2))
-            for site in sites
-        },
+        {site: draw(st.lists(st.sampled_from(names), unique=True, max_size=2)) for site in sites},
         nodes=nodes,
         closed=closed,
         replicas=replicas,
@@ -159,18 +145,15 @@ def _placements(problem: Problem) -> list[Ints]:
         for site, count in enumerate(problem.replicas.tolist())
     ]
     return [
-        np.array(
-            [(s, n) for s, nodes in enumerate(chosen) for n in nodes], dtype=np.int64
-        ).reshape(-1, 2)
+        np.array([(s, n) for s, nodes in enumerate(chosen) for n in nodes], dtype=np.int64).reshape(
+            -1, 2
+        )
         for chosen in product(*choices)
     ]
 
 
 def _merit(problem: Problem, rows: Ints) -> Best:
-    broken = [
-        violation.actual - problem.tolerance
-        for violation in score.violations(problem, rows)
-    ]
+    broken = [violation.actual - problem.tolerance for violation in score.violations(problem, rows)]
     return (
         max(broken, default=0.0),
         len(score.new_rows(problem, rows)),

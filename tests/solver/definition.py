@@ -74,14 +74,11 @@ class _Definition:
         self.count = len(problem.nodes)
         old = {(site, node) for site, node in problem.old.tolist()}
         self.every = [
-            (site, node)
-            for site in range(len(problem.sites))
-            for node in range(self.count)
+            (site, node) for site in range(len(problem.sites)) for node in range(self.count)
         ]
         self.moves = [int(row not in old) for row in self.every]
         self.cold = [
-            int(problem.cold[site]) * int((site, node) not in old)
-            for site, node in self.every
+            int(problem.cold[site]) * int((site, node) not in old) for site, node in self.every
         ]
 
     def fewest(self) -> Fewest | None:
@@ -90,11 +87,7 @@ class _Definition:
         if found is None:
             return None
         moves = self._sum(found, self.moves)
-        rules.add(
-            0.0,
-            moves + 0.5,
-            {at: float(cost) for at, cost in enumerate(self.moves) if cost},
-        )
+        rules.add(0.0, moves + 0.5, {at: float(cost) for at, cost in enumerate(self.moves) if cost})
         coldest = self._least(rules, self.cold)
         assert coldest is not None, "what was found is still there"
         assert self._sum(coldest, self.moves) == moves, (
@@ -129,11 +122,7 @@ class _Definition:
 
     def _counts(self, rules: _Rules) -> None:
         for site, wanted in enumerate(self.problem.replicas.tolist()):
-            rules.add(
-                wanted,
-                wanted,
-                {self._at(site, node): 1.0 for node in range(self.count)},
-            )
+            rules.add(wanted, wanted, {self._at(site, node): 1.0 for node in range(self.count)})
 
     def _nodes(self, rules: _Rules) -> None:
         """Where each site must be, and where it may not be."""
@@ -153,21 +142,15 @@ class _Definition:
             for group in problem.together:
                 first, *others = sorted(group)
                 for other in others:
-                    rules.add(
-                        0, 0, {self._at(first, node): 1.0, self._at(other, node): -1.0}
-                    )
+                    rules.add(0, 0, {self._at(first, node): 1.0, self._at(other, node): -1.0})
 
     def _limits(self, rules: _Rules) -> None:
         """All whole numbers: half of one more is none more."""
         limits, every = self.problem.limits, range(len(self.moves))
         if limits.moves is not None:
-            rules.add(
-                0, limits.moves + 0.5, {at: float(self.moves[at]) for at in every}
-            )
+            rules.add(0, limits.moves + 0.5, {at: float(self.moves[at]) for at in every})
         if limits.cold_bytes is not None:
-            rules.add(
-                0, limits.cold_bytes + 0.5, {at: float(self.cold[at]) for at in every}
-            )
+            rules.add(0, limits.cold_bytes + 0.5, {at: float(self.cold[at]) for at in every})
         for node in range(self.count) if limits.inflow is not None else ():
             rules.add(
                 0,
@@ -200,8 +183,7 @@ class _Definition:
         for node, dimension in self._seen():
             sites = [at // self.count for at in chosen if at % self.count == node]
             load = sum(
-                (Fraction(float(problem.load[site, dimension])) for site in sites),
-                Fraction(0),
+                (Fraction(float(problem.load[site, dimension])) for site in sites), Fraction(0)
             )
             share = Fraction(float(problem.share[node]))
             if abs(load - share) > (Fraction(problem.tolerance) + FORGIVEN) * share:
@@ -227,9 +209,7 @@ def _solved(rules: _Rules, costs: list[int]) -> list[int] | None:
     for one.
     """
     if not costs:
-        return (
-            None if any(least > 0 or most < 0 for least, most, _ in rules.sums) else []
-        )
+        return None if any(least > 0 or most < 0 for least, most, _ in rules.sums) else []
     highs = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy ships few types.
     highs.silent()
     options: dict[str, float | int | str] = {
@@ -259,9 +239,9 @@ def _model(rules: _Rules, costs: list[int]) -> highspy.HighsLp:
     model.row_lower_ = np.array([least for least, _, _ in rules.sums], dtype=np.float64)
     model.row_upper_ = np.array([most for _, most, _ in rules.sums], dtype=np.float64)
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.cumsum(
-        [0, *(len(terms) for _, _, terms in rules.sums)]
-    ).astype(np.int32)
+    model.a_matrix_.start_ = np.cumsum([0, *(len(terms) for _, _, terms in rules.sums)]).astype(
+        np.int32
+    )
     model.a_matrix_.index_ = np.array(
         [at for _, _, terms in rules.sums for at in terms], dtype=np.int32
     )

@@ -21,19 +21,12 @@ def wished(draw: st.DrawFn, tiny: st.SearchStrategy[Problem]) -> Problem:
     """
     problem = draw(tiny)
     sites, free = range(len(problem.sites)), np.flatnonzero(problem.open).tolist()
-    barred = {
-        site: frozenset(draw(st.sets(st.sampled_from(free), max_size=1)))
-        for site in sites
-    }
+    barred = {site: frozenset(draw(st.sets(st.sampled_from(free), max_size=1))) for site in sites}
     pairs = [frozenset(pair) for pair in combinations(sites, 2)]
     some_pairs = st.lists(st.sampled_from(pairs), max_size=1) if pairs else st.just([])
-    alike = [
-        pair for pair in pairs if len(set(problem.replicas[list(pair)].tolist())) == 1
-    ]
+    alike = [pair for pair in pairs if len(set(problem.replicas[list(pair)].tolist())) == 1]
     groups = draw(st.lists(st.sampled_from(alike), max_size=1)) if alike else []
-    asked = replace(
-        problem, barred=barred, apart=tuple(draw(some_pairs)), together=tuple(groups)
-    )
+    asked = replace(problem, barred=barred, apart=tuple(draw(some_pairs)), together=tuple(groups))
     return bundle_groups(asked).problem
 
 

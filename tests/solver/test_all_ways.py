@@ -58,12 +58,9 @@ def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
 ) -> None:
     problem = replace(
-        data.draw(wished(tiny)),
-        tolerance=data.draw(st.sampled_from([0.1, 0.3, 0.5, 0.9])),
+        data.draw(wished(tiny)), tolerance=data.draw(st.sampled_from([0.1, 0.3, 0.5, 0.9]))
     )
-    balanced = [
-        rows for rows in placements(problem) if not score.violations(problem, rows)
-    ]
+    balanced = [rows for rows in placements(problem) if not score.violations(problem, rows)]
     if not balanced or not all_move_sets.is_small(problem):
         return
     known, asked = data.draw(st.sampled_from(balanced)), price_bound(problem)
@@ -71,16 +68,12 @@ def test_none_has_fewer_moves_and_of_those_none_fewer_cold_bytes(
     if fewest is None:
         return
     assert score.violations(problem, fewest) == ()
-    assert score.moves(problem, fewest) == min(
-        score.moves(problem, rows) for rows in balanced
-    )
+    assert score.moves(problem, fewest) == min(score.moves(problem, rows) for rows in balanced)
     coldest, every = all_move_sets.coldest(problem, fewest, asked, _ever)
     assert score.violations(problem, coldest) == ()
     assert _merit(problem, coldest) <= _merit(problem, fewest)
     if every:
-        assert _merit(problem, coldest) == min(
-            _merit(problem, rows) for rows in balanced
-        )
+        assert _merit(problem, coldest) == min(_merit(problem, rows) for rows in balanced)
 
 
 def _ever() -> float:
@@ -110,10 +103,7 @@ def test_what_took_too_many_cases_is_settled() -> None:
 
 @pytest.mark.parametrize(
     "run",
-    [
-        pytest.param(sift, id="native", marks=native),
-        pytest.param(reference_sift, id="python"),
-    ],
+    [pytest.param(sift, id="native", marks=native), pytest.param(reference_sift, id="python")],
 )
 def test_no_time_settles_nothing(run: Sift) -> None:
     puzzle = replace(_puzzle(1), off=np.zeros_like(_puzzle(1).off))
@@ -140,14 +130,9 @@ def test_both_engines_find_the_same(
 ) -> None:
     puzzle, wanted = (
         _puzzle(seed),
-        MoveSetLimits(
-            (moves * MOVE, second), cold, some, steps, 600.0, reads=(0, second // 2)
-        ),
+        MoveSetLimits((moves * MOVE, second), cold, some, steps, 600.0, reads=(0, second // 2)),
     )
-    (one, its_all), (other, all_of_other) = (
-        sift(puzzle, wanted),
-        reference_sift(puzzle, wanted),
-    )
+    (one, its_all), (other, all_of_other) = (sift(puzzle, wanted), reference_sift(puzzle, wanted))
     assert its_all == all_of_other
     assert (one is None) == (other is None)
     assert one is None or other is None or one.tolist() == other.tolist()
@@ -161,41 +146,29 @@ def _puzzle(seed: int) -> Puzzle:
         int(random.integers(1, 9)),
         int(random.integers(2, 4)),
     )
-    asks = random.choice(
-        [0.0, 0.01, 0.02, 0.05, 0.1, 0.3], (sites, dimensions)
-    ) * random.uniform(0.9, 1.1, (sites, 1))
+    asks = random.choice([0.0, 0.01, 0.02, 0.05, 0.1, 0.3], (sites, dimensions)) * random.uniform(
+        0.9, 1.1, (sites, 1)
+    )
     at, (gives, others) = (
         random.integers(0, nodes + 1, sites),
         random.integers(0, MOVE + 1, (2, sites)),
     )
     load = np.zeros((nodes + 1, dimensions))
     np.add.at(load, at, asks)
-    middle, reach = (
-        random.uniform(0.9, 1.1) * asks.sum(axis=0) / nodes,
-        random.uniform(0.02, 0.4),
-    )
+    middle, reach = (random.uniform(0.9, 1.1) * asks.sum(axis=0) / nodes, random.uniform(0.02, 0.4))
     row, target = np.nonzero(random.random((sites, nodes + 1)) < 0.8)
     row, target = row[at[row] != target], target[at[row] != target]
     changes = [_changes(row, target, at, n) for n in range(nodes)]
     site, sign = (np.concatenate(parts) for parts in zip(*changes, strict=True))
     return Puzzle(
         load=load,
-        low=np.vstack(
-            [np.repeat([middle - reach], nodes, axis=0), [np.zeros(dimensions)]]
-        ),
-        high=np.vstack(
-            [np.repeat([middle + reach], nodes, axis=0), [np.full(dimensions, 1e-9)]]
-        ),
-        off=np.array(
-            [[*[0] * nodes, int(random.integers(-MOVE, MOVE))] for _ in range(2)]
-        ),
+        low=np.vstack([np.repeat([middle - reach], nodes, axis=0), [np.zeros(dimensions)]]),
+        high=np.vstack([np.repeat([middle + reach], nodes, axis=0), [np.full(dimensions, 1e-9)]]),
+        off=np.array([[*[0] * nodes, int(random.integers(-MOVE, MOVE))] for _ in range(2)]),
         first_change=np.cumsum([0, *(len(of_node) for of_node, _ in changes)]),
         change=asks[site] * sign[:, None],
         change_price=np.array(
-            [
-                np.where(sign < 0, gives[site], takes[site])
-                for takes in (MOVE - gives, others)
-            ]
+            [np.where(sign < 0, gives[site], takes[site]) for takes in (MOVE - gives, others)]
         ),
         row=row,
         site=row // 2,
@@ -231,10 +204,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         replace(puzzle, row=-1 - puzzle.row),
         replace(puzzle, off=puzzle.off[:1]),
         replace(
-            puzzle,
-            price=puzzle.price[:1],
-            off=puzzle.off[:1],
-            change_price=puzzle.change_price[:1],
+            puzzle, price=puzzle.price[:1], off=puzzle.off[:1], change_price=puzzle.change_price[:1]
         ),
     ):
         with pytest.raises(ValueError, match=r"do not fit|negative"):

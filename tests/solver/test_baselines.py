@@ -14,13 +14,7 @@ from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem, in_order
 from flex.ports import Solver
 from flex_solver import from_scratch
-from flex_solver.rivals import (
-    closest_of_random,
-    greedy,
-    hill_climbing,
-    offload,
-    round_robin,
-)
+from flex_solver.rivals import closest_of_random, greedy, hill_climbing, offload, round_robin
 from flex_solver.search.site_ledger import Ledger
 
 Cluster = Callable[..., Problem]
@@ -40,9 +34,7 @@ def test_a_partition_from_scratch_names_its_nodes_after_the_old_ones(
 ) -> None:
     problem = drifted(100, 4, 1)
     rows = from_scratch.place(problem, Budget()).rows
-    turned = in_order(
-        np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1)
-    )
+    turned = in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1))
     in_force = replace(problem, old=turned)
     assert from_scratch.place(in_force, Budget()).rows.tolist() == turned.tolist()
 
@@ -53,10 +45,7 @@ def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(
     problem = drifted(100, 4, 1)
     rows = from_scratch.place(problem, Budget()).rows
     in_force = replace(
-        problem,
-        old=in_order(
-            np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1)
-        ),
+        problem, old=in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1))
     )
     lightest = np.argsort(problem.load.max(axis=1))[:8]
     pinned = {int(site): frozenset({node % 4}) for node, site in enumerate(lightest)}
@@ -65,13 +54,9 @@ def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(
     assert not score.violations(replace(problem, pinned=pinned), answered)
 
 
-def test_a_large_pinned_site_keeps_the_others_from_the_names_of_its_node(
-    cluster: Cluster,
-) -> None:
+def test_a_large_pinned_site_keeps_the_others_from_the_names_of_its_node(cluster: Cluster) -> None:
     loads = {"a": (50, 50), "b": (50, 50), "large": (100, 100)}
-    problem = cluster(
-        loads, {"a": ["n0"], "b": ["n0"], "large": ["n0"]}, pins={"large": ["n0"]}
-    )
+    problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "large": ["n0"]}, pins={"large": ["n0"]})
     assert not score.violations(problem, from_scratch.place(problem, Budget()).rows)
 
 
@@ -88,14 +73,7 @@ def test_sites_go_round_from_node_to_node(cluster: Cluster) -> None:
         (problem.sites[s], problem.nodes[n])
         for s, n in round_robin.place(problem, Budget()).rows.tolist()
     ]
-    assert rows == [
-        ("a", "n0"),
-        ("b", "n2"),
-        ("b", "n3"),
-        ("c", "n3"),
-        ("d", "n3"),
-        ("e", "n2"),
-    ]
+    assert rows == [("a", "n0"), ("b", "n2"), ("b", "n3"), ("c", "n3"), ("d", "n3"), ("e", "n2")]
 
 
 FIVE = {"a": (60, 60), "b": (50, 50), "c": (40, 40), "d": (30, 30), "e": (20, 20)}
@@ -116,13 +94,9 @@ def test_hill_climbing_sends_the_largest_site_that_fits_to_the_emptiest_node(
 
 def test_hill_climbing_swaps_where_nothing_fits(cluster: Cluster) -> None:
     loads = {"a": (70, 70), "b": (60, 60), "c": (40, 40), "d": (30, 30)}
-    problem = cluster(
-        loads, {"a": ["n0"], "b": ["n0"], "c": ["n1"], "d": ["n1"]}, tolerance=0.05
-    )
+    problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "c": ["n1"], "d": ["n1"]}, tolerance=0.05)
     assert not score.violations(problem, hill_climbing.place(problem, Budget()).rows)
-    assert (
-        len(score.new_rows(problem, hill_climbing.place(problem, Budget()).rows)) == 2
-    )
+    assert len(score.new_rows(problem, hill_climbing.place(problem, Budget()).rows)) == 2
 
 
 def test_hill_climbing_keeps_an_earlier_dimension_in_the_band(cluster: Cluster) -> None:
@@ -131,9 +105,7 @@ def test_hill_climbing_keeps_an_earlier_dimension_in_the_band(cluster: Cluster) 
     assert placed(problem, hill_climbing.place) == {"a": "n0", "b": "n1", "c": "n0"}
 
 
-def test_off_loading_is_between_the_fullest_node_and_the_emptiest(
-    cluster: Cluster,
-) -> None:
+def test_off_loading_is_between_the_fullest_node_and_the_emptiest(cluster: Cluster) -> None:
     problem = cluster(
         {"a": (90, 90), "b": (60, 60), "c": (50, 50)},
         {"a": ["n0"], "b": ["n1"], "c": ["n1"]},
@@ -142,9 +114,7 @@ def test_off_loading_is_between_the_fullest_node_and_the_emptiest(
     assert placed(problem, offload.place) == {"a": "n0", "b": "n2", "c": "n1"}
 
 
-def test_the_greedy_rule_takes_the_largest_sites_off_an_overloaded_node(
-    cluster: Cluster,
-) -> None:
+def test_the_greedy_rule_takes_the_largest_sites_off_an_overloaded_node(cluster: Cluster) -> None:
     assert placed(cluster(FIVE, ON_FIRST), greedy.greedy) == {
         "a": "n1",
         "b": "n0",
@@ -169,29 +139,18 @@ def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from
 ) -> None:
     problem = drifted(60, 4, 3)
     found, alone = (
-        solver(problem, Budget()).rows
-        for solver in (closest_of_random.place, from_scratch.place)
+        solver(problem, Budget()).rows for solver in (closest_of_random.place, from_scratch.place)
     )
     assert not score.violations(problem, found)
-    assert (
-        0 < len(score.new_rows(problem, found)) <= len(score.new_rows(problem, alone))
-    )
+    assert 0 < len(score.new_rows(problem, found)) <= len(score.new_rows(problem, alone))
 
 
 @pytest.mark.parametrize(
     "solver",
-    [
-        closest_of_random.place,
-        greedy.greedy,
-        greedy.keep,
-        hill_climbing.place,
-        offload.place,
-    ],
+    [closest_of_random.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place],
 )
 @pytest.mark.parametrize(
-    "limits",
-    [MoveLimits(moves=1), MoveLimits(cold_bytes=150), MoveLimits(inflow=100)],
-    ids=str,
+    "limits", [MoveLimits(moves=1), MoveLimits(cold_bytes=150), MoveLimits(inflow=100)], ids=str
 )
 def test_rules_of_comparison_stay_within_the_limits(
     solver: Solver, limits: MoveLimits, cluster: Cluster
@@ -200,19 +159,12 @@ def test_rules_of_comparison_stay_within_the_limits(
         cluster(FIVE, ON_FIRST, nodes=3, cold=dict.fromkeys(FIVE, 100)), limits=limits
     )
     broken = score.violations(problem, solver(problem, Budget()).rows)
-    assert not [
-        violation
-        for violation in broken
-        if violation.kind in ("moves", "cold", "inflow")
-    ]
+    assert not [violation for violation in broken if violation.kind in ("moves", "cold", "inflow")]
 
 
 def test_a_ledger_opens_no_node_to_a_site_that_a_wish_forbids(cluster: Cluster) -> None:
     problem = cluster(
-        dict.fromkeys("abc", (10, 10)),
-        {site: ["n0"] for site in "abc"},
-        nodes=4,
-        closed=["n3"],
+        dict.fromkeys("abc", (10, 10)), {site: ["n0"] for site in "abc"}, nodes=4, closed=["n3"]
     )
     a, b = 0, 1
     wished = replace(problem, barred={a: frozenset({2})}, apart=(frozenset({a, b}),))

@@ -68,10 +68,7 @@ def _name(site: int) -> str:
 
 
 def _problem(
-    sites: list[int],
-    nodes: list[Node],
-    placement: list[tuple[int, int]],
-    pins: list[Pin],
+    sites: list[int], nodes: list[Node], placement: list[tuple[int, int]], pins: list[Pin]
 ) -> Problem:
     profiles = pd.DataFrame({"site": pd.Series([_name(s) for s in sites], dtype="str")})
     for factor, column in enumerate(("access_bytes", "working_set"), start=1):
@@ -79,14 +76,10 @@ def _problem(
     for column in ("requests", "targets", "one_timers", "busy_hour_bytes"):
         profiles[column] = 1
     in_force = pd.DataFrame(
-        [(_name(s), f"n{n}") for s, n in placement],
-        columns=["site", "node"],
-        dtype="str",
+        [(_name(s), f"n{n}") for s, n in placement], columns=["site", "node"], dtype="str"
     )
     return problems.build(
-        profiles.assign(**dict.fromkeys(PROFILES.later, 0)).astype(
-            dict(PROFILES.columns)
-        ),
+        profiles.assign(**dict.fromkeys(PROFILES.later, 0)).astype(dict(PROFILES.columns)),
         SPREADS.empty(),
         nodes,
         pins,
@@ -152,11 +145,7 @@ def _with_twins(problem: Problem) -> Problem:
         cold=problem.cold[first],
         replicas=problem.replicas[first],
         old=in_order(np.array(held, dtype=np.int64).reshape(-1, 2)),
-        pinned={
-            s: problem.pinned[f]
-            for s, f in enumerate(first.tolist())
-            if f in problem.pinned
-        },
+        pinned={s: problem.pinned[f] for s, f in enumerate(first.tolist()) if f in problem.pinned},
     )
 
 
@@ -167,9 +156,7 @@ def _rows_of_someone(problem: Problem, random: Random) -> Ints:
     for site, count in enumerate(problem.replicas.tolist()):
         pins = sorted(problem.pinned.get(site, frozenset()))
         others = [node for node in opened if node not in pins]
-        rows += [
-            (site, node) for node in (*pins, *random.sample(others, count - len(pins)))
-        ]
+        rows += [(site, node) for node in (*pins, *random.sample(others, count - len(pins)))]
     return in_order(np.array(rows, dtype=np.int64).reshape(-1, 2))
 
 
@@ -190,9 +177,7 @@ def _wishes(problem: Problem, rows: Ints) -> list[score.Violation]:
 
 
 def test_of_twins_on_one_node_the_first_stay(cluster: Callable[..., Problem]) -> None:
-    problem = cluster(
-        dict.fromkeys("abc", (50.0, 50.0)), {site: ["n0"] for site in "abc"}
-    )
+    problem = cluster(dict.fromkeys("abc", (50.0, 50.0)), {site: ["n0"] for site in "abc"})
     assert told_apart(problem, np.array([[0, 1], [1, 0], [2, 0]])).tolist() == [
         [0, 0],
         [1, 0],

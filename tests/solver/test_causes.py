@@ -31,9 +31,7 @@ from tests.solver.given import placements, wished
 from tests.thorough import times
 from tests.unhurried import unhurried
 
-LEFT = re.compile(
-    r"; left there, (?P<node>n\d) would be (?P<off>\d+) % (?P<side>over|under)$"
-)
+LEFT = re.compile(r"; left there, (?P<node>n\d) would be (?P<off>\d+) % (?P<side>over|under)$")
 MUST = re.compile(r"given no sites now|not to be on|kept apart|kept together")
 PIN = re.compile(r"the pin of (?P<site>s\d( \(with s\d\))?) to (?P<node>n\d)$")
 BAR = re.compile(r"(?P<site>s\d( \(with s\d\))?) not on (?P<nodes>n\d(, n\d)*)$")
@@ -53,9 +51,7 @@ def served(draw: st.DrawFn) -> Problem:
     """Every site is on one node, which may be the wrong one."""
     nodes, count = draw(st.integers(2, 3)), draw(st.integers(2, 6))
     names, sites = [f"n{n}" for n in range(nodes)], [f"s{s}" for s in range(count)]
-    asked = np.array(
-        [draw(st.tuples(st.integers(1, 9), st.integers(1, 9))) for _ in sites]
-    )
+    asked = np.array([draw(st.tuples(st.integers(1, 9), st.integers(1, 9))) for _ in sites])
     load = asked * 100 * nodes / asked.sum(axis=0)
     made = _cluster(
         dict(zip(sites, map(tuple, load.tolist()), strict=True)),
@@ -64,16 +60,12 @@ def served(draw: st.DrawFn) -> Problem:
         cold={site: draw(st.integers(0, 1000)) for site in sites},
         tolerance=draw(st.sampled_from([0.1, 0.25, 0.5])),
     )
-    rows = st.dictionaries(
-        st.integers(0, count - 1), st.integers(0, nodes - 1), max_size=2
-    )
+    rows = st.dictionaries(st.integers(0, count - 1), st.integers(0, nodes - 1), max_size=2)
     pins, bars = draw(rows), draw(rows)
     return replace(
         made,
         pinned={site: frozenset([node]) for site, node in pins.items()},
-        barred={
-            s: frozenset([node]) for s, node in bars.items() if pins.get(s) != node
-        },
+        barred={s: frozenset([node]) for s, node in bars.items() if pins.get(s) != node},
     )
 
 
@@ -95,8 +87,7 @@ def test_what_a_move_brings_no_nearer_is_not_named_as_farther_off_without_it() -
     farther off, it would be nearer without.
     """
     problem = _cluster(
-        {"a": (10, 10), "b": (100, 60), "c": (90, 130)},
-        {"a": ["n0"], "b": ["n0"], "c": ["n1"]},
+        {"a": (10, 10), "b": (100, 60), "c": (90, 130)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]}
     )
     rows = np.array([[0, 1], [1, 0], [2, 1]], dtype=np.int64)
     (reason,) = explain.reasons(problem, rows)
@@ -104,14 +95,8 @@ def test_what_a_move_brings_no_nearer_is_not_named_as_farther_off_without_it() -
     _walk_over(problem, rows, reason)
 
 
-def test_a_closed_node_and_a_wish_against_it_are_both_said_of_a_site_that_leaves_it() -> (
-    None
-):
-    problem = _cluster(
-        {"a": (10, 10), "b": (90, 90)},
-        {"a": ["n0"], "b": ["n1"]},
-        closed=["n0"],
-    )
+def test_a_closed_node_and_a_wish_against_it_are_both_said_of_a_site_that_leaves_it() -> None:
+    problem = _cluster({"a": (10, 10), "b": (90, 90)}, {"a": ["n0"], "b": ["n1"]}, closed=["n0"])
     rows = np.array([[0, 1], [1, 1]], dtype=np.int64)
     barred = replace(problem, barred={0: frozenset([0])})
     (reason,) = explain.reasons(barred, rows)
@@ -133,23 +118,16 @@ def _walk_over(problem: Problem, rows: Ints, reason: MoveReason) -> None:
     if _has_to_leave(problem, reason):
         assert MUST.search(reason.text), reason
     moved, home = [reason.site, reason.target], [reason.site, reason.source]
-    left = np.array(
-        [home if row == moved else row for row in rows.tolist()], dtype=np.int64
-    )
+    left = np.array([home if row == moved else row for row in rows.tolist()], dtype=np.int64)
     said = LEFT.search(reason.text)
     if said:
-        node, sign = (
-            problem.nodes.index(said["node"]),
-            1 if said["side"] == "over" else -1,
-        )
+        node, sign = (problem.nodes.index(said["node"]), 1 if said["side"] == "over" else -1)
         carries = problem.load.sum(axis=0) > 0
         then, now = (
-            np.where(carries, score.deviation(problem, each)[node], 0.0)
-            for each in (left, rows)
+            np.where(carries, score.deviation(problem, each)[node], 0.0) for each in (left, rows)
         )
         assert any(
-            abs(100 * sign * off - int(said["off"])) <= HALF
-            and abs(off) > abs(with_it) + LESS
+            abs(100 * sign * off - int(said["off"])) <= HALF and abs(off) > abs(with_it) + LESS
             for off, with_it in zip(then.tolist(), now.tolist(), strict=True)
         ), reason.text
     elif without := _without_what_moves_it(problem, reason):
@@ -178,9 +156,7 @@ def _without_what_moves_it(problem: Problem, reason: MoveReason) -> Problem | No
         made = replace(made, barred={**problem.barred, site: nodes})
     for rivals in re.findall(r"kept apart from (s\d(?:, s\d)*)", text):
         of = {problem.sites.index(rival) for rival in rivals.split(", ")}
-        apart = tuple(
-            one for one in made.apart if site not in one or of.isdisjoint(one)
-        )
+        apart = tuple(one for one in made.apart if site not in one or of.isdisjoint(one))
         made = replace(made, apart=apart)
     if "kept together" in text:
         together = tuple(one for one in made.together if site not in one)
@@ -265,10 +241,7 @@ def test_a_best_effort_names_as_causes_what_a_partition_is_nearer_without(
     ],
 )
 def test_what_is_in_the_way_is_named_and_nothing_else(
-    asked: Mapping[str, float],
-    where: Mapping[str, str],
-    more: Mapping[str, Any],
-    because: str,
+    asked: Mapping[str, float], where: Mapping[str, str], more: Mapping[str, Any], because: str
 ) -> None:
     nodes = max(int(node[1:]) for node in where.values()) + 1
     named = {"nodes": nodes, "tolerance": 0.1, "closed": "", **more}
@@ -292,9 +265,7 @@ def test_what_is_in_the_way_is_named_and_nothing_else(
     assert len(set(short.because[:MOST])) == min(len(wanted), MOST)
 
 
-def test_pins_that_overload_more_nodes_than_are_tried_one_by_one_are_all_causes() -> (
-    None
-):
+def test_pins_that_overload_more_nodes_than_are_tried_one_by_one_are_all_causes() -> None:
     pins = {f"s{n}{which}": [f"n{n}"] for n in range(6) for which in "ab"}
     small = {f"small{i}": [f"n{6 + i % 9}"] for i in range(72)}
     load = {**dict.fromkeys(pins, 70.0), **dict.fromkeys(small, 660 / 72)}
@@ -308,9 +279,7 @@ def test_pins_that_overload_more_nodes_than_are_tried_one_by_one_are_all_causes(
     assert _names(CauseTrials(), problem, problem.old) == wanted
 
 
-def test_a_problem_too_large_to_try_names_limits_in_the_way_or_what_is_counted() -> (
-    None
-):
+def test_a_problem_too_large_to_try_names_limits_in_the_way_or_what_is_counted() -> None:
     """All are on n0, and more than its share is pinned to it."""
     sites = [f"s{i}" for i in range(2400)]
     pinned = {site: ["n0"] for site in sites[:1400]}
@@ -358,13 +327,8 @@ def _walk_over_shortfall(problem: Problem, short: Shortfall) -> None:
         assert _is_nearer(then, nearest), short
         # A search may leave limits that are exceeded already exceeded by more than needed.
         for cause in needed if len(together) > 1 and not nearest[1] else ():
-            fewer = _nearest(
-                _without(problem, *(each for each in together if each != cause))
-            )
-            assert not _is_nearer(fewer, nearest) or fewer[-1] > then[-1] + LESS, (
-                short,
-                cause,
-            )
+            fewer = _nearest(_without(problem, *(each for each in together if each != cause)))
+            assert not _is_nearer(fewer, nearest) or fewer[-1] > then[-1] + LESS, (short, cause)
 
 
 @st.composite
@@ -414,9 +378,7 @@ def test_wishes_named_as_causes_cannot_be_kept_together_and_each_is_needed_for_t
 def _with_these_alone(problem: Problem, wishes: Sequence[str]) -> Problem:
     """Where nobody says so, a site of several replicas may be on any number of nodes: 0 here."""
     replicas = np.where(problem.replicas > 1, 0, problem.replicas)
-    made = replace(
-        problem, replicas=replicas, pinned={}, barred={}, apart=(), together=()
-    )
+    made = replace(problem, replicas=replicas, pinned={}, barred={}, apart=(), together=())
     for wish in wishes:
         if said := COUNT.match(wish):
             replicas[problem.sites.index(said["site"])] = int(said["count"])
@@ -458,8 +420,7 @@ def _can_keep(problem: Problem, more: int = 0) -> bool:
         for groups in (problem.apart, problem.together)
     )
     return any(
-        all(of[a].isdisjoint(of[b]) for a, b in apart)
-        and all(of[a] == of[b] for a, b in together)
+        all(of[a].isdisjoint(of[b]) for a, b in apart) and all(of[a] == of[b] for a, b in together)
         for of in product(*ways)
     )
 
@@ -532,9 +493,7 @@ def _all(problem: Problem) -> Iterator[Off]:
     for rows in placements(problem):
         broken = score.violations(problem, rows)
         beyond = sum(
-            (one.actual - one.limit) / max(one.limit, 1.0)
-            for one in broken
-            if one.kind in LIMITS
+            (one.actual - one.limit) / max(one.limit, 1.0) for one in broken if one.kind in LIMITS
         )
         off = max((abs(one.actual) for one in broken if one.kind in BAND), default=0.0)
         yield sum(one.is_wish for one in broken), round(beyond, 9), off

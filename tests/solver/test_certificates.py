@@ -50,9 +50,7 @@ def test_the_checker_is_short_and_imports_nothing_of_flex() -> None:
 @pytest.mark.slow("145-8-1", "145-8-2")
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("sites", "nodes"), [(100, 4), (145, 8)])
-def test_the_checker_accepts_what_solvers_certify(
-    sites: int, nodes: int, seed: int
-) -> None:
+def test_the_checker_accepts_what_solvers_certify(sites: int, nodes: int, seed: int) -> None:
     problem = cluster(sites, nodes, seed=seed)
     found = SOLVERS["auto"](problem, unhurried(2_000))
     proof = _proof(problem, found)

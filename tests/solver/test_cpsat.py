@@ -30,9 +30,7 @@ os.kill(process.ask(os.getpid), signal.SIGKILL)
 print(process.ask(operator.add, 3, 4))
 """
 
-pytestmark = pytest.mark.skipif(
-    not cpsat.HAVE_CPSAT, reason="OR-tools is not installed"
-)
+pytestmark = pytest.mark.skipif(not cpsat.HAVE_CPSAT, reason="OR-tools is not installed")
 
 
 @pytest.mark.slow
@@ -53,8 +51,7 @@ def test_it_finds_the_fewest_moves_of_all(
 
 def _on_the_edge(problem: Problem) -> bool:
     looser, tighter = (
-        replace(problem, tolerance=problem.tolerance * factor)
-        for factor in (1 + 1e-4, 1 - 1e-4)
+        replace(problem, tolerance=problem.tolerance * factor) for factor in (1 + 1e-4, 1 - 1e-4)
     )
     return score.moves(problem, cpsat.place(looser, Budget()).rows) != score.moves(
         problem, cpsat.place(tighter, Budget()).rows
@@ -66,11 +63,7 @@ def test_a_program_that_has_loaded_highs_can_ask_it(tmp_path: Path) -> None:
     program = tmp_path / "integer_program.py"
     program.write_text(PROGRAM)
     run = subprocess.run(
-        [sys.executable, program],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
+        [sys.executable, program], capture_output=True, text=True, check=True, timeout=300
     )
     assert run.stdout.split() == ["7", "7"]
 
@@ -79,20 +72,15 @@ def test_it_keeps_sites_apart_and_off_barred_nodes(
     drifted: Callable[[int, int, int], Problem],
 ) -> None:
     problem = drifted(40, 4, 2)
-    wished = replace(
-        problem, barred={0: frozenset({0, 1})}, apart=(frozenset({0, 1, 2}),)
-    )
+    wished = replace(problem, barred={0: frozenset({0, 1})}, apart=(frozenset({0, 1, 2}),))
     assert not score.violations(wished, cpsat.place(wished, Budget()).rows)
 
 
-def test_it_stays_within_the_limits(
-    drifted: Callable[[int, int, int], Problem],
-) -> None:
+def test_it_stays_within_the_limits(drifted: Callable[[int, int, int], Problem]) -> None:
     problem = drifted(40, 4, 2)
     free = cpsat.place(problem, Budget()).rows
     limits = MoveLimits(
-        moves=max(0, score.moves(problem, free) - 1),
-        inflow=int(np.median(problem.cold)),
+        moves=max(0, score.moves(problem, free) - 1), inflow=int(np.median(problem.cold))
     )
     limited = replace(problem, limits=limits)
     broken = score.violations(limited, cpsat.place(limited, Budget()).rows)

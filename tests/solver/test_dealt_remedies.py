@@ -57,15 +57,10 @@ def test_it_breaks_no_wish_and_makes_nothing_worse(
 
 def test_the_same_cluster_always_deals_alike() -> None:
     first, again = (start(family.cluster(300, 8, seed=1)) for _ in range(2))
-    assert (
-        deal_remedies(first, 0.05).node.tolist()
-        == deal_remedies(again, 0.05).node.tolist()
-    )
+    assert deal_remedies(first, 0.05).node.tolist() == deal_remedies(again, 0.05).node.tolist()
 
 
-def test_when_time_is_up_nobody_looks_for_more_deals(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_when_time_is_up_nobody_looks_for_more_deals(monkeypatch: pytest.MonkeyPatch) -> None:
     cheapest = Mock(return_value=([], 0))
     monkeypatch.setattr(Trade, "cheapest", cheapest)
     before = start(family.cluster(300, 8, seed=1))

@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.model.best_effort_shortfalls import (
-    PINS,
-    RESTING,
-    Relaxation,
-    Shortfall,
-    less_of,
-)
+from flex.model.best_effort_shortfalls import PINS, RESTING, Relaxation, Shortfall, less_of
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, MoveLimits, Problem
 from flex.placing.why_best_effort import text
@@ -39,9 +33,7 @@ def names(problem: Problem, rows: Ints) -> str:
 
 def test_one_move_settles_it_and_the_cheaper_site_makes_it(cluster: Cluster) -> None:
     problem = cluster(
-        EIGHT,
-        {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]},
-        cold={"a": 1, "b": 9, "c": 5},
+        EIGHT, {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"]}, cold={"a": 1, "b": 9, "c": 5}
     )
     solution = fewest_moves.place(problem, unhurried())
     assert names(problem, solution.rows) == "a:n0 b:n0 c:n1 d:n1"
@@ -61,20 +53,14 @@ def test_a_closed_node_is_emptied_and_pins_hold(cluster: Cluster) -> None:
     assert solution.proven
 
 
-def test_a_site_that_needs_fewer_replicas_gives_one_up_for_nothing(
-    cluster: Cluster,
-) -> None:
-    problem = cluster(
-        {"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]}
-    )
+def test_a_site_that_needs_fewer_replicas_gives_one_up_for_nothing(cluster: Cluster) -> None:
+    problem = cluster({"a": (100, 100), "b": (100, 100)}, {"a": ["n0", "n1"], "b": ["n0"]})
     solution = fewest_moves.place(problem, unhurried())
     assert names(problem, solution.rows) == "a:n1 b:n0"
     assert (solution.bound, solution.proven) == (0, True)
 
 
-def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(
-    cluster: Cluster,
-) -> None:
+def test_where_no_placement_is_balanced_the_note_says_who_and_how_much(cluster: Cluster) -> None:
     problem = cluster({"a": (130, 100), "b": (70, 100)}, {"a": ["n0"], "b": ["n0"]})
     solution = fewest_moves.place(problem, unhurried())
     assert names(problem, solution.rows) == "a:n0 b:n1"
@@ -115,9 +101,7 @@ def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
     short = fewest_moves.place(problem, unhurried()).shortfalls
     free = replace(problem, pinned={})
     broken = [
-        _broken_pins(problem, rows)
-        for rows in placements(free)
-        if not score.violations(free, rows)
+        _broken_pins(problem, rows) for rows in placements(free) if not score.violations(free, rows)
     ]
     said = [one for each in short for one in each.instead if one.rule == PINS]
     wanted = (
@@ -131,9 +115,7 @@ def test_so_many_pins_as_it_says_must_be_taken_back_and_no_fewer(
 def _broken_pins(problem: Problem, rows: Ints) -> int:
     there = {(site, node) for site, node in rows.tolist()}
     return sum(
-        (site, node) not in there
-        for site, nodes in problem.pinned.items()
-        for node in nodes
+        (site, node) not in there for site, nodes in problem.pinned.items() for node in nodes
     )
 
 
@@ -148,9 +130,7 @@ def test_pins_that_hold_every_site_need_one_taken_back(cluster: Cluster) -> None
     assert Relaxation(PINS, 1.0, least=True) in said
 
 
-def test_the_pin_of_a_site_without_load_is_not_counted_as_taken_back(
-    cluster: Cluster,
-) -> None:
+def test_the_pin_of_a_site_without_load_is_not_counted_as_taken_back(cluster: Cluster) -> None:
     sites = {**dict.fromkeys("abcd", (50, 50)), "idle": (0, 0)}
     in_force = {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n1"], "idle": ["n0"]}
     said = fewest_moves.place(cluster(sites, in_force, pins=in_force), unhurried())
@@ -175,8 +155,7 @@ def test_two_pins_are_not_the_least_where_one_without_load_would_spare_a_move(
 
 
 @pytest.mark.parametrize(
-    ("pinned", "would_do"),
-    [("a", "1 pin taken back would do, and none smaller; "), ("ab", "")],
+    ("pinned", "would_do"), [("a", "1 pin taken back would do, and none smaller; "), ("ab", "")]
 )
 def test_nothing_is_said_of_pins_that_several_sites_kept_together_share(
     cluster: Cluster, pinned: str, would_do: str
@@ -203,11 +182,7 @@ def test_a_site_that_rests_on_two_nodes_is_one_site(cluster: Cluster) -> None:
     sites = {"a": (40, 40), "b": (40, 40), "p": (100, 100), "q": (100, 100)}
     in_force = {"a": ["n2"], "b": ["n3"], "p": ["n2"], "q": ["n3"], "r": ["n0", "n1"]}
     problem = cluster(
-        {**sites, "r": (60, 60)},
-        in_force,
-        nodes=4,
-        replicas={"r": 2},
-        pins={"r": ["n0", "n1"]},
+        {**sites, "r": (60, 60)}, in_force, nodes=4, replicas={"r": 2}, pins={"r": ["n0", "n1"]}
     )
     elsewhere = {2: frozenset({1, 2, 3}), 3: frozenset({0, 2, 3})}
     said = fewest_moves.place(
@@ -220,16 +195,8 @@ def test_a_site_that_rests_on_two_nodes_is_one_site(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("resting", "rule", "would_do"),
     [
-        (
-            "abcd",
-            RESTING,
-            "1 site that rests moved all the same would do, and none smaller",
-        ),
-        (
-            "abc",
-            RESTING,
-            "1 site that rests moved all the same would do, and none smaller",
-        ),
+        ("abcd", RESTING, "1 site that rests moved all the same would do, and none smaller"),
+        ("abc", RESTING, "1 site that rests moved all the same would do, and none smaller"),
         ("", PINS, "1 pin taken back would do, and none smaller"),
     ],
 )
@@ -250,23 +217,16 @@ def test_sites_that_rest_are_not_counted_as_pins(
 
 
 def test_pins_and_sites_that_rest_are_counted_each_for_itself() -> None:
-    counts = {
-        (2, 0): "2 pins taken back",
-        (0, 14): "14 sites that rest moved all the same",
-    }
+    counts = {(2, 0): "2 pins taken back", (0, 14): "14 sites that rest moved all the same"}
     counts |= {(2, 14): "2 pins taken back and 14 sites that rest moved all the same"}
     counts |= {(1, 1): "1 pin taken back and 1 site that rests moved all the same"}
     for (pins, rests), said in counts.items():
         found = less_of(pins, rests, least=False)
         assert found.enough == pins + rests
-        assert f"; {said} would do" in text(
-            Shortfall("apart", "a and b", 0, 1, instead=(found,))
-        )
+        assert f"; {said} would do" in text(Shortfall("apart", "a and b", 0, 1, instead=(found,)))
 
 
-def test_a_hundred_sites_on_four_nodes_are_proven(
-    drifted: Callable[..., Problem],
-) -> None:
+def test_a_hundred_sites_on_four_nodes_are_proven(drifted: Callable[..., Problem]) -> None:
     solution = SOLVERS["auto"](drifted(100, 4, 1), unhurried())
     assert (solution.solver, solution.proven) == ("exact", True)
 
@@ -280,26 +240,20 @@ def test_twins_are_one_kind_to_the_program(cluster: Cluster) -> None:
     assert np.bincount(solution.rows[:, 1]).tolist() == [101, 99, 100]
 
 
-def test_without_time_every_wish_is_kept_all_the_same(
-    drifted: Callable[..., Problem],
-) -> None:
+def test_without_time_every_wish_is_kept_all_the_same(drifted: Callable[..., Problem]) -> None:
     problem = drifted(100, 4, 1)
     solution = fewest_moves.place(problem, Budget(seconds=0))
-    assert not [
-        broken for broken in score.violations(problem, solution.rows) if broken.is_wish
-    ]
+    assert not [broken for broken in score.violations(problem, solution.rows) if broken.is_wish]
     assert "no exact answer" in solution.note
 
 
 def test_a_best_effort_names_two_causes_and_counts_the_others() -> None:
     causes = ("a, 30% of the node", "b, 20% of the node", "c, 9% of the node", "7 more")
     said = [
-        text(Shortfall("over", "n1 working set", 0.05, 0.3, causes[:count]))
-        for count in (2, 3, 4)
+        text(Shortfall("over", "n1 working set", 0.05, 0.3, causes[:count])) for count in (2, 3, 4)
     ]
     both = (
-        "n1 stays over its working set by 30.0%, because of a, 30% of the node; "
-        "b, 20% of the node"
+        "n1 stays over its working set by 30.0%, because of a, 30% of the node; b, 20% of the node"
     )
     assert [one.partition("; no tolerance")[0] for one in said] == [
         both,

@@ -33,8 +33,7 @@ def why(problem: Problem, rows: list[tuple[int, int]]) -> list[tuple[int | None,
 
 def test_a_node_over_its_share_gives_a_site_away(cluster: Cluster) -> None:
     problem = cluster(
-        {"a": (100, 118), "b": (0, 41), "c": (100, 41)},
-        {"a": ["n0"], "b": ["n0"], "c": ["n1"]},
+        {"a": (100, 118), "b": (0, 41), "c": (100, 41)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]}
     )
     assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [
         (0, "n0 over working set by 59 %; left there, n0 would be 59 % over")
@@ -43,8 +42,7 @@ def test_a_node_over_its_share_gives_a_site_away(cluster: Cluster) -> None:
 
 def test_a_node_under_its_share_is_given_one(cluster: Cluster) -> None:
     problem = cluster(
-        {"a": (100, 90), "b": (8, 8), "c": (72, 92)},
-        {"a": ["n0"], "b": ["n0"], "c": ["n1"]},
+        {"a": (100, 90), "b": (8, 8), "c": (72, 92)}, {"a": ["n0"], "b": ["n0"], "c": ["n1"]}
     )
     assert why(problem, [(0, 0), (1, 1), (2, 1)]) == [
         (0, "n1 under access rate by 28 %; left there, n1 would be 28 % under")
@@ -92,17 +90,11 @@ def test_every_new_row_and_every_row_given_up_has_one_reason(
     problem = data.draw(tiny)
     rows = from_scratch.place(problem, unhurried()).rows
     found = explain.reasons(problem, rows)
-    new = [
-        [reason.site, reason.target] for reason in found if reason.target is not None
-    ]
+    new = [[reason.site, reason.target] for reason in found if reason.target is not None]
     assert new == score.new_rows(problem, rows).tolist()
-    sources = [
-        (reason.site, reason.source) for reason in found if reason.source is not None
-    ]
+    sources = [(reason.site, reason.source) for reason in found if reason.source is not None]
     assert len(set(sources)) == len(sources)
-    assert {(s, n) for s, n in score.rows_given_up(problem, rows).tolist()} == set(
-        sources
-    )
+    assert {(s, n) for s, n in score.rows_given_up(problem, rows).tolist()} == set(sources)
 
 
 def test_nothing_moved_needs_no_reason(cluster: Cluster) -> None:
@@ -110,9 +102,7 @@ def test_nothing_moved_needs_no_reason(cluster: Cluster) -> None:
     assert explain.reasons(problem, problem.old) == pytest.approx([])
 
 
-def test_a_wish_is_named_with_its_end_and_a_closed_node_with_its_state(
-    cluster: Cluster,
-) -> None:
+def test_a_wish_is_named_with_its_end_and_a_closed_node_with_its_state(cluster: Cluster) -> None:
     problem = cluster(
         {"a": (10, 10), "b": (10, 10), "c": (10, 10), "d": (10, 10)},
         {"a": ["n0"], "b": ["n0"], "c": ["n2"], "d": ["n3"]},
@@ -161,9 +151,7 @@ HINDERED = {
 }
 
 
-def test_without_what_hinders_a_site_it_would_do_good_elsewhere(
-    cluster: Cluster,
-) -> None:
+def test_without_what_hinders_a_site_it_would_do_good_elsewhere(cluster: Cluster) -> None:
     """Each cause that is named is taken away, on random clusters."""
     seen = Counter[str]()
     for seed in range(300):

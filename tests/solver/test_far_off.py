@@ -49,8 +49,7 @@ def after_weeks() -> Problem:
     problem = cluster(600, NODES, seed=1)
     return scaled(
         problem,
-        problem.load
-        * np.exp(0.6 * np.random.default_rng(1).standard_normal(problem.load.shape)),
+        problem.load * np.exp(0.6 * np.random.default_rng(1).standard_normal(problem.load.shape)),
     )
 
 
@@ -62,26 +61,20 @@ def with_more(nodes: int, sites: int = 600) -> Problem:
     problem = cluster(sites, NODES - nodes, seed=2)
     names = tuple(f"n{n:04}" for n in range(NODES))
     grown = replace(
-        problem,
-        nodes=names,
-        open=np.ones(NODES, dtype=np.bool_),
-        share=np.full(NODES, 100.0),
+        problem, nodes=names, open=np.ones(NODES, dtype=np.bool_), share=np.full(NODES, 100.0)
     )
     return scaled(grown, grown.load)
 
 
 def with_two_nodes_less() -> Problem:
-    return with_open(
-        cluster(600, NODES, seed=3), [n not in (3, 7) for n in range(NODES)]
-    )
+    return with_open(cluster(600, NODES, seed=3), [n not in (3, 7) for n in range(NODES)])
 
 
 def with_large_sites_pinned() -> Problem:
     problem = cluster(600, NODES, seed=4)
     largest = np.argsort(-problem.load.max(axis=1), kind="stable")[:100:5].tolist()
     return replace(
-        problem,
-        pinned={site: frozenset({n % NODES}) for n, site in enumerate(sorted(largest))},
+        problem, pinned={site: frozenset({n % NODES}) for n, site in enumerate(sorted(largest))}
     )
 
 
@@ -115,28 +108,19 @@ def test_no_rule_that_comes_as_near_to_the_band_does_it_with_fewer_moves(
     wide = worst(problem, found) + problem.tolerance / 10
     for name in BASELINES:
         rows = SOLVERS[name](problem, BUDGET).rows
-        if worst(problem, rows) <= wide and total_off(problem, rows) <= total_off(
-            problem, found
-        ):
+        if worst(problem, rows) <= wide and total_off(problem, rows) <= total_off(problem, found):
             assert score.moves(problem, found) <= score.moves(problem, rows), name
 
 
 @pytest.mark.parametrize("make", FAR_OFF[:4])
-def test_a_cluster_far_off_is_balanced_around_what_is_in_force(
-    make: Callable[[], Problem],
-) -> None:
+def test_a_cluster_far_off_is_balanced_around_what_is_in_force(make: Callable[[], Problem]) -> None:
     problem, found = answered(make)
     assert not score.violations(problem, found.rows)
-    assert (
-        score.moves(problem, found.rows)
-        <= int((~problem.open[problem.old[:, 1]]).sum()) + 90
-    )
+    assert score.moves(problem, found.rows) <= int((~problem.open[problem.old[:, 1]]).sum()) + 90
 
 
 @pytest.mark.slow
-def test_a_search_whose_time_was_up_is_not_given_up_for_a_partition_from_scratch() -> (
-    None
-):
+def test_a_search_whose_time_was_up_is_not_given_up_for_a_partition_from_scratch() -> None:
     problem = with_more(4, sites=2_000)
     found = SOLVERS["auto"](problem, replace(BUDGET, seconds=0.01))
     assert "out of time" in found.note
@@ -166,9 +150,7 @@ def test_where_pins_leave_room_every_band_is_the_tolerance() -> None:
     assert (high == 1.05).all()
 
 
-def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_is_left() -> (
-    None
-):
+def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_is_left() -> None:
     problem = with_too_much_pinned()
     low, high = bands_for_overfull_nodes.bands(problem, 0.05)
     assert high[0].max() == pytest.approx(

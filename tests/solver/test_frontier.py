@@ -39,40 +39,25 @@ def test_it_begins_with_what_is_in_force_and_each_further_move_buys_something(
     problem = drifted(200, 5, 1)
     found = points(problem, SHORT)
     assert near(found[0], point(problem, problem.old))
-    assert all(
-        one.moves < two.moves and one.worst > two.worst for one, two in pairwise(found)
-    )
+    assert all(one.moves < two.moves and one.worst > two.worst for one, two in pairwise(found))
 
 
 def test_no_placement_that_was_found_is_better_than_its_number_of_moves_can_buy(
     drifted: Drifted,
 ) -> None:
     problem = drifted(200, 5, 1)
-    rows = [
-        local_solver.place(problem, SHORT).rows,
-        from_scratch.place(problem, SHORT).rows,
-    ]
+    rows = [local_solver.place(problem, SHORT).rows, from_scratch.place(problem, SHORT).rows]
     found = frontier(problem, problem.old, rows)
     for wanted in (point(problem, answer) for answer in rows):
-        assert (
-            min(p.worst for p in found if p.moves <= wanted.moves)
-            <= wanted.worst + 1e-9
-        )
+        assert min(p.worst for p in found if p.moves <= wanted.moves) <= wanted.worst + 1e-9
 
 
-def test_the_way_to_a_placement_is_taken_by_the_most_useful_site_first(
-    cluster: Cluster,
-) -> None:
+def test_the_way_to_a_placement_is_taken_by_the_most_useful_site_first(cluster: Cluster) -> None:
     loads = {"a": (70, 70), "b": (20, 20), "c": (10, 10), "d": (100, 100)}
     problem = cluster(loads, {"a": ["n0"], "b": ["n0"], "c": ["n0"], "d": ["n0"]})
     even = cluster(loads, {"a": ["n1"], "b": ["n1"], "c": ["n1"], "d": ["n0"]}).old
     found = frontier(problem, problem.old, [even])
-    assert [(p.moves, round(p.worst, 2)) for p in found] == [
-        (0, 1.0),
-        (1, 0.3),
-        (2, 0.1),
-        (3, 0.0),
-    ]
+    assert [(p.moves, round(p.worst, 2)) for p in found] == [(0, 1.0), (1, 0.3), (2, 0.1), (3, 0.0)]
 
 
 @settings(max_examples=times(15))
@@ -81,11 +66,7 @@ def test_of_a_tiny_cluster_each_number_of_moves_has_the_least_imbalance_that_kee
     data: st.DataObject, tiny: st.SearchStrategy[Problem]
 ) -> None:
     problem = data.draw(wished(tiny))
-    every = [
-        point(problem, rows)
-        for rows in placements(problem)
-        if keeps_wishes(problem, rows)
-    ]
+    every = [point(problem, rows) for rows in placements(problem) if keeps_wishes(problem, rows)]
     found = points(problem, SHORT)
     for moves in {one.moves for one in every}:
         least = min(one.worst for one in every if one.moves <= moves)
@@ -96,8 +77,7 @@ def test_of_a_tiny_cluster_each_number_of_moves_has_the_least_imbalance_that_kee
 
 def test_what_is_planned_is_no_worse_than_what_it_says(drifted: Drifted) -> None:
     problem = replace(
-        drifted(60, 3, 1),
-        apart=tuple(frozenset({site, site + 1}) for site in range(0, 60, 2)),
+        drifted(60, 3, 1), apart=tuple(frozenset({site, site + 1}) for site in range(0, 60, 2))
     )
     planned = local_solver.place(problem, SHORT).rows
     wanted = point(problem, planned)

@@ -19,22 +19,16 @@ FEWEST = 187
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_optimum_is_the_same_in_whatever_order_rows_and_columns_come(
-    seed: int,
-) -> None:
+def test_the_optimum_is_the_same_in_whatever_order_rows_and_columns_come(seed: int) -> None:
     model = shuffled(np.random.default_rng(seed))
-    assert run_pulp_with_highs.run(
-        model, run_pulp_with_highs.Effort(seconds=60.0, gap=0.5)
-    )
+    assert run_pulp_with_highs.run(model, run_pulp_with_highs.Effort(seconds=60.0, gap=0.5))
     assert round(pulp.value(model.objective)) == FEWEST
 
 
 def shuffled(random: np.random.Generator) -> Any:
     program = _read()
     matrix = np.zeros((program.num_row_, program.num_col_))
-    of_column = np.repeat(
-        np.arange(program.num_col_), np.diff(program.a_matrix_.start_)
-    )
+    of_column = np.repeat(np.arange(program.num_col_), np.diff(program.a_matrix_.start_))
     matrix[program.a_matrix_.index_, of_column] = program.a_matrix_.value_
     model: Any = pulp.LpProblem("shuffled", pulp.LpMinimize)  # PuLP ships no types.
     bounds = list(zip(program.col_lower_, program.col_upper_, strict=True))

@@ -59,21 +59,13 @@ def starts(draw: st.DrawFn) -> Start:
         for _ in range(sites)
     ]
     held = [
-        draw(st.lists(st.integers(0, nodes - 1), unique=True, max_size=2))
-        for _ in range(sites)
+        draw(st.lists(st.integers(0, nodes - 1), unique=True, max_size=2)) for _ in range(sites)
     ]
     load = [
-        draw(st.tuples(st.integers(0, SHARE), st.integers(0, SHARE // 4)))
-        for _ in range(sites)
+        draw(st.tuples(st.integers(0, SHARE), st.integers(0, SHARE // 4))) for _ in range(sites)
     ]
-    barred = [
-        draw(st.lists(st.integers(0, nodes - 1), max_size=1)) for _ in range(sites)
-    ]
-    pair = (
-        draw(st.sets(st.integers(0, sites - 1), min_size=2, max_size=2))
-        if sites > 1
-        else set()
-    )
+    barred = [draw(st.lists(st.integers(0, nodes - 1), max_size=1)) for _ in range(sites)]
+    pair = draw(st.sets(st.integers(0, sites - 1), min_size=2, max_size=2)) if sites > 1 else set()
     rivals = [sorted(pair - {site}) if site in pair else [] for site in range(sites)]
     items = sum(map(len, placed))
     middle, width = SHARE // 2, draw(st.integers(0, SHARE // 4))
@@ -86,14 +78,9 @@ def starts(draw: st.DrawFn) -> Start:
         first_item=_starts(placed),
         first_home=_starts(held),
         home=_whole([node for on in held for node in on]),
-        at_home=_whole(
-            [draw(st.sampled_from([0, 0, MOVE // 2])) for on in held for _ in on]
-        ),
+        at_home=_whole([draw(st.sampled_from([0, 0, MOVE // 2])) for on in held for _ in on]),
         price=_whole(
-            [
-                MOVE * draw(st.integers(1, 3)) + draw(st.integers(0, 2**16))
-                for _ in range(sites)
-            ]
+            [MOVE * draw(st.integers(1, 3)) + draw(st.integers(0, 2**16)) for _ in range(sites)]
         ),
         first_barred=_starts(barred),
         barred=_whole([node for on in barred for node in on]),
@@ -121,9 +108,7 @@ def merit(items: Items, node: Ints) -> tuple[int, int]:
         site = int(items.site[item])
         places = slice(items.first_home[site], items.first_home[site + 1])
         at_home = dict(
-            zip(
-                items.home[places].tolist(), items.at_home[places].tolist(), strict=True
-            )
+            zip(items.home[places].tolist(), items.at_home[places].tolist(), strict=True)
         )
         cost += at_home.get(int(node[item]), int(items.price[site]))
     return int(off), cost
@@ -132,9 +117,7 @@ def merit(items: Items, node: Ints) -> tuple[int, int]:
 @every_engine
 @settings(max_examples=times(60))
 @given(start=starts(), seed=st.integers(0, 2**64 - 1))
-def test_no_answer_is_worse_than_its_start(
-    run: Improve, start: Start, seed: int
-) -> None:
+def test_no_answer_is_worse_than_its_start(run: Improve, start: Start, seed: int) -> None:
     items, node = start
     assert merit(items, run(items, node, for_steps(500, seed))) <= merit(items, node)
 
@@ -142,9 +125,7 @@ def test_no_answer_is_worse_than_its_start(
 @every_engine
 @settings(max_examples=times(60))
 @given(start=starts(), seed=st.integers(0, 2**64 - 1))
-def test_fixed_items_stay_and_replicas_stay_apart(
-    run: Improve, start: Start, seed: int
-) -> None:
+def test_fixed_items_stay_and_replicas_stay_apart(run: Improve, start: Start, seed: int) -> None:
     items, node = start
     found = run(items, node, for_steps(500, seed))
     fixed = np.setdiff1d(np.arange(len(node)), items.movable)
@@ -163,10 +144,7 @@ def test_no_item_goes_where_its_site_is_barred_or_a_rival_is(
     found = run(items, node, for_steps(500, seed))
     for item in np.flatnonzero(found != node).tolist():
         site, on = int(items.site[item]), int(found[item])
-        assert (
-            on
-            not in items.barred[items.first_barred[site] : items.first_barred[site + 1]]
-        )
+        assert on not in items.barred[items.first_barred[site] : items.first_barred[site + 1]]
         rivals = items.rivals[items.first_rival[site] : items.first_rival[site + 1]]
         assert not np.any(np.isin(items.site, rivals) & (found == on))
 
@@ -178,9 +156,7 @@ def test_no_item_goes_where_its_site_is_barred_or_a_rival_is(
 )
 @settings(max_examples=times(100))
 @given(start=starts(), seed=st.integers(0, 2**64 - 1), steps=st.integers(0, 2_000))
-def test_the_native_loop_answers_as_the_reference_does(
-    start: Start, seed: int, steps: int
-) -> None:
+def test_the_native_loop_answers_as_the_reference_does(start: Start, seed: int, steps: int) -> None:
     items, node = start
     asked = (items, node, for_steps(steps, seed))
     assert improve(*asked).tolist() == reference_improve(*asked).tolist()
@@ -193,9 +169,7 @@ def test_how_arrays_lie_in_memory_makes_no_difference(run: Improve) -> None:
     """
     sites, each = np.arange(12), _starts([[0]] * 12)
     nothing, none = _whole([]), _whole([0] * 13)
-    load = np.stack(
-        [SHARE // 40 * (sites + 1), SHARE // 40 * (12 - sites) // 3], axis=1
-    )
+    load = np.stack([SHARE // 40 * (sites + 1), SHARE // 40 * (12 - sites) // 3], axis=1)
     low, high = _whole([[SHARE // 2, 0]] * 3), _whole([[SHARE, SHARE // 2]] * 3)
     price = np.full(12, MOVE)
     homes = (each, np.zeros_like(sites), np.zeros_like(sites))
@@ -204,10 +178,7 @@ def test_how_arrays_lie_in_memory_makes_no_difference(run: Improve) -> None:
     )
     by_columns = replace(
         by_rows,
-        **{
-            name: np.asfortranarray(getattr(by_rows, name))
-            for name in ("load", "low", "high")
-        },
+        **{name: np.asfortranarray(getattr(by_rows, name)) for name in ("load", "low", "high")},
     )
     asked = (np.zeros_like(sites), for_steps(500, 1))
     assert run(by_columns, *asked).tolist() == run(by_rows, *asked).tolist()

@@ -49,10 +49,7 @@ def moves(problem: Problem, solver: Solver) -> int:
 @pytest.mark.parametrize(
     ("seed", "fewer"),
     [
-        *(
-            pytest.param(seed, fewer, marks=pytest.mark.torture)
-            for seed, fewer in ((1, 1), (3, 0))
-        ),
+        *(pytest.param(seed, fewer, marks=pytest.mark.torture) for seed, fewer in ((1, 1), (3, 0))),
         (2, 10),
         (5, 2),
     ],
@@ -65,9 +62,7 @@ def test_blocks_spare_moves_that_the_search_before_needs(
 
 
 @pytest.mark.slow
-def test_the_proven_fewest_moves_are_found_where_they_are_known(
-    drifted: Drifted,
-) -> None:
+def test_the_proven_fewest_moves_are_found_where_they_are_known(drifted: Drifted) -> None:
     problem = drifted(60, 4, 5)
     assert moves(problem, large.place) == fewest_moves.place(problem, unhurried()).bound
 
@@ -75,8 +70,7 @@ def test_the_proven_fewest_moves_are_found_where_they_are_known(
 @pytest.mark.slow
 @pytest.mark.usefixtures("as_with_many_nodes")
 @pytest.mark.parametrize(
-    ("sites", "nodes"),
-    [(200, 6), pytest.param(600, 12, marks=pytest.mark.torture)],
+    ("sites", "nodes"), [(200, 6), pytest.param(600, 12, marks=pytest.mark.torture)]
 )
 def test_what_comes_out_does_not_depend_on_the_number_of_threads(
     drifted: Drifted, sites: int, nodes: int
@@ -97,9 +91,7 @@ def test_by_searches_alone_the_answer_is_no_worse_than_that_of_a_longer_local_se
     assert score.moves(problem, found.rows) <= score.moves(problem, known.rows)
 
 
-def test_when_time_runs_out_the_best_so_far_comes_out_and_says_so(
-    drifted: Drifted,
-) -> None:
+def test_when_time_runs_out_the_best_so_far_comes_out_and_says_so(drifted: Drifted) -> None:
     problem = drifted(100, 4, 1)
     assert "out of time" in large.place(problem, Budget(seconds=0)).note
 
@@ -114,28 +106,21 @@ def wished(draw: st.DrawFn, drifted: Drifted) -> Problem:
     replicas = problem.replicas.copy()
     replicas[draw(st.lists(sites, max_size=3))] = 2
     barred = {
-        site: frozenset({int(problem.old[site, 1])})
-        for site in draw(st.sets(sites, max_size=3))
+        site: frozenset({int(problem.old[site, 1])}) for site in draw(st.sets(sites, max_size=3))
     }
     crowd = draw(st.sets(sites, max_size=2)) | {int(problem.load[:, 0].argmax())}
     apart = tuple(frozenset(pair) for pair in combinations(sorted(crowd), 2))
-    return replace(
-        problem, replicas=replicas, barred=barred, apart=apart, tolerance=0.3
-    )
+    return replace(problem, replicas=replicas, barred=barred, apart=apart, tolerance=0.3)
 
 
 @pytest.mark.slow
 @settings(max_examples=times(15))
 @given(data=st.data())
-def test_every_wish_is_kept_while_blocks_are_solved(
-    data: st.DataObject, drifted: Drifted
-) -> None:
+def test_every_wish_is_kept_while_blocks_are_solved(data: st.DataObject, drifted: Drifted) -> None:
     problem = data.draw(wished(drifted))
     for solver in (large.place, local_solver.place):
         rows = solver(problem, SHORT).rows
-        assert not [
-            broken for broken in score.violations(problem, rows) if broken.is_wish
-        ]
+        assert not [broken for broken in score.violations(problem, rows) if broken.is_wish]
         assert np.bincount(rows[:, 0]).tolist() == problem.replicas.tolist()
 
 

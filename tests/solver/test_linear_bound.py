@@ -46,11 +46,7 @@ def test_it_lies_between_what_counting_says_and_the_proven_fewest(
     assert solution.proven
     for first, rounds in product((0, 1, 12), (1, 2, 3)):
         least = relax(problem, first=first, rounds=rounds).least
-        assert (
-            counting.least_moves(problem)
-            <= least
-            <= score.moves(problem, solution.rows)
-        )
+        assert counting.least_moves(problem) <= least <= score.moves(problem, solution.rows)
 
 
 def test_it_sees_what_counting_at_each_node_cannot(drifted: Drifted) -> None:
@@ -61,9 +57,7 @@ def test_it_sees_what_counting_at_each_node_cannot(drifted: Drifted) -> None:
 def test_rows_that_are_pinned_or_may_not_stay_have_no_price(drifted: Drifted) -> None:
     problem = drifted(60, 4, 5)
     (first, node), (second, other) = problem.old[:2].tolist()
-    asked = replace(
-        problem, pinned={first: frozenset({node})}, barred={second: frozenset({other})}
-    )
+    asked = replace(problem, pinned={first: frozenset({node})}, barred={second: frozenset({other})})
     assert np.flatnonzero(np.isinf(relax(asked).reduced)).tolist() == [0, 1]
 
 

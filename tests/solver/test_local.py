@@ -27,19 +27,15 @@ def test_it_balances_what_can_be_balanced_for_little_more_than_the_fewest_moves(
     fewest = sum(fewest_moves.place(problem, unhurried()).bound for problem in problems)
     found = [local_solver.place(problem, SOME).rows for problem in problems]
     moves = sum(
-        len(score.new_rows(problem, rows))
-        for problem, rows in zip(problems, found, strict=True)
+        len(score.new_rows(problem, rows)) for problem, rows in zip(problems, found, strict=True)
     )
     assert not any(
-        score.violations(problem, rows)
-        for problem, rows in zip(problems, found, strict=True)
+        score.violations(problem, rows) for problem, rows in zip(problems, found, strict=True)
     )
     assert fewest <= moves <= 1.5 * fewest
 
 
-def test_a_large_cluster_is_balanced_by_moving_a_few_of_its_sites(
-    drifted: Drifted,
-) -> None:
+def test_a_large_cluster_is_balanced_by_moving_a_few_of_its_sites(drifted: Drifted) -> None:
     problem = drifted(2_000, 16, 1)
     solution = local_solver.place(problem, SOME)
     assert not score.violations(problem, solution.rows)
@@ -47,22 +43,16 @@ def test_a_large_cluster_is_balanced_by_moving_a_few_of_its_sites(
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-def test_even_a_short_search_leaves_no_move_that_can_be_spared(
-    drifted: Drifted, seed: int
-) -> None:
+def test_even_a_short_search_leaves_no_move_that_can_be_spared(drifted: Drifted, seed: int) -> None:
     problem = drifted(1_000, 16, seed)
     rows = local_solver.place(problem, unhurried(800)).rows
     for site, _ in score.new_rows(problem, rows).tolist():
-        assert total_off(problem, _taken_back(problem, rows, site)) > total_off(
-            problem, rows
-        )
+        assert total_off(problem, _taken_back(problem, rows, site)) > total_off(problem, rows)
 
 
 def _taken_back(problem: Problem, rows: Ints, site: int) -> Ints:
     return in_order(
-        np.concatenate(
-            [rows[rows[:, 0] != site], problem.old[problem.old[:, 0] == site]]
-        )
+        np.concatenate([rows[rows[:, 0] != site], problem.old[problem.old[:, 0] == site]])
     )
 
 
@@ -77,9 +67,7 @@ def test_a_resource_nobody_asks_for_is_no_matter(drifted: Drifted) -> None:
     )
 
 
-def test_what_leaves_a_closed_node_is_all_that_moves_where_that_is_enough(
-    drifted: Drifted,
-) -> None:
+def test_what_leaves_a_closed_node_is_all_that_moves_where_that_is_enough(drifted: Drifted) -> None:
     problem = drifted(100, 4, 1)
     is_open = np.array([True, False, True, True])
     drained = replace(

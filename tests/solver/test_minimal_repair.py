@@ -14,9 +14,7 @@ Cluster = Callable[..., Problem]
 
 def repaired(problem: Problem) -> list[tuple[str, str]]:
     rows = repair(problem, np.arange(len(problem.sites)), problem.old[:0])
-    return sorted(
-        (problem.sites[site], problem.nodes[node]) for site, node in rows.tolist()
-    )
+    return sorted((problem.sites[site], problem.nodes[node]) for site, node in rows.tolist())
 
 
 def test_a_missing_replica_joins_those_that_stay(cluster: Cluster) -> None:
@@ -35,10 +33,7 @@ def test_a_surplus_replica_leaves_the_fuller_node_unless_it_is_pinned_there(
 ) -> None:
     loads, old = {"a": (90, 90), "b": (20, 20)}, {"a": ["n0"], "b": ["n0", "n1"]}
     assert repaired(cluster(loads, old)) == [("a", "n0"), ("b", "n1")]
-    assert repaired(cluster(loads, old, pins={"b": ["n0"]})) == [
-        ("a", "n0"),
-        ("b", "n0"),
-    ]
+    assert repaired(cluster(loads, old, pins={"b": ["n0"]})) == [("a", "n0"), ("b", "n0")]
 
 
 def test_the_largest_new_site_goes_where_most_room_is(cluster: Cluster) -> None:

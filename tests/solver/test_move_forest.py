@@ -29,9 +29,7 @@ def test_no_placement_has_fewer_moves(
 
 
 @pytest.mark.parametrize(("seed", "moves"), [(1, 6), (2, 6)])
-def test_where_nodes_fall_into_trees_the_fewest_moves_are_proven(
-    seed: int, moves: int
-) -> None:
+def test_where_nodes_fall_into_trees_the_fewest_moves_are_proven(seed: int, moves: int) -> None:
     assert move_forest.least(family.cluster(300, 8, seed=seed)) == moves
 
 
@@ -50,9 +48,7 @@ def test_replicas_that_are_new_and_replicas_that_vanish_are_seen_to(more: int) -
     if more > 0:
         replicas[smallest] += 1
     else:
-        old = in_order(
-            np.concatenate([old, np.stack([held[:, 0], (held[:, 1] + 1) % 8], axis=1)])
-        )
+        old = in_order(np.concatenate([old, np.stack([held[:, 0], (held[:, 1] + 1) % 8], axis=1)]))
     changed = replace(problem, replicas=replicas, old=old)
     assert move_forest.least(changed) <= move_forest.least(problem) + 2 * max(more, 0)
 

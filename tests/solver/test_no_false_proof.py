@@ -39,18 +39,7 @@ def idle_apart() -> Problem:
     of them.
     """
     asked = np.array(
-        [
-            (5, 6),
-            (0, 0),
-            (9, 8),
-            (4, 8),
-            (5, 0),
-            (4, 3),
-            (8, 3),
-            (0, 3),
-            (8, 0),
-            (6, 5),
-        ],
+        [(5, 6), (0, 0), (9, 8), (4, 8), (5, 0), (4, 3), (8, 3), (0, 3), (8, 0), (6, 5)],
         dtype=np.float64,
     )
     old = [(0, 3), (1, 3), (3, 3), (4, 0), (6, 1), (7, 1), (8, 2), (9, 3)]
@@ -72,64 +61,36 @@ def idle_apart() -> Problem:
 
 
 @pytest.mark.parametrize("solver", PROVING)
-def test_an_idle_site_that_moves_to_be_apart_counts_in_what_is_proven(
-    solver: str,
-) -> None:
+def test_an_idle_site_that_moves_to_be_apart_counts_in_what_is_proven(solver: str) -> None:
     problem = idle_apart()
     found = SOLVERS[solver](problem, unhurried())
     assert definition.fewest(problem) is not None
     assert (score.moves(problem, found.rows), found.bound, found.proven) == (3, 3, True)
 
 
-def test_nothing_is_said_where_an_idle_site_moved_more_often_than_its_wishes_demand() -> (
-    None
-):
+def test_nothing_is_said_where_an_idle_site_moved_more_often_than_its_wishes_demand() -> None:
     problem = idle_apart()
-    elsewhere = [
-        (0, 3),
-        (1, 0),
-        (2, 2),
-        (3, 3),
-        (4, 0),
-        (5, 0),
-        (6, 1),
-        (7, 1),
-        (8, 2),
-        (9, 3),
-    ]
+    elsewhere = [(0, 3), (1, 0), (2, 2), (3, 3), (4, 0), (5, 0), (6, 1), (7, 1), (8, 2), (9, 3)]
     rows = in_order(np.array(elsewhere, dtype=np.int64))
-    assert (
-        all_move_sets.fewest(problem, rows, price_bound(problem), lambda: 60.0) is None
-    )
-    assert (
-        all_move_sets.coldest(problem, rows, price_bound(problem), lambda: 60.0)[1]
-        is False
-    )
+    assert all_move_sets.fewest(problem, rows, price_bound(problem), lambda: 60.0) is None
+    assert all_move_sets.coldest(problem, rows, price_bound(problem), lambda: 60.0)[1] is False
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "cpsat"])
-def test_wishes_that_contradict_each_other_within_a_bundle_are_never_proven(
-    solver: str,
-) -> None:
+def test_wishes_that_contradict_each_other_within_a_bundle_are_never_proven(solver: str) -> None:
     problem, pair = idle_apart(), frozenset({4, 5})
-    both = SOLVERS[solver](
-        replace(problem, together=(pair,), apart=(pair,)), unhurried(300)
-    )
+    both = SOLVERS[solver](replace(problem, together=(pair,), apart=(pair,)), unhurried(300))
     assert not both.proven
     assert both.shortfalls[0].kind == "apart"
     assert both.note.startswith("best effort: apart: s4 and s5 on ")
 
 
-def test_the_least_that_may_come_into_a_node_is_not_said_where_only_the_sum_is_known() -> (
-    None
-):
+def test_the_least_that_may_come_into_a_node_is_not_said_where_only_the_sum_is_known() -> None:
     """One node that takes more may be less in all than two that take less each."""
     problem = idle_apart()
     narrow = replace(problem, limits=MoveLimits(inflow=1))
     short = SOLVERS["exact"](narrow, unhurried()).shortfalls
-    said = [
-        one for each in short for one in each.instead if one.rule == "bytes into a node"
-    ]
+    said = [one for each in short for one in each.instead if one.rule == "bytes into a node"]
     assert said
     assert not any(one.least for one in said)
 
@@ -141,19 +102,12 @@ def test_the_definition_is_what_looking_at_every_placement_finds() -> None:
         problem = anything(number)
         opened = int(problem.open.sum())
         if prod(comb(opened, count) for count in problem.replicas.tolist()) <= FEW:
-            balanced = [
-                rows
-                for rows in placements(problem)
-                if not score.violations(problem, rows)
-            ]
+            balanced = [rows for rows in placements(problem) if not score.violations(problem, rows)]
             costs = [
-                (score.moves(problem, rows), score.cold_bytes(problem, rows))
-                for rows in balanced
+                (score.moves(problem, rows), score.cold_bytes(problem, rows)) for rows in balanced
             ]
             found = definition.fewest(problem)
-            assert (found and (found.moves, found.cold)) == min(costs, default=None), (
-                number
-            )
+            assert (found and (found.moves, found.cold)) == min(costs, default=None), number
             looked_at += 1
     assert looked_at > COUNTED / 4
 
@@ -163,12 +117,7 @@ def test_no_claim_is_untrue_where_a_site_without_load_is_pinned() -> None:
 
 
 def test_no_claim_is_untrue_on_the_first_hundreds() -> None:
-    assert (
-        held(
-            [*range(times(150)), SLIPPERY], {"exact": 1, "large": 10, "auto": 25}
-        ).wrong
-        == []
-    )
+    assert held([*range(times(150)), SLIPPERY], {"exact": 1, "large": 10, "auto": 25}).wrong == []
 
 
 @pytest.mark.torture

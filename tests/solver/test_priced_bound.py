@@ -31,12 +31,8 @@ def test_no_balanced_placement_has_fewer_moves(
     assert least is None or floor(problem) <= least
 
 
-@pytest.mark.parametrize(
-    ("seed", "counted", "least"), [(1, 5, 6), (3, 5, 6), (6, 3, 4), (8, 6, 7)]
-)
-def test_it_sees_what_the_sum_of_all_nodes_hides(
-    seed: int, counted: int, least: int
-) -> None:
+@pytest.mark.parametrize(("seed", "counted", "least"), [(1, 5, 6), (3, 5, 6), (6, 3, 4), (8, 6, 7)])
+def test_it_sees_what_the_sum_of_all_nodes_hides(seed: int, counted: int, least: int) -> None:
     problem = family.cluster(300, 8, seed=seed)
     assert (relax(problem).least, floor(problem)) == (counted, least)
 

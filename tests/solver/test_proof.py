@@ -48,26 +48,18 @@ def test_without_wishes_one_or_the_other_is_said(
     assume(problem.load.any() and (problem.replicas < problem.open.sum()).any())
     moves = fewest(problem)
     verdict = proof_by_integer_program.with_so_few(problem, few, seconds=60)
-    assert (
-        (moves is None or moves > few) == verdict.impossible == (verdict.rows is None)
-    )
+    assert (moves is None or moves > few) == verdict.impossible == (verdict.rows is None)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_it_ends_where_the_exact_search_ends(drifted: Drifted, seed: int) -> None:
     problem = drifted(60, 4, seed)
     fewest_moves = exact.place(problem, unhurried()).bound
-    assert proof_by_integer_program.with_so_few(
-        problem, fewest_moves - 1, seconds=60
-    ).impossible
-    assert not proof_by_integer_program.with_so_few(
-        problem, fewest_moves, seconds=60
-    ).impossible
+    assert proof_by_integer_program.with_so_few(problem, fewest_moves - 1, seconds=60).impossible
+    assert not proof_by_integer_program.with_so_few(problem, fewest_moves, seconds=60).impossible
 
 
-def test_the_large_search_proves_what_the_linear_program_cannot(
-    drifted: Drifted,
-) -> None:
+def test_the_large_search_proves_what_the_linear_program_cannot(drifted: Drifted) -> None:
     problem = drifted(60, 4, 3)
     found = large.place(problem, Budget(steps=2_000, seconds=100))
     assert found.proven
@@ -81,9 +73,7 @@ def test_no_time_settles_nothing(drifted: Drifted) -> None:
 
 def test_only_clusters_that_take_no_ages_are_looked_at(drifted: Drifted) -> None:
     problem = drifted(60, 4, 1)
-    assert proof_by_integer_program.is_small(
-        problem, steps=60 * 4 * proof_by_integer_program.STEPS
-    )
+    assert proof_by_integer_program.is_small(problem, steps=60 * 4 * proof_by_integer_program.STEPS)
     assert not proof_by_integer_program.is_small(
         problem, steps=60 * 4 * proof_by_integer_program.STEPS - 1
     )

@@ -47,9 +47,7 @@ class Reader:
     """`entries` are the callers for whose sake a file was opened, in order."""
 
     known: set[Place] = field(default_factory=set)
-    entries: defaultdict[str, list[Place]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    entries: defaultdict[str, list[Place]] = field(default_factory=lambda: defaultdict(list))
 
     def read(self, place: Place, caller: Place) -> None:
         if place in self.known:
@@ -89,9 +87,7 @@ def test_no_file_is_entered_more_than_twice(beginning: Place) -> None:
 @cache
 def trees() -> dict[str, ast.Module]:
     return {
-        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts): ast.parse(
-            path.read_text()
-        )
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts): ast.parse(path.read_text())
         for path in ROOT.rglob("*.py")
     }
 

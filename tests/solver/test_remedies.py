@@ -20,9 +20,7 @@ from flex_solver.programs.cheapest_changes_into_band import (
     remedies,
 )
 
-native = pytest.mark.skipif(
-    native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT
-)
+native = pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 
 LOADS = st.integers(-40, 40).map(lambda hundredth: hundredth / 100)
 PRICES = st.integers(-10, 30).map(lambda tenth: tenth / 10)
@@ -41,11 +39,7 @@ def asked(draw: st.DrawFn) -> tuple[Floats, Floats, Changes]:
     )
     price = draw(st.lists(PRICES, min_size=count, max_size=count))
     low = np.array(draw(st.lists(LOADS, min_size=dimensions, max_size=dimensions)))
-    return (
-        low,
-        low + 0.1,
-        Changes(np.array(load).reshape(count, dimensions), np.array(price)),
-    )
+    return (low, low + 0.1, Changes(np.array(load).reshape(count, dimensions), np.array(price)))
 
 
 @given(asked(), st.integers(1, 4), st.sampled_from([0.5, 1.0, 4.0]), st.integers(1, 3))
@@ -76,9 +70,7 @@ def test_every_remedy_puts_the_node_right_for_what_it_says(
         load = changes.load[list(one.changes)].sum(axis=0)
         assert np.all((load >= low - 1e-8) & (load <= high + 1e-8))
         assert (
-            abs(changes.price[list(one.changes)].sum() - one.price)
-            < 1e-9
-            < 4.0 - one.price + 1e-9
+            abs(changes.price[list(one.changes)].sum() - one.price) < 1e-9 < 4.0 - one.price + 1e-9
         )
 
 
@@ -100,15 +92,11 @@ def test_the_native_loop_answers_as_the_reference_does(
 
 @native
 @pytest.mark.parametrize(
-    ("count", "dimensions", "size"),
-    [(4_000, 1, 3), (300, 2, 3), (300, 3, 3), (60, 2, 4)],
+    ("count", "dimensions", "size"), [(4_000, 1, 3), (300, 2, 3), (300, 3, 3), (60, 2, 4)]
 )
 def test_so_it_does_for_many_changes(count: int, dimensions: int, size: int) -> None:
     random = np.random.default_rng(count)
-    load, price = (
-        random.normal(0, 0.3, (count, dimensions)),
-        random.normal(0.3, 0.2, count),
-    )
+    load, price = (random.normal(0, 0.3, (count, dimensions)), random.normal(0.3, 0.2, count))
     low = random.normal(0, 0.2, dimensions)
     asked = (low, low + 0.05, np.asfortranarray(load), price, 0.6, size, 16)
     assert cheapest_sets(*asked) == reference_sets(*asked)

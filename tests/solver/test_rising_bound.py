@@ -35,9 +35,7 @@ SOLVE_AGAIN = solve_blocks_again._solve_again
 
 
 def rising(problem: Problem) -> RisingBound:
-    return RisingBound(
-        problem, 0, BUDGET, time.monotonic() + BUDGET.seconds, with_highs=True
-    )
+    return RisingBound(problem, 0, BUDGET, time.monotonic() + BUDGET.seconds, with_highs=True)
 
 
 @pytest.mark.slow
@@ -119,17 +117,11 @@ class Order:
     ("size", "seed"),
     [
         ((200, 6), 1),
-        *(
-            pytest.param((400, 8), seed, marks=pytest.mark.torture)
-            for seed in (1, 2, 5)
-        ),
+        *(pytest.param((400, 8), seed, marks=pytest.mark.torture) for seed in (1, 2, 5)),
     ],
 )
 def test_whether_it_comes_soon_or_late_the_answer_is_the_same(
-    drifted: Drifted,
-    size: tuple[int, int],
-    seed: int,
-    monkeypatch: pytest.MonkeyPatch,
+    drifted: Drifted, size: tuple[int, int], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing is decided before the searches, as with many nodes.
     monkeypatch.setattr(place_heaviest, "FEW_NODES", 0)

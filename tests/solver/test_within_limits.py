@@ -42,17 +42,14 @@ def test_who_is_kept_from_balance_by_a_limit_learns_which_and_what_would_do(
 def test_wishes_go_over_a_limit_and_nothing_else_does(drifted: Drifted) -> None:
     skewed = drifted(520, 4, 1)
     old = in_order(
-        np.stack(
-            [np.arange(520), np.where(np.arange(520) % 5 < 2, 0, skewed.old[:, 1])],
-            axis=1,
-        )
+        np.stack([np.arange(520), np.where(np.arange(520) % 5 < 2, 0, skewed.old[:, 1])], axis=1)
     )
     forced = [site for site in range(520) if old[site, 1] != 3][:5]
     pins = {site: frozenset({3}) for site in forced}
     problem = replace(skewed, old=old, pinned=pins, limits=MoveLimits(moves=3))
-    assert score.moves(
-        problem, auto.place(problem, Budget(steps=100, seconds=200)).rows
-    ) == len(forced)
+    assert score.moves(problem, auto.place(problem, Budget(steps=100, seconds=200)).rows) == len(
+        forced
+    )
 
 
 def test_nor_do_more_cold_bytes_arrive_in_all_or_at_one_node(drifted: Drifted) -> None:
@@ -65,16 +62,12 @@ def test_nor_do_more_cold_bytes_arrive_in_all_or_at_one_node(drifted: Drifted) -
         problem = replace(free, limits=limits)
         kinds = [
             broken.kind
-            for broken in score.violations(
-                problem, local_solver.place(problem, SHORT).rows
-            )
+            for broken in score.violations(problem, local_solver.place(problem, SHORT).rows)
         ]
         assert not {"cold", "inflow"} & set(kinds)
 
 
-def test_what_is_too_much_for_one_node_goes_to_another(
-    cluster: Callable[..., Problem],
-) -> None:
+def test_what_is_too_much_for_one_node_goes_to_another(cluster: Callable[..., Problem]) -> None:
     sites = "abcdef"
     crowded = cluster(
         dict.fromkeys(sites, (50, 50)),

@@ -34,18 +34,11 @@ def emptied(url: str) -> str:
     with unguarded(database) as connection:
         connection.execute(update(schema.in_force).values(cycle=None))
         connection.execute(
-            update(schema.lease).values(
-                run=None, since=None, expires=None, waiting=False
-            )
+            update(schema.lease).values(run=None, since=None, expires=None, waiting=False)
         )
         connection.execute(update(schema.audit_head).values(number=0, hash=NOTHING))
         for table in reversed(schema.metadata.sorted_tables):
-            if table not in (
-                schema.in_force,
-                schema.lease,
-                schema.installation,
-                schema.audit_head,
-            ):
+            if table not in (schema.in_force, schema.lease, schema.installation, schema.audit_head):
                 connection.execute(delete(table))
     database.close()
     return url
@@ -60,8 +53,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def databases() -> list[object]:
     return [
-        pytest.param(kind, marks=[pytest.mark.real] if kind != "sqlite" else [])
-        for kind in KINDS
+        pytest.param(kind, marks=[pytest.mark.real] if kind != "sqlite" else []) for kind in KINDS
     ]
 
 

@@ -20,9 +20,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 def begin(store: SqlStore, name: str, number: str) -> bool:
     try:
-        store.begin(
-            NightlyRun(f"{number}-{name}", holder(), NOW), timedelta(hours=1), NOW
-        )
+        store.begin(NightlyRun(f"{number}-{name}", holder(), NOW), timedelta(hours=1), NOW)
     except Busy:
         return False
     return True

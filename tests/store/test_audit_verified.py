@@ -68,10 +68,7 @@ def test_a_hash_that_was_noted_elsewhere_must_be_there(store: Store) -> None:
 
 TAMPERED: dict[str, tuple[Done, str]] = {
     "emptied": ((EMPTIED,), "3 entries are missing at the end: there were 3"),
-    "cut": (
-        (delete(audit).where(audit.c.number == 3),),
-        "1 entries are missing at the end",
-    ),
+    "cut": ((delete(audit).where(audit.c.number == 3),), "1 entries are missing at the end"),
     "emptied, head and all": (
         (EMPTIED, FORGOTTEN),
         (
@@ -131,28 +128,15 @@ def lived_in(store: Store) -> None:
     """One of everything that the record tells of, each changed at least once."""
     filled(store)
     store.put_token(
-        Token(
-            "t2",
-            "session",
-            "viewer",
-            digest_of("other"),
-            "anna",
-            NOW,
-            NOW + HOUR,
-            parent="t1",
-        )
+        Token("t2", "session", "viewer", digest_of("other"), "anna", NOW, NOW + HOUR, parent="t1")
     )
     store.revoke_token("t1", NOW + HOUR)
-    store.put_token(
-        Token("t3", "boss", "admin", digest_of("third"), "anna", NOW, NOW + HOUR)
-    )
+    store.put_token(Token("t3", "boss", "admin", digest_of("third"), "anna", NOW, NOW + HOUR))
     store.use_token("t3", NOW + HOUR)
     store.put_pin(Pin("a.example", ("n2",), weight=0.1))
     for campaign in ("spring", "autumn"):
         store.put_pin(Pin("a.example", (), min_replicas=2, campaign=campaign))
-    store.put_pin(
-        Pin("a.example", (), min_replicas=3, campaign="autumn", until=NOW + HOUR)
-    )
+    store.put_pin(Pin("a.example", (), min_replicas=3, campaign="autumn", until=NOW + HOUR))
     store.put_pin(Pin("gone.example", ("n1",)))
     store.drop_pin("gone.example")
     store.order_node(NodeOrder("n1", "draining", NOW, NOW + HOUR))
@@ -177,9 +161,7 @@ tokens, plans, orders, nodes, freeze = (
     schema.freeze,
 )
 APPROVED = replace(plan("c3", "c1"), approvals=(Approval("approve", "bert", NOW),))
-TAKEN_UP = replace(
-    plan("c2", "c1"), approvals=(Approval("reject", "bert", NOW, "must never be"),)
-)
+TAKEN_UP = replace(plan("c2", "c1"), approvals=(Approval("reject", "bert", NOW, "must never be"),))
 SPRING, AUTUMN = pins.c.campaign == "spring", pins.c.campaign == "autumn"
 
 # What is done past FLEX, and all that is said of it.
@@ -253,10 +235,7 @@ CHANGED: dict[str, tuple[Done, str]] = {
         (update(nodes).values(capacity=9.0),),
         "the node n2: capacity is 9.0, its entries say 1.5 (the last is 16)",
     ),
-    "a node taken out": (
-        (delete(nodes),),
-        "the node n2 is not there, though entry 16 tells of it",
-    ),
+    "a node taken out": ((delete(nodes),), "the node n2 is not there, though entry 16 tells of it"),
     "a freeze": (
         (update(freeze).values(until=None),),
         (
@@ -296,9 +275,7 @@ CHANGED: dict[str, tuple[Done, str]] = {
 
 
 @pytest.mark.parametrize("what", CHANGED)
-def test_whatever_is_changed_past_flex_is_told_as_it_is_and_as_it_was(
-    url: str, what: str
-) -> None:
+def test_whatever_is_changed_past_flex_is_told_as_it_is_and_as_it_was(url: str, what: str) -> None:
     done, said = CHANGED[what]
     with open_store(url) as store:
         lived_in(store)
@@ -317,13 +294,9 @@ def test_a_freeze_that_nobody_ordered_is_found(url: str) -> None:
     with open_store(url) as store:
         database = Database(url)
         with database.writing() as connection:
-            connection.execute(
-                insert(freeze).values(id=1, since=NOW, reason="", author="")
-            )
+            connection.execute(insert(freeze).values(id=1, since=NOW, reason="", author=""))
         database.close()
-        with pytest.raises(
-            StoreError, match="the freeze is there without an entry freeze"
-        ):
+        with pytest.raises(StoreError, match="the freeze is there without an entry freeze"):
             verify_record(store)
 
 
@@ -331,9 +304,7 @@ def test_a_freeze_that_nobody_ordered_is_found(url: str) -> None:
 MOMENTS = (None, NOW, NOW + HOUR)
 DONE: dict[str, Callable[[Store, int, int], object]] = {
     "pin": lambda store, at, how: store.put_pin(wished(at, how)),
-    "unpin": lambda store, at, how: store.drop_pin(
-        wished(at, how).site, wished(at, how).campaign
-    ),
+    "unpin": lambda store, at, how: store.drop_pin(wished(at, how).site, wished(at, how).campaign),
     "order": lambda store, at, how: store.order_node(
         NodeOrder(f"n{at}", ORDERS[how], NOW, MOMENTS[at])
     ),
@@ -341,9 +312,7 @@ DONE: dict[str, Callable[[Store, int, int], object]] = {
         Node(f"n{at}", (f"192.0.2.{how}",), 2**30, 1.0 + how)
     ),
     "no node": lambda store, at, _: store.drop_node(f"n{at}"),
-    "freeze": lambda store, at, how: store.put_freeze(
-        Freeze(NOW, MOMENTS[at], str(how))
-    ),
+    "freeze": lambda store, at, how: store.put_freeze(Freeze(NOW, MOMENTS[at], str(how))),
     "thaw": lambda store, *_: store.put_freeze(None),
     "token": lambda store, at, how: opened_with(store, f"t{how}" if at else ""),
     "revoke": lambda store, at, how: store.revoke_token(f"t{how}", NOW + at * HOUR),
@@ -374,11 +343,7 @@ def wished(at: int, how: int) -> Pin:
 def opened_with(store: Store, parent: str) -> None:
     """A session, where a token of that name opens something; else a token."""
     name = f"t{len(store.tokens())}"
-    opens = {
-        token.id
-        for token in store.tokens()
-        if token.revoked is None and not token.parent
-    }
+    opens = {token.id for token in store.tokens() if token.revoked is None and not token.parent}
     store.put_token(
         Token(
             name,
@@ -400,9 +365,7 @@ def decided(store: Store, number: int, state: PlanState, said: Approval) -> None
 
 def settled(store: Store, number: int) -> None:
     if store.headline(f"c{number}"):
-        done = replace(
-            store.plan(f"c{number}"), state="applied", settled=NOW, message="done"
-        )
+        done = replace(store.plan(f"c{number}"), state="applied", settled=NOW, message="done")
         store.settle(done, PLACEMENT.empty())
 
 
@@ -420,11 +383,7 @@ def older(entry: Entry) -> Entry:
     return replace(entry, before=as_text(before), after=as_text(after))
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(sorted(DONE)), st.integers(0, 2), st.integers(0, 3))
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from(sorted(DONE)), st.integers(0, 2), st.integers(0, 3))))
 def test_what_flex_itself_changes_is_as_its_entries_say_also_those_of_earlier_versions(
     done: list[tuple[str, int, int]],
 ) -> None:

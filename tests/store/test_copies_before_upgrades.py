@@ -20,9 +20,7 @@ from tests.postgresql import Cluster
 
 NOW = datetime(2026, 11, 26, 13, 0, tzinfo=UTC)
 NEWEST = migration_files.head()
-needs_pg_dump = pytest.mark.skipif(
-    not shutil.which("pg_dump"), reason="pg_dump is not installed"
-)
+needs_pg_dump = pytest.mark.skipif(not shutil.which("pg_dump"), reason="pg_dump is not installed")
 OLDER = ["0017", "0021", "0026"]
 
 
@@ -38,8 +36,7 @@ def read_back(copy: Path, cluster: Cluster | None) -> str:
     assert cluster
     url = cluster.new_database()
     subprocess.run(
-        ["pg_restore", "--no-owner", "--exit-on-error", f"--dbname={url}", str(copy)],
-        check=True,
+        ["pg_restore", "--no-owner", "--exit-on-error", f"--dbname={url}", str(copy)], check=True
     )
     return url
 
@@ -77,10 +74,7 @@ def test_what_no_upgrade_changes_is_not_copied(empty_url: str, tmp_path: Path) -
 @pytest.mark.slow("postgresql-0026", "postgresql-0021")
 @pytest.mark.parametrize("revision", OLDER)
 def test_without_the_copy_that_was_asked_for_the_database_stays_as_it_is(
-    empty_url: str,
-    revision: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    empty_url: str, revision: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     migrate.upgrade(empty_url, revision)
     settings = tmp_path / "flex.toml"

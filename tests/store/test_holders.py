@@ -34,9 +34,7 @@ def test_a_holder_says_place_process_and_start() -> None:
     place, pid, start = holder().rsplit(":", 2)
     assert (place.split("/")[0], int(pid)) == (socket.gethostname(), os.getpid())
     assert int(start) > 0
-    assert (
-        name_for_people(holder()) == f"process {os.getpid()} of {socket.gethostname()}"
-    )
+    assert name_for_people(holder()) == f"process {os.getpid()} of {socket.gethostname()}"
 
 
 def test_a_living_process_is_not_gone(child: subprocess.Popen[bytes]) -> None:
@@ -63,10 +61,7 @@ def test_another_process_of_the_same_number_is_not_the_holder() -> None:
 def elsewhere(**what: str) -> str:
     """A process that was this one, but for what is said of its place."""
     place, pid, start = holder().rsplit(":", 2)
-    parts = (
-        dict(zip(("host", "machine", "boot", "space"), place.split("/"), strict=True))
-        | what
-    )
+    parts = dict(zip(("host", "machine", "boot", "space"), place.split("/"), strict=True)) | what
     return f"{'/'.join(parts.values())}:{pid}:{start}"
 
 
@@ -92,12 +87,8 @@ def test_a_machine_that_is_not_known_from_others_is_not_taken_to_have_started_ag
     assert not is_gone(elsewhere(boot="before"))
 
 
-@pytest.mark.parametrize(
-    "what", [{"space": "1"}, {"machine": "other"}, {"host": "other"}]
-)
-def test_who_sees_other_processes_is_not_called_gone_or_there(
-    what: dict[str, str],
-) -> None:
+@pytest.mark.parametrize("what", [{"space": "1"}, {"machine": "other"}, {"host": "other"}])
+def test_who_sees_other_processes_is_not_called_gone_or_there(what: dict[str, str]) -> None:
     """As another machine, or another container, of the same name."""
     assert (is_gone(elsewhere(**what)), is_there(elsewhere(**what))) == (False, False)
 
@@ -112,19 +103,12 @@ def test_a_process_with_numbers_of_its_own_is_not_looked_for_among_ours() -> Non
     )
     if made.returncode:
         pytest.skip(f"no namespace may be made here: {made.stderr.strip()}")
-    assert (is_gone(made.stdout.strip()), is_there(made.stdout.strip())) == (
-        False,
-        False,
-    )
+    assert (is_gone(made.stdout.strip()), is_there(made.stdout.strip())) == (False, False)
 
 
 @pytest.mark.parametrize(
     ("expires", "ended"),
-    [
-        (NOW - timedelta(seconds=1), True),
-        (NOW, True),
-        (NOW + timedelta(seconds=1), False),
-    ],
+    [(NOW - timedelta(seconds=1), True), (NOW, True), (NOW + timedelta(seconds=1), False)],
 )
 def test_of_whom_nothing_is_known_silence_tells(expires: datetime, ended: bool) -> None:
     assert has_ended(elsewhere(host="other"), expires, NOW) == ended

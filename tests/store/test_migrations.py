@@ -51,13 +51,8 @@ def test_the_migrations_make_the_declared_tables(url: str) -> None:
     database.close()
 
 
-def test_names_and_checks_of_the_tables_are_the_declared_ones(
-    sqlite_template: Path,
-) -> None:
-    made, wanted = (
-        create_engine(f"sqlite:///{sqlite_template}"),
-        create_engine("sqlite://"),
-    )
+def test_names_and_checks_of_the_tables_are_the_declared_ones(sqlite_template: Path) -> None:
+    made, wanted = (create_engine(f"sqlite:///{sqlite_template}"), create_engine("sqlite://"))
     with made.connect() as ours, wanted.begin() as theirs:
         schema.metadata.create_all(theirs)
         assert parts(declared(ours)) == parts(declared(theirs))
@@ -68,15 +63,12 @@ def test_names_and_checks_of_the_tables_are_the_declared_ones(
 def parts(statements: list[str]) -> list[list[str]]:
     """The order of a table's constraints means nothing."""
     return [
-        sorted(statement.replace("(", ",").replace(")", ",").split(","))
-        for statement in statements
+        sorted(statement.replace("(", ",").replace(")", ",").split(",")) for statement in statements
     ]
 
 
 @pytest.mark.real
-def test_text_is_compared_by_code_point_whatever_the_locale(
-    postgresql_url: str,
-) -> None:
+def test_text_is_compared_by_code_point_whatever_the_locale(postgresql_url: str) -> None:
     database = Database(postgresql_url)
     with database.reading() as connection:
         looked_at = inspect(connection)
@@ -87,9 +79,7 @@ def test_text_is_compared_by_code_point_whatever_the_locale(
         }
     database.close()
     assert {
-        name: collation
-        for name, collation in collations.items()
-        if collation not in ("C", None)
+        name: collation for name, collation in collations.items() if collation not in ("C", None)
     } == {}
     assert collations["cycles.id"] == "C"
 
@@ -142,24 +132,18 @@ VALUES ('s', 'web', 'n1', 'a.log', 'combined', 100, 900, 0, 0, 3600, 7300,
 """
 
 
-def test_logs_read_before_their_columns_were_kept_are_looked_at_again(
-    empty_url: str,
-) -> None:
+def test_logs_read_before_their_columns_were_kept_are_looked_at_again(empty_url: str) -> None:
     migrate.upgrade(empty_url, "0002")
     database = Database(empty_url)
     with database.writing() as connection:
         columns = '"source", "head", "head_size", "offset", "tail", "path"'
         connection.execute(
-            text(
-                f"INSERT INTO streams ({columns}) VALUES ('web', 'h', 4, 9, 't', 'a.log')"
-            )
+            text(f"INSERT INTO streams ({columns}) VALUES ('web', 'h', 4, 9, 't', 'a.log')")
         )
     database.close()
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
-        assert store.streams("web") == (
-            Stream("web", "h", 4, 9, "t", "a.log", format=""),
-        )
+        assert store.streams("web") == (Stream("web", "h", 4, 9, "t", "a.log", format=""),)
 
 
 def test_logs_read_before_places_had_names_go_on_without_a_hole(empty_url: str) -> None:
@@ -177,9 +161,7 @@ def test_logs_read_before_places_had_names_go_on_without_a_hole(empty_url: str) 
         assert store.places_where_readings_ended([place(read_to)]) == {place(read_to)}
 
 
-def test_what_is_older_than_the_record_is_told_by_its_first_entry(
-    empty_url: str,
-) -> None:
+def test_what_is_older_than_the_record_is_told_by_its_first_entry(empty_url: str) -> None:
     migrate.upgrade(empty_url, "0010")
     database = Database(empty_url)
     columns = (
@@ -197,10 +179,7 @@ def test_what_is_older_than_the_record_is_told_by_its_first_entry(
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
         (found,) = store.entries()
-        assert (found.action, json.loads(found.after)) == (
-            BEGIN,
-            {"pin.put": ["a.example"]},
-        )
+        assert (found.action, json.loads(found.after)) == (BEGIN, {"pin.put": ["a.example"]})
         assert verify_record(store) == Head(1, found.hash)
 
 
@@ -250,10 +229,7 @@ def test_a_missing_folder_is_named_and_not_made(tmp_path: Path) -> None:
 def test_migrations_are_found_whatever_the_current_folder_is(tmp_path: Path) -> None:
     script = "import sys; from flex.store import migrate; migrate.upgrade(sys.argv[1])"
     subprocess.run(
-        [sys.executable, "-c", script, "sqlite:///here.db"],
-        cwd=tmp_path,
-        check=True,
-        timeout=300,
+        [sys.executable, "-c", script, "sqlite:///here.db"], cwd=tmp_path, check=True, timeout=300
     )
     assert migrate.revision(f"sqlite:///{tmp_path}/here.db")[0]
 
@@ -278,9 +254,7 @@ def test_a_backup_is_one_file_that_can_be_used_in_place(
         assert store.pins() == (Pin("a.example.org"),)
 
 
-def test_a_backup_takes_no_other_files_place(
-    tmp_path: Path, sqlite_template: Path
-) -> None:
+def test_a_backup_takes_no_other_files_place(tmp_path: Path, sqlite_template: Path) -> None:
     there = tmp_path / "there.txt"
     there.write_text("precious")
     with pytest.raises(StoreError, match="exists already"):
@@ -306,16 +280,12 @@ def test_a_backup_of_nothing_says_what_is_missing(tmp_path: Path) -> None:
 
 def test_postgresql_is_copied_by_its_own_tool(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as refused:
-        migrate.backup(
-            "postgresql://flex:secret@db.example.org/flex", tmp_path / "copy"
-        )
+        migrate.backup("postgresql://flex:secret@db.example.org/flex", tmp_path / "copy")
     assert "pg_dump" in refused.value.advice
     assert "secret" not in f"{refused.value} {refused.value.advice}"
 
 
-def test_plans_that_were_there_get_their_author_and_keep_their_placements(
-    empty_url: str,
-) -> None:
+def test_plans_that_were_there_get_their_author_and_keep_their_placements(empty_url: str) -> None:
     migrate.upgrade(empty_url, "0016")
     database = Database(empty_url)
     with database.writing() as connection:
@@ -336,16 +306,11 @@ def test_plans_that_were_there_get_their_author_and_keep_their_placements(
     database.close()
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
-        assert {one.id: one.author for one in store.headlines()} == {
-            "p1": "token:anna",
-            "p2": "",
-        }
+        assert {one.id: one.author for one in store.headlines()} == {"p1": "token:anna", "p2": ""}
         assert store.placement_of("p1")["node"].tolist() == ["n1"]
 
 
-def test_tables_that_are_made_anew_keep_what_points_to_their_rows(
-    empty_url: str,
-) -> None:
+def test_tables_that_are_made_anew_keep_what_points_to_their_rows(empty_url: str) -> None:
     body = '[{"moves": [], "after": {"worst": 0.25}, "sites": 1, "scratch_moves": 0}]'
     migrate.upgrade(empty_url, "0007")
     database = Database(empty_url)

@@ -35,9 +35,7 @@ def read(store: Store, sort: Sort, size: int, **wanted: str) -> list[str]:
     found: list[str] = []
     cursor = None
     while True:
-        page = page_of_moves(
-            store, size, with_output=True, sort=sort, cursor=cursor, **wanted
-        )
+        page = page_of_moves(store, size, with_output=True, sort=sort, cursor=cursor, **wanted)
         found += [move.id for move in page.items]
         cursor = page.next
         if cursor is None:
@@ -61,19 +59,12 @@ def test_each_move_is_on_one_page_in_memory_and_in_a_database(
             for wanted, fits in (
                 ({"site": "s3.example"}, lambda one: one.site == "s3.example"),
                 ({"node": "n1"}, lambda one: "n1" in (one.source, one.target)),
-                (
-                    {"plan": "p1", "state": "open"},
-                    lambda one: one.plan == "p1" and one.is_open,
-                ),
+                ({"plan": "p1", "state": "open"}, lambda one: one.plan == "p1" and one.is_open),
                 ({"state": "stayed"}, lambda one: one.state == "stayed"),
             ):
                 chosen = {one.id for one in MOVES if fits(one)}
-                assert read(store, sort, size, **wanted) == [
-                    id_ for id_ in order if id_ in chosen
-                ]
-            assert dict(store.count_site_moves(NOW).states) == {
-                kind[0]: 5 for kind in KINDS
-            }
+                assert read(store, sort, size, **wanted) == [id_ for id_ in order if id_ in chosen]
+            assert dict(store.count_site_moves(NOW).states) == {kind[0]: 5 for kind in KINDS}
 
 
 def test_a_cursor_of_another_list_is_refused() -> None:

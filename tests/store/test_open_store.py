@@ -54,9 +54,7 @@ def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("precious " * 1000)
     assert "not a database" in str(refusal(lambda: open_store(f"sqlite:///{path}")))
-    assert "not a database" in str(
-        refusal(lambda: migrate.upgrade(f"sqlite:///{path}"))
-    )
+    assert "not a database" in str(refusal(lambda: migrate.upgrade(f"sqlite:///{path}")))
     assert path.read_text() == "precious " * 1000
 
 
@@ -65,9 +63,7 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_file_that_cannot_be_written_is_refused(
-    tmp_path: Path, sqlite_template: Path
-) -> None:
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path, sqlite_template: Path) -> None:
     path = Path(shutil.copy(sqlite_template, tmp_path / "flex.db"))
     path.chmod(0o400)
     assert "cannot be written" in str(refusal(lambda: open_store(f"sqlite:///{path}")))
@@ -130,13 +126,7 @@ def set_and_be_interrupted(database: Database) -> None:
     with database.writing() as connection:
         connection.execute(
             insert(schema.node_orders),
-            {
-                "node": "n1",
-                "state": "down",
-                "reason": "",
-                "author": "",
-                "without_content": False,
-            },
+            {"node": "n1", "state": "down", "reason": "", "author": "", "without_content": False},
         )
         raise KeyboardInterrupt
 
@@ -151,11 +141,7 @@ def test_a_transaction_that_fails_leaves_nothing(url: str) -> None:
 
 def test_a_reader_sees_one_moment_while_others_write(url: str) -> None:
     database = Database(url)
-    with (
-        SqlStore(database) as reads,
-        open_store(url) as writes,
-        database.reading() as connection,
-    ):
+    with SqlStore(database) as reads, open_store(url) as writes, database.reading() as connection:
         count = text("SELECT count(*) FROM pins")
         assert connection.scalar(count) == 0
         writes.put_pin(Pin("a.example.org"))
@@ -208,8 +194,6 @@ def test_what_could_not_be_written_is_told_as_full_where_there_is_no_room(
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     monkeypatch.setattr(os, "statvfs", lambda _: Mock(f_bavail=free, f_frsize=4096))
     assert (
-        sqlite_connection_and_file.is_full(
-            make_url(f"sqlite:///{tmp_path}/flex.db"), error
-        )
+        sqlite_connection_and_file.is_full(make_url(f"sqlite:///{tmp_path}/flex.db"), error)
         == is_full
     )

@@ -26,24 +26,16 @@ PERIODS = st.builds(Period, TIMES, TIMES)
 
 
 LOADS = st.builds(NodeLoad, st.text(), NUMBERS, NUMBERS, st.integers())
-BALANCES = st.builds(
-    Balance, st.lists(LOADS, max_size=3).map(tuple), NUMBERS, st.text(), st.text()
-)
+BALANCES = st.builds(Balance, st.lists(LOADS, max_size=3).map(tuple), NUMBERS, st.text(), st.text())
 FORECASTS = st.builds(
-    Forecast,
-    st.text(),
-    NUMBERS,
-    st.lists(st.builds(NodeForecast), max_size=3).map(tuple),
+    Forecast, st.text(), NUMBERS, st.lists(st.builds(NodeForecast), max_size=3).map(tuple)
 )
 BENEFITS = st.builds(Benefit, busiest=NUMBERS, site_share=NUMBERS)
 BREACHES = st.builds(Breach, st.text(), NUMBERS, NUMBERS)
 NAMES = st.lists(st.text(), max_size=3).map(tuple)
-INSTEAD = st.lists(
-    st.builds(Relaxation, st.text(), NUMBERS, st.booleans()), max_size=3
-).map(tuple)
+INSTEAD = st.lists(st.builds(Relaxation, st.text(), NUMBERS, st.booleans()), max_size=3).map(tuple)
 SHORTFALLS = st.lists(
-    st.builds(Shortfall, st.text(), st.text(), NUMBERS, NUMBERS, NAMES, INSTEAD),
-    max_size=3,
+    st.builds(Shortfall, st.text(), st.text(), NUMBERS, NUMBERS, NAMES, INSTEAD), max_size=3
 )
 STAY_BEHIND = st.builds(
     StaysBehind,
@@ -51,9 +43,7 @@ STAY_BEHIND = st.builds(
     requests=st.none() | NUMBERS,
     bytes=st.none() | NUMBERS,
 )
-ZONE_PLANS = st.builds(
-    ZonePlan, stay_behind=st.lists(STAY_BEHIND, max_size=3).map(tuple)
-)
+ZONE_PLANS = st.builds(ZonePlan, stay_behind=st.lists(STAY_BEHIND, max_size=3).map(tuple))
 PLANS = st.builds(
     Plan,
     zone_plans=st.lists(ZONE_PLANS, max_size=3).map(tuple),
@@ -125,10 +115,7 @@ def test_times_come_back_aware() -> None:
     forgotten()
     back = plan_from_text(text)
     assert back.created.utcoffset() == timedelta(0)
-    assert (
-        f"{back.created.isoformat()} {back.created:%Z}"
-        == "2026-03-01T02:30:00+00:00 UTC"
-    )
+    assert f"{back.created.isoformat()} {back.created:%Z}" == "2026-03-01T02:30:00+00:00 UTC"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[{}]", '[{"id": 1}]', "[]"])

@@ -31,15 +31,11 @@ LARGEST = 2**63 - 1
 
 
 def profiles(*sites: str, bytes_: int = 1) -> pd.DataFrame:
-    measured = {
-        name: [bytes_] * len(sites) for name in PROFILES.columns if name != "site"
-    }
+    measured = {name: [bytes_] * len(sites) for name in PROFILES.columns if name != "site"}
     return PROFILES.from_columns({"site": list(sites), **measured})
 
 
-def stream(
-    offset: int, head: str = "head", path: str = "/var/log/access.log"
-) -> Stream:
+def stream(offset: int, head: str = "head", path: str = "/var/log/access.log") -> Stream:
     return Stream("web", head, 4096, offset, f"tail{offset}", path, "w3c date time")
 
 
@@ -59,10 +55,7 @@ def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
         last_time=9,
         lines=lines,
         reasons=(("no_time", 1),),
-        samples=(
-            BadLine(LARGEST, "no_time", 'half a "line'),
-            BadLine(0, "", "\ufffd\x00"),
-        ),
+        samples=(BadLine(LARGEST, "no_time", 'half a "line'), BadLine(0, "", "\ufffd\x00")),
         hours=((240, 5), (LARGEST, LARGEST)),
         read_at=LARGEST,
         begins="where it begins",
@@ -71,13 +64,9 @@ def segment(id_: str, first_day: int = 10, last_day: int = 10) -> Segment:
     )
 
 
-def test_places_that_readings_ended_at_are_found_however_many_are_asked_for(
-    store: Store,
-) -> None:
+def test_places_that_readings_ended_at_are_found_however_many_are_asked_for(store: Store) -> None:
     for id_ in ("a", "b"):
-        assert store.record(
-            replace(segment(id_), ends=f"end {id_}"), stream(0, head=id_), None
-        )
+        assert store.record(replace(segment(id_), ends=f"end {id_}"), stream(0, head=id_), None)
     assert store.places_where_readings_ended([]) == frozenset()
     assert store.places_where_readings_ended(
         ["end b", "end a", "end c", *map(str, range(2_000))]
@@ -107,9 +96,7 @@ def test_readings_of_one_log_are_found_by_how_it_opens_and_by_where_they_go_on(
     assert store.behind([]) == ()
 
 
-def test_where_counts_are_changes_for_all_of_them_at_once_and_again(
-    store: Store,
-) -> None:
+def test_where_counts_are_changes_for_all_of_them_at_once_and_again(store: Store) -> None:
     for id_ in ("a", "b", "c"):
         assert store.record(segment(id_), stream(0, head=id_), None)
     assert store.moved_counts() == {}
@@ -124,9 +111,7 @@ def test_where_counts_are_changes_for_all_of_them_at_once_and_again(
 def test_old_periods_are_forgotten_but_never_the_latest(store: Store) -> None:
     for days in range(5):
         store.put_profiles(
-            Period(NOW, NOW + (days + 1) * DAY),
-            profiles("a.example.org"),
-            SPREADS.empty(),
+            Period(NOW, NOW + (days + 1) * DAY), profiles("a.example.org"), SPREADS.empty()
         )
     assert store.drop_profiles(NOW + 3 * DAY) == 2
     assert store.drop_profiles(NOW + 3 * DAY) == 0
@@ -162,9 +147,7 @@ def test_dropping_a_pin_says_whether_there_was_one(store: Store) -> None:
     assert store.pins() == ()
 
 
-def test_pins_of_hostile_names_are_kept_apart(
-    store: Store, hostile: tuple[str, ...]
-) -> None:
+def test_pins_of_hostile_names_are_kept_apart(store: Store, hostile: tuple[str, ...]) -> None:
     for site in hostile:
         store.put_pin(Pin(site, reason=site))
     assert store.drop_pin("%")
@@ -194,10 +177,7 @@ def test_the_last_order_of_each_node_counts(store: Store) -> None:
     store.order_node(NodeOrder("n1", "active"))
     drained = NodeOrder("n1", "draining", NOW, NOW + DAY, "new disks", "an operator")
     store.order_node(drained)
-    assert store.node_orders() == (
-        drained,
-        NodeOrder("n2", "down", without_content=True),
-    )
+    assert store.node_orders() == (drained, NodeOrder("n2", "down", without_content=True))
 
 
 def test_a_node_of_peoples_own_comes_back_as_it_was_put(store: Store) -> None:
@@ -220,18 +200,13 @@ def test_a_freeze_lasts_until_it_is_taken_back(store: Store) -> None:
     assert store.freeze() is None
 
 
-def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(
-    store: Store,
-) -> None:
+def test_the_last_look_at_the_name_servers_is_kept_and_is_no_change(store: Store) -> None:
     assert store.last_check() is None
     store.put_check(Check(NOW, "p1", (Answered("ns1", 3, error="no answer"),)))
     found = Check(
         NOW + DAY,
         "p2",
-        (
-            Answered("ns1", 3, 7),
-            Answered("ns2", 3, 6, 2, ("+ a", "- \u202eb"), lag=0.1),
-        ),
+        (Answered("ns1", 3, 7), Answered("ns2", 3, 6, 2, ("+ a", "- \u202eb"), lag=0.1)),
     )
     store.put_check(found)
     assert store.last_check() == found
@@ -254,18 +229,13 @@ def test_the_last_attempt_of_each_node_is_kept_until_it_is_dropped_and_is_no_cha
     assert store.last_number() == 0
 
 
-def test_slots_of_a_site_are_kept_as_they_were_put_and_are_no_change(
-    store: Store,
-) -> None:
+def test_slots_of_a_site_are_kept_as_they_were_put_and_are_no_change(store: Store) -> None:
     assert store.slots() == {}
     first = {"n1": 0, "n2": 15}
     assert store.put_slots("shop.example", first, {})
     assert store.put_slots("news.example", {"n2": 3}, {})
     assert store.put_slots("shop.example", {"n2": 15, "n3": 0}, first)
-    assert store.slots() == {
-        "shop.example": {"n2": 15, "n3": 0},
-        "news.example": {"n2": 3},
-    }
+    assert store.slots() == {"shop.example": {"n2": 15, "n3": 0}, "news.example": {"n2": 3}}
     assert store.last_number() == 0
 
 
@@ -278,9 +248,7 @@ def test_who_gives_slots_beside_somebody_else_loses_none_of_his(store: Store) ->
 
     def join(node: str) -> None:
         while not store.put_slots(
-            "shop.example",
-            {**(there := store.slots()["shop.example"]), node: len(there)},
-            there,
+            "shop.example", {**(there := store.slots()["shop.example"]), node: len(there)}, there
         ):
             pass
 
@@ -313,9 +281,7 @@ def door_order(number: int, moved: str = "m1") -> DoorOrder:
     return DoorOrder(number, "p1", "l1", moved, NOW, waiting, held, since)
 
 
-def test_an_order_of_doors_takes_the_place_of_the_one_that_its_author_knew(
-    store: Store,
-) -> None:
+def test_an_order_of_doors_takes_the_place_of_the_one_that_its_author_knew(store: Store) -> None:
     text = "a.example at_n1\n" * 1_000
     assert (store.door_order(), store.moved_map()) == (None, "")
     assert not store.put_door_order(door_order(2), text, 1)
@@ -353,9 +319,7 @@ def test_what_nodes_last_said_of_their_doors_is_kept(store: Store) -> None:
     assert store.last_number() == 0
 
 
-def test_maps_and_orders_that_are_kept_together_are_kept_whole_or_not_at_all(
-    store: Store,
-) -> None:
+def test_maps_and_orders_that_are_kept_together_are_kept_whole_or_not_at_all(store: Store) -> None:
     seen_by_another = store.in_the_name_of(Author("somebody else"))
     with suppress(ZeroDivisionError), store.together():
         assert store.put_large_map("a at_n1\n", "d1", "")
@@ -390,17 +354,14 @@ def test_a_known_segment_is_not_counted_again_and_changes_nothing(store: Store) 
     assert store.segments(0, 99) == (segment("s1"),)
 
 
-def test_readings_that_are_recorded_together_may_go_on_behind_one_another(
-    store: Store,
-) -> None:
+def test_readings_that_are_recorded_together_may_go_on_behind_one_another(store: Store) -> None:
     store.record(segment("s1"), stream(100), None)
     readings = [
         (segment("s2"), stream(200), stream(100)),
         (segment("s3"), stream(300), stream(200)),
     ]
     assert (
-        store.record_all([*readings, (segment("s4"), stream(9, head="other"), None)])
-        == frozenset()
+        store.record_all([*readings, (segment("s4"), stream(9, head="other"), None)]) == frozenset()
     )
     assert [each.id for each in store.segments(0, 99)] == ["s1", "s2", "s3", "s4"]
     assert set(store.streams("web")) == {stream(300), stream(9, head="other")}
@@ -413,10 +374,7 @@ def test_known_ones_of_those_that_are_recorded_together_are_named_and_change_not
 ) -> None:
     store.record(segment("s1"), stream(100), None)
     known = store.record_all(
-        [
-            (segment("s1"), stream(200), stream(100)),
-            (segment("s2"), stream(9, head="b"), None),
-        ]
+        [(segment("s1"), stream(200), stream(100)), (segment("s2"), stream(9, head="b"), None)]
     )
     assert known == {"s1"}
     assert store.record_all([(segment("s2"), stream(10, head="b"), None)]) == {"s2"}
@@ -429,10 +387,7 @@ def test_of_readings_that_are_recorded_together_none_is_when_one_was_overtaken(
     store.record(segment("s1"), stream(100), None)
     with pytest.raises(Busy):
         store.record_all(
-            [
-                (segment("s2"), stream(9, head="b"), None),
-                (segment("s3"), stream(300), stream(200)),
-            ],
+            [(segment("s2"), stream(9, head="b"), None), (segment("s3"), stream(300), stream(200))]
         )
     assert store.segments(0, 99) == (segment("s1"),)
     assert store.streams("web") == (stream(100),)
@@ -462,14 +417,10 @@ def test_what_is_adopted_replaces_how_far_the_log_was_read(store: Store) -> None
     assert store.streams("web") == (stream(200),)
 
 
-def test_a_stream_is_known_by_what_it_contains_whatever_its_file_is_called(
-    store: Store,
-) -> None:
+def test_a_stream_is_known_by_what_it_contains_whatever_its_file_is_called(store: Store) -> None:
     store.record(segment("s1"), stream(100), None)
     renamed = replace(stream(100), path="/var/log/access.log.1")
-    store.record(
-        segment("s2"), replace(stream(200), path="/var/log/access.log.1"), renamed
-    )
+    store.record(segment("s2"), replace(stream(200), path="/var/log/access.log.1"), renamed)
     assert [each.path for each in store.streams("web")] == ["/var/log/access.log.1"]
 
 
@@ -487,9 +438,7 @@ def test_before_the_first_profiles_there_are_none(store: Store) -> None:
     assert store.profiles() is None
 
 
-def test_profiles_come_back_as_they_were_put(
-    store: Store, hostile: tuple[str, ...]
-) -> None:
+def test_profiles_come_back_as_they_were_put(store: Store, hostile: tuple[str, ...]) -> None:
     period = Period.days_before(NOW, 7)
     put = profiles(*hostile, bytes_=LARGEST)
     spread = SPREADS.from_columns(
@@ -531,44 +480,28 @@ def test_the_latest_period_is_the_one_that_ends_last(store: Store) -> None:
 def test_of_periods_with_one_end_the_last_stored_is_the_latest(store: Store) -> None:
     for days in (7, 30, 7):
         store.put_profiles(
-            Period.days_before(NOW, days),
-            profiles(f"over {days} days"),
-            SPREADS.empty(),
+            Period.days_before(NOW, days), profiles(f"over {days} days"), SPREADS.empty()
         )
     found = store.profiles()
     assert found is not None
     assert list(found[1]["site"]) == ["over 7 days"]
 
 
-def test_what_sites_sent_is_side_by_side_as_far_back_as_no_night_is_missing(
-    store: Store,
-) -> None:
+def test_what_sites_sent_is_side_by_side_as_far_back_as_no_night_is_missing(store: Store) -> None:
     for days, sent in ((0, 7), (2, 1), (3, 2), (4, 3)):
         period = Period(NOW + days * DAY, NOW + (days + 1) * DAY)
-        store.put_profiles(
-            period, profiles("a.example.org", bytes_=sent), SPREADS.empty()
-        )
+        store.put_profiles(period, profiles("a.example.org", bytes_=sent), SPREADS.empty())
     last = Period(NOW + 5 * DAY, NOW + 6 * DAY)
-    store.put_profiles(
-        last, profiles("a.example.org", "b.example.org", bytes_=4), SPREADS.empty()
-    )
+    store.put_profiles(last, profiles("a.example.org", "b.example.org", bytes_=4), SPREADS.empty())
     found = store.bytes_sent(last, 9)
     assert found.index.tolist() == ["a.example.org", "b.example.org"]
     assert found.to_numpy().tolist() == [[1, 2, 3, 4], [0, 0, 0, 4]]
     assert store.bytes_sent(last, 2).shape == (2, 2)
-    assert store.bytes_sent(last, 9, gaps=True).to_numpy().tolist()[0] == [
-        7,
-        1,
-        2,
-        3,
-        4,
-    ]
+    assert store.bytes_sent(last, 9, gaps=True).to_numpy().tolist()[0] == [7, 1, 2, 3, 4]
     assert store.bytes_sent(Period(NOW + 9 * DAY, NOW + 10 * DAY), 9).empty
 
 
-def test_moves_of_sites_and_their_commands_are_kept_as_they_were_last(
-    store: Store,
-) -> None:
+def test_moves_of_sites_and_their_commands_are_kept_as_they_were_last(store: Store) -> None:
     first = SiteMove("one/1", "a.example", "n1", "n2", "one", NOW)
     second = SiteMove("two/1", "b.example", "n2", "n1", "two", NOW + timedelta(hours=1))
     copying = StageRun("one/1", "copy", "files", "begun", 1, NOW)
@@ -614,13 +547,8 @@ def test_answers_of_spans_long_ago_are_forgotten(store: Store) -> None:
     assert store.answers_of(["a.example"]) == tuple(rows[1:])
 
 
-def test_moves_are_watched_from_the_begin_of_their_watch_to_its_end(
-    store: Store,
-) -> None:
-    moves = [
-        SiteMove(f"m{n}", f"{n}.example", "n1", "n2", "one", NOW, "moved")
-        for n in range(4)
-    ]
+def test_moves_are_watched_from_the_begin_of_their_watch_to_its_end(store: Store) -> None:
+    moves = [SiteMove(f"m{n}", f"{n}.example", "n1", "n2", "one", NOW, "moved") for n in range(4)]
     store.put_site_moves(moves)
     states: tuple[RunState, ...] = ("begun", "undoing", "done", "undone")
     runs = [

@@ -32,13 +32,7 @@ NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
 ANNA = Author("local:anna", "launch", "r-1", lambda: NOW)
 TOKEN = Token(
-    "t1",
-    "nightly",
-    "operator",
-    digest_of("secret"),
-    "local:anna",
-    NOW,
-    expires=NOW + DAY,
+    "t1", "nightly", "operator", digest_of("secret"), "local:anna", NOW, expires=NOW + DAY
 )
 
 
@@ -58,11 +52,7 @@ def test_a_change_is_noted_with_who_and_why_and_what_was_before(store: Store) ->
         "r-1",
         NOW,
     )
-    assert (first.action, first.subject, first.before) == (
-        "pin.put",
-        "a.example",
-        "null",
-    )
+    assert (first.action, first.subject, first.before) == ("pin.put", "a.example", "null")
     assert (json.loads(second.before), json.loads(second.after)) == (
             {"campaign": "", "nodes": ["n1"]}, {"campaign": "", "nodes": ["n2"]},
         )  # fmt: skip
@@ -75,9 +65,7 @@ def test_what_changes_nothing_is_not_noted(store: Store) -> None:
     assert store.entries() == ()
 
 
-def test_a_stamp_is_another_one_after_each_change_and_none_while_one_is_made(
-    url: str,
-) -> None:
+def test_a_stamp_is_another_one_after_each_change_and_none_while_one_is_made(url: str) -> None:
     with open_store(url) as mine, open_store(url) as other:
         first = mine.stamp()
         assert mine.stamp() == first
@@ -102,11 +90,7 @@ def test_the_last_entry_is_known_at_once_whoever_made_it(url: str) -> None:
                 mine.last_number(),
                 other.last_number("pin.put"),
                 mine.last_number("pin.drop"),
-            ) == (
-                number,
-                number,
-                0,
-            )
+            ) == (number, number, 0)
         with mine.together():
             mine.put_pin(Pin("4.example", ("n1",)))
             assert (mine.last_number(), other.last_number()) == (4, 3)
@@ -117,21 +101,13 @@ def test_a_run_and_its_profiles_are_noted(store: Store) -> None:
     store.begin(run, DAY, NOW)
     store.put_profiles(Period.days_before(NOW, 1), PROFILES.empty(), SPREADS.empty())
     store.end(replace(run, ended=NOW, exit_code=0))
-    assert noted(store) == [
-        ("run.begin", "r1"),
-        ("profiles.put", "2026-02-28"),
-        ("run.end", "r1"),
-    ]
+    assert noted(store) == [("run.begin", "r1"), ("profiles.put", "2026-02-28"), ("run.end", "r1")]
 
 
-def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(
-    store: Store,
-) -> None:
+def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(store: Store) -> None:
     gone = NightlyRun("r1", "elsewhere.example:1:1", NOW, message="nightly")
     store.begin(gone, DAY, NOW)
-    store.begin(
-        NightlyRun("r2", "host:1:1", NOW + DAY, message="apply"), DAY, NOW + DAY
-    )
+    store.begin(NightlyRun("r2", "host:1:1", NOW + DAY, message="apply"), DAY, NOW + DAY)
     assert noted(store) == [("run.begin", "r1"), ("run.begin", "r2"), ("run.end", "r1")]
     told = json.loads(store.entries()[-1].after)
     assert told["exit_code"] == 137
@@ -186,11 +162,7 @@ def test_the_chain_holds_from_the_first_entry_on(store: Store) -> None:
 
 def altered(entries: list[Entry]) -> dict[str, list[Entry]]:
     return {
-        "2 was altered": [
-            entries[0],
-            replace(entries[1], actor="nobody"),
-            *entries[2:],
-        ],
+        "2 was altered": [entries[0], replace(entries[1], actor="nobody"), *entries[2:]],
         "2 is missing": [entries[0], *entries[2:]],
         "1 is missing": entries[1:],
         "3 does not follow": [*entries[:2], replace(entries[2], previous="0" * 64)],
@@ -244,9 +216,7 @@ CHANGES_OF_THE_PAST = (
 
 
 @pytest.mark.parametrize("statement", CHANGES_OF_THE_PAST)
-def test_the_database_itself_refuses_to_change_what_was_noted(
-    url: str, statement: str
-) -> None:
+def test_the_database_itself_refuses_to_change_what_was_noted(url: str, statement: str) -> None:
     with open_store(url) as store:
         for number in range(3):
             store.note("try", str(number), None, number)
@@ -281,9 +251,7 @@ def test_the_found_entries_can_be_told_apart(store: Store) -> None:
     found = [entry.number for entry in store.found_entries(10)]
     assert found == [3, 2, 1]
     assert [entry.number for entry in store.found_entries(10, action="pin")] == [2, 1]
-    assert [entry.number for entry in store.found_entries(10, actor="local:anna")] == [
-        1
-    ]
+    assert [entry.number for entry in store.found_entries(10, actor="local:anna")] == [1]
     assert [entry.number for entry in store.found_entries(1, behind=3)] == [2]
     assert [entry.number for entry in store.found_entries(9, 1, down=False)] == [2, 3]
     assert [entry.number for entry in store.found_entries(9, since=NOW + DAY)] == [3, 2]
@@ -292,12 +260,7 @@ def test_the_found_entries_can_be_told_apart(store: Store) -> None:
         store.last_number("pin.put"),
         store.last_number("pin.put", "pin.drop"),
         store.last_number("none"),
-    ) == (
-        3,
-        1,
-        2,
-        0,
-    )
+    ) == (3, 1, 2, 0)
 
 
 def test_what_is_done_together_is_done_whole_or_not_at_all(store: Store) -> None:
@@ -331,9 +294,7 @@ def test_a_change_whose_entry_cannot_be_written_is_not_made(
     assert [pin.site for pin in store.pins()] == ["a.example"]
 
 
-def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(
-    store: Store,
-) -> None:
+def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(store: Store) -> None:
     def count() -> None:
         for _ in range(5):
             with store.together():
@@ -352,9 +313,7 @@ def test_of_many_who_look_before_they_write_none_loses_what_another_wrote(
     assert len(store.entries()) == 40
 
 
-def test_a_token_is_known_by_its_digest_and_revoked_with_its_sessions(
-    store: Store,
-) -> None:
+def test_a_token_is_known_by_its_digest_and_revoked_with_its_sessions(store: Store) -> None:
     store.put_token(TOKEN)
     store.put_token(replace(TOKEN, id="t2", digest=digest_of("other"), parent="t1"))
     assert store.token_of(digest_of("secret")) == TOKEN
@@ -370,26 +329,16 @@ def test_a_token_is_known_by_its_digest_and_revoked_with_its_sessions(
 def test_no_digest_of_a_token_is_in_the_audit_log(store: Store) -> None:
     store.put_token(TOKEN)
     store.revoke_token("t1", NOW)
-    assert [entry.action for entry in store.entries()] == [
-        "token.create",
-        "token.revoke",
-    ]
-    assert TOKEN.digest not in "".join(
-        entry.before + entry.after for entry in store.entries()
-    )
+    assert [entry.action for entry in store.entries()] == ["token.create", "token.revoke"]
+    assert TOKEN.digest not in "".join(entry.before + entry.after for entry in store.entries())
 
 
 def test_a_job_is_kept_as_it_was_last_put(store: Store) -> None:
     job = Job("j1", "plan", "anna", "host:1:1", NOW)
     store.put_job(job)
-    store.put_job(
-        replace(job, state="done", result="/api/v1/plans/p1", ended=NOW + DAY)
-    )
+    store.put_job(replace(job, state="done", result="/api/v1/plans/p1", ended=NOW + DAY))
     store.put_job(Job("j2", "plan", "anna", "host:1:1", NOW + DAY))
-    assert [(one.id, one.state) for one in store.jobs()] == [
-        ("j2", "running"),
-        ("j1", "done"),
-    ]
+    assert [(one.id, one.state) for one in store.jobs()] == [("j2", "running"), ("j1", "done")]
     assert store.job("j1") == store.jobs()[1]
     assert store.job("j3") is None
 
@@ -399,9 +348,7 @@ def test_an_answer_is_kept_once_for_each_key(store: Store) -> None:
     assert store.answer(asked) is None
     assert store.answer(replace(asked, fingerprint="other")) == asked
     store.keep_answer(replace(asked, status=201, headers="{}", body=b"\x00{}"))
-    assert store.answer(asked) == replace(
-        asked, status=201, headers="{}", body=b"\x00{}"
-    )
+    assert store.answer(asked) == replace(asked, status=201, headers="{}", body=b"\x00{}")
     store.drop_answer("k")
     assert store.answer(asked) is None
     store.drop_answers(NOW + DAY)

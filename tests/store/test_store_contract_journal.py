@@ -14,8 +14,7 @@ from flex.table_schemas import PLACEMENT
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 ROWS = tuple(
-    JournalRow(number, f"z{number % 2}.example.", (number, number + 10))
-    for number in range(40)
+    JournalRow(number, f"z{number % 2}.example.", (number, number + 10)) for number in range(40)
 )
 
 
@@ -55,16 +54,8 @@ def test_rows_end_as_they_were_told(store: Store) -> None:
     journal.became([3], "done")
     journal.became([5], "conflict", "somebody else")
     journal.became([], "refused")
-    states = {
-        row.number: (row.state, row.note)
-        for row in journal.rows()
-        if row.state != "planned"
-    }
-    assert states == {
-        1: ("sent", ""),
-        3: ("done", ""),
-        5: ("conflict", "somebody else"),
-    }
+    states = {row.number: (row.state, row.note) for row in journal.rows() if row.state != "planned"}
+    assert states == {1: ("sent", ""), 3: ("done", ""), 5: ("conflict", "somebody else")}
 
 
 def test_a_new_attempt_begins_with_an_empty_journal_and_leaves_those_of_others_alone(

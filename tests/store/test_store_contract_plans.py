@@ -68,12 +68,7 @@ def full_plan() -> Plan:
         before=balance,
         forecasts=(Forecast("lru", 0.25, (NodeForecast("n1", 3, 1, 300, 100),)),),
         zone_plans=(
-            ZonePlan(
-                "example.org.",
-                (change, Change(None, one)),
-                ("b.example.org. CNAME",),
-                2,
-            ),
+            ZonePlan("example.org.", (change, Change(None, one)), ("b.example.org. CNAME",), 2),
         ),
         breaches=(Breach("moved_share", 0.3, 1.0),),
         notes=('it\'s "noted" \x00 \U0001f600',),
@@ -107,9 +102,7 @@ def test_a_plan_comes_back_exactly(store: Store) -> None:
     assert store.plans() == (full_plan(),)
 
 
-def test_a_proposal_puts_nothing_in_force(
-    store: Store, hostile: tuple[str, ...]
-) -> None:
+def test_a_proposal_puts_nothing_in_force(store: Store, hostile: tuple[str, ...]) -> None:
     rows = placement(*((site, "n1") for site in hostile))
     store.propose(plan("c1"), rows)
     pd.testing.assert_frame_equal(store.placement_of("c1"), rows)
@@ -169,9 +162,7 @@ def test_a_plan_nobody_proposed_is_unknown(store: Store) -> None:
 
 
 def test_a_broken_placement_is_refused_before_anything_is_stored(store: Store) -> None:
-    twice = pd.DataFrame({"site": ["a", "a"], "node": ["n1", "n1"]}).astype(
-        dict(PLACEMENT.columns)
-    )
+    twice = pd.DataFrame({"site": ["a", "a"], "node": ["n1", "n1"]}).astype(dict(PLACEMENT.columns))
     with pytest.raises(BadTable):
         store.propose(plan("c1"), twice)
     assert store.plans() == ()
@@ -243,9 +234,7 @@ def held_by(store: Store, run_id: str, now: datetime = NOW) -> None:
         elsewhere.submit(store.begin, run, HOUR, now).result()
 
 
-def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(
-    store: Store,
-) -> None:
+def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(store: Store) -> None:
     first, second = placement(("a", "n1")), placement(("a", "n2"))
     store.propose(plan("c1"), first)
     store.propose(plan("c2"), second)
@@ -260,9 +249,7 @@ def test_what_is_settled_late_is_not_put_in_force_over_what_came_since(
     )
 
 
-def test_who_lost_the_lease_puts_nothing_in_force_though_its_base_still_is(
-    store: Store,
-) -> None:
+def test_who_lost_the_lease_puts_nothing_in_force_though_its_base_still_is(store: Store) -> None:
     store.propose(plan("c1"), placement(("a", "n1")))
     held_by(store, "late")
     with store.holding("late"):
@@ -298,9 +285,7 @@ WRITES: dict[str, Callable[[Store], object]] = {
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("is_taken", [True, False])
-def test_who_lost_the_lease_writes_nothing(
-    store: Store, write: str, is_taken: bool
-) -> None:
+def test_who_lost_the_lease_writes_nothing(store: Store, write: str, is_taken: bool) -> None:
     """Whether another run has it now, or had it and gave it back."""
     store.propose(plan("c1"), placement(("a", "n1")))
     store.journal("c1").intend([JournalRow(0, "z.", (0,))])
@@ -329,9 +314,7 @@ def test_who_lost_the_lease_writes_nothing(
     assert [row.state for row in store.journal("c1").rows()] == ["planned"]
 
 
-def test_who_holds_the_lease_writes_and_so_does_who_never_asked_for_it(
-    store: Store,
-) -> None:
+def test_who_holds_the_lease_writes_and_so_does_who_never_asked_for_it(store: Store) -> None:
     store.propose(plan("c1"), placement(("a", "n1")))
     held_by(store, "mine")
     store.order_node(NodeOrder("n1", "down"))

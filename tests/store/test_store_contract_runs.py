@@ -118,9 +118,7 @@ def test_after_a_run_has_ended_the_next_one_begins(store: Store) -> None:
     assert store.begin(run("r2"), HOUR, NOW) == ()
 
 
-def test_an_expired_lease_is_taken_over_and_its_run_marked_interrupted(
-    store: Store,
-) -> None:
+def test_an_expired_lease_is_taken_over_and_its_run_marked_interrupted(store: Store) -> None:
     store.begin(run("r1", by=ELSEWHERE), HOUR, NOW)
     store.stage("r1", Stage("read", NOW))
     (ended,) = store.begin(run("r2"), HOUR, NOW + HOUR)
@@ -130,18 +128,14 @@ def test_an_expired_lease_is_taken_over_and_its_run_marked_interrupted(
     assert store.runs() == (run("r2"), ended)
 
 
-def test_a_holder_that_is_gone_from_this_host_does_not_keep_the_lease(
-    store: Store,
-) -> None:
+def test_a_holder_that_is_gone_from_this_host_does_not_keep_the_lease(store: Store) -> None:
     host, pid, start = holder().rsplit(":", 2)
     store.begin(run("r1", by=f"{host}:{pid}:{int(start) + 1}"), HOUR, NOW)
     (ended,) = store.begin(run("r2"), HOUR, NOW)
     assert ended.id == "r1"
 
 
-def test_a_process_that_is_there_keeps_the_lease_however_late_it_is(
-    store: Store,
-) -> None:
+def test_a_process_that_is_there_keeps_the_lease_however_late_it_is(store: Store) -> None:
     store.begin(run("r1", by=holder()), HOUR, NOW)
     with pytest.raises(Busy):
         store.begin(run("r2"), HOUR, NOW + 24 * HOUR)
@@ -174,9 +168,7 @@ def test_a_beat_after_the_lease_was_given_back_is_refused(store: Store) -> None:
         store.beat("r1", HOUR, NOW)
 
 
-def test_a_run_that_lost_its_lease_does_not_give_away_the_other_ones(
-    store: Store,
-) -> None:
+def test_a_run_that_lost_its_lease_does_not_give_away_the_other_ones(store: Store) -> None:
     store.begin(run("r1", by=ELSEWHERE), HOUR, NOW)
     store.begin(run("r2", started=NOW + HOUR), HOUR, NOW + HOUR)
     store.end(replace(run("r1", by=ELSEWHERE), ended=NOW + HOUR, exit_code=23))

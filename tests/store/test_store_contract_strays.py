@@ -48,9 +48,7 @@ def test_the_first_reading_counts_since_the_door_was_started(store: Store) -> No
 def test_what_came_since_is_added(store: Store) -> None:
     store.note_strays("n1", reading(HOUR, ("b.example", 3, 60)), NOW)
     later = NOW + 10 * MINUTE
-    store.note_strays(
-        "n1", reading(HOUR + 600, ("b.example", 5, 0), ("c.example", 2, 1)), later
-    )
+    store.note_strays("n1", reading(HOUR + 600, ("b.example", 5, 0), ("c.example", 2, 1)), later)
     known, new = store.strays()
     assert (known.requests, known.last) == (5, later)
     # The reading before told of all names, and had none of this one.
@@ -80,15 +78,11 @@ def test_a_name_that_came_back_with_fewer_requests_counts_on(store: Store) -> No
     assert [one.requests for one in store.strays()] == [7]
 
 
-def test_a_name_that_was_left_out_of_a_reading_is_not_counted_twice(
-    store: Store,
-) -> None:
+def test_a_name_that_was_left_out_of_a_reading_is_not_counted_twice(store: Store) -> None:
     store.note_strays("n1", reading(HOUR, ("b.example", 3, 60)), NOW)
     store.note_strays("n1", reading(30, ("c.example", 9, 1), names=2), NOW + MINUTE)
     at = NOW + 2 * MINUTE
-    store.note_strays(
-        "n1", reading(90, ("b.example", 4, 1), ("d.example", 2, 1), names=9), at
-    )
+    store.note_strays("n1", reading(90, ("b.example", 4, 1), ("d.example", 2, 1), names=9), at)
     found = {one.name: one for one in store.strays()}
     assert found["b.example"].requests == 7
     # Nobody knows whether it was among the names that were left out.
@@ -105,14 +99,9 @@ def test_a_reading_that_is_no_later_changes_nothing(store: Store) -> None:
 
 def test_strays_are_found_by_name_at_all_nodes(store: Store) -> None:
     for node in ("n2", "n1"):
-        store.note_strays(
-            node, reading(HOUR, ("a.example", 2, 0), ("b.example", LARGEST, 0)), NOW
-        )
+        store.note_strays(node, reading(HOUR, ("a.example", 2, 0), ("b.example", LARGEST, 0)), NOW)
     found = store.strays(["b.example", "none.example"])
-    assert [(one.node, one.requests) for one in found] == [
-        ("n1", LARGEST),
-        ("n2", LARGEST),
-    ]
+    assert [(one.node, one.requests) for one in found] == [("n1", LARGEST), ("n2", LARGEST)]
     many = [f"x{number}.example" for number in range(1_200)]
     assert store.strays([*many, "b.example"]) == found
     assert store.strays([]) == ()
@@ -145,13 +134,7 @@ def test_the_same_reading_noted_by_many_at_once_counts_once(store: Store) -> Non
     assert [one.requests for one in store.strays()] == [5]
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 20), st.booleans()),
-        min_size=1,
-        max_size=30,
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=30))
 def test_every_request_counts_once_whenever_the_door_is_read_and_restarted(
     steps: list[tuple[int, bool]],
 ) -> None:

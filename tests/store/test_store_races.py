@@ -41,9 +41,7 @@ def processes() -> Iterator[tuple[Rival, ...]]:
         commands = [[sys.executable, str(RIVAL), name] for name in NAMES]
         started = [
             later.enter_context(
-                subprocess.Popen(
-                    each, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-                )
+                subprocess.Popen(each, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             )
             for each in commands
         ]
@@ -62,9 +60,7 @@ def both(rivals: tuple[Rival, ...], order: str) -> list[str]:
     return [rival.answer() for rival in rivals]
 
 
-def test_of_two_processes_exactly_one_takes_the_lease(
-    url: str, rivals: tuple[Rival, ...]
-) -> None:
+def test_of_two_processes_exactly_one_takes_the_lease(url: str, rivals: tuple[Rival, ...]) -> None:
     for number in range(ROUNDS):
         answers = both(rivals, f"begin {number}")
         assert sorted(answers) == ["no", "yes"]
@@ -81,17 +77,13 @@ def test_of_two_processes_exactly_one_takes_over_from_a_dead_one(
     host, pid, start = holder().rsplit(":", 2)
     with open_store(url) as store:
         store.begin(
-            NightlyRun("dead", f"{host}:{pid}:{int(start) + 1}", NOW),
-            timedelta(hours=1),
-            NOW,
+            NightlyRun("dead", f"{host}:{pid}:{int(start) + 1}", NOW), timedelta(hours=1), NOW
         )
         assert sorted(both(rivals, "begin 0")) == ["no", "yes"]
         assert [run.exit_code for run in store.runs()] == [137, None]
 
 
-def test_of_two_processes_exactly_one_counts_a_segment(
-    url: str, rivals: tuple[Rival, ...]
-) -> None:
+def test_of_two_processes_exactly_one_counts_a_segment(url: str, rivals: tuple[Rival, ...]) -> None:
     for number in range(ROUNDS):
         assert sorted(both(rivals, f"record {number}")) == ["no", "yes"]
     with open_store(url) as store:

@@ -67,17 +67,13 @@ def assert_whole(url: str, done: list[int]) -> None:
         assert [each.offset for each in store.streams("web")] == segments[-1:]
         plans = store.plans(limit=10**6)
         for plan in plans:
-            assert (
-                list(store.placement_of(plan.id)["node"]) == [f"n{int(plan.id)}"] * ROWS
-            )
+            assert list(store.placement_of(plan.id)["node"]) == [f"n{int(plan.id)}"] * ROWS
         in_force, placement = store.placement()
-        assert in_force == next(
-            (plan.id for plan in plans if plan.state == "applied"), ""
-        )
+        assert in_force == next((plan.id for plan in plans if plan.state == "applied"), "")
         assert len(placement) == (ROWS if in_force else 0)
-        assert set(done) <= {
-            int(plan.id) for plan in plans if plan.state == "applied"
-        } & set(segments)
+        assert set(done) <= {int(plan.id) for plan in plans if plan.state == "applied"} & set(
+            segments
+        )
 
 
 def assert_sound(url: str) -> None:
@@ -118,8 +114,6 @@ def test_a_writer_killed_at_any_moment_leaves_whole_transactions_and_no_lease(
         with open_store(url) as store:
             # Each writer takes over from the dead one at once; only the last run, if it had begun,
             # is still open.
-            assert [run.exit_code for run in store.runs()[1:]] == [137] * (
-                len(store.runs()) - 1
-            )
+            assert [run.exit_code for run in store.runs()[1:]] == [137] * (len(store.runs()) - 1)
             assert len(store.runs()) <= kill + 1
     assert_sound(url)

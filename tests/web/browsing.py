@@ -99,9 +99,7 @@ class Visitor:
 
 
 @contextmanager
-def visitor(
-    browser: Browser, address: str, token: str, look: Look
-) -> Iterator[Visitor]:
+def visitor(browser: Browser, address: str, token: str, look: Look) -> Iterator[Visitor]:
     context = browser.new_context(
         viewport={"width": look.width, "height": 900},
         color_scheme=look.scheme,
@@ -110,9 +108,7 @@ def visitor(
     page, complaints = context.new_page(), []
     page.on(
         "console",
-        lambda said: (
-            complaints.append(said.text) if said.type in ("error", "warning") else None
-        ),
+        lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None,
     )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(f"{address}/login")
@@ -134,9 +130,7 @@ def axe(page: Page, asked: str = "{resultTypes: ['violations']}") -> Sequence[st
     """What axe-core finds wrong with the page, each with the first element it is about."""
     source = (AXE / "axe.min.js").read_bytes()
     digest = (AXE / "SHA256SUMS").read_text().split()[0]
-    assert hashlib.sha256(source).hexdigest() == digest, (
-        "it is not the file that was looked at"
-    )
+    assert hashlib.sha256(source).hexdigest() == digest, "it is not the file that was looked at"
     page.evaluate(f"{source.decode()};0")
     found = page.evaluate(f"axe.run(document, {asked})")
     return [

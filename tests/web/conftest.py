@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.api.conftest import (
-    empty,
-    free_zones,
-    home,
-    installation,
-    key,
-    named,
-    open_folder,
-)
+from tests.api.conftest import empty, free_zones, home, installation, key, named, open_folder
 from tests.rest.conftest import Door, door, doors
 from tests.web.scriptless import Browser
 

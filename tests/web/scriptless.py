@@ -28,11 +28,7 @@ class Browser:
 
     def get(self, address: str) -> str:
         answer = self.client.get(address)
-        assert answer.status_code == 200, (
-            address,
-            answer.status_code,
-            answer.text[-2000:],
-        )
+        assert answer.status_code == 200, (address, answer.status_code, answer.text[-2000:])
         return answer.text
 
     def send(self, address: str, status: int = 200, **fields: str) -> str:

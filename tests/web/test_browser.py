@@ -34,9 +34,7 @@ from tests.web.browsing import (
     served,
     visitor,
 )
-from tests.web.browsing import (
-    PICTURES as ROOT_OF_PICTURES,
-)
+from tests.web.browsing import PICTURES as ROOT_OF_PICTURES
 
 pytestmark = [
     pytest.mark.real,
@@ -72,9 +70,7 @@ def open_house(installation: Installation) -> Iterator[tuple[str, str]]:
         token = manage_tokens.create(
             store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC)
         )[1]
-        with served(
-            create_app(found, store, clock=lambda: MORNING, ticks=still)
-        ) as address:
+        with served(create_app(found, store, clock=lambda: MORNING, ticks=still)) as address:
             yield address, token
 
 
@@ -113,9 +109,7 @@ def lived_in(
         token = manage_tokens.create(
             store, Caller("root", "admin"), "anna", "admin", datetime.now(UTC)
         )[1]
-        with served(
-            create_app(found, store, clock=lambda: later, ticks=still)
-        ) as address:
+        with served(create_app(found, store, clock=lambda: later, ticks=still)) as address:
             yield address, token, site
 
 
@@ -123,9 +117,7 @@ def led_on(who: Visitor, said: str) -> None:
     """To the end of a job, which leads to what came of it; or says why it failed."""
     over = who.page.locator("p.done, .chip.alarm:text('failed')").first
     expect(over).to_be_visible(timeout=60_000)
-    assert over.inner_text().lower() == said.lower(), who.page.locator(
-        "main"
-    ).inner_text()
+    assert over.inner_text().lower() == said.lower(), who.page.locator("main").inner_text()
 
 
 def read_logs(who: Visitor) -> None:
@@ -152,10 +144,7 @@ def apply_plan(who: Visitor, reason: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_a_day_with_the_pages(
-    browser: Browser,
-    open_house: tuple[str, str],
-    installation: Installation,
-    look: Look,
+    browser: Browser, open_house: tuple[str, str], installation: Installation, look: Look
 ) -> None:
     address, token = open_house
     with visitor(browser, address, token, look) as who:
@@ -173,9 +162,7 @@ def test_a_day_with_the_pages(
         who.go("/plans")
         make_plan(who)
         who.picture("plan-waits")
-        page.locator("form[action$='/approval']").get_by_label("Reason").fill(
-            "looked over"
-        )
+        page.locator("form[action$='/approval']").get_by_label("Reason").fill("looked over")
         page.get_by_role("button", name="Approve").click()
         assert who.done() == "Approved. It can be applied now."
         apply_plan(who, "first night")
@@ -191,9 +178,7 @@ def test_a_day_with_the_pages(
         page.get_by_label("On these nodes only").fill(other)
         page.get_by_label("Reason").first.fill("a launch")
         page.get_by_role("button", name="Show what it would do").click()
-        expect(page.locator("#preview")).to_contain_text(
-            f"{node} → {other}", timeout=60_000
-        )
+        expect(page.locator("#preview")).to_contain_text(f"{node} → {other}", timeout=60_000)
         who.picture("site-preview")
         page.get_by_role("button", name="Keep the wish").click()
         assert who.done() == "The wish holds from the next plan on."
@@ -208,10 +193,7 @@ def test_a_day_with_the_pages(
 
         # And the way back, which is a plan like any other.
         page.get_by_role("button", name="Make the plan back").click()
-        led_on(
-            who,
-            "The plan that goes back is made. Review it, then apply it like any other.",
-        )
+        led_on(who, "The plan that goes back is made. Review it, then apply it like any other.")
         apply_plan(who, "the launch is off")
         assert installation.addresses(site) == before
 
@@ -247,9 +229,7 @@ def test_the_answer_to_what_if_follows_the_form_and_can_be_made_a_plan(
         slider.press("ArrowRight")
         if not look.scripts:
             page.get_by_role("button", name="Work it out").click()
-        expect(answer.locator(".verdict")).to_contain_text(
-            "leave the worst node", timeout=60_000
-        )
+        expect(answer.locator(".verdict")).to_contain_text("leave the worst node", timeout=60_000)
         expect(answer).to_contain_text("new1")
         expect(answer).to_contain_text("Nodes and their memory are what the settings")
         assert "more_nodes=1" in page.url
@@ -277,9 +257,7 @@ def test_policies_are_compared_on_our_own_logs(
         answer = page.locator("#answer")
         expect(answer.get_by_role("rowheader")).to_have_count(4, timeout=60_000)
         for policy in ("flex", "round_robin", "lard", "optimal"):
-            expect(
-                answer.get_by_role("rowheader", name=policy, exact=True)
-            ).to_be_visible()
+            expect(answer.get_by_role("rowheader", name=policy, exact=True)).to_be_visible()
         who.picture("simulated")
         assert who.complaints == []
 
@@ -401,9 +379,7 @@ def test_a_part_of_a_page_comes_when_somebody_gets_there(
     with visitor(browser, address, token, WIDE) as who:
         page = who.go(f"/site?name={site}")
         page.locator("#files").scroll_into_view_if_needed()
-        expect(page.locator("#files")).to_contain_text(
-            "99 % of requests", timeout=30_000
-        )
+        expect(page.locator("#files")).to_contain_text("99 % of requests", timeout=30_000)
         expect(page.locator("#hours table.heat")).to_be_visible(timeout=30_000)
         who.go("/plans")
         page.get_by_role("link", name="More or fewer moves").click()
@@ -420,9 +396,7 @@ def test_the_report_of_a_night_opens_from_a_file_and_is_printed_by_chromium(
 ) -> None:
     said = installation.night(1)
     made = Path(said.json["report"])
-    context = browser.new_context(
-        java_script_enabled=False, viewport={"width": 360, "height": 800}
-    )
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 800})
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -445,9 +419,7 @@ def test_sites_light_up_while_a_name_is_written_and_small_ones_when_asked(
     address, token, site = lived_in
     with visitor(browser, address, token, look) as who:
         page = who.go("/")
-        part = page.locator(
-            "#partition > figure > div .seg.lit, #partition svg .seg.lit"
-        )
+        part = page.locator("#partition > figure > div .seg.lit, #partition svg .seg.lit")
         expect(part).to_have_count(0)
         page.get_by_label("Light up sites").press_sequentially(site)
         page.get_by_role("button", name="Light up").click()
@@ -455,7 +427,5 @@ def test_sites_light_up_while_a_name_is_written_and_small_ones_when_asked(
         assert part.count() > 0
         page.get_by_label("Light up sites").fill("nobody at all")
         expect(part).to_have_count(0)
-        page.locator("#partition").screenshot(
-            path=ROOT_OF_PICTURES / f"partition-{look}.png"
-        )
+        page.locator("#partition").screenshot(path=ROOT_OF_PICTURES / f"partition-{look}.png")
         assert who.complaints == []

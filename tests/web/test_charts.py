@@ -28,10 +28,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def seen(browser: Browser, door: Door) -> Iterator[Visitor]:
-    with (
-        served(door.app) as address,
-        visitor(browser, address, door.secrets["admin"], WIDE) as who,
-    ):
+    with served(door.app) as address, visitor(browser, address, door.secrets["admin"], WIDE) as who:
         yield who
         assert who.complaints == []
 
@@ -47,21 +44,15 @@ def middle_of_a_dot(page: Page) -> tuple[float, float]:
 
 @pytest.mark.slow
 @pytest.mark.real
-@pytest.mark.skipif(
-    not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium"
-)
-def test_a_dot_says_its_site_and_what_is_zoomed_into_can_be_drawn_by_itself(
-    seen: Visitor,
-) -> None:
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium")
+def test_a_dot_says_its_site_and_what_is_zoomed_into_can_be_drawn_by_itself(seen: Visitor) -> None:
     page = seen.go("/sites")
     picture = page.locator(".chart svg")
     picture.wait_for()
     x, y = middle_of_a_dot(page)
     page.mouse.move(x - 3, y)
     page.mouse.move(x, y)
-    page.locator(
-        ".chart text", has_text=re.compile(r"s\d{3}\.example\.org|sites")
-    ).first.wait_for()
+    page.locator(".chart text", has_text=re.compile(r"s\d{3}\.example\.org|sites")).first.wait_for()
     box = picture.bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] - TOOLS, box["y"] + BELOW)
@@ -70,9 +61,7 @@ def test_a_dot_says_its_site_and_what_is_zoomed_into_can_be_drawn_by_itself(
         if then:
             then()
     expect(page.locator("#held_to")).not_to_have_value("")
-    low, high = (
-        int(page.locator(f"#held_{end}").input_value()) for end in ("from", "to")
-    )
+    low, high = (int(page.locator(f"#held_{end}").input_value()) for end in ("from", "to"))
     assert 0 <= low < high
     page.get_by_role("button", name="Draw only these").click()
     assert f"held_from={low}" in page.url
@@ -80,9 +69,7 @@ def test_a_dot_says_its_site_and_what_is_zoomed_into_can_be_drawn_by_itself(
 
 
 @pytest.mark.real
-@pytest.mark.skipif(
-    not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium"
-)
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium")
 def test_on_paper_the_picture_is_that_of_the_page(seen: Visitor) -> None:
     page = seen.go("/sites")
     page.locator(".chart svg").wait_for()
@@ -106,9 +93,7 @@ def test_marks_and_axes_say_the_numbers_that_they_stand_for(admin: Scriptless) -
     """What a script reads from the picture is what the table says."""
     page = unescape(admin.get("/sites"))
     low, high = map(float, re.findall(r'data-across="([^ "]+) ([^"]+)"', page)[0])
-    first = re.search(
-        r'<circle class="dot" cx="([\d.]+)%"[^>]*><title>([^<]+)</title>', page
-    )
+    first = re.search(r'<circle class="dot" cx="([\d.]+)%"[^>]*><title>([^<]+)</title>', page)
     assert first
     held = 10 ** (low + (high - low) * float(first[1]) / 100)
     row = json.loads(admin.client.get(f"/api/v1/sites/{first[2]}").text)

@@ -37,9 +37,7 @@ SENT = """async ([to, body]) => {
 
 async def evil(request: Request) -> HTMLResponse:
     return HTMLResponse(
-        FORM.format(
-            to=request.query_params["to"], kind=request.query_params.get("kind", "")
-        )
+        FORM.format(to=request.query_params["to"], kind=request.query_params.get("kind", ""))
     )
 
 
@@ -57,10 +55,7 @@ def test_a_form_of_another_page_drains_no_node(
     browser: Browser, doors: Callable[..., Door], host: str, kind: str
 ) -> None:
     door = doors(auth={"anonymous": "admin"})
-    with (
-        served(door.app) as flex,
-        served(Starlette(routes=[Route("/", evil)])) as other,
-    ):
+    with served(door.app) as flex, served(Starlette(routes=[Route("/", evil)])) as other:
         page = browser.new_context().new_page()
         page.goto(f"{other.replace('127.0.0.1', host)}/?to={flex}&kind={kind}")
         with page.expect_navigation() as led:

@@ -26,27 +26,17 @@ def test_a_rule_in_the_way_is_named_with_limit_and_actual_and_a_box_to_go_over_i
     page = admin.get(f"/plans/{waiting.id}")
     assert '<input type="checkbox" name="force" value="safety.max_moved_sites">' in page
     refused = admin.send(
-        f"/plans/{waiting.id}/apply",
-        status=422,
-        digest=waiting.digest,
-        back=f"/plans/{waiting.id}",
+        f"/plans/{waiting.id}/apply", status=422, digest=waiting.digest, back=f"/plans/{waiting.id}"
     )
     assert "A rule or a missing approval stopped it" in refused
     assert '<p id="refused"' in refused
-    assert (
-        '<input type="checkbox" name="force" value="safety.max_moved_sites">' in refused
-    )
+    assert '<input type="checkbox" name="force" value="safety.max_moved_sites">' in refused
 
 
 WRONG = {
     "/site/pin": (
         SITE,
-        {
-            "name": "s000.example.org",
-            "nodes": "n2",
-            "until": "evil",
-            "reason": "a launch",
-        },
+        {"name": "s000.example.org", "nodes": "n2", "until": "evil", "reason": "a launch"},
         "until",
     ),
     "/node/drain": (
@@ -70,17 +60,12 @@ def test_a_refused_form_comes_again_with_what_was_typed_and_says_which_field_is_
     back, typed, wrong = WRONG[action]
     page = admin.send(action, 422, back=back, **typed)
     assert "Not done:" in page
-    form = re.search(
-        f'<form method="post" action="{action}">.*?</form>', page, re.DOTALL
-    )
+    form = re.search(f'<form method="post" action="{action}">.*?</form>', page, re.DOTALL)
     assert form
-    assert re.search(
-        f'name="{wrong}" value="{typed[wrong]}" aria-invalid="true"', form[0]
-    )
+    assert re.search(f'name="{wrong}" value="{typed[wrong]}" aria-invalid="true"', form[0])
     assert f'value="{typed["reason"]}"' in form[0]
     assert all(
-        f'value="{typed[name]}"' in form[0] or f">{typed[name]}<" in form[0]
-        for name in typed
+        f'value="{typed[name]}"' in form[0] or f">{typed[name]}<" in form[0] for name in typed
     )
 
 
@@ -102,13 +87,9 @@ def test_what_somebody_else_changed_meanwhile_comes_again_with_what_was_typed(
     assert "The wish is taken back." not in page
 
 
-def test_a_wish_that_cannot_be_tried_out_is_said_at_its_form(
-    door: Door, admin: Browser
-) -> None:
+def test_a_wish_that_cannot_be_tried_out_is_said_at_its_form(door: Door, admin: Browser) -> None:
     door.app.state.house.later.patience = 20.0
-    answer = admin.client.get(
-        f"{SITE}&part=preview&nodes=nowhere&min_replicas=1&reason=a+launch"
-    )
+    answer = admin.client.get(f"{SITE}&part=preview&nodes=nowhere&min_replicas=1&reason=a+launch")
     assert answer.status_code in (404, 409, 422)
     assert "Not done:" in answer.text
     assert 'name="nodes" value="nowhere"' in answer.text
@@ -126,8 +107,7 @@ def test_nobody_is_led_to_another_site_by_what_is_refused(admin: Browser) -> Non
 
 
 @pytest.mark.parametrize(
-    "address",
-    ["/what-if?without=n1", "/what-if?ask=now&more=1", "/simulate?policy=flex"],
+    "address", ["/what-if?without=n1", "/what-if?ask=now&more=1", "/simulate?policy=flex"]
 )
 def test_a_question_that_no_page_knows_is_not_answered_as_if_it_had_not_been_asked(
     admin: Browser, address: str
@@ -141,17 +121,11 @@ def test_a_plan_that_the_logs_stopped_can_be_made_all_the_same_by_whoever_says_w
     door: Door, admin: Browser
 ) -> None:
     stops = [
-        Stop(
-            "profile.max_age", "36 h", "48 h", f"n{number}: the newest line is too old"
-        )
+        Stop("profile.max_age", "36 h", "48 h", f"n{number}: the newest line is too old")
         for number in (1, 2)
     ]
     error = NoData(
-        "profiles",
-        "the logs are too old",
-        kept="nothing",
-        advice="see /data",
-        stops=stops,
+        "profiles", "the logs are too old", kept="nothing", advice="see /data", stops=stops
     )
     told = describe(error, "/plans")
     door.store.put_job(
@@ -170,17 +144,11 @@ def test_whether_the_record_of_changes_is_whole_is_looked_at_where_somebody_asks
 ) -> None:
     assert "The record is whole" not in admin.get("/audit")
     door.app.state.house.later.patience = 20.0
-    assert (
-        f"The record is whole: {door.store.audit_head().number:,} entries"
-        in admin.get("/audit?verify=now")
+    assert f"The record is whole: {door.store.audit_head().number:,} entries" in admin.get(
+        "/audit?verify=now"
     )
 
 
-def test_browsers_find_the_picture_of_the_page_by_the_name_they_ask_for(
-    door: Door,
-) -> None:
+def test_browsers_find_the_picture_of_the_page_by_the_name_they_ask_for(door: Door) -> None:
     answer = door.open().get("/favicon.ico")
-    assert (answer.status_code, answer.headers["content-type"]) == (
-        200,
-        "image/svg+xml",
-    )
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")

@@ -21,9 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_docs_say_what_the_page_says() -> None:
-    assert (ROOT / "docs/reference/glossary.md").read_text(
-        encoding="utf-8"
-    ) == markdown()
+    assert (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8") == markdown()
     assert {"off its fair share", "at rest", "cold", "given up"} <= set(TERMS)
 
 
@@ -41,10 +39,7 @@ def test_every_page_leads_to_the_page_of_words(admin: Browser) -> None:
     ("address", "words"),
     [
         ("/nodes", {"off its fair share"}),
-        (
-            "/site?name=s000.example.org&part=why",
-            {"at rest", "given up", "off its fair share"},
-        ),
+        ("/site?name=s000.example.org&part=why", {"at rest", "given up", "off its fair share"}),
         ("/plans/PLAN?tab=kept", {"at rest", "stopped", "put off"}),
         ("/plans/PLAN?tab=moves", {"cold"}),
     ],

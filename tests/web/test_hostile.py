@@ -47,10 +47,7 @@ def log() -> bytes:
                     % (hour, number, path.replace(b" ", b"%20"), 1000 + number, agent)
                     for hour in range(24)
                 ]
-    return (
-        b"".join(lines)
-        + b"192.0.2.9 <img src=x onerror=alert(1)> \xe2\x80\xae broken\n" * 30
-    )
+    return b"".join(lines) + b"192.0.2.9 <img src=x onerror=alert(1)> \xe2\x80\xae broken\n" * 30
 
 
 @pytest.fixture
@@ -59,8 +56,7 @@ def client(tmp_path: Path) -> TestClient:
     (tmp_path / "flex.key").touch(mode=0o600)
     (tmp_path / "flex.key").write_text(make_key("flex").clause(), encoding="utf-8")
     nodes = "".join(
-        f'[[node]]\nname = "n{at}"\naddresses = ["192.0.2.{at}"]\nram = "8 MiB"\n'
-        for at in (1, 2)
+        f'[[node]]\nname = "n{at}"\naddresses = ["192.0.2.{at}"]\nram = "8 MiB"\n' for at in (1, 2)
     )
     (tmp_path / "flex.toml").write_text(
         f'schema = 1\n{nodes}[cluster]\nname = "shared"\n[auth]\nanonymous = "admin"\n'
@@ -70,21 +66,11 @@ def client(tmp_path: Path) -> TestClient:
         '"combined"\nsite_by = "directory"\n',
         encoding="utf-8",
     )
-    for verb in (
-        ["db", "upgrade"],
-        ["ingest"],
-        ["plan", "--as-of", "2026-03-03T02:17:00"],
-    ):
-        assert cli.run(["--config", str(tmp_path / "flex.toml"), "-q", *verb]) == 0, (
-            verb
-        )
+    for verb in (["db", "upgrade"], ["ingest"], ["plan", "--as-of", "2026-03-03T02:17:00"]):
+        assert cli.run(["--config", str(tmp_path / "flex.toml"), "-q", *verb]) == 0, verb
     found = config.load(tmp_path / "flex.toml")
-    app = create_app(
-        found, open_store(found.database.url), clock=lambda: NOW, ticks=still
-    )
-    return TestClient(
-        app, headers={"Accept": "text/html"}, raise_server_exceptions=False
-    )
+    app = create_app(found, open_store(found.database.url), clock=lambda: NOW, ticks=still)
+    return TestClient(app, headers={"Accept": "text/html"}, raise_server_exceptions=False)
 
 
 def test_no_name_does_anything_on_any_page(client: TestClient) -> None:
@@ -112,9 +98,7 @@ def test_no_name_does_anything_on_any_page(client: TestClient) -> None:
         if len(one["site"]) < 4_000
     ]
     pages += [
-        f"/search?q={quote(name[:200], safe='')}"
-        for name in NAMES.values()
-        if name.isprintable()
+        f"/search?q={quote(name[:200], safe='')}" for name in NAMES.values() if name.isprintable()
     ]
     for page in pages:
         answer = client.get(page)

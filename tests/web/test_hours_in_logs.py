@@ -46,12 +46,7 @@ def test_two_days_of_logs_are_two_days_whatever_was_asked_for() -> None:
 
 def test_the_day_that_is_not_over_counts_in_the_hours_that_it_had() -> None:
     found = of(
-        [
-            ("n1", BEGIN + 5, 6),
-            ("n1", BEGIN + 20, 8),
-            ("n1", BEGIN + 25, 4),
-            ("n2", BEGIN + 29, 4),
-        ]
+        [("n1", BEGIN + 5, 6), ("n1", BEGIN + 20, 8), ("n1", BEGIN + 25, 4), ("n2", BEGIN + 29, 4)]
     )
     assert found.of_day()["n1"][20] == 8
     assert found.of_day()["n1"][5] == 3
@@ -59,8 +54,7 @@ def test_the_day_that_is_not_over_counts_in_the_hours_that_it_had() -> None:
 
 def test_a_node_counts_by_its_own_days() -> None:
     found = of(
-        [("n1", BEGIN + 24 * day, 100) for day in range(14)]
-        + [("n2", BEGIN + 24 * 13, 100)]
+        [("n1", BEGIN + 24 * day, 100) for day in range(14)] + [("n2", BEGIN + 24 * 13, 100)]
     )
     assert [found.of_day()[node][0] for node in ("n1", "n2")] == [100, 100]
 
@@ -82,20 +76,13 @@ ANSWERS = st.lists(
 
 
 @given(ANSWERS)
-def test_an_hours_mean_is_of_the_days_with_logs(
-    answers: list[tuple[str, int, int]],
-) -> None:
+def test_an_hours_mean_is_of_the_days_with_logs(answers: list[tuple[str, int, int]]) -> None:
     found = of(answers)
     hours = [hour for _, hour, _ in answers]
     for node in {node for node, _, _ in answers}:
         days = {hour // 24 for one, hour, _ in answers if one == node}
-        covered = [
-            hour for hour in range(min(hours), max(hours) + 1) if hour // 24 in days
-        ]
-        for mean, turn, first in (
-            (found.of_day()[node], 24, 0),
-            (found.of_week()[node], 168, 72),
-        ):
+        covered = [hour for hour in range(min(hours), max(hours) + 1) if hour // 24 in days]
+        for mean, turn, first in ((found.of_day()[node], 24, 0), (found.of_week()[node], 168, 72)):
             wanted = np.zeros(turn)
             for at in range(turn):
                 told = [hour for hour in covered if (hour + first) % turn == at]

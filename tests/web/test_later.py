@@ -23,10 +23,7 @@ class Clock:
 
 def refused() -> str:
     raise BadInput(
-        "asking",
-        "it cannot be said",
-        kept="nothing was changed",
-        advice="ask something else",
+        "asking", "it cannot be said", kept="nothing was changed", advice="ask something else"
     )
 
 

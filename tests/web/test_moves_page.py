@@ -50,9 +50,7 @@ def test_every_move_is_there_with_its_stages_times_and_reason(
     assert "3 sites are on their way now" in text(page)
 
 
-def test_what_a_command_printed_is_for_operators_alone(
-    door: Door, filled: list[SiteMove]
-) -> None:
+def test_what_a_command_printed_is_for_operators_alone(door: Door, filled: list[SiteMove]) -> None:
     answers = {
         role: (
             door.open(role).get("/api/v1/moves").text,
@@ -132,12 +130,8 @@ def test_a_viewer_is_offered_no_move_and_makes_none(door: Door) -> None:
     assert refused.status_code == 403
 
 
-def test_what_cannot_be_meant_comes_back_to_the_form_with_what_was_typed(
-    admin: Browser,
-) -> None:
-    page = admin.send(
-        "/moves", status=404, site="nobody.example", to="n2", back="/moves"
-    )
+def test_what_cannot_be_meant_comes_back_to_the_form_with_what_was_typed(admin: Browser) -> None:
+    page = admin.send("/moves", status=404, site="nobody.example", to="n2", back="/moves")
     assert "neither in the partition nor in the logs" in text(page)
 
 

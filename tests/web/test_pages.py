@@ -69,8 +69,7 @@ def test_whoever_is_unknown_is_led_to_the_sign_in_page_and_back(door: Door) -> N
 
 
 @pytest.mark.parametrize(
-    "elsewhere",
-    ["//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:1"],
+    "elsewhere", ["//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:1"]
 )
 def test_signing_in_leads_nowhere_else(door: Door, elsewhere: str) -> None:
     form = {"token": door.secrets["viewer"], "next": elsewhere}
@@ -82,9 +81,7 @@ def test_signing_in_leads_nowhere_else(door: Door, elsewhere: str) -> None:
     )
 
 
-def test_a_form_without_the_proof_of_its_page_changes_nothing(
-    door: Door, admin: Browser
-) -> None:
+def test_a_form_without_the_proof_of_its_page_changes_nothing(door: Door, admin: Browser) -> None:
     for proof in ({}, {"csrf": "0" * 64}, {"csrf": "é"}):
         answer = admin.client.post("/settings/freeze", data={"etag": "*", **proof})
         assert answer.status_code == 403
@@ -95,9 +92,7 @@ def test_what_somebody_may_not_do_is_not_offered_and_not_done(door: Door) -> Non
     viewer = Browser(door, "viewer")
     waiting = door.store.headlines()[0].id
     for address in (f"/plans/{waiting}", SITE, "/node?name=n1", "/settings", "/data"):
-        forms = re.findall(
-            r'<form [^>]*method="post" action="([^"]*)"', viewer.get(address)
-        )
+        forms = re.findall(r'<form [^>]*method="post" action="([^"]*)"', viewer.get(address))
         assert set(forms) <= {"/theme", "/logout"}
     assert "takes operator" in viewer.send(f"/plans/{waiting}/discard", status=403)
     assert door.store.headlines()[0].state == "proposed"
@@ -116,9 +111,7 @@ TAKES_MORE: dict[str, Role] = {
 def forms() -> list[str]:
     routes = [route for page in EVERY_PAGE for route in page.router.routes]
     return [
-        one.path
-        for one in routes
-        if isinstance(one, APIRoute) and "POST" in (one.methods or ())
+        one.path for one in routes if isinstance(one, APIRoute) and "POST" in (one.methods or ())
     ]
 
 
@@ -136,16 +129,12 @@ def test_a_form_takes_the_role_that_is_asked_of_programs_for_the_same(
         assert door.store.last_number() == noted
 
 
-def test_what_was_replayed_for_no_request_is_not_predicted(
-    door: Door, admin: Browser
-) -> None:
+def test_what_was_replayed_for_no_request_is_not_predicted(door: Door, admin: Browser) -> None:
     waiting = door.store.plans(1)[0]
     idle = Forecast("after", 1.0, (NodeForecast("n1", 0, 0, 0, 0),))
     door.store.propose(
         replace(
-            waiting,
-            id=f"{waiting.id[:-1]}f",
-            forecasts=(idle, replace(idle, policy="round robin")),
+            waiting, id=f"{waiting.id[:-1]}f", forecasts=(idle, replace(idle, policy="round robin"))
         ),
         door.store.placement_of(waiting.id),
     )
@@ -156,9 +145,7 @@ def test_what_was_replayed_for_no_request_is_not_predicted(
     assert (said["forecasts"], said["predicted_miss_ratio"]) == ([], None)
 
 
-def test_a_plan_is_rejected_by_a_form_with_its_reason(
-    door: Door, admin: Browser
-) -> None:
+def test_a_plan_is_rejected_by_a_form_with_its_reason(door: Door, admin: Browser) -> None:
     waiting = door.store.headlines()[0].id
     page = admin.send(
         f"/plans/{waiting}/approval", decision="reject", reason="not before the weekend"
@@ -193,9 +180,7 @@ def test_an_outdated_plan_is_offered_to_nobody_but_to_be_discarded(
     }.items()
 
 
-def test_an_expired_plan_is_said_to_be_so_and_a_new_one_is_offered(
-    doors: Doors,
-) -> None:
+def test_an_expired_plan_is_said_to_be_so_and_a_new_one_is_offered(doors: Doors) -> None:
     fresh = Browser(doors(), "admin").get("/")
     assert "A plan waits" in fresh
     assert "The plan that waits" in fresh
@@ -235,13 +220,10 @@ def test_what_needs_somebody_comes_right_behind_the_headline(admin: Browser) -> 
     assert order == sorted(order)
 
 
-def test_dns_counts_the_names_that_are_ours_after_a_first_apply(
-    admin: Browser, door: Door
-) -> None:
+def test_dns_counts_the_names_that_are_ours_after_a_first_apply(admin: Browser, door: Door) -> None:
     base = door.store.plan(door.store.in_force())
     marks = tuple(
-        Change(None, Rrset(f"s{at}._flex.example.org.", "TXT", 60, ("flex",)))
-        for at in range(7)
+        Change(None, Rrset(f"s{at}._flex.example.org.", "TXT", 60, ("flex",))) for at in range(7)
     )
     first = ZonePlan("example.org.", marks, owned=0, serial=4)
     door.store.update(replace(base, zone_plans=(first,)))
@@ -252,9 +234,7 @@ def test_dns_counts_the_names_that_are_ours_after_a_first_apply(
     assert cells.group(1) == "7"
 
 
-def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(
-    door: Door, admin: Browser
-) -> None:
+def test_the_page_of_a_plan_and_its_answer_say_the_same_stops(door: Door, admin: Browser) -> None:
     waiting = door.store.headlines()[0].id
     said = admin.client.get(f"/api/v1/plans/{waiting}").json()
     page = admin.get(f"/plans/{waiting}")
@@ -270,17 +250,12 @@ def test_another_plan_than_the_one_that_was_looked_at_is_not_applied(
 ) -> None:
     waiting = door.store.headlines()[0]
     admin.send(
-        f"/plans/{waiting.id}/apply",
-        status=412,
-        digest="0" * 64,
-        force="safety.max_moved_sites",
+        f"/plans/{waiting.id}/apply", status=412, digest="0" * 64, force="safety.max_moved_sites"
     )
     assert door.store.plan(waiting.id).state == "proposed"
 
 
-def test_a_freeze_is_said_on_every_page_until_it_is_thawed(
-    door: Door, admin: Browser
-) -> None:
+def test_a_freeze_is_said_on_every_page_until_it_is_thawed(door: Door, admin: Browser) -> None:
     page = admin.get("/settings")
     etag = re.search(r'name="etag" value="([^"]*)"', page)
     assert etag
@@ -290,12 +265,9 @@ def test_a_freeze_is_said_on_every_page_until_it_is_thawed(
     assert "Wrong now" in admin.get("/audit")
 
 
-def test_a_token_is_shown_once_and_nowhere_afterwards(
-    door: Door, admin: Browser
-) -> None:
+def test_a_token_is_shown_once_and_nowhere_afterwards(door: Door, admin: Browser) -> None:
     secret = re.search(
-        "flex_[0-9a-f]{64}",
-        admin.send("/settings/tokens", name="grafana", role="viewer"),
+        "flex_[0-9a-f]{64}", admin.send("/settings/tokens", name="grafana", role="viewer")
     )
     assert secret
     assert secret[0] not in admin.get("/settings")
@@ -311,8 +283,7 @@ def test_the_table_of_sites_is_a_file_too_and_no_name_in_it_is_a_formula(
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/", "/dns", "/routing", "/settings", "/livez", "/readyz", "/metrics", "/jobs/j1"],
+    "path", ["/", "/dns", "/routing", "/settings", "/livez", "/readyz", "/metrics", "/jobs/j1"]
 )
 def test_a_parameter_that_nobody_knows_is_refused(admin: Browser, path: str) -> None:
     assert admin.client.get(path).status_code == 200
@@ -325,9 +296,7 @@ def test_filters_stay_in_the_address_and_in_the_form(admin: Browser) -> None:
     page = admin.get("/sites?name=s01&pinned=false&limit=2")
     assert 'name="name" value="s01"' in page
     assert '<option value="false" selected>not pinned</option>' in page
-    assert re.search(
-        r'href="/sites\?name=s01&amp;pinned=false&amp;limit=2&amp;cursor=', page
-    )
+    assert re.search(r'href="/sites\?name=s01&amp;pinned=false&amp;limit=2&amp;cursor=', page)
 
 
 def test_colours_are_remembered(admin: Browser) -> None:
@@ -374,9 +343,7 @@ def test_every_control_has_a_label_every_id_is_one_and_no_heading_level_is_left_
     admin: Browser, address: str
 ) -> None:
     found = Names(admin.get(address))
-    assert [
-        given for _, given in found.controls if given.get("id") not in found.labels
-    ] == []
+    assert [given for _, given in found.controls if given.get("id") not in found.labels] == []
     assert len(found.ids) == len(set(found.ids))
     steps = zip(found.headings, found.headings[1:], strict=False)
     assert found.headings[0] == 1
@@ -393,10 +360,7 @@ def test_no_page_runs_or_loads_what_is_not_ours(admin: Browser, address: str) ->
     assert not re.search(r"<script>|\son\w+=|javascript:", answer.text)
     for one in loaded:
         kept = admin.client.get(one)
-        assert (kept.status_code, "immutable" in kept.headers["cache-control"]) == (
-            200,
-            True,
-        )
+        assert (kept.status_code, "immutable" in kept.headers["cache-control"]) == (200, True)
 
 
 def test_what_is_vendored_is_what_it_was() -> None:
@@ -422,17 +386,13 @@ def test_several_policies_are_asked_for_with_a_box_each(admin: Browser) -> None:
      "/search?q=", f"{SITE}&part=preview&nodes=", "/sites?name=", "/history?one=",
      "/data?source=", "/plans/", "/audit?actor="],
 )  # fmt: skip
-def test_no_character_in_an_address_is_a_fault_of_flex(
-    admin: Browser, address: str
-) -> None:
+def test_no_character_in_an_address_is_a_fault_of_flex(admin: Browser, address: str) -> None:
     for mark in ("%00", "a+b", "a,b", "a/b", "%E2%80%AE"):
         assert admin.client.get(address + mark).status_code != 500, mark
 
 
 @pytest.mark.parametrize("asked", ["without_nodes=n2", "more_nodes=1", "frontier=true"])
-def test_an_address_that_asks_something_gets_an_answer(
-    admin: Browser, asked: str
-) -> None:
+def test_an_address_that_asks_something_gets_an_answer(admin: Browser, asked: str) -> None:
     # Here it is one that counts which are not there would be needed for.
     missing = "partials/g0.sample.parquet: they are gone or damaged"
     assert missing not in admin.get("/what-if")
@@ -440,9 +400,7 @@ def test_an_address_that_asks_something_gets_an_answer(
         assert missing in admin.client.get(address).text
 
 
-def test_a_name_that_no_site_can_have_is_refused_in_the_words_of_the_form(
-    admin: Browser,
-) -> None:
+def test_a_name_that_no_site_can_have_is_refused_in_the_words_of_the_form(admin: Browser) -> None:
     answer = admin.client.get("/what-if?ask=now&site=a+b")
     assert answer.status_code == 422
     assert "the field site" in answer.text
@@ -456,9 +414,7 @@ def test_a_name_that_no_site_can_have_is_refused_in_the_words_of_the_form(
         ("/plans?plan=xx", "there is no such field on this page"),
     ],
 )
-def test_a_field_is_refused_in_words_of_our_own(
-    admin: Browser, address: str, said: str
-) -> None:
+def test_a_field_is_refused_in_words_of_our_own(admin: Browser, address: str, said: str) -> None:
     answer = admin.client.get(address)
     assert answer.status_code in (400, 422)
     assert said in answer.text
@@ -466,9 +422,7 @@ def test_a_field_is_refused_in_words_of_our_own(
     assert "Extra inputs" not in answer.text
 
 
-def test_the_age_of_old_logs_and_every_silent_node_are_said_on_every_page(
-    doors: Doors,
-) -> None:
+def test_the_age_of_old_logs_and_every_silent_node_are_said_on_every_page(doors: Doors) -> None:
     sources = [
         {"glob": f"/nowhere/{node}.log", "node": node, "format": "combined"}
         for node in ("n1", "n2", "n3")
@@ -489,8 +443,7 @@ def test_nobody_is_led_where_he_may_not_go(door: Door) -> None:
 
 
 @pytest.mark.parametrize(
-    "address",
-    ["/node?name=nowhere", "/nowhere", "/sites?sort=nothing", "/plans/nothing"],
+    "address", ["/node?name=nowhere", "/nowhere", "/sites?sort=nothing", "/plans/nothing"]
 )
 def test_a_refusal_has_the_frame_of_every_page(admin: Browser, address: str) -> None:
     answer = admin.client.get(address)
@@ -501,26 +454,18 @@ def test_a_refusal_has_the_frame_of_every_page(admin: Browser, address: str) -> 
 
 
 def test_a_script_of_a_page_is_told_in_words_what_was_refused(admin: Browser) -> None:
-    answer = admin.client.get(
-        "/simulate?nodes=0", headers={"Accept": "*/*", "HX-Request": "true"}
-    )
+    answer = admin.client.get("/simulate?nodes=0", headers={"Accept": "*/*", "HX-Request": "true"})
     assert answer.status_code == 422
     assert '<section id="problem"' in answer.text
 
 
-def test_the_part_of_the_latest_plan_that_was_asked_for_is_shown(
-    admin: Browser,
-) -> None:
+def test_the_part_of_the_latest_plan_that_was_asked_for_is_shown(admin: Browser) -> None:
     answer = admin.client.get("/plans?tab=dns", follow_redirects=False)
     assert answer.headers["location"].endswith("?tab=dns")
 
 
-def test_a_plan_in_force_says_what_it_did_not_what_it_would_do(
-    admin: Browser, door: Door
-) -> None:
-    applied = next(
-        head.id for head in door.store.headlines() if head.state == "applied"
-    )
+def test_a_plan_in_force_says_what_it_did_not_what_it_would_do(admin: Browser, door: Door) -> None:
+    applied = next(head.id for head in door.store.headlines() if head.state == "applied")
     page = admin.get(f"/plans/{applied}?tab=dns")
     assert "What it changed in DNS" in page
     assert "would say" not in page
@@ -531,9 +476,9 @@ def test_a_first_placement_is_no_move(admin: Browser) -> None:
 
 
 def test_settings_say_which_of_them_the_file_says(doors: Doors) -> None:
-    page = Browser(
-        doors(cluster={"name": "shared-eu1", "mode": "review"}), "viewer"
-    ).get("/settings")
+    page = Browser(doors(cluster={"name": "shared-eu1", "mode": "review"}), "viewer").get(
+        "/settings"
+    )
     said = dict(
         re.findall(
             r"<code>(?:<bdi>)?([^<]*)(?:</bdi>)?</code></th>"
@@ -561,9 +506,7 @@ def test_settings_say_which_of_them_the_file_says(doors: Doors) -> None:
     assert not re.findall(r"<td>(?:<bdi>)?(?:None|True|False|\[|P\d|PT\d)", page)
 
 
-def test_a_silent_source_is_not_called_good_and_its_last_line_is_said(
-    doors: Doors,
-) -> None:
+def test_a_silent_source_is_not_called_good_and_its_last_line_is_said(doors: Doors) -> None:
     sources = [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]
     page = Browser(doors(ingest={"source": sources}), "viewer").get("/data")
     assert '<time datetime="1970-01-01T00:00:09+00:00"' in page
@@ -586,9 +529,7 @@ def test_every_policy_is_told_in_words(admin: Browser) -> None:
     )
 
 
-def test_why_sites_stay_is_said_once_for_all_of_them(
-    admin: Browser, door: Door
-) -> None:
+def test_why_sites_stay_is_said_once_for_all_of_them(admin: Browser, door: Door) -> None:
     page = admin.get(f"/plans/{door.store.headlines()[0].id}?tab=kept")
     reasons = re.findall(r"<h3><bdi[^>]*>([^<]*)</bdi></h3>", page)
     assert reasons
@@ -600,9 +541,7 @@ def test_nodes_show_when_they_were_busy_in_the_last_weeks_that_there_are_logs_of
     doors: Doors,
 ) -> None:
     door = doors(
-        ingest={
-            "source": [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]
-        }
+        ingest={"source": [{"glob": "/nowhere/n1.log", "node": "n1", "format": "combined"}]}
     )
     day = 15_000
     last, hours = day * 86_400 + 7_200, ((day * 24 + 2, 9),)
@@ -654,9 +593,7 @@ def test_what_somebody_mistyped_is_no_alarm_on_every_page(
     assert (message in shown) == alarms
 
 
-def test_the_last_run_is_the_one_that_began_last_whatever_time_it_was_as_of(
-    doors: Doors,
-) -> None:
+def test_the_last_run_is_the_one_that_began_last_whatever_time_it_was_as_of(doors: Doors) -> None:
     door = doors()
     for number, years, ends in ((1, 0, 20), (2, 8, 0)):
         now = NOW + timedelta(hours=number)

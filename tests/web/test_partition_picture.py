@@ -39,9 +39,7 @@ class Case:
         pairs = [(site, node) for site, nodes in enumerate(self.now) for node in nodes]
         names = [f"n{number}" for number in range(self.nodes)]
         return Placed(
-            np.array(
-                [f"s{at:05}.example.org" for at in range(len(self.asked))], object
-            ),
+            np.array([f"s{at:05}.example.org" for at in range(len(self.asked))], object),
             names,
             [sum(self.asked) / self.nodes] * self.nodes,
             np.array([site for site, _ in pairs], np.int64),
@@ -115,8 +113,7 @@ def test_every_site_of_a_drawn_node_is_in_its_bar_once(case: Case) -> None:
         alone = [one for one in row.segments if one.site and one.kind != "left"]
         assert len({one.site for one in alone}) == len(alone)
         pooled = sum(
-            len(ids)
-            and sum(1 for one in ids if "-flow-" in one and one.endswith(f"-{at}"))
+            len(ids) and sum(1 for one in ids if "-flow-" in one and one.endswith(f"-{at}"))
             for ids in picture.drawn.values()
         )
         assert len(alone) + pooled + row.small == row.sites
@@ -127,9 +124,7 @@ def test_every_site_of_a_drawn_node_is_in_its_bar_once(case: Case) -> None:
 
 @pytest.mark.slow
 @given(cases())
-def test_a_band_leads_from_every_node_that_a_site_left_for_another_drawn_one(
-    case: Case,
-) -> None:
+def test_a_band_leads_from_every_node_that_a_site_left_for_another_drawn_one(case: Case) -> None:
     placed = case.placed()
     picture = partition("Sites", placed)
     drawn = {row.node for row in picture.rows}
@@ -148,9 +143,7 @@ def test_the_small_sites_open_into_a_picture_of_just_them(case: Case) -> None:
     small = sum(row.small for row in picture.rows)
     if picture.opened:
         assert sum(row.sites for row in picture.opened.rows) == small
-        assert {row.node for row in picture.opened.rows} == {
-            row.node for row in picture.rows
-        }
+        assert {row.node for row in picture.opened.rows} == {row.node for row in picture.rows}
 
 
 def every_segment(picture: Partition) -> int:
@@ -169,10 +162,7 @@ def test_a_hundred_thousand_sites_that_all_move_make_a_small_picture() -> None:
     assert sum(row.sites for row in picture.rows) == 100_000
     still = partition("Sites", Case(asked, now, now, 20).placed())
     assert every_segment(still) < MOST_SEGMENTS + 20
-    assert {one.kind for row in still.rows for one in row.segments} <= {
-        "stays",
-        "small",
-    }
+    assert {one.kind for row in still.rows for one in row.segments} <= {"stays", "small"}
 
 
 def test_a_site_that_is_too_small_to_see_lights_up_the_small_ones_of_its_node() -> None:

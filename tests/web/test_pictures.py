@@ -20,14 +20,7 @@ from flex_api.pictures import sites_scatter as charts_cloud
 from flex_api.pictures.chart_geometry import Load
 from flex_api.pictures.partition_picture import Move, Placed
 from flex_api.pictures.partition_picture import partition as pictured
-from flex_api.pictures.time_and_forecast_charts import (
-    DAYS,
-    Value,
-    heat,
-    lines,
-    pairs,
-    spark,
-)
+from flex_api.pictures.time_and_forecast_charts import DAYS, Value, heat, lines, pairs, spark
 from flex_api.report import page as report
 
 DATA = Path(__file__).resolve().parents[1] / "data/pictures"
@@ -38,18 +31,11 @@ def drawn(macro: str, picture: object, of: str = "pages/parts.html") -> str:
     template = report.TEMPLATES.from_string(
         f'{{% from "{of}" import {macro} %}}{{{{ {macro}(*given) }}}}'
     )
-    return (
-        template.render(given=[picture] if macro == "spark" else ["p", picture]).strip()
-        + "\n"
-    )
+    return template.render(given=[picture] if macro == "spark" else ["p", picture]).strip() + "\n"
 
 
 def bars() -> str:
-    rows = [
-        Load("n1", 1.31, 1.02),
-        Load("n2", 0.8, 0.9),
-        Load("n3", None, 0.4, closed=True),
-    ]
+    rows = [Load("n1", 1.31, 1.02), Load("n2", 0.8, 0.9), Load("n3", None, 0.4, closed=True)]
     return drawn(
         "bars",
         chart_geometry.loads("Access rate", rows, 0.05, chart_geometry.scale(rows)),
@@ -58,9 +44,7 @@ def bars() -> str:
 
 
 def curve() -> str:
-    one = [
-        Value(at, value, f"night {at}") for at, value in enumerate((0.2, 0.05, 0.031))
-    ]
+    one = [Value(at, value, f"night {at}") for at, value in enumerate((0.2, 0.05, 0.031))]
     two = [Value(1, 0.04, "predicted", strong=True)]
     picture = lines(
         "Worst node", "Three nights.",
@@ -71,19 +55,12 @@ def curve() -> str:
 
 
 def week() -> str:
-    rows = [
-        (day, [float(hour * (at + 1)) for hour in range(24)])
-        for at, day in enumerate(DAYS)
-    ]
-    return drawn(
-        "heat", heat("Requests", rows, [f"{hour:02}" for hour in range(24)], "requests")
-    )
+    rows = [(day, [float(hour * (at + 1)) for hour in range(24)]) for at, day in enumerate(DAYS)]
+    return drawn("heat", heat("Requests", rows, [f"{hour:02}" for hour in range(24)], "requests"))
 
 
 def dots() -> str:
-    return drawn(
-        "pairs", pairs("Access rate", [("n1", 1.0, 1.02), ("n2", 0.97, 1.21)], 0.1)
-    )
+    return drawn("pairs", pairs("Access rate", [("n1", 1.0, 1.02), ("n2", 0.97, 1.21)], 0.1))
 
 
 def cloud() -> str:
@@ -91,9 +68,7 @@ def cloud() -> str:
         np.array([10**3, 10**5, 10**6, 0, 10**8]),
         np.array([10**4, 10**6, 10**6, 5, 10**9]),
     )
-    picture = charts_cloud.cloud(
-        "Sites", SITES, held, sent, (10**7, 10**8), np.array([1])
-    )
+    picture = charts_cloud.cloud("Sites", SITES, held, sent, (10**7, 10**8), np.array([1]))
     return drawn("scatter", picture, "parts/pictures.html")
 
 
@@ -149,9 +124,7 @@ def test_a_picture_is_well_formed_and_says_what_it_shows(name: str) -> None:
 
 
 COUNTS = st.lists(
-    st.tuples(st.integers(0, 10**15), st.integers(0, 10**15)),
-    min_size=1,
-    max_size=2_000,
+    st.tuples(st.integers(0, 10**15), st.integers(0, 10**15)), min_size=1, max_size=2_000
 )
 
 
@@ -159,17 +132,10 @@ COUNTS = st.lists(
 def test_however_many_sites_there_are_all_of_them_are_in_the_picture_and_it_stays_small(
     counts: list[tuple[int, int]],
 ) -> None:
-    held, sent = (
-        np.array([row[side] for row in counts], dtype=np.int64) for side in (0, 1)
-    )
+    held, sent = (np.array([row[side] for row in counts], dtype=np.int64) for side in (0, 1))
     names = np.array([f"s{at}" for at in range(len(counts))], dtype=object)
     found = charts_cloud.cloud(
-        "Sites",
-        names,
-        held,
-        sent,
-        (float(held.mean()), float(sent.mean())),
-        np.array([], int),
+        "Sites", names, held, sent, (float(held.mean()), float(sent.mean())), np.array([], int)
     )
     assert len(found.points) <= charts_cloud.ACROSS * charts_cloud.UP
     shown = (
@@ -181,17 +147,10 @@ def test_however_many_sites_there_are_all_of_them_are_in_the_picture_and_it_stay
     assert all(0 <= one.x <= 100 and 0 <= one.y <= 100 for one in found.points)
 
 
-@given(
-    st.lists(
-        st.lists(st.floats(0, 1e12), min_size=3, max_size=3), min_size=0, max_size=60
-    )
-)
+@given(st.lists(st.lists(st.floats(0, 1e12), min_size=3, max_size=3), min_size=0, max_size=60))
 def test_a_darker_cell_is_never_a_smaller_number(rows: list[list[float]]) -> None:
     picture = heat(
-        "Heat",
-        [(f"n{at}", values) for at, values in enumerate(rows)],
-        ("a", "b", "c"),
-        "answers",
+        "Heat", [(f"n{at}", values) for at, values in enumerate(rows)], ("a", "b", "c"), "answers"
     )
     numbers = {f"n{at}": values for at, values in enumerate(rows)}
     cells = [

@@ -34,9 +34,7 @@ def test_sites_of_some_sizes_are_drawn_by_themselves(admin: Browser) -> None:
     assert admin.get("/sites.csv?sent_to=1").count("\n") > every
 
 
-def test_a_node_shows_its_load_and_its_sites_as_pictures_with_numbers(
-    admin: Browser,
-) -> None:
+def test_a_node_shows_its_load_and_its_sites_as_pictures_with_numbers(admin: Browser) -> None:
     page = admin.get("/node?name=n1")
     assert page.count('<svg role="img"') >= 2
     assert "What it sends, by site" in page
@@ -64,9 +62,7 @@ ZONES = ("a.example.", "b.example.", "c.example.")
 
 
 def test_a_server_of_several_zones_is_counted_and_named_once() -> None:
-    right = tuple(
-        Answered(name, 3, 7, zone=zone) for name in ("ns1", "ns2") for zone in ZONES
-    )
+    right = tuple(Answered(name, 3, 7, zone=zone) for name in ("ns1", "ns2") for zone in ZONES)
     assert "2 name servers agreed" in said_of_check(Check(LATE, "p1", right), LATE)
     silent = tuple(Answered("ns3", 3, error="timed out", zone=zone) for zone in ZONES)
     wrong = tuple(Answered("ns4", 3, 7, 2, ("+ a", "- b"), zone=zone) for zone in ZONES)
@@ -88,10 +84,7 @@ def test_the_page_names_the_zone_of_each_answer_and_who_is_behind(
     rows = re.findall(r"(ns[12]) +([ab])\.example\.", page)
     assert rows == [("ns1", "a"), ("ns1", "b"), ("ns2", "b")]
     said = re.sub(" +", " ", page)
-    assert (
-        "rndc refresh b.example on ns2 , which has serial 6; another server has 8"
-        in said
-    )
+    assert "rndc refresh b.example on ns2 , which has serial 6; another server has 8" in said
 
 
 def test_serials_are_not_compared_where_nobody_knows_of_which_zone_they_are(
@@ -137,6 +130,4 @@ def test_the_page_of_a_site_that_somebody_changed_says_all_of_it(
     page = admin.get(address)
     while "Working it out" in page:
         page = admin.get(address)
-    assert "(has 203.0.113.9, had 192.0.2.11); it stays theirs with" in re.sub(
-        "<[^>]*>", "", page
-    )
+    assert "(has 203.0.113.9, had 192.0.2.11); it stays theirs with" in re.sub("<[^>]*>", "", page)

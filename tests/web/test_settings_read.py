@@ -48,10 +48,7 @@ def test_the_file_and_when_it_was_read_are_named(of_file: Door, tmp_path: Path) 
     ("now", "said"),
     [
         (GOOD.replace("eu1", "eu2"), "flex.toml was changed since."),
-        (
-            GOOD + "[clutser]\n",
-            "cannot be used as it is now: clutser: there is no such setting",
-        ),
+        (GOOD + "[clutser]\n", "cannot be used as it is now: clutser: there is no such setting"),
         ("schema = ", "cannot be used as it is now: this is not TOML"),
         (None, "cannot be used as it is now: there is no such file"),
     ],
@@ -61,9 +58,9 @@ def test_every_page_says_that_the_file_says_something_else(
     of_file: Door, tmp_path: Path, now: str | None, said: str
 ) -> None:
     admin = Browser(of_file, "admin")
-    (tmp_path / "flex.toml").unlink() if now is None else (
-        tmp_path / "flex.toml"
-    ).write_text(now, encoding="utf-8")
+    (tmp_path / "flex.toml").unlink() if now is None else (tmp_path / "flex.toml").write_text(
+        now, encoding="utf-8"
+    )
     for path in ("/", "/audit", "/settings"):
         page = re.sub(r"<[^>]*>", "", admin.get(path))
         assert TOLD in page, path

@@ -18,15 +18,7 @@ from flex.model.zone_plan import StaysBehind
 from flex.planning.remarks_on_sites import OF_OTHER_NAMES
 from flex.store import MemoryStore
 from tests.rest.conftest import Door, placed, plan
-from tests.web.browsing import (
-    CHROMIUM,
-    Look,
-    axe,
-    axe_of_contrast,
-    chromium,
-    served,
-    visitor,
-)
+from tests.web.browsing import CHROMIUM, Look, axe, axe_of_contrast, chromium, served, visitor
 from tests.web.scriptless import Browser
 
 # What has to be said is worked out aside; a page of a test waits for it.
@@ -128,9 +120,7 @@ def test_where_no_plan_can_be_made_the_page_of_a_drained_node_says_so() -> None:
 
 @pytest.mark.slow
 @pytest.mark.real
-@pytest.mark.skipif(
-    not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium"
-)
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium")
 def test_it_is_read_by_everybody_in_any_light_and_on_a_telephone(door: Door) -> None:
     order(door, "PUT")
     # As on a large cluster: the page asks again until it is there.

@@ -41,17 +41,13 @@ STANDING = Pin(
 
 def fields(page: str) -> dict[str, str]:
     """What a browser would send if somebody pressed `Keep the wish` at once."""
-    (form,) = re.findall(
-        r'<form method="post" action="/site/pin">.*?</form>', page, re.DOTALL
-    )
+    (form,) = re.findall(r'<form method="post" action="/site/pin">.*?</form>', page, re.DOTALL)
     found = {}
     for tag in re.findall("<input [^>]*>", form):
         name, value = (re.search(f'{key}="([^"]*)"', tag) for key in ("name", "value"))
         if name and ('type="checkbox"' not in tag or " checked" in tag):
             found[name[1]] = unescape(value[1]) if value else ""
-    return {name: value for name, value in found.items() if name != "proof"} | {
-        "do": "keep"
-    }
+    return {name: value for name, value in found.items() if name != "proof"} | {"do": "keep"}
 
 
 def words(page: str) -> str:
@@ -124,22 +120,14 @@ def test_of_two_wishes_each_can_be_changed_and_taken_back_and_the_other_stays(
     assert launch
     assert launch.nodes == ("n1",)
     assert door.store.pin(NAME) == STANDING
-    admin.send(
-        "/site/unpin",
-        name=NAME,
-        campaign="",
-        etag=fields(admin.get(f"{SITE}&of="))["etag"],
-    )
+    admin.send("/site/unpin", name=NAME, campaign="", etag=fields(admin.get(f"{SITE}&of="))["etag"])
     assert (door.store.pin(NAME), door.store.pin(NAME, "launch")) == (None, launch)
 
 
 def test_under_another_name_it_is_a_wish_more(door: Door, admin: Browser) -> None:
     door.store.put_pin(STANDING)
     admin.send("/site/pin", 200, **fields(admin.get(SITE)))
-    more = fields(admin.get(SITE)) | {
-        "campaign": "fair",
-        "until": f"{LAUNCH.until:%Y-%m-%dT%H:%M}",
-    }
+    more = fields(admin.get(SITE)) | {"campaign": "fair", "until": f"{LAUNCH.until:%Y-%m-%dT%H:%M}"}
     admin.send("/site/pin", 200, **more)
     assert door.store.pin(NAME, "fair")
     standing = door.store.pin(NAME)
@@ -150,17 +138,11 @@ def test_under_another_name_it_is_a_wish_more(door: Door, admin: Browser) -> Non
     )
 
 
-def test_what_would_come_of_a_wish_is_asked_of_all_of_it(
-    door: Door, admin: Browser
-) -> None:
+def test_what_would_come_of_a_wish_is_asked_of_all_of_it(door: Door, admin: Browser) -> None:
     door.store.put_pin(STANDING)
     page = admin.send("/site/pin", 200, **fields(admin.get(SITE)) | {"do": "preview"})
     shown = fields(page)
-    assert (shown["not_on"], shown["max_replicas"], shown["weight"]) == (
-        "n3",
-        "2",
-        "1.5",
-    )
+    assert (shown["not_on"], shown["max_replicas"], shown["weight"]) == ("n3", "2", "1.5")
 
 
 def test_what_needs_somebody_comes_before_the_charts(admin: Browser) -> None:

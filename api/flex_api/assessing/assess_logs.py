@@ -17,12 +17,7 @@ import flex
 from flex.errors import NotWritten
 from flex.model.nodes import Node
 from flex_api.assessing import weigh_ways_to_serve
-from flex_api.assessing.count_logs import (
-    WITHOUT_LINES,
-    Counted,
-    count,
-    failed_files,
-)
+from flex_api.assessing.count_logs import WITHOUT_LINES, Counted, count, failed_files
 from flex_api.assessing.find_logs import Found, find
 from flex_api.assessing.names_dns_can_move import names_dns_can_move
 from flex_api.assessing.weigh_ways_to_serve import Weighed
@@ -116,8 +111,7 @@ def _output(
     busiest = profiles.sort_values(["access_bytes", "site"], ascending=[False, True])
     copies = weighed.copies
     ways = [
-        forecast_and_measured_rows.forecast_row(one, counted.period)
-        for one in weighed.forecasts
+        forecast_and_measured_rows.forecast_row(one, counted.period) for one in weighed.forecasts
     ]
     return AssessOutput(
         logs=_logs(found, counted),
@@ -169,9 +163,7 @@ def _logs(found: Found, counted: Counted) -> AssessedLogs:
     ]
     rows = [
         AssessedFile(
-            path=one.path,
-            outcome=one.outcome,
-            why=one.note or WITHOUT_LINES.get(one.outcome, ""),
+            path=one.path, outcome=one.outcome, why=one.note or WITHOUT_LINES.get(one.outcome, "")
         )
         for one in missing
     ]
@@ -182,9 +174,7 @@ def _logs(found: Found, counted: Counted) -> AssessedLogs:
     return AssessedLogs(
         files=len(found.files),
         read=sum(1 for one in counted.reports if one.outcome == "read"),
-        formats=sorted(
-            {one.format for one in counted.reports if one.outcome == "read"}
-        ),
+        formats=sorted({one.format for one in counted.reports if one.outcome == "read"}),
         sites_by=list(counted.sites_by),
         lines=lines(counted.reports),
         not_read=rows[:MOST_FILES],
@@ -223,9 +213,7 @@ def _picture(
         profiles["working_set"].to_numpy(dtype=float),
         partition_of_report.spread_of(weighed.needs.spreads, weighed.partition),
     )
-    plan = OfPlan(
-        tuple((name, 100.0) for name in weighed.asked.nodes), (), tuple(output.ways)
-    )
+    plan = OfPlan(tuple((name, 100.0) for name in weighed.asked.nodes), (), tuple(output.ways))
     columns = (
         weighed.partition["site"].to_numpy(dtype=object),
         weighed.partition["node"].to_numpy(dtype=object),
@@ -248,9 +236,7 @@ def _with_page(
     return output.model_copy(update={"report": str(place)})
 
 
-def _write(
-    output: AssessOutput, picture: PartitionPart | None, place: Path, now: datetime
-) -> None:
+def _write(output: AssessOutput, picture: PartitionPart | None, place: Path, now: datetime) -> None:
     page.put(html(output, picture, now), place)
 
 
@@ -280,9 +266,7 @@ def _bars(
     value: Callable[[ForecastRow], float],
     say: Callable[[float], str],
 ) -> Bars:
-    rows = [
-        (SHORT_WAYS[row.policy], value(row), say(value(row))) for row in output.ways
-    ]
+    rows = [(SHORT_WAYS[row.policy], value(row), say(value(row))) for row in output.ways]
     return chart_geometry.quantities(title, rows, strong="FLEX")
 
 

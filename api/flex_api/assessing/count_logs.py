@@ -44,9 +44,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 BY_HOST = "the host that each line names"
 BY_NAME = "the names of the logs, as the lines name no host"
-BY_DIRECTORY = (
-    "the first directories of the paths, as neither lines nor logs name a host"
-)
+BY_DIRECTORY = "the first directories of the paths, as neither lines nor logs name a host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +92,7 @@ def count(
     if not any(hours for segment in segments for hours in segment.hours):
         raise _nothing(reports)
     first, last, period = _busiest_week(segments)
-    return Counted(
-        store, folder, period, tuple(reports), tuple(ways), left, first, last
-    )
+    return Counted(store, folder, period, tuple(reports), tuple(ways), left, first, last)
 
 
 def _batches(files: Sequence[str], at_a_time: int) -> Iterator[list[str]]:
@@ -140,16 +136,12 @@ def _read(
         return found
     again = {
         report.path: report
-        for report in _ingest(
-            _by_own_names(nameless, log_format, ways), store, folder, is_over
-        )
+        for report in _ingest(_by_own_names(nameless, log_format, ways), store, folder, is_over)
     }
     return [again.get(report.path, report) for report in found]
 
 
-def _by_own_names(
-    files: Sequence[str], log_format: str, ways: Counter[str]
-) -> list[Source]:
+def _by_own_names(files: Sequence[str], log_format: str, ways: Counter[str]) -> list[Source]:
     """A source for each site that the names of logs speak of."""
     by_site: dict[str, list[str]] = {}
     for path in files:
@@ -169,15 +161,10 @@ def _by_own_names(
 
 
 def _ingest(
-    sources: Sequence[Source],
-    store: MemoryStore,
-    folder: Path,
-    is_over: Callable[[], bool],
+    sources: Sequence[Source], store: MemoryStore, folder: Path, is_over: Callable[[], bool]
 ) -> list[FileReport]:
     try:
-        return list(
-            ingest(sources, store, folder, sample_limit=MOST_ACCESSES, is_over=is_over)
-        )
+        return list(ingest(sources, store, folder, sample_limit=MOST_ACCESSES, is_over=is_over))
     except NoData:
         # Of which files, and why, is asked again: the error tells it as one sentence.
         return [
@@ -196,9 +183,7 @@ def _busiest_week(segments: Sequence[Segment]) -> tuple[int, int, Period]:
         for hour, answers in segment.hours:
             of_day[hour // 24] += answers
     days = sorted(day for day, answers in of_day.items() if answers)
-    best = max(
-        days, key=lambda end: (sum(of_day[end - back] for back in range(DAYS)), end)
-    )
+    best = max(days, key=lambda end: (sum(of_day[end - back] for back in range(DAYS)), end))
     begin = next(day for day in days if day > best - DAYS)
     start = _EPOCH + timedelta(days=begin)
     return days[0], days[-1], Period(start, _EPOCH + timedelta(days=best + 1))

@@ -19,9 +19,7 @@ ALIAS = "it is an alias of another name (CNAME)"
 WITHOUT_ADDRESS = "its name has records and no address"
 
 
-def names_dns_can_move(
-    requests: Mapping[str, int], zones: Sequence[ZoneFile]
-) -> AssessedNames:
+def names_dns_can_move(requests: Mapping[str, int], zones: Sequence[ZoneFile]) -> AssessedNames:
     """FLEX gives addresses to names that have some, and to names that are not there yet."""
     why = {site: _why_not(f"{site}.", zones) for site in requests}
     movable = [site for site, reason in why.items() if not reason]
@@ -29,9 +27,7 @@ def names_dns_can_move(
     return AssessedNames(
         sites=len(requests),
         movable=len(movable),
-        movable_requests_ratio=sum(requests[site] for site in movable) / every
-        if every
-        else 0.0,
+        movable_requests_ratio=sum(requests[site] for site in movable) / every if every else 0.0,
         why_not=dict(Counter(reason for reason in why.values() if reason)),
     )
 
@@ -40,9 +36,7 @@ def _why_not(name: str, zones: Sequence[ZoneFile]) -> str:
     """Empty where DNS can move it. The nearest zone above a name is the one that has it."""
     if "/" in name or "." not in name[:-1]:
         return NO_HOST
-    above = [
-        zone for zone in zones if name == zone.zone or name.endswith(f".{zone.zone}")
-    ]
+    above = [zone for zone in zones if name == zone.zone or name.endswith(f".{zone.zone}")]
     if not above:
         return IN_NO_ZONE
     zone = max(above, key=lambda one: len(one.zone))

@@ -74,9 +74,7 @@ class Weighed:
 
 
 def cluster(nodes: int, ram: int) -> list[Node]:
-    return [
-        Node(f"n{number:0{len(str(nodes))}}", (), ram) for number in range(1, nodes + 1)
-    ]
+    return [Node(f"n{number:0{len(str(nodes))}}", (), ram) for number in range(1, nodes + 1)]
 
 
 def weigh(
@@ -108,9 +106,7 @@ def weigh(
             sample,
             partition,
             nodes,
-            lambda other, rows: predict.forecast(
-                other, rows, nodes, policy=benefit.AFTER
-            ),
+            lambda other, rows: predict.forecast(other, rows, nodes, policy=benefit.AFTER),
             enough=is_enough(sample),
         ),
         _copies(counted, nodes),
@@ -126,9 +122,7 @@ def needs_of(counted: Counted, period: Period, nodes: int) -> Needs:
     every = rate_and_working_set.profiles_of(files.pieces(SIZES), hours)
     known = every[every["site"] != UNKNOWN].reset_index(drop=True)
     shares = known[["access_bytes", "working_set"]]
-    large = known["site"][
-        (shares / shares.sum().clip(lower=1) * nodes > LARGE).any(axis=1)
-    ]
+    large = known["site"][(shares / shares.sum().clip(lower=1) * nodes > LARGE).any(axis=1)]
     spreads = rate_and_working_set.spreads_of(
         files.pieces(SIZES, list(large)), large, most=max(nodes, 2)
     )
@@ -170,9 +164,7 @@ def _copies(counted: Counted, nodes: Sequence[Node]) -> Copies:
     )
 
 
-def _nights(
-    counted: Counted, nodes: Sequence[Node], over: Callable[[], bool]
-) -> Iterator[int]:
+def _nights(counted: Counted, nodes: Sequence[Node], over: Callable[[], bool]) -> Iterator[int]:
     """How many sites each night of the period would have moved; the first one only places them."""
     partition: pd.DataFrame | None = None
     for day in _days(counted.period):
@@ -204,9 +196,7 @@ def _days(period: Period) -> Iterator[Period]:
         day += timedelta(days=1)
 
 
-def _enough(
-    needs: Needs, sample: Sample, nodes: Sequence[Node], in_turn: Forecast
-) -> int:
+def _enough(needs: Needs, sample: Sample, nodes: Sequence[Node], in_turn: Forecast) -> int:
     """The fewest nodes that serve as many requests a second with FLEX as all of them do in turn."""
     enough = len(nodes)
     for number in range(len(nodes) - 1, 0, -1):
@@ -219,16 +209,12 @@ def _enough(
     return enough
 
 
-def hours_of_nodes(
-    counted: Counted, partition: pd.DataFrame
-) -> dict[str, tuple[float, ...]]:
+def hours_of_nodes(counted: Counted, partition: pd.DataFrame) -> dict[str, tuple[float, ...]]:
     """Answers of each node in each hour of the day, were the sites where the partition has them."""
     copies = partition.groupby("site", observed=True).size().rename("copies")
     days = counted.period.last_day - counted.period.first_day + 1
     found: dict[str, np.ndarray] = {}
-    pieces = add_up_hours_and_sample.hours_by_day(
-        counted.store, counted.folder, counted.period
-    )
+    pieces = add_up_hours_and_sample.hours_by_day(counted.store, counted.folder, counted.period)
     for piece in pieces:
         rows = piece.merge(partition, on="site").join(copies, on="site")
         for node, of_node in rows.groupby("node", observed=True):

@@ -11,13 +11,7 @@ from collections.abc import Iterator, Sequence
 from flex.model.nodes import Node
 from flex.model.predicted_node_loads import Forecast
 from flex.site_names_in_words import first_few
-from flex_api.assessing.count_logs import (
-    BY_DIRECTORY,
-    BY_NAME,
-    Counted,
-    cut_files,
-    failed_files,
-)
+from flex_api.assessing.count_logs import BY_DIRECTORY, BY_NAME, Counted, cut_files, failed_files
 from flex_api.assessing.weigh_ways_to_serve import TOLERANCE, Weighed
 from flex_api.in_words import amounts
 from flex_api.in_words.text_safe_for_html import short
@@ -30,10 +24,7 @@ SELDOM = 3.0
 
 
 def in_the_way(
-    counted: Counted,
-    weighed: Weighed,
-    nodes: Sequence[Node],
-    names: AssessedNames | None,
+    counted: Counted, weighed: Weighed, nodes: Sequence[Node], names: AssessedNames | None
 ) -> Iterator[str]:
     yield from _of_files(weighed)
     yield from _of_sites(counted, weighed, nodes)
@@ -59,9 +50,7 @@ def _requests(forecast: Forecast) -> int:
     return sum(node.requests for node in forecast.nodes)
 
 
-def _of_sites(
-    counted: Counted, weighed: Weighed, nodes: Sequence[Node]
-) -> Iterator[str]:
+def _of_sites(counted: Counted, weighed: Weighed, nodes: Sequence[Node]) -> Iterator[str]:
     sites = len(weighed.asked.sites)
     if BY_DIRECTORY in counted.sites_by:
         yield (

@@ -83,9 +83,7 @@ def options(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config",
-            "-c",
-            help="settings file; else $FLEX_CONFIG, else /etc/flex/flex.toml",
+            "--config", "-c", help="settings file; else $FLEX_CONFIG, else /etc/flex/flex.toml"
         ),
     ] = None,
     output: Annotated[
@@ -192,9 +190,7 @@ def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
         return error.exit_code
     asked = f"flex {' '.join(arguments)}"[:200]
     return fail(
-        Misused(
-            asked, error.format_message(), kept=UNTOUCHED, advice="see `flex --help`"
-        ),
+        Misused(asked, error.format_message(), kept=UNTOUCHED, advice="see `flex --help`"),
         Format.JSON,
     )
 
@@ -202,8 +198,7 @@ def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
 def _asks_for_json(arguments: Sequence[str]) -> bool:
     pairs = pairwise([*arguments, ""])
     return any(
-        (one in ("-o", "--output") and value == Format.JSON)
-        or one in ("-ojson", "--output=json")
+        (one in ("-o", "--output") and value == Format.JSON) or one in ("-ojson", "--output=json")
         for one, value in pairs
     )
 

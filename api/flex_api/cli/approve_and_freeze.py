@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flex_api.cli import local_or_server
-from flex_api.cli.common import (
-    Context,
-    DryRun,
-    PlanId,
-    Reason,
-    context,
-    moment,
-)
+from flex_api.cli.common import Context, DryRun, PlanId, Reason, context, moment
 from flex_api.cli.night_verbs import show
 from flex_api.cli.on_this_machine_only import AsOf
 from flex_api.in_words import amounts
@@ -22,15 +15,11 @@ from flex_api.in_words import amounts
 if TYPE_CHECKING:
     from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
 
-Checksum = Annotated[
-    str, typer.Option(help="refuse unless the plan's digest begins so")
-]
+Checksum = Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")]
 Agreed = Annotated[
     list[str] | None,
     typer.Option(
-        "--force",
-        metavar="RULE",
-        help="a rule that it may go over, under safety.four_eyes",
+        "--force", metavar="RULE", help="a rule that it may go over, under safety.four_eyes"
     ),
 ]
 
@@ -73,8 +62,7 @@ def freeze(
     until: Annotated[
         str,
         typer.Option(
-            metavar="TIME",
-            help="ends at this time; when left out it lasts until `flex thaw`",
+            metavar="TIME", help="ends at this time; when left out it lasts until `flex thaw`"
         ),
     ] = "",
     reason: Reason = "",
@@ -99,10 +87,6 @@ def _show(found: Context, output: FreezeOutput) -> None:
 def _line(output: FreezeOutput) -> str:
     would = "would be" if output.dry_run else "are"
     if output.frozen:
-        until = (
-            f"until {amounts.when(output.until)}"
-            if output.until
-            else "until `flex thaw`"
-        )
+        until = f"until {amounts.when(output.until)}" if output.until else "until `flex thaw`"
         return f"Changes {would} frozen {until}."
     return f"Changes {would} free again." if output.since else "Nothing was frozen."

@@ -30,21 +30,13 @@ def assess(
             "pattern, a pipe, or - for standard input",
         ),
     ],
-    nodes: Annotated[
-        int, typer.Option(min=1, max=256, help="how many nodes serve them")
-    ] = 4,
-    ram: Annotated[
-        str, typer.Option(help="the memory of each node to keep files in")
-    ] = "12 GiB",
+    nodes: Annotated[int, typer.Option(min=1, max=256, help="how many nodes serve them")] = 4,
+    ram: Annotated[str, typer.Option(help="the memory of each node to keep files in")] = "12 GiB",
     log_format: Annotated[
-        str,
-        typer.Option(
-            "--format", help="of the logs: a name, or the server's own directive"
-        ),
+        str, typer.Option("--format", help="of the logs: a name, or the server's own directive")
     ] = "auto",
     report: Annotated[
-        Path | None,
-        typer.Option(help="the HTML file to write; else flex-assess.html here"),
+        Path | None, typer.Option(help="the HTML file to write; else flex-assess.html here")
     ] = None,
     zone: Annotated[
         list[Path] | None,
@@ -73,9 +65,7 @@ def assess(
     from flex_api.in_words import assess_text
 
     found = context(ctx)
-    wanted = Wanted(
-        tuple(logs), nodes, _bytes(ram), log_format, seconds, report, tuple(zone or ())
-    )
+    wanted = Wanted(tuple(logs), nodes, _bytes(ram), log_format, seconds, report, tuple(zone or ()))
     output = assess(wanted, now())
     found.show(
         output,

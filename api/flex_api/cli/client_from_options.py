@@ -35,9 +35,7 @@ def token_in(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         answer = getattr(error, "strerror", None) or "it is not plain text"
         raise _bad(
-            f"--token-file {path}",
-            answer,
-            "put the token there, readable for you alone",
+            f"--token-file {path}", answer, "put the token there, readable for you alone"
         ) from error
     if not (token.isascii() and token.isprintable() and " " not in token):
         raise _bad(

@@ -46,8 +46,7 @@ def _clean(given: str) -> str:
 
 # Options and arguments that mean the same everywhere.
 Reason = Annotated[
-    str,
-    typer.Option(callback=_clean, help="the reason, which is kept in the audit log"),
+    str, typer.Option(callback=_clean, help="the reason, which is kept in the audit log")
 ]
 Campaign = Annotated[
     str,
@@ -69,12 +68,8 @@ TakeBack = Annotated[
 ]
 SiteName = Annotated[str, typer.Argument(metavar="SITE", help="the name of a site")]
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="the name of a node")]
-PlanId = Annotated[
-    str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")
-]
-Limit = Annotated[
-    int, typer.Option(min=1, max=1000, help="show at most this many, the newest")
-]
+PlanId = Annotated[str, typer.Argument(metavar="PLAN", help="its id or the beginning of it")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="show at most this many, the newest")]
 
 
 class Format(StrEnum):
@@ -113,8 +108,7 @@ class Context:
     def console(self) -> Console:
         """Where results go. Without a terminal there is no colour and no line is cut."""
         return self._console(
-            width=None if sys.stdout.isatty() else 200,
-            soft_wrap=not sys.stdout.isatty(),
+            width=None if sys.stdout.isatty() else 200, soft_wrap=not sys.stdout.isatty()
         )
 
     @property
@@ -245,9 +239,7 @@ def fail(error: FlexError, output: Format) -> int:
         )
         sys.stderr.write(problem.model_dump_json(indent=2) + "\n")
     else:
-        sys.stderr.write(
-            f"flex: {error}\n  unchanged: {error.kept}\n  next: {error.advice}\n"
-        )
+        sys.stderr.write(f"flex: {error}\n  unchanged: {error.kept}\n  next: {error.advice}\n")
     return error.exit_code
 
 

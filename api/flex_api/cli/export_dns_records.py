@@ -23,17 +23,11 @@ def export(
     ctx: typer.Context,
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(EXPORTS))],
     plan_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="[PLAN]", help="the id of a plan; the latest when left out"
-        ),
+        str, typer.Argument(metavar="[PLAN]", help="the id of a plan; the latest when left out")
     ] = "",
-    zone: Annotated[
-        list[str] | None, typer.Option(help="this zone only; may be repeated")
-    ] = None,
+    zone: Annotated[list[str] | None, typer.Option(help="this zone only; may be repeated")] = None,
     to: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="write a file for each zone into this folder"),
+        Path | None, typer.Option(metavar="DIR", help="write a file for each zone into this folder")
     ] = None,
 ) -> None:
     """Print the records of a plan for another tool. nsupdate gets its changes, with what they

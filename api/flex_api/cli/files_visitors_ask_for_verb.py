@@ -36,15 +36,12 @@ def add_to(app: typer.Typer) -> None:
 def files(
     ctx: typer.Context,
     site: Annotated[
-        str,
-        typer.Argument(metavar="[SITE]", help="all sites together when none is given"),
+        str, typer.Argument(metavar="[SITE]", help="all sites together when none is given")
     ] = "",
     sort: Annotated[
         FileOrder, typer.Option(help="sort by this, the largest first")
     ] = FileOrder.REQUESTS,
-    limit: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="how many files")
-    ] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="how many files")] = 20,
     match: Annotated[
         str, typer.Option(metavar="PATTERN", help="only paths like this: '/img/*.jpg'")
     ] = "",
@@ -57,8 +54,7 @@ def files(
         ),
     ] = 0,
     as_csv: Annotated[
-        bool,
-        typer.Option("--csv", help="print comma-separated values, one line per file"),
+        bool, typer.Option("--csv", help="print comma-separated values, one line per file")
     ] = False,
 ) -> None:
     """Show the files of a site: the most requested and the largest. It also says how few files make
@@ -101,9 +97,7 @@ def _show(console: Console, output: FilesOutput) -> None:
 def _sentence(row: LocalityRow) -> str:
     """1,203 of 17,955 files (243 MB, 24 % of the working set) answer 97 % of the requests."""
     share = (
-        amounts.share(row.size_bytes / row.working_set_bytes)
-        if row.working_set_bytes
-        else "none"
+        amounts.share(row.size_bytes / row.working_set_bytes) if row.working_set_bytes else "none"
     )
     files = f"{row.files:,} of {amounts.count(row.all_files, 'file')}"
     does = "answer" if row.of == "requests" else "send"

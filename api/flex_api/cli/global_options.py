@@ -40,11 +40,7 @@ def _choose(ctx: typer.Context, wanted: Format | None) -> None:
 Output = Annotated[
     Format | None,
     typer.Option(
-        "--output",
-        "-o",
-        callback=_choose,
-        expose_value=False,
-        help="for people or for programs",
+        "--output", "-o", callback=_choose, expose_value=False, help="for people or for programs"
     ),
 ]
 

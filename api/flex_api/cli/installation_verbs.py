@@ -26,20 +26,14 @@ from flex_api.settings import file as config
 
 if TYPE_CHECKING:
     from flex_api.schemas.name_server_config import ConfigServersOutput
-    from flex_api.schemas.verbs_output import (
-        ConfigCheckOutput,
-        ConfigShowOutput,
-        InitOutput,
-    )
+    from flex_api.schemas.verbs_output import ConfigCheckOutput, ConfigShowOutput, InitOutput
     from flex_api.version_of_flex import Versions
 
 config_app = typer.Typer(
     help="Check and show the settings.", no_args_is_help=True, rich_markup_mode=None
 )
 db_app = typer.Typer(
-    help="Create, upgrade and back up the database.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Create, upgrade and back up the database.", no_args_is_help=True, rich_markup_mode=None
 )
 
 # How a comment begins.
@@ -61,15 +55,11 @@ def demo(
     ctx: typer.Context,
     directory: Annotated[
         Path | None,
-        typer.Option(
-            "--dir", help="work in this new folder; in a temporary one when left out"
-        ),
+        typer.Option("--dir", help="work in this new folder; in a temporary one when left out"),
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
-            help="the seed of the made-up cluster: the same seed makes the same cluster"
-        ),
+        typer.Option(help="the seed of the made-up cluster: the same seed makes the same cluster"),
     ] = 14,
     stays_up: Annotated[
         bool,
@@ -132,9 +122,7 @@ def init(
 
     found = context(ctx)
     written, kept = first_files.write(folder)
-    output = InitOutput(
-        written=[str(path) for path in written], kept=[str(path) for path in kept]
-    )
+    output = InitOutput(written=[str(path) for path in written], kept=[str(path) for path in kept])
     found.show(output, lambda _: _say_init(found, output, folder))
 
 
@@ -163,9 +151,7 @@ def doctor(ctx: typer.Context) -> None:
     """
     found = context(ctx)
     output = local_or_server.installation(found).doctor()
-    found.show(
-        output, lambda console: results_in_terminal.checks(console, output.checks)
-    )
+    found.show(output, lambda console: results_in_terminal.checks(console, output.checks))
     if any(check.state == "fail" for check in output.checks):
         raise typer.Exit(3)
 
@@ -227,11 +213,7 @@ def _say_settings(found: Context, output: ConfigShowOutput) -> None:
 
 Zones = Annotated[
     list[str] | None,
-    typer.Option(
-        "--zone",
-        metavar="ZONE",
-        help="only these zones; all of dns.zones when left out",
-    ),
+    typer.Option("--zone", metavar="ZONE", help="only these zones; all of dns.zones when left out"),
 ]
 
 
@@ -261,9 +243,7 @@ def _show_servers(found: Context, kind: str, zones: Sequence[str]) -> None:
     )
     output = ConfigServersOutput(
         items=[
-            ServerPart(
-                server=one.server, zones=[*one.zones], asked=[*one.asked], text=one.text
-            )
+            ServerPart(server=one.server, zones=[*one.zones], asked=[*one.asked], text=one.text)
             for one in made
         ]
     )
@@ -301,8 +281,7 @@ def db_upgrade(
         ),
     ] = None,
     only_existing: Annotated[
-        bool,
-        typer.Option("--only-existing", help="make no database where there is none"),
+        bool, typer.Option("--only-existing", help="make no database where there is none")
     ] = False,
 ) -> None:
     """Create the database, or upgrade it to this version. It is safe to run again.
@@ -331,9 +310,7 @@ def _show_database(found: Context) -> None:
     revision, head = migrate.revision(found.settings.database.url)
     output = DatabaseOutput(revision=revision or "", head=head)
     state = "up to date" if revision == head else "run `flex db upgrade`"
-    found.show(
-        output, lambda console: console.print(f"{revision or 'no database'}: {state}")
-    )
+    found.show(output, lambda console: console.print(f"{revision or 'no database'}: {state}"))
 
 
 @db_app.command("backup")
@@ -350,9 +327,7 @@ def db_backup(
 @only_here("it is the server")
 def serve(
     ctx: typer.Context,
-    listen: Annotated[
-        str, typer.Option(help="host:port; else api.listen of the settings")
-    ] = "",
+    listen: Annotated[str, typer.Option(help="host:port; else api.listen of the settings")] = "",
 ) -> None:
     """Serve the pages and the API."""
     from flex_api import serving
@@ -380,16 +355,11 @@ def completion(
             kept="nothing was printed",
             advice="name one of them",
         )
-    typer.echo(
-        get_completion_script(
-            prog_name="flex", complete_var="_FLEX_COMPLETE", shell=shell
-        )
-    )
+    typer.echo(get_completion_script(prog_name="flex", complete_var="_FLEX_COMPLETE", shell=shell))
 
 
 def version(
-    ctx: typer.Context,
-    json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False,
+    ctx: typer.Context, json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False
 ) -> None:
     """Show the versions of FLEX and of its libraries; with --server, those of the server."""
     found = context(ctx)

@@ -68,22 +68,16 @@ def _line(proc: Path, pid: int) -> Iterator[Process]:
 def _process(proc: Path, pid: int) -> Process | None:
     try:
         stat = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-        status = (proc / str(pid) / "status").read_text(
-            encoding="utf-8", errors="replace"
-        )
+        status = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     # A name may hold anything, brackets and spaces too.
     head, _, rest = stat.rpartition(")")
     fields = rest.split()
-    users = next(
-        (line.split() for line in status.splitlines() if line.startswith("Uid:")), []
-    )
+    users = next((line.split() for line in status.splitlines() if line.startswith("Uid:")), [])
     if len(fields) < 5 or len(users) < 2:
         return None
-    return Process(
-        head.partition("(")[2], int(fields[1]), int(fields[4]), int(users[1])
-    )
+    return Process(head.partition("(")[2], int(fields[1]), int(fields[4]), int(users[1]))
 
 
 def signed_in(proc: Path, pid: int) -> int:

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from flex_api.night.end_half_applied_plans import Way
     from flex_api.schemas.explain_output import ExplainOutput
     from flex_api.schemas.log_verbs_output import DataOutput
-    from flex_api.schemas.nodes_holders_jobs_freezes import (
-        FreezeOutput,
-        HoldersOutput,
-        NodesOutput,
-    )
+    from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput, HoldersOutput, NodesOutput
     from flex_api.schemas.routing import NodeFiles, RouteOutput
     from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, RestOutput
     from flex_api.schemas.sites_and_wishes import PinOutput, PinShown, SitesOutput
@@ -46,11 +42,7 @@ if TYPE_CHECKING:
         UnknownOutput,
         VerifyOutput,
     )
-    from flex_api.schemas.what_if_output import (
-        DiffOutput,
-        FrontierOutput,
-        WhatIfOutput,
-    )
+    from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
     from flex_api.version_of_flex import Versions
 
 
@@ -61,21 +53,15 @@ class Sites(Protocol):
         """Also those that begin later, and campaigns."""
 
     def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput: ...
-    def unpin(
-        self, site: str, campaign: str, reason: str, *, dry_run: bool
-    ) -> PinOutput: ...
+    def unpin(self, site: str, campaign: str, reason: str, *, dry_run: bool) -> PinOutput: ...
 
 
 class Nodes(Protocol):
     """What changes a node answers with all of them, and with what follows from the change."""
 
     def every(self) -> NodesOutput: ...
-    def add(
-        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
-    ) -> NodesOutput: ...
-    def change(
-        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
-    ) -> NodesOutput: ...
+    def add(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput: ...
+    def change(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput: ...
     def drain(
         self, node: str, deadline: datetime | None, reason: str, *, dry_run: bool
     ) -> NodesOutput: ...
@@ -100,13 +86,7 @@ class Plans(Protocol):
 
     def discard(self, plan: str, reason: str, *, dry_run: bool) -> PlanOutput: ...
     def apply(
-        self,
-        plan: str,
-        checksum: str,
-        force: Sequence[str],
-        reason: str,
-        *,
-        by_hand: bool,
+        self, plan: str, checksum: str, force: Sequence[str], reason: str, *, by_hand: bool
     ) -> PlanOutput | None: ...
     def end(self, way: Way, reason: str) -> Sequence[PlanOutput]:
         """What an interrupted run began: `resume`, `undo` or `abandon` it."""
@@ -115,13 +95,7 @@ class Plans(Protocol):
         self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
     ) -> PlanOutput | None: ...
     def move_site(
-        self,
-        site: str,
-        to: Sequence[str],
-        force: Sequence[str],
-        reason: str,
-        *,
-        dry_run: bool,
+        self, site: str, to: Sequence[str], force: Sequence[str], reason: str, *, dry_run: bool
     ) -> PlanOutput | None: ...
     def approve(
         self, plan: str, checksum: str, force: Sequence[str], reason: str
@@ -134,9 +108,7 @@ class Look(Protocol):
 
     def verification(self) -> VerifyOutput: ...
     def runs(self, limit: int) -> RunsOutput: ...
-    def report(
-        self, plan: str, form: str, to: Path | None, *, pdf: bool
-    ) -> str | bytes | Path:
+    def report(self, plan: str, form: str, to: Path | None, *, pdf: bool) -> str | bytes | Path:
         """The report itself, or the file that it was written to."""
 
 
@@ -146,9 +118,7 @@ class Logs(Protocol):
     def data(self, damaged: Path | None) -> DataOutput:
         """Counts that cannot be read are set aside first, where they are named."""
 
-    def files(
-        self, site: str, *, order: str, limit: int, match: str, days: int
-    ) -> FilesOutput: ...
+    def files(self, site: str, *, order: str, limit: int, match: str, days: int) -> FilesOutput: ...
     def unknown_names(self, most: int) -> UnknownOutput: ...
 
 
@@ -183,9 +153,7 @@ class Installation(Protocol):
 
 class Freezing(Protocol):
     def now(self) -> FreezeOutput: ...
-    def freeze(
-        self, until: datetime | None, reason: str, *, dry_run: bool
-    ) -> FreezeOutput: ...
+    def freeze(self, until: datetime | None, reason: str, *, dry_run: bool) -> FreezeOutput: ...
     def thaw(self, reason: str, *, dry_run: bool) -> FreezeOutput: ...
 
 
@@ -204,18 +172,14 @@ class TokensAndAudit(Protocol):
     ) -> TokenOutput: ...
     def tokens(self) -> TokensOutput: ...
     def revoke(self, token: str, reason: str) -> TokenOutput: ...
-    def audit(
-        self, limit: int, actor: str, action: str, since: datetime | None
-    ) -> AuditOutput: ...
+    def audit(self, limit: int, actor: str, action: str, since: datetime | None) -> AuditOutput: ...
     def check_audit(self, last: str) -> AuditVerifyOutput: ...
 
 
 class SiteMoves(Protocol):
     """Sites on their way from one node to another."""
 
-    def moves(
-        self, limit: int, *, site: str, plan: str, node: str, state: str
-    ) -> MovesOutput: ...
+    def moves(self, limit: int, *, site: str, plan: str, node: str, state: str) -> MovesOutput: ...
     def again(self, site: str, reason: str, *, dry_run: bool) -> RestOutput: ...
     def ready(self, sites: Sequence[str], to: Sequence[str]) -> ReadyOutput: ...
 
@@ -303,9 +267,7 @@ def zones(found: Context) -> Zones:
 
 def routing(found: Context) -> Routing:
     if found.remote:
-        from flex_api.cli.on_a_server.zones_routing_and_installation import (
-            RoutingThere,
-        )
+        from flex_api.cli.on_a_server.zones_routing_and_installation import RoutingThere
 
         return RoutingThere(found.remote)
     from flex_api.cli.on_this_machine.zones_routing_and_installation import RoutingHere
@@ -315,14 +277,10 @@ def routing(found: Context) -> Routing:
 
 def installation(found: Context) -> Installation:
     if found.remote:
-        from flex_api.cli.on_a_server.zones_routing_and_installation import (
-            InstallationThere,
-        )
+        from flex_api.cli.on_a_server.zones_routing_and_installation import InstallationThere
 
         return InstallationThere(found.remote)
-    from flex_api.cli.on_this_machine.zones_routing_and_installation import (
-        InstallationHere,
-    )
+    from flex_api.cli.on_this_machine.zones_routing_and_installation import InstallationHere
 
     return InstallationHere(found)
 

@@ -15,18 +15,9 @@ from flex.site_names_in_words import first_few
 from flex_api import cpu_in_settings, ingest_only, wiring
 from flex_api.cli import local_or_server, progress_bar
 from flex_api.cli.common import Context, Reason, context, now
-from flex_api.cli.on_this_machine_only import (
-    AsOf,
-    argument_here,
-    only_here,
-    option_here,
-)
+from flex_api.cli.on_this_machine_only import AsOf, argument_here, only_here, option_here
 from flex_api.cli.open_installation import open_world
-from flex_api.facts import (
-    choose_log_sources,
-    log_files_not_read,
-    logs_good_enough,
-)
+from flex_api.facts import choose_log_sources, log_files_not_read, logs_good_enough
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import leases, nightly
 from flex_api.report import logs_and_parcels_output
@@ -52,9 +43,7 @@ INVALID_LIMIT = 100
 
 Detailed = Annotated[
     bool,
-    typer.Option(
-        "--detailed-exitcode", help="exit 20 when the logs are too bad to make a plan"
-    ),
+    typer.Option("--detailed-exitcode", help="exit 20 when the logs are too bad to make a plan"),
 ]
 
 
@@ -76,30 +65,21 @@ def ingest(
         ),
     ] = None,
     source: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="this source of the settings: n1 or n1:example.org"
-        ),
+        str, typer.Option(metavar="NAME", help="this source of the settings: n1 or n1:example.org")
     ] = "",
     node: Annotated[
         str, option_here(SOURCES_OF_SERVER, help="the files are logs of this node")
     ] = "",
     site: Annotated[str, option_here(SOURCES_OF_SERVER, help="and of this site")] = "",
     format_: Annotated[
-        str,
-        option_here(SOURCES_OF_SERVER, "--format", help="and in this format, or auto"),
+        str, option_here(SOURCES_OF_SERVER, "--format", help="and in this format, or auto")
     ] = "",
     invalid: Annotated[
         Path | None,
-        option_here(
-            FILES_HERE, metavar="FILE", help="write every malformed line to this file"
-        ),
+        option_here(FILES_HERE, metavar="FILE", help="write every malformed line to this file"),
     ] = None,
     invalid_limit: Annotated[
-        int,
-        option_here(
-            FILES_HERE, metavar="MB", min=1, help="the largest size of that file"
-        ),
+        int, option_here(FILES_HERE, metavar="MB", min=1, help="the largest size of that file")
     ] = INVALID_LIMIT,
     partials_only: Annotated[
         Path | None,
@@ -136,9 +116,7 @@ def ingest(
     With --server it reads what is new in the sources of the server, and waits for that.
     """
     found = context(ctx)
-    asked = choose_log_sources.AskedSources(
-        tuple(files or ()), source, node, site, format_
-    )
+    asked = choose_log_sources.AskedSources(tuple(files or ()), source, node, site, format_)
     if found.remote:
         from flex_api.cli.on_a_server import read_new_logs as there
 
@@ -165,15 +143,11 @@ def ingest(
                         None,
                     )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
-                next_step = logs_good_enough.first_plan(
-                    here.settings, here.store, here.clock()
-                )
+                next_step = logs_good_enough.first_plan(here.settings, here.store, here.clock())
     read = logs_and_parcels_output.ingest_output(
         reports, bad, partials_only, cpu.wrong if cpu else (), next_step
     )
-    found.show(
-        read, lambda console: results_in_terminal.ingest(console, read, every=verbose)
-    )
+    found.show(read, lambda console: results_in_terminal.ingest(console, read, every=verbose))
     if unread := log_files_not_read.error_of_unread(
         reports, set(map(find_and_unpack_logs.path_text, files or ()))
     ):
@@ -219,13 +193,7 @@ def _beside(
     """
     with progress_bar.following(found.progress) as told:
         return ingest_only.ingest(
-            _of_machine(found, asked),
-            directory,
-            now(),
-            told,
-            invalid,
-            count_copies,
-            cpu,
+            _of_machine(found, asked), directory, now(), told, invalid, count_copies, cpu
         )
 
 
@@ -235,8 +203,7 @@ def _cpu(found: Context) -> Cpu | None:
         return None
     site_of = wiring.site_names(found.settings).naming()
     return ingest_only.read_cpu(
-        cpu_in_settings.patterns(found.settings.ingest.cpu),
-        lambda name: site_of(name.encode()),
+        cpu_in_settings.patterns(found.settings.ingest.cpu), lambda name: site_of(name.encode())
     )
 
 
@@ -264,15 +231,11 @@ def _invalid(path: Path | None, megabytes: int) -> Iterator[Invalid | None]:
 def import_(
     ctx: typer.Context,
     paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...", help="parcels, or directories they arrive in"
-        ),
+        list[Path], typer.Argument(metavar="PATH...", help="parcels, or directories they arrive in")
     ],
     node: Annotated[str, typer.Option(help="refuse parcels of another node")] = "",
     delete: Annotated[
-        bool,
-        typer.Option("--delete", help="remove each parcel that is in the database"),
+        bool, typer.Option("--delete", help="remove each parcel that is in the database")
     ] = False,
 ) -> None:
     """Take in the counts of `flex ingest --partials-only`. A parcel counts once, however often it
@@ -301,9 +264,7 @@ def import_(
 def _sources_allowed(settings: Settings, node: str) -> set[tuple[str, str]]:
     """Sources whose logs are not read here: of those that are, a parcel would count twice."""
     shipped = {
-        (source.name, source.node)
-        for source in wiring.sources(settings)
-        if not source.globs
+        (source.name, source.node) for source in wiring.sources(settings) if not source.globs
     }
     return {pair for pair in shipped if node in ("", pair[1])}
 

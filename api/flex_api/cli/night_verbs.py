@@ -53,10 +53,7 @@ Wait = Annotated[
     ),
 ]
 Detailed = Annotated[
-    bool,
-    typer.Option(
-        "--detailed-exitcode", help="exit 10 when there is something to change"
-    ),
+    bool, typer.Option("--detailed-exitcode", help="exit 10 when there is something to change")
 ]
 
 
@@ -69,8 +66,7 @@ class ReportFormat(StrEnum):
 ReportForm = Annotated[ReportFormat, typer.Option("--format", help="html, json or md")]
 
 plan_app = typer.Typer(
-    help="Make a plan and show it. Nothing changes in DNS.",
-    rich_markup_mode=None,
+    help="Make a plan and show it. Nothing changes in DNS.", rich_markup_mode=None
 )
 
 
@@ -93,9 +89,7 @@ def plan(
     if ctx.invoked_subcommand:
         return
     found = context(ctx)
-    made = local_or_server.plans(found, as_of).make(
-        force or (), take_back or (), reason
-    )
+    made = local_or_server.plans(found, as_of).make(force or (), take_back or (), reason)
     if made is None:
         return
     show(found, made, diff=diff)
@@ -117,8 +111,7 @@ def plan_show(
     plan_id: Annotated[
         str,
         typer.Argument(
-            metavar="PLAN",
-            help="its id or the beginning of it; the newest when left out",
+            metavar="PLAN", help="its id or the beginning of it; the newest when left out"
         ),
     ] = "",
 ) -> None:
@@ -142,8 +135,7 @@ def plan_verify_proof(
     ctx: typer.Context,
     plan_id: PlanId,
     to: Annotated[
-        Path | None,
-        typer.Option(help="also write the proof there as JSON, for another checker"),
+        Path | None, typer.Option(help="also write the proof there as JSON, for another checker")
     ] = None,
 ) -> None:
     """Check the proof that a plan has as few moves as can be. No solver is asked."""
@@ -159,10 +151,7 @@ def plan_verify_proof(
 
 @plan_app.command("discard")
 def plan_discard(
-    ctx: typer.Context,
-    plan_id: PlanId,
-    reason: Reason = "",
-    dry_run: DryRun = False,
+    ctx: typer.Context, plan_id: PlanId, reason: Reason = "", dry_run: DryRun = False
 ) -> None:
     """Put a plan aside. It cannot be applied any more."""
     found = context(ctx)
@@ -174,23 +163,18 @@ def apply(
     plan_id: Annotated[
         str,
         typer.Argument(
-            metavar="PLAN",
-            help="the id of a plan or the beginning of it; the latest when left out",
+            metavar="PLAN", help="the id of a plan or the beginning of it; the latest when left out"
         ),
     ] = "",
-    checksum: Annotated[
-        str, typer.Option(help="refuse unless the plan's digest begins so")
-    ] = "",
+    checksum: Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")] = "",
     force: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="RULE",
-            help="apply the plan although this rule forbids it; may be repeated",
+            metavar="RULE", help="apply the plan although this rule forbids it; may be repeated"
         ),
     ] = None,
     resume: Annotated[
-        bool,
-        typer.Option("--resume", help="finish what an interrupted run began"),
+        bool, typer.Option("--resume", help="finish what an interrupted run began")
     ] = False,
     abandon: Annotated[
         bool,
@@ -201,8 +185,7 @@ def apply(
         ),
     ] = False,
     undo: Annotated[
-        bool,
-        typer.Option("--undo", help="take back what an interrupted run began"),
+        bool, typer.Option("--undo", help="take back what an interrupted run began")
     ] = False,
     by_hand: Annotated[
         bool,
@@ -211,14 +194,9 @@ def apply(
             help="the plan is in DNS already: send none of it, and check every name server",
         ),
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="show what would be sent")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would be sent")] = False,
     wait: Annotated[
-        bool,
-        typer.Option(
-            "--wait", help="wait until no resolver has an old answer any more"
-        ),
+        bool, typer.Option("--wait", help="wait until no resolver has an old answer any more")
     ] = False,
     as_of: AsOf = None,
     reason: Reason = "",
@@ -229,8 +207,7 @@ def apply(
     found = context(ctx)
     ways: dict[Way, bool] = {"resume": resume, "undo": undo, "abandon": abandon}
     _refuse_two(
-        {**{f"--{way}": given for way, given in ways.items()}, "--by-hand": by_hand},
-        plan_id,
+        {**{f"--{way}": given for way, given in ways.items()}, "--by-hand": by_hand}, plan_id
     )
     by = local_or_server.plans(found, as_of)
     if dry_run:
@@ -261,9 +238,7 @@ def _refuse_two(ways: Mapping[str, bool], plan_id: str) -> None:
     if len(given) > 1:
         raise typer.BadParameter(f"{given[1]} goes not with {given[0]}")
     if plan_id and given and given != ["--by-hand"]:
-        raise typer.BadParameter(
-            f"{given[0]} is about what was begun, and takes no plan"
-        )
+        raise typer.BadParameter(f"{given[0]} is about what was begun, and takes no plan")
 
 
 def rollback(
@@ -276,14 +251,12 @@ def rollback(
         ),
     ] = "",
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="make and show the plan, apply nothing"),
+        bool, typer.Option("--dry-run", help="make and show the plan, apply nothing")
     ] = False,
     force: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="RULE",
-            help="apply the plan although this rule forbids it; may be repeated",
+            metavar="RULE", help="apply the plan although this rule forbids it; may be repeated"
         ),
     ] = None,
     as_of: AsOf = None,
@@ -293,9 +266,7 @@ def rollback(
     rules.
     """
     found = context(ctx)
-    made = local_or_server.plans(found, as_of).go_back(
-        to, force or (), reason, dry_run=dry_run
-    )
+    made = local_or_server.plans(found, as_of).go_back(to, force or (), reason, dry_run=dry_run)
     if made:
         show(found, made, diff=dry_run)
 
@@ -310,9 +281,7 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     """
     found = context(ctx)
     output = local_or_server.look(found).verification()
-    found.show(
-        output, lambda console: results_in_terminal.show_verification(console, output)
-    )
+    found.show(output, lambda console: results_in_terminal.show_verification(console, output))
     exit_as(output, detailed=detailed_exitcode)
 
 
@@ -327,9 +296,7 @@ def exit_as(output: VerifyOutput, *, detailed: bool) -> None:
 
 
 @only_here("a server has a timer that runs its nights")
-def run(
-    ctx: typer.Context, as_of: AsOf = None, force: Forced = None, wait: Wait = "0s"
-) -> None:
+def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None, wait: Wait = "0s") -> None:
     """Run the whole night: all steps, one after the other.
 
     Ingest, profile, plan, apply within the limits of [safety], verify, report.
@@ -378,10 +345,7 @@ def _time_of(option: str, typed: str) -> timedelta:
 def report(
     ctx: typer.Context,
     plan_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="PLAN", help="the id of a plan; the latest when left out"
-        ),
+        str, typer.Argument(metavar="PLAN", help="the id of a plan; the latest when left out")
     ] = "",
     to: Annotated[Path | None, typer.Option(help="write to this file")] = None,
     pdf: Annotated[

@@ -21,9 +21,7 @@ Addresses = Annotated[
     str, typer.Option(help="what DNS says for a site on it: 192.0.2.15,2001:db8::15")
 ]
 Ram = Annotated[str, typer.Option(help="page cache to count on, such as '12 GiB'")]
-Capacity = Annotated[
-    float | None, typer.Option(help="service rate beside the other nodes")
-]
+Capacity = Annotated[float | None, typer.Option(help="service rate beside the other nodes")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +35,10 @@ class NodeSaid:
     def new(self, name: str) -> Node:
         """Raises BadInput."""
         return _check(
-            name,
-            self.addresses,
-            self.ram,
-            1.0 if self.capacity is None else self.capacity,
+            name, self.addresses, self.ram, 1.0 if self.capacity is None else self.capacity
         )
 
-    def instead_of(
-        self, name: str, addresses: Sequence[str], ram: int, capacity: float
-    ) -> Node:
+    def instead_of(self, name: str, addresses: Sequence[str], ram: int, capacity: float) -> Node:
         """What is not said stays as it is. Raises BadInput."""
         return _check(
             name,

@@ -8,14 +8,7 @@ import typer
 
 from flex.errors import BadInput
 from flex_api.cli import local_or_server
-from flex_api.cli.common import (
-    Context,
-    DryRun,
-    NodeName,
-    Reason,
-    context,
-    moment,
-)
+from flex_api.cli.common import Context, DryRun, NodeName, Reason, context, moment
 from flex_api.cli.node_options import Addresses, Capacity, NodeSaid, Ram
 from flex_api.in_words import preview_text
 
@@ -23,9 +16,7 @@ if TYPE_CHECKING:
     from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
 
 nodes_app = typer.Typer(
-    help="List nodes; add, drain and remove them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="List nodes; add, drain and remove them.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -57,9 +48,7 @@ def nodes_add(
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
     found = context(ctx)
     by = local_or_server.nodes(found)
-    _show(
-        found, by.add(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run)
-    )
+    _show(found, by.add(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run))
 
 
 @nodes_app.command("set")
@@ -84,10 +73,7 @@ def nodes_set(
         )
     found = context(ctx)
     by = local_or_server.nodes(found)
-    _show(
-        found,
-        by.change(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run),
-    )
+    _show(found, by.change(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run))
 
 
 @nodes_app.command("drain")
@@ -97,8 +83,7 @@ def nodes_drain(
     deadline: Annotated[
         str,
         typer.Option(
-            metavar="TIME",
-            help="empty by this time, even if that takes more moves in one night",
+            metavar="TIME", help="empty by this time, even if that takes more moves in one night"
         ),
     ] = "",
     reason: Reason = "",
@@ -109,9 +94,7 @@ def nodes_drain(
     """
     found = context(ctx)
     until = moment("--deadline", deadline)
-    _show(
-        found, local_or_server.nodes(found).drain(node, until, reason, dry_run=dry_run)
-    )
+    _show(found, local_or_server.nodes(found).drain(node, until, reason, dry_run=dry_run))
 
 
 @nodes_app.command("undrain")

@@ -34,10 +34,7 @@ Value = TypeVar("Value")
 
 
 def only_here(
-    why: str,
-    *,
-    error: type[BadInput] = Misused,
-    advice: str = HERE,
+    why: str, *, error: type[BadInput] = Misused, advice: str = HERE
 ) -> Callable[[Callable[Given, None]], Callable[Given, None]]:
     """For a verb."""
 
@@ -62,11 +59,7 @@ def only_here(
 
 
 def all_only_here(
-    app: typer.Typer,
-    why: str,
-    *,
-    error: type[BadInput] = Misused,
-    advice: str = HERE,
+    app: typer.Typer, why: str, *, error: type[BadInput] = Misused, advice: str = HERE
 ) -> None:
     """For every verb of a group, and for its own help."""
     app.info.help = f"{app.info.help}\n\n{OF_A_VERB}{why}."
@@ -91,9 +84,7 @@ def argument_here(why: str, *, help: str, **more: Any) -> Any:  # noqa: A002  Ty
     return typer.Argument(help=told, callback=_refusal(why), **more)
 
 
-def _refusal(
-    why: str,
-) -> Callable[[typer.Context, typer.CallbackParam, Value], Value]:
+def _refusal(why: str) -> Callable[[typer.Context, typer.CallbackParam, Value], Value]:
     def refuse(ctx: typer.Context, param: typer.CallbackParam, value: Value) -> Value:
         """Raises Misused where it is given and a server is asked."""
         found, name = ctx.obj, param.name or ""

@@ -19,9 +19,7 @@ def add_to(app: typer.Typer) -> None:
 @only_here("it reads and writes files of this machine")
 def onboard(
     ctx: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="where the settings go")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="where the settings go")],
     tree: Annotated[
         Path,
         typer.Option(
@@ -48,28 +46,22 @@ def onboard(
     logs: Annotated[
         str | None,
         typer.Option(
-            metavar="FOLDER",
-            help="where the logs of each node are, with {node} for its name",
+            metavar="FOLDER", help="where the logs of each node are, with {node} for its name"
         ),
     ] = None,
     primary: Annotated[
-        str | None,
-        typer.Option(help="the primary name server of the zones, host or host:port"),
+        str | None, typer.Option(help="the primary name server of the zones, host or host:port")
     ] = None,
     key_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="a TSIG key that may transfer the zones"),
+        str | None, typer.Option(metavar="FILE", help="a TSIG key that may transfer the zones")
     ] = None,
     resolver: Annotated[
-        str,
-        typer.Option(help="whom to ask what visitors see; this machine's resolver"),
+        str, typer.Option(help="whom to ask what visitors see; this machine's resolver")
     ] = "",
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="ask nothing, and take what was found")
     ] = False,
-    every_site: Annotated[
-        bool, typer.Option("--every-site", help="a line for each site")
-    ] = False,
+    every_site: Annotated[bool, typer.Option("--every-site", help="a line for each site")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="look and ask, and write nothing")
     ] = False,
@@ -107,9 +99,7 @@ def onboard(
     found.show(
         output,
         lambda console: console.print(
-            "\n".join(onboard_text.lines(output, every=every_site)),
-            markup=False,
-            highlight=False,
+            "\n".join(onboard_text.lines(output, every=every_site)), markup=False, highlight=False
         ),
     )
 

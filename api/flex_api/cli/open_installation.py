@@ -25,11 +25,7 @@ def open_world(
     clock = (lambda: moment) if moment else now
     with _follow(found) as told:
         here = wiring.world(
-            found.settings,
-            clock,
-            say=found.say,
-            progress=told,
-            author=Author(author(), reason),
+            found.settings, clock, say=found.say, progress=told, author=Author(author(), reason)
         )
         with closing(here):
             yield here

@@ -60,9 +60,7 @@ route_app = typer.Typer(
 VISITORS = 10
 # Why a server does not do what is about a node's HAProxy, and what helps.
 OUR_HAPROXY = "it is about the HAProxy of this machine"
-ADVICE = (
-    "on a node: flex route apply --from URL/api/v1/routing/nodes/NODE --token-file FILE"
-)
+ADVICE = "on a node: flex route apply --from URL/api/v1/routing/nodes/NODE --token-file FILE"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -75,8 +73,7 @@ def route_show(
     live: Annotated[
         bool,
         typer.Option(
-            help="ask the nodes' HAProxies what they do now: routing.sockets, or "
-            "this machine's own"
+            help="ask the nodes' HAProxies what they do now: routing.sockets, or this machine's own"
         ),
     ] = False,
     plan: Annotated[
@@ -98,9 +95,7 @@ def route_config(
     to: Annotated[
         Path | None,
         option_here(
-            OUR_HAPROXY,
-            metavar="DIR",
-            help="write them there, once HAProxy has checked them",
+            OUR_HAPROXY, metavar="DIR", help="write them there, once HAProxy has checked them"
         ),
     ] = None,
     tell: Annotated[
@@ -146,9 +141,7 @@ def route_config(
             ),
         )
     changed = (
-        told != "nothing"
-        if told
-        else bool(to) and install_files.put(files, to or Path(), checker)
+        told != "nothing" if told else bool(to) and install_files.put(files, to or Path(), checker)
     )
     output = routing.RouteConfigOutput(
         node=node,
@@ -174,32 +167,24 @@ def route_apply(
             help="a folder that was carried here, or what the API answers for the node",
         ),
     ],
-    to: Annotated[
-        Path, typer.Option(metavar="DIR", help="where HAProxy reads them")
-    ] = Path(DIRECTORY),
+    to: Annotated[Path, typer.Option(metavar="DIR", help="where HAProxy reads them")] = Path(
+        DIRECTORY
+    ),
     token_file: Annotated[
         Path | None, typer.Option(help="for a URL: the file with the node's token")
     ] = None,
-    master: Annotated[
-        str, typer.Option(help="socket of HAProxy's master process")
-    ] = MASTER,
+    master: Annotated[str, typer.Option(help="socket of HAProxy's master process")] = MASTER,
     tell: Annotated[
-        bool,
-        typer.Option(
-            help="have HAProxy follow; without it, it is only checked and written"
-        ),
+        bool, typer.Option(help="have HAProxy follow; without it, it is only checked and written")
     ] = True,
     other_node: Annotated[
         bool,
-        typer.Option(
-            "--other-node", help="take them even if those in force are another node's"
-        ),
+        typer.Option("--other-node", help="take them even if those in force are another node's"),
     ] = False,
     other_cluster: Annotated[
         bool,
         typer.Option(
-            "--other-cluster",
-            help="take them even if the doors here go by another cluster's",
+            "--other-cluster", help="take them even if the doors here go by another cluster's"
         ),
     ] = False,
 ) -> None:
@@ -224,9 +209,7 @@ def route_apply(
             apply_owners_map_to_haproxy.save_order_in_force(sockets.stats, to)
         told = apply_to_haproxy.enforce(taken.files, to, checker, sockets, guard)
     changed = (
-        told != "nothing"
-        if told
-        else install_files.put(taken.files, to, checker, guard=guard)
+        told != "nothing" if told else install_files.put(taken.files, to, checker, guard=guard)
     )
     fetch_files.note_in_force(taken, to)
     output = routing.RouteApplyOutput(
@@ -254,10 +237,7 @@ route_app.command("follow")(
 def route_deliver(
     ctx: typer.Context,
     plan: Annotated[
-        str,
-        typer.Option(
-            metavar="PLAN", help="as this plan will have it, before DNS says so"
-        ),
+        str, typer.Option(metavar="PLAN", help="as this plan will have it, before DNS says so")
     ] = "",
 ) -> None:
     """Write every node's files to its folder of routing.deliver, and run routing.deliver_command
@@ -277,16 +257,11 @@ def route_deliver(
         ordered = store.door_order() if settings.routing.leads_to_all else None
     rows = [
         routing.DeliveredRow(
-            node=each.node,
-            directory=each.folder,
-            changed=each.changed,
-            error=each.error,
+            node=each.node, directory=each.folder, changed=each.changed, error=each.error
         )
         for each in done
     ]
-    output = routing.RouteDeliverOutput(
-        items=rows, order=ordered.number if ordered else 0
-    )
+    output = routing.RouteDeliverOutput(items=rows, order=ordered.number if ordered else 0)
     found.show(output, lambda console: _print_delivered(console, output))
     if any(each.error for each in done):
         raise typer.Exit(NotWritten.exit_code)
@@ -314,17 +289,12 @@ def _refuse_undelivered(folder: str) -> None:
 
 def _print(console: Console, output: RouteOutput) -> None:
     if not output.on:
-        console.print(
-            "Requests are not routed: [routing] on = false. These sites would be:"
-        )
+        console.print("Requests are not routed: [routing] on = false. These sites would be:")
     table = grid("site", "policy", "low>", "high>", "at a time>", "members")
     for row in output.items:
         limits = str(row.low), str(row.high), str(row.admitted or "any")
         table.add_row(
-            row.site,
-            row.policy,
-            *limits,
-            ", ".join(member.node for member in row.members),
+            row.site, row.policy, *limits, ", ".join(member.node for member in row.members)
         )
     console.print(table if output.items else "No site is on several nodes.")
     for left in output.left_out:
@@ -387,9 +357,7 @@ def _print_orders(console: Console, output: RouteOutput, order: OrderTold) -> No
     if order.held_since:
         held = amounts.count(order.sites_held, "site")
         since = amounts.when(order.held_since)
-        console.print(
-            f"Held at every door since {since}, so that requests wait: {held}."
-        )
+        console.print(f"Held at every door since {since}, so that requests wait: {held}.")
     table = grid("node", "order>", "since", "")
     for row in output.nodes:
         since = amounts.when(row.order_since) if row.order_since else ""
@@ -420,9 +388,7 @@ def _print_live(console: Console, output: RouteOutput) -> None:
             )
         for each in row.busiest:
             name = f"{row.site}{each.target}"
-            targets.add_row(
-                row.distributor, name, ", ".join(each.nodes), f"{each.overloaded:,}"
-            )
+            targets.add_row(row.distributor, name, ", ".join(each.nodes), f"{each.overloaded:,}")
     console.print(table)
     console.print(targets)
 
@@ -431,9 +397,7 @@ def _print_delivered(console: Console, output: RouteDeliverOutput) -> None:
     table = grid("node", "folder", "")
     for row in output.items:
         table.add_row(
-            row.node,
-            row.directory,
-            row.error or ("written" if row.changed else "as it was"),
+            row.node, row.directory, row.error or ("written" if row.changed else "as it was")
         )
     if output.items:
         console.print(table)
@@ -459,9 +423,7 @@ def _ports(ports: Sequence[PortRow]) -> str:
     return f"Open to the other nodes, and to nobody else: {named}."
 
 
-def _print_written(
-    console: Console, output: RouteConfigOutput | RouteApplyOutput
-) -> None:
+def _print_written(console: Console, output: RouteConfigOutput | RouteApplyOutput) -> None:
     if not output.changed:
         console.print(f"{output.directory} has it already.")
         return

@@ -34,30 +34,22 @@ if TYPE_CHECKING:
 def route_follow(
     ctx: typer.Context,
     url: Annotated[
-        str,
-        typer.Option("--from", metavar="URL", help="the node's address at the API"),
+        str, typer.Option("--from", metavar="URL", help="the node's address at the API")
     ],
     token_file: Annotated[Path, typer.Option(help="the file with the node's token")],
-    to: Annotated[
-        Path, typer.Option(metavar="DIR", help="where HAProxy reads its files")
-    ] = Path(DIRECTORY),
-    master: Annotated[
-        str, typer.Option(help="socket of HAProxy's master process")
-    ] = MASTER,
-    once: Annotated[
-        bool, typer.Option("--once", help="take what there is, and end")
-    ] = False,
+    to: Annotated[Path, typer.Option(metavar="DIR", help="where HAProxy reads its files")] = Path(
+        DIRECTORY
+    ),
+    master: Annotated[str, typer.Option(help="socket of HAProxy's master process")] = MASTER,
+    once: Annotated[bool, typer.Option("--once", help="take what there is, and end")] = False,
     other_node: Annotated[
         bool,
-        typer.Option(
-            "--other-node", help="take files even if those in force are another node's"
-        ),
+        typer.Option("--other-node", help="take files even if those in force are another node's"),
     ] = False,
     other_cluster: Annotated[
         bool,
         typer.Option(
-            "--other-cluster",
-            help="take orders even if the doors here go by another cluster's",
+            "--other-cluster", help="take orders even if the doors here go by another cluster's"
         ),
     ] = False,
 ) -> None:
@@ -102,13 +94,9 @@ def route_follow(
         systemd.ready(f"Following {url}")
         follower.run()
         systemd.stopping()
-    head = host_to_node_maps.heading(
-        install_files.content(to / host_to_node_maps.MOVED) or ""
-    )
+    head = host_to_node_maps.heading(install_files.content(to / host_to_node_maps.MOVED) or "")
     output = RouteFollowOutput(
-        directory=str(to),
-        order=head.order if head else 0,
-        cluster=head.cluster if head else "",
+        directory=str(to), order=head.order if head else 0, cluster=head.cluster if head else ""
     )
     found.show(output, lambda console: console.print(_line(output)))
 
@@ -135,9 +123,7 @@ def refuse_elsewhere(directory: str, to: Path) -> None:
         )
 
 
-def refuse_other(
-    taken: fetch_files.Pulled, here: fetch_files.Pulled | None, to: Path
-) -> None:
+def refuse_other(taken: fetch_files.Pulled, here: fetch_files.Pulled | None, to: Path) -> None:
     if here and here.node != taken.node:
         raise BadInput(
             f"files of {taken.node} for HAProxy in {to}",

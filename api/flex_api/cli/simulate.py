@@ -22,12 +22,7 @@ from flex_api.cli.common import context
 from flex_api.cli.on_this_machine_only import all_only_here
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.simulation import (
-    comparing,
-    locality_of_logs,
-    papers,
-    traces_and_solver,
-)
+from flex_api.simulation import comparing, locality_of_logs, papers, traces_and_solver
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,11 +31,7 @@ if TYPE_CHECKING:
     from flex.sim.simulate import Result
     from flex.sim.simulated_clusters import SimulatedCluster
     from flex.sim.traces import Trace
-    from flex_api.schemas.sim import (
-        SimulateFitOutput,
-        SimulateOutput,
-        SimulatePaperOutput,
-    )
+    from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
 
 simulate_app = typer.Typer(
     help="Simulate routing policies on a model of a cluster. It shows requests a "
@@ -57,45 +48,30 @@ def add_to(app: typer.Typer) -> None:
 @simulate_app.callback()
 def trace(
     ctx: typer.Context,
-    twin: Annotated[
-        str, typer.Option(help=f"a made-up trace: {', '.join(PUBLISHED)}")
-    ] = "",
-    logs: Annotated[
-        list[Path] | None, typer.Option(help="an access log; may be repeated")
-    ] = None,
+    twin: Annotated[str, typer.Option(help=f"a made-up trace: {', '.join(PUBLISHED)}")] = "",
+    logs: Annotated[list[Path] | None, typer.Option(help="an access log; may be repeated")] = None,
     log_format: Annotated[str, typer.Option("--format", help="of the logs")] = "auto",
     by_directory: Annotated[
         bool, typer.Option(help="first directories are the sites; else virtual hosts")
     ] = True,
-    model: Annotated[
-        str, typer.Option(help=f"what nodes cost: {', '.join(MODELS)}")
-    ] = "flex",
+    model: Annotated[str, typer.Option(help=f"what nodes cost: {', '.join(MODELS)}")] = "flex",
     cache: Annotated[
-        str,
-        typer.Option(help=f"what nodes keep: {', '.join(CACHES)}; else the model's"),
+        str, typer.Option(help=f"what nodes keep: {', '.join(CACHES)}; else the model's")
     ] = "",
     policy: Annotated[
         list[str] | None, typer.Option(help=f"may be repeated: {', '.join(POLICIES)}")
     ] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="every policy side by side")
-    ] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="every policy side by side")] = False,
     nodes: Annotated[
         list[int] | None, typer.Option(min=1, max=4096, help="may be repeated; else 4")
     ] = None,
     ram: Annotated[
         list[int] | None,
-        typer.Option(
-            min=0, max=2**20, help="MiB of a node's cache, repeatable; else 64"
-        ),
+        typer.Option(min=0, max=2**20, help="MiB of a node's cache, repeatable; else 64"),
     ] = None,
     disks: Annotated[int, typer.Option(min=1, max=64, help="of a node")] = 1,
-    pictures: Annotated[
-        Path | None, typer.Option(help="a folder for curves as SVG")
-    ] = None,
-    per_node: Annotated[
-        bool, typer.Option("--per-node", help="also what each node does")
-    ] = False,
+    pictures: Annotated[Path | None, typer.Option(help="a folder for curves as SVG")] = None,
+    per_node: Annotated[bool, typer.Option("--per-node", help="also what each node does")] = False,
 ) -> None:
     if ctx.invoked_subcommand:
         return
@@ -121,22 +97,14 @@ def trace(
 @simulate_app.command()
 def paper(
     ctx: typer.Context,
-    experiment: Annotated[
-        list[str] | None, typer.Argument(help=", ".join(EXPERIMENTS))
-    ] = None,
-    all_: Annotated[
-        bool, typer.Option("--all", help="every experiment of every paper")
-    ] = False,
-    to: Annotated[
-        Path | None, typer.Option(help="a folder for the page and its pictures")
-    ] = None,
+    experiment: Annotated[list[str] | None, typer.Argument(help=", ".join(EXPERIMENTS))] = None,
+    all_: Annotated[bool, typer.Option("--all", help="every experiment of every paper")] = False,
+    to: Annotated[Path | None, typer.Option(help="a folder for the page and its pictures")] = None,
     most: Annotated[
-        int | None,
-        typer.Option(min=1, help="cut traces to so many accesses, to try things out"),
+        int | None, typer.Option(min=1, help="cut traces to so many accesses, to try things out")
     ] = None,
     logs: Annotated[
-        list[Path] | None,
-        typer.Option(help="an access log instead of twins; may be repeated"),
+        list[Path] | None, typer.Option(help="an access log instead of twins; may be repeated")
     ] = None,
     log_format: Annotated[str, typer.Option("--format", help="of the logs")] = "auto",
     by_directory: Annotated[
@@ -169,8 +137,7 @@ def paper(
 def fit(
     ctx: typer.Context,
     logs: Annotated[
-        list[Path] | None,
-        typer.Option(help="an access log in place of the twins; may be repeated"),
+        list[Path] | None, typer.Option(help="an access log in place of the twins; may be repeated")
     ] = None,
     log_format: Annotated[str, typer.Option("--format", help="of the logs")] = "auto",
     by_directory: Annotated[
@@ -187,9 +154,7 @@ def fit(
             items=[],
             localities=[
                 locality_of_logs.row(
-                    traces_and_solver.of_logs(
-                        [log], format_=log_format, by_directory=by_directory
-                    )
+                    traces_and_solver.of_logs([log], format_=log_format, by_directory=by_directory)
                 )
                 for log in logs
             ],
@@ -199,9 +164,7 @@ def fit(
     )
     context(ctx).show(
         output,
-        lambda console: (
-            _show_localities(console, output) if logs else _show_fit(console, output)
-        ),
+        lambda console: _show_localities(console, output) if logs else _show_fit(console, output),
     )
 
 
@@ -216,9 +179,7 @@ def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> 
     return (
         traces_and_solver.of_twin(twin)
         if twin
-        else traces_and_solver.of_logs(
-            logs, format_=log_format, by_directory=by_directory
-        )
+        else traces_and_solver.of_logs(logs, format_=log_format, by_directory=by_directory)
     )
 
 
@@ -266,15 +227,9 @@ def _point(
 ) -> Simulated:
     mib = cluster.ram[0] / MIB
     held = f"{mib:g} MiB a node, " if several else ""
-    picture = (
-        f"{result.trace}, {held}nodes" if by_nodes else f"{result.trace}, MiB a node"
-    )
+    picture = f"{result.trace}, {held}nodes" if by_nodes else f"{result.trace}, MiB a node"
     return experiment_lab.Simulated(
-        picture,
-        result.policy,
-        cluster.nodes if by_nodes else mib,
-        result,
-        cluster.serial,
+        picture, result.policy, cluster.nodes if by_nodes else mib, result, cluster.serial
     )
 
 
@@ -353,14 +308,7 @@ def _show_nodes(console: Console, output: SimulateOutput) -> None:
 def _show_claims(console: Console, output: SimulatePaperOutput) -> None:
     table = grid("paper", "claim", "published", "without", "measured", "verdict")
     for row in output.items:
-        table.add_row(
-            row.paper,
-            row.claim,
-            row.published,
-            row.without,
-            row.measured,
-            row.verdict,
-        )
+        table.add_row(row.paper, row.claim, row.published, row.without, row.measured, row.verdict)
     console.print(table)
     for page in output.pages[:1]:
         console.print(f"\nPage: {page}")
@@ -371,25 +319,14 @@ def _show_fit(console: Console, output: SimulateFitOutput) -> None:
     for row in output.items:
         said = f"{row.figure.replace('_', ' ')}{' (assumed)' if row.assumed else ''}"
         table.add_row(
-            row.twin,
-            said,
-            f"{row.published:,.6g}",
-            f"{row.made:,.6g}",
-            f"{row.error:.1%}",
+            row.twin, said, f"{row.published:,.6g}", f"{row.made:,.6g}", f"{row.error:.1%}"
         )
     console.print(table)
 
 
 def _show_localities(console: Console, output: SimulateFitOutput) -> None:
     table = grid(
-        "log",
-        "accesses>",
-        "repeats>",
-        "gap>",
-        "spread>",
-        "life>",
-        "points off, median>",
-        "95 %>",
+        "log", "accesses>", "repeats>", "gap>", "spread>", "life>", "points off, median>", "95 %>"
     )
     for row in output.localities:
         table.add_row(
@@ -406,7 +343,4 @@ def _show_localities(console: Console, output: SimulateFitOutput) -> None:
 
 
 # At the end of the file, where every verb of the group is there.
-all_only_here(
-    simulate_app,
-    "it computes here; programs ask a server by POST /api/v1/simulations",
-)
+all_only_here(simulate_app, "it computes here; programs ask a server by POST /api/v1/simulations")

@@ -25,9 +25,7 @@ moves_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Newest = Annotated[
-    int, typer.Option(min=1, max=10_000, help="how many moves, the newest first")
-]
+Newest = Annotated[int, typer.Option(min=1, max=10_000, help="how many moves, the newest first")]
 # Those of the core, and all of them in which something is still to be done.
 MoveState = StrEnum(  # type: ignore[misc]  # mypy wants to read the members
     "MoveState", {state: state for state in ("open", *get_args(State))}
@@ -46,19 +44,15 @@ def move(
     site: SiteName,
     to: Annotated[
         str,
-        typer.Option(
-            metavar="NODE[,NODE]", help="all nodes that it is to be on after the move"
-        ),
+        typer.Option(metavar="NODE[,NODE]", help="all nodes that it is to be on after the move"),
     ],
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="make and show the plan, apply nothing"),
+        bool, typer.Option("--dry-run", help="make and show the plan, apply nothing")
     ] = False,
     force: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="RULE",
-            help="apply the plan although this rule forbids it; may be repeated",
+            metavar="RULE", help="apply the plan although this rule forbids it; may be repeated"
         ),
     ] = None,
     as_of: AsOf = None,
@@ -81,15 +75,12 @@ def move(
 
 def ready(
     ctx: typer.Context,
-    sites: Annotated[
-        list[str], typer.Argument(metavar="SITE...", help="the names of sites")
-    ],
+    sites: Annotated[list[str], typer.Argument(metavar="SITE...", help="the names of sites")],
     to: Annotated[
         str,
         typer.Option(
             metavar="NODE[,NODE]",
-            help="ask these nodes; every active one that does not serve the site when "
-            "left out",
+            help="ask these nodes; every active one that does not serve the site when left out",
         ),
     ] = "",
 ) -> None:
@@ -113,8 +104,7 @@ def moves(
     plan: Annotated[str, typer.Option(help="only moves of the plan with this id")] = "",
     node: Annotated[str, typer.Option(help="only moves from or to this node")] = "",
     state: Annotated[
-        MoveState | None,
-        typer.Option(help="only moves in this state; open: all that are not over"),
+        MoveState | None, typer.Option(help="only moves in this state; open: all that are not over")
     ] = None,
     limit: Newest = 50,
 ) -> None:

@@ -9,14 +9,7 @@ import typer
 from flex.model.wish import Pin
 from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
-from flex_api.cli.common import (
-    Campaign,
-    Reason,
-    SiteName,
-    author,
-    context,
-    moment,
-)
+from flex_api.cli.common import Campaign, Reason, SiteName, author, context, moment
 from flex_api.cli.wish_options import Asked, with_wish_options
 from flex_api.in_words import results_in_terminal, tokens_and_audit_text
 
@@ -24,17 +17,12 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="check it, say what the next plan would do")
 ]
 Until = Annotated[
-    str,
-    typer.Option(metavar="TIME", help="ends at this time, such as 2026-12-01T06:00Z"),
+    str, typer.Option(metavar="TIME", help="ends at this time, such as 2026-12-01T06:00Z")
 ]
-Since = Annotated[
-    str, typer.Option(metavar="TIME", help="begins at this time; now when left out")
-]
+Since = Annotated[str, typer.Option(metavar="TIME", help="begins at this time; now when left out")]
 
 sites_app = typer.Typer(
-    help="List sites, and say where they may be.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="List sites, and say where they may be.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -61,16 +49,12 @@ def sites_show(ctx: typer.Context, site: SiteName) -> None:
 @sites_app.command("unknown")
 def sites_unknown(
     ctx: typer.Context,
-    most: Annotated[
-        int, typer.Option(min=1, max=1000, help="show at most this many names")
-    ] = 20,
+    most: Annotated[int, typer.Option(min=1, max=1000, help="show at most this many names")] = 20,
 ) -> None:
     """Show what visitors asked of names that are no known sites, since the profiles begin."""
     found = context(ctx)
     output = local_or_server.logs(found).unknown_names(most)
-    found.show(
-        output, lambda console: results_in_terminal.unknown_hosts(console, output)
-    )
+    found.show(output, lambda console: results_in_terminal.unknown_hosts(console, output))
 
 
 @sites_app.command("pin")

@@ -24,14 +24,10 @@ audit_app = typer.Typer(
 
 
 # What of the record is asked for.
-Newest = Annotated[
-    int, typer.Option(min=1, max=10_000, help="how many entries, the newest first")
-]
+Newest = Annotated[int, typer.Option(min=1, max=10_000, help="how many entries, the newest first")]
 Actor = Annotated[str, typer.Option(help="only changes by this person or token")]
 Action = Annotated[str, typer.Option(help="only this, such as pin or plan.settle")]
-Since = Annotated[
-    str, typer.Option(metavar="TIME", help="only changes since this time")
-]
+Since = Annotated[str, typer.Option(metavar="TIME", help="only changes since this time")]
 Last = Annotated[
     str,
     typer.Option(
@@ -39,15 +35,11 @@ Last = Annotated[
         help="the hash that was printed before; it shows whether the whole log was written anew",
     ),
 ]
-TokenName = Annotated[
-    str, typer.Argument(metavar="NAME", help="who or what will use it")
-]
+TokenName = Annotated[str, typer.Argument(metavar="NAME", help="who or what will use it")]
 TokenRole = Annotated[str, typer.Option(help="viewer, operator, approver or admin")]
 Expires = Annotated[
     str,
-    typer.Option(
-        metavar="TIME", help="the last day, such as 2027-12-01; in a year when left out"
-    ),
+    typer.Option(metavar="TIME", help="the last day, such as 2027-12-01; in a year when left out"),
 ]
 
 
@@ -77,25 +69,19 @@ def token_list(ctx: typer.Context) -> None:
     """Every token, also those that open nothing any more; never their secrets."""
     found = context(ctx)
     output = local_or_server.tokens_and_audit(found).tokens()
-    found.show(
-        output, lambda console: tokens_and_audit_text.tokens(console, output, now())
-    )
+    found.show(output, lambda console: tokens_and_audit_text.tokens(console, output, now()))
 
 
 @token_app.command("revoke")
 def token_revoke(
     ctx: typer.Context,
-    token_id: Annotated[
-        str, typer.Argument(metavar="ID", help="as `flex token list` shows it")
-    ],
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="as `flex token list` shows it")],
     reason: Reason = "",
 ) -> None:
     """End a token, and the sessions that were opened with it."""
     found = context(ctx)
     output = local_or_server.tokens_and_audit(found).revoke(token_id, reason)
-    found.show(
-        output, lambda console: tokens_and_audit_text.show_revoked(console, output)
-    )
+    found.show(output, lambda console: tokens_and_audit_text.show_revoked(console, output))
 
 
 @audit_app.callback()

@@ -40,31 +40,23 @@ class Verb(NamedTuple):
 GROUPS: Mapping[str, Mapping[str, Verb]] = {
     "Try it and set it up": {
         "assess": Verb(
-            "assess_verb",
-            "Say what FLEX would bring your cluster, from its logs alone.",
+            "assess_verb", "Say what FLEX would bring your cluster, from its logs alone."
         ),
         "demo": Verb("installation_verbs", "Try FLEX on a made-up cluster."),
         "onboard": Verb(
-            "onboard_verb",
-            "Write settings by what is there: sites, nodes, logs and zones.",
+            "onboard_verb", "Write settings by what is there: sites, nodes, logs and zones."
         ),
         "init": Verb("installation_verbs", "Write the first files of an installation."),
-        "doctor": Verb(
-            "installation_verbs", "Check everything a night needs; nothing is changed."
-        ),
+        "doctor": Verb("installation_verbs", "Check everything a night needs; nothing is changed."),
         "config": Verb("installation_verbs", "Check and show the settings."),
         "db": Verb("installation_verbs", "Create, upgrade and back up the database."),
     },
     "Every night": {
-        "run": Verb(
-            "night_verbs", "Run the whole night: all steps, one after the other."
-        ),
+        "run": Verb("night_verbs", "Run the whole night: all steps, one after the other."),
         "ingest": Verb("logs", "Read what is new in the access logs."),
         "import": Verb("logs", "Take in the counts of `flex ingest --partials-only`."),
         "plan": Verb("what_if_verbs", "Make a plan and show it."),
-        "apply": Verb(
-            "night_verbs", "Send a plan to the name server and check the answers."
-        ),
+        "apply": Verb("night_verbs", "Send a plan to the name server and check the answers."),
         "verify": Verb("night_verbs", "Compare DNS with the partition in force."),
         "report": Verb("night_verbs", "Write the report of a plan."),
     },
@@ -78,8 +70,7 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
     "Sites, nodes and routing": {
         "sites": Verb("sites", "List sites, and say where they may be."),
         "wishes": Verb(
-            "wishes",
-            "Keep what people decided as a file: wishes, nodes out of service, a freeze.",
+            "wishes", "Keep what people decided as a file: wishes, nodes out of service, a freeze."
         ),
         "move": Verb("site_move_verbs", "Move one site now."),
         "moves": Verb(
@@ -92,47 +83,35 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
         ),
         "nodes": Verb("nodes", "List nodes; add, drain and remove them."),
         "route": Verb(
-            "route_config_and_delivery",
-            "Route requests to the replica that has them in memory.",
+            "route_config_and_delivery", "Route requests to the replica that has them in memory."
         ),
         "dns": Verb(
-            "zone_holders_and_takeover",
-            "Show and change which controller writes the zones.",
+            "zone_holders_and_takeover", "Show and change which controller writes the zones."
         ),
     },
     "Look and compare": {
         "history": Verb("night_verbs", "List the latest runs."),
         "data": Verb("logs", "Show how far the logs can be trusted."),
-        "explain": Verb(
-            "why", "Explain why a site moves or stays, and where else it could be."
-        ),
+        "explain": Verb("why", "Explain why a site moves or stays, and where else it could be."),
         "files": Verb(
             "files_visitors_ask_for_verb",
             "Show the files of a site: the most requested and the largest.",
         ),
         "whatif": Verb(
-            "what_if_verbs",
-            "Show what FLEX would do with other nodes, memory or visitors.",
+            "what_if_verbs", "Show what FLEX would do with other nodes, memory or visitors."
         ),
-        "simulate": Verb(
-            "simulate", "Simulate routing policies on a model of a cluster."
-        ),
-        "export": Verb(
-            "export_dns_records", "Print the records of a plan for another tool."
-        ),
+        "simulate": Verb("simulate", "Simulate routing policies on a model of a cluster."),
+        "export": Verb("export_dns_records", "Print the records of a plan for another tool."),
     },
     "Serve others": {
         "serve": Verb("installation_verbs", "Serve the pages and the API."),
         "token": Verb(
-            "tokens_and_audit",
-            "Create, list and revoke tokens for the API and the pages.",
+            "tokens_and_audit", "Create, list and revoke tokens for the API and the pages."
         ),
         "audit": Verb("tokens_and_audit", "Show who changed what, when and why."),
     },
     "The program itself": {
-        "completion": Verb(
-            "installation_verbs", "Print the completion script of a shell."
-        ),
+        "completion": Verb("installation_verbs", "Print the completion script of a shell."),
         "version": Verb(
             "installation_verbs",
             "Show the versions of FLEX and of its libraries; with --server, those of the server.",
@@ -186,9 +165,7 @@ class PlainValue(RuntimeParam):
 
     # Any: as in Typer.
     def _coerce_value(self, value: Any, param: Any, ctx: Context) -> Any:
-        if type(value) is self.annotation and (
-            not isinstance(value, str) or value.isascii()
-        ):
+        if type(value) is self.annotation and (not isinstance(value, str) or value.isascii()):
             return value
         return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
 
@@ -215,9 +192,7 @@ class VerbGroups(TyperGroup):
         room = formatter.width - 6 - max(map(len, VERBS))
         for heading, verbs in GROUPS.items():
             with formatter.section(heading):
-                formatter.write_dl(
-                    [(name, verb.short(room)) for name, verb in verbs.items()]
-                )
+                formatter.write_dl([(name, verb.short(room)) for name, verb in verbs.items()])
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         verbs = [

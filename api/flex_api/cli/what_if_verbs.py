@@ -12,24 +12,14 @@ from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
 from flex_api.cli.common import PlanId, context, split_names
 from flex_api.cli.night_verbs import plan_app
-from flex_api.in_words import (
-    amounts,
-    forecast_text,
-    grouped_moves_text,
-    results_in_terminal,
-)
+from flex_api.in_words import amounts, forecast_text, grouped_moves_text, results_in_terminal
 from flex_api.in_words.terminal_tables import grid
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from flex_api.schemas.what_if_output import (
-        DiffOutput,
-        FrontierOutput,
-        PointRow,
-        WhatIfOutput,
-    )
+    from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 
 # Characters of the longest bar. Chosen by eye, for a terminal of 80 columns.
 BAR = 40
@@ -39,28 +29,21 @@ MOST = 20
 
 # What is supposed.
 More = Annotated[
-    int,
-    typer.Option(min=0, max=1000, help="this many more nodes, each like the others"),
+    int, typer.Option(min=0, max=1000, help="this many more nodes, each like the others")
 ]
 Without = Annotated[str, typer.Option(help="without these nodes: n1,n2")]
 Ram = Annotated[float, typer.Option(help="memory of every node, times this")]
-Growth = Annotated[
-    float, typer.Option(help="all sites larger by this share, such as 0.2")
-]
+Growth = Annotated[float, typer.Option(help="all sites larger by this share, such as 0.2")]
 Times = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="SITE=K", help="a site with K times as many visitors; may be repeated"
-    ),
+    typer.Option(metavar="SITE=K", help="a site with K times as many visitors; may be repeated"),
 ]
 Tolerance = Annotated[float | None, typer.Option(help="another aim, such as 0.05")]
 MaxMoves = Annotated[int | None, typer.Option(min=0, help="at most this many moves")]
 Frontier = Annotated[
     bool, typer.Option("--frontier", help="also show what more moves would improve")
 ]
-Other = Annotated[
-    str, typer.Argument(metavar="PLAN", help="the partition in force when left out")
-]
+Other = Annotated[str, typer.Argument(metavar="PLAN", help="the partition in force when left out")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -86,9 +69,7 @@ def whatif(
 
     found = context(ctx)
     lost = split_names(without)
-    wanted = Supposition(
-        more, lost, ram, growth, _times(times or ()), tolerance, max_moves
-    )
+    wanted = Supposition(more, lost, ram, growth, _times(times or ()), tolerance, max_moves)
     output = local_or_server.questions(found).what_if(wanted, frontier=frontier)
     found.show(output, lambda console: _show_what_if(console, output))
 
@@ -104,11 +85,7 @@ def plan_frontier(ctx: typer.Context) -> None:
 
 
 @plan_app.command("diff")
-def plan_diff(
-    ctx: typer.Context,
-    one: PlanId,
-    other: Other = "current",
-) -> None:
+def plan_diff(ctx: typer.Context, one: PlanId, other: Other = "current") -> None:
     """What differs between the partitions of two plans, site by site."""
     found = context(ctx)
     output = local_or_server.questions(found).difference(one, other)
@@ -166,17 +143,12 @@ def _headline(output: WhatIfOutput) -> str:
 def _show_frontier(console: Console, output: FrontierOutput) -> None:
     console.print(_points(output.items))
     broken = "" if output.in_force_keeps_wishes else ", and not every wish is kept"
-    console.print(
-        f"In force: worst node {amounts.share(output.in_force_worst_ratio)} off{broken}."
-    )
+    console.print(f"In force: worst node {amounts.share(output.in_force_worst_ratio)} off{broken}.")
     if output.plan:
         worst = amounts.share(output.plan_worst_ratio or 0.0)
         moves = amounts.count(output.plan_moves or 0, "move")
         console.print(f"Plan {output.plan}: {moves}, worst node {worst} off.")
-    aim, trigger = (
-        amounts.share(output.tolerance_ratio),
-        amounts.share(output.trigger_ratio),
-    )
+    aim, trigger = (amounts.share(output.tolerance_ratio), amounts.share(output.trigger_ratio))
     console.print(f"The aim is {aim}; nothing moves within {trigger}.")
     for note in output.notes:
         console.print(f"note: {note}")
@@ -185,11 +157,7 @@ def _show_frontier(console: Console, output: FrontierOutput) -> None:
 def _points(points: Sequence[PointRow]) -> Table:
     table = grid("moves>", "worst node off>", "")
     most = max((point.worst_ratio for point in points), default=0.0) or 1.0
-    shown = (
-        points
-        if len(points) <= MOST
-        else [*points[:: -(-len(points) // MOST)], points[-1]]
-    )
+    shown = points if len(points) <= MOST else [*points[:: -(-len(points) // MOST)], points[-1]]
     for point in shown:
         table.add_row(
             f"{point.moves:,}",

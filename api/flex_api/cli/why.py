@@ -29,9 +29,7 @@ def explain(ctx: typer.Context, site: SiteName) -> None:
 
 
 def _show(console: Console, output: ExplainOutput) -> None:
-    asks = ", ".join(
-        f"{name} {units:.1f} %" for name, units in output.asks_units.items()
-    )
+    asks = ", ".join(f"{name} {units:.1f} %" for name, units in output.asks_units.items())
     each = f", each of {output.replicas} replicas" if output.replicas > 1 else ""
     console.print(f"{output.site} asks{each}: {asks} of a mean node's fair share")
     for reason in output.reasons:

@@ -53,9 +53,7 @@ def _option(name: str) -> inspect.Parameter:
     several = isinstance(default, tuple)
     example = EXAMPLES.get(words.of or "", "") if several else ""
     # A number that is out of other bounds is refused where the wish is judged, with the reason.
-    least = (
-        int(words.least) if words.least is not None and type(default) is int else None
-    )
+    least = int(words.least) if words.least is not None and type(default) is int else None
     shown = typer.Option(option(name), min=least, help=words.help + example)
     return inspect.Parameter(
         name,
@@ -70,8 +68,4 @@ def _value(name: str, given: Any) -> Any:
     if not isinstance(DEFAULTS[name], tuple):
         return given
     names = split_names(given)
-    return (
-        tuple(map(which_names_are_sites.site_name, names))
-        if ASKS[name].of == "site"
-        else names
-    )
+    return tuple(map(which_names_are_sites.site_name, names)) if ASKS[name].of == "site" else names

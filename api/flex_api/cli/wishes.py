@@ -46,9 +46,7 @@ def wishes_export(ctx: typer.Context) -> None:
     found = context(ctx)
     decided = _decisions_now(found)
     if found.output is Format.JSON:
-        output = DecisionsOutput(
-            wish=[*decided.wish], node=[*decided.node], freeze=decided.freeze
-        )
+        output = DecisionsOutput(wish=[*decided.wish], node=[*decided.node], freeze=decided.freeze)
         found.show(output, lambda _: None)
     else:
         # Also with -q: it is the result.
@@ -108,12 +106,7 @@ def wishes_apply(ctx: typer.Context, file: File) -> None:
 
 
 def _decisions_now(found: Context) -> Decisions:
-    from flex_api.schemas.decisions import (
-        Decisions,
-        FreezeDecided,
-        NodeDecided,
-        WishDecided,
-    )
+    from flex_api.schemas.decisions import Decisions, FreezeDecided, NodeDecided, WishDecided
     from flex_api.wishes import decisions_file
 
     freeze = local_or_server.freezing(found).now()
@@ -124,15 +117,11 @@ def _decisions_now(found: Context) -> Decisions:
             for one in local_or_server.sites(found).wishes()
         ),
         node=tuple(
-            NodeDecided(
-                node=one.node, state=one.state, deadline=one.deadline, reason=one.reason
-            )
+            NodeDecided(node=one.node, state=one.state, deadline=one.deadline, reason=one.reason)
             for one in every
             if one.state != "active"
         ),
-        freeze=FreezeDecided(until=freeze.until, reason=freeze.reason)
-        if freeze.frozen
-        else None,
+        freeze=FreezeDecided(until=freeze.until, reason=freeze.reason) if freeze.frozen else None,
     )
     return decisions_file.in_force(decided, now())
 
@@ -173,9 +162,7 @@ def _wish(found: Context, one: Difference, reason: str) -> None:
     pin = Pin(**dict(wanted), author=author()) if wanted else None
     assert now is None or isinstance(now, WishDecided)
     # A wish with an end would come on top of the one without, which is to go.
-    replaces = bool(
-        pin and pin.until and not pin.campaign and now and now.until is None
-    )
+    replaces = bool(pin and pin.until and not pin.campaign and now and now.until is None)
     if pin and replaces:
         sites.pin(pin, dry_run=True)
     if now and (replaces or not pin):
@@ -187,9 +174,7 @@ def _wish(found: Context, one: Difference, reason: str) -> None:
 def _print(rows: Sequence[DifferenceRow], console: Console) -> None:
     for row in rows:
         sign = "~" if row.now and row.wanted else "+" if row.wanted else "-"
-        said = (
-            f"{row.wanted} (now: {row.now})" if sign == "~" else row.wanted or row.now
-        )
+        said = f"{row.wanted} (now: {row.now})" if sign == "~" else row.wanted or row.now
         left = f"; left as it is: {row.left}" if row.left else ""
         name = " ".join(filter(None, [row.kind, row.of]))
         console.print(f"{sign} {name}: {said}{left}")

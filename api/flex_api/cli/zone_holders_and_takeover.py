@@ -35,10 +35,7 @@ def dns_holders(ctx: typer.Context) -> None:
 def dns_takeover(
     ctx: typer.Context,
     was: Annotated[
-        str,
-        typer.Option(
-            "--from", metavar="CONTROLLER", help="as `flex dns holders` shows it"
-        ),
+        str, typer.Option("--from", metavar="CONTROLLER", help="as `flex dns holders` shows it")
     ],
     reason: Reason = "",
 ) -> None:

@@ -53,10 +53,7 @@ def _nodes(world: World, plan: Plan) -> Iterator[Stop]:
         if states.get(name) != "active"
     ):
         yield Stop(
-            NODES,
-            LIMIT,
-            first_few(found),
-            "it moves sites to nodes that take none any more",
+            NODES, LIMIT, first_few(found), "it moves sites to nodes that take none any more"
         )
 
 
@@ -69,8 +66,7 @@ def _addresses(world: World, plan: Plan) -> Iterator[Stop]:
         if change.type in ADDRESSES and change.after
     )
     if found := sorted(
-        {value for change in changes if change.after for value in change.after.values}
-        - ours
+        {value for change in changes if change.after for value in change.after.values} - ours
     ):
         yield Stop(
             ADDRESSED,
@@ -88,11 +84,7 @@ def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
     every wish counts.
     """
     back = plan.quality.solver in (ROLLBACK, BY_HAND)
-    newer = (
-        set[str]()
-        if back
-        else _wished_since(world, plan) | _begun_or_ended(world, plan)
-    )
+    newer = set[str]() if back else _wished_since(world, plan) | _begun_or_ended(world, plan)
     pins = [pin for pin in world.pins_of_next_plan if back or pin.site in newer]
     if not pins or not plan.moves:
         return
@@ -100,9 +92,7 @@ def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
         suspended_wishes.places(pins, table)
         for table in (world.store.placement()[1], world.store.placement_of(plan.id))
     )
-    if found := [
-        pin.site for pin in pins if suspended_wishes.against(pin, before, after)
-    ]:
+    if found := [pin.site for pin in pins if suspended_wishes.against(pin, before, after)]:
         yield Stop(
             WISHES,
             LIMIT,
@@ -113,9 +103,7 @@ def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
 
 def _begun_or_ended(world: World, plan: Plan) -> set[str]:
     now = world.clock()
-    ends = (
-        (pin.site, end) for pin in world.store.pins() for end in (pin.since, pin.until)
-    )
+    ends = ((pin.site, end) for pin in world.store.pins() for end in (pin.since, pin.until))
     return {site for site, end in ends if end and plan.created < end <= now}
 
 

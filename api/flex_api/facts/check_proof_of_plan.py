@@ -36,13 +36,7 @@ def check_proof_of(plan: Plan, proof: Json | None) -> ProofOutput:
     try:
         _refuse_other_moves(plan, proof)
         moves, needed = check_proof.check(proof)
-    except (
-        check_proof.NotProven,
-        KeyError,
-        TypeError,
-        ValueError,
-        IndexError,
-    ) as error:
+    except (check_proof.NotProven, KeyError, TypeError, ValueError, IndexError) as error:
         raise StoreError(
             f"checking the proof of plan {plan.id}",
             f"it is refused: {error}",
@@ -69,14 +63,10 @@ def _refuse_other_moves(plan: Plan, proof: Json) -> None:
     moved = Counter((move.site, move.target) for move in plan.moves if move.target)
     if moved - new:
         site, node = min(moved - new)
-        raise check_proof.NotProven(
-            f"the plan moves {site} to {node}, and the proof does not"
-        )
+        raise check_proof.NotProven(f"the plan moves {site} to {node}, and the proof does not")
     if new - moved:
         site, node = min(new - moved)
-        raise check_proof.NotProven(
-            f"the proof moves {site} to {node}, and the plan does not"
-        )
+        raise check_proof.NotProven(f"the proof moves {site} to {node}, and the plan does not")
 
 
 def _site_and_node(said: Json, answer: Json, row: list[Any]) -> tuple[str, str]:

@@ -52,15 +52,12 @@ def of_files(asked: AskedSources, sources: Sequence[Source], names: SiteRule) ->
     Its own name is the one that their glob would give it: what was read counts once.
     """
     files = tuple(
-        path if path == STANDARD_INPUT else str(Path(path).absolute())
-        for path in asked.files
+        path if path == STANDARD_INPUT else str(Path(path).absolute()) for path in asked.files
     )
     if asked.node:
         if asked.source:
             raise _bad(
-                "--source and --node",
-                "both say whose files these are",
-                "leave one of them out",
+                "--source and --node", "both say whose files these are", "leave one of them out"
             )
         rule = replace(names, fixed=asked.site or None)
         if asked.format not in ("", "auto"):
@@ -88,13 +85,7 @@ def _like(name: str, sources: Sequence[Source]) -> Source:
     """Files are read as those of that source are, where there is only one way."""
     found = [source for source in sources if not name or source.name == name]
     kinds = {
-        (
-            source.name,
-            source.format,
-            source.site.pattern,
-            _by(source),
-            source.document_root,
-        )
+        (source.name, source.format, source.site.pattern, _by(source), source.document_root)
         for source in found
     }
     if not found:
@@ -102,8 +93,7 @@ def _like(name: str, sources: Sequence[Source]) -> Source:
     if len(kinds) > 1:
         raise _bad(
             f"--source {name}" if name else "files without a source",
-            "they could be of "
-            f"{', '.join(sorted(' '.join(filter(None, kind)) for kind in kinds))}",
+            f"they could be of {', '.join(sorted(' '.join(filter(None, kind)) for kind in kinds))}",
             "say what they are with --node, and --site and --format where needed",
         )
     return found[0]

@@ -38,12 +38,7 @@ from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.in_words import amounts
 from flex_api.schemas import times_of_sites
 from flex_api.schemas.log_verbs_output import BadLineRow
-from flex_api.schemas.nodes_holders_jobs_freezes import (
-    ApprovalRow,
-    LeftRow,
-    NodeRow,
-    NodesOutput,
-)
+from flex_api.schemas.nodes_holders_jobs_freezes import ApprovalRow, LeftRow, NodeRow, NodesOutput
 from flex_api.schemas.output_base import StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
@@ -56,12 +51,7 @@ from flex_api.schemas.plan_parts import (
     StaysBehindRow,
     VerdictRow,
 )
-from flex_api.schemas.sites_and_wishes import (
-    NameRow,
-    SiteRow,
-    SitesOutput,
-    values_of_site,
-)
+from flex_api.schemas.sites_and_wishes import NameRow, SiteRow, SitesOutput, values_of_site
 from flex_api.schemas.verbs_output import (
     BreachRow,
     DoorsVerified,
@@ -120,17 +110,11 @@ def plan_output(plan: Plan) -> PlanOutput:
         old_answers_until=plan.old_answers_until,
         author=plan.author,
         wishers=list(plan.wishers),
-        approvals=[
-            ApprovalRow.model_validate(one, from_attributes=True)
-            for one in plan.approvals
-        ],
+        approvals=[ApprovalRow.model_validate(one, from_attributes=True) for one in plan.approvals],
         stops=[stop_row(stop) for stop in plan.stops],
         moves_later=plan.later,
         put_off=[move_row(move) for move in plan.put_off],
-        not_ready=[
-            NotReadyRow.model_validate(one, from_attributes=True)
-            for one in plan.not_ready
-        ],
+        not_ready=[NotReadyRow.model_validate(one, from_attributes=True) for one in plan.not_ready],
         outlook=_outlook(plan.outlook) if plan.outlook else None,
         prediction=forecast_and_measured_rows.measured_row(plan.measured)
         if plan.measured
@@ -169,13 +153,9 @@ def stop_row(stop: Stop) -> StopRow:
 
 
 def plans_output(
-    plans: Iterable[Plan],
-    in_force: str | None = None,
-    too_old: datetime | None = None,
+    plans: Iterable[Plan], in_force: str | None = None, too_old: datetime | None = None
 ) -> PlansOutput:
-    return PlansOutput(
-        items=[plan_row(headline(plan), in_force, too_old) for plan in plans]
-    )
+    return PlansOutput(items=[plan_row(headline(plan), in_force, too_old) for plan in plans])
 
 
 def plan_row(
@@ -195,12 +175,8 @@ def plan_row(
         scratch_moves=plan.scratch_moves,
         worst_ratio=plan.worst,
         author=plan.author,
-        outdated=in_force is not None
-        and plan.state in WAITING
-        and plan.base != in_force,
-        expired=too_old is not None
-        and plan.state in WAITING
-        and plan.wall_time < too_old,
+        outdated=in_force is not None and plan.state in WAITING and plan.base != in_force,
+        expired=too_old is not None and plan.state in WAITING and plan.wall_time < too_old,
     )
 
 
@@ -261,17 +237,12 @@ def _stay_behind_rows(plan: ZonePlan, moves: Sequence[Move]) -> list[StaysBehind
 
 
 def _breach(breach: Breach, override: str) -> BreachRow:
-    return BreachRow(
-        rule=breach.rule, limit=breach.limit, actual=breach.actual, override=override
-    )
+    return BreachRow(rule=breach.rule, limit=breach.limit, actual=breach.actual, override=override)
 
 
 def verdict_rows(verdicts: Sequence[NameServerVerdict]) -> list[VerdictRow]:
     late = which_servers_agree.behind(verdicts)
-    return [
-        _verdict_row(verdict, late.get((verdict.server, verdict.zone)))
-        for verdict in verdicts
-    ]
+    return [_verdict_row(verdict, late.get((verdict.server, verdict.zone))) for verdict in verdicts]
 
 
 def _verdict_row(verdict: NameServerVerdict, late: Behind | None) -> VerdictRow:
@@ -282,9 +253,7 @@ def _verdict_row(verdict: NameServerVerdict, late: Behind | None) -> VerdictRow:
         checked=verdict.checked,
         serial=verdict.serial,
         wrong=[
-            line
-            for change in verdict.wrong
-            for line in zone_changes.lines_of_difference(change)
+            line for change in verdict.wrong for line in zone_changes.lines_of_difference(change)
         ],
         error=verdict.error,
         lag_seconds=verdict.lag,
@@ -301,10 +270,7 @@ def verify_output(found: Verified, doors: DoorsVerified | None = None) -> Verify
         servers=verdict_rows(found.verdicts),
         drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
         not_checked=dict(found.not_checked),
-        behind=[
-            _behind_row(late)
-            for late in which_servers_agree.behind(found.verdicts).values()
-        ],
+        behind=[_behind_row(late) for late in which_servers_agree.behind(found.verdicts).values()],
         other_names=[other_name_row(stray) for stray in found.others],
         doors=doors,
     )
@@ -335,12 +301,7 @@ def other_name_row(stray: NameLeftBehind) -> OtherNameRow:
 def run_row(run: NightlyRun, plan: Plan | None = None) -> RunRow:
     """With the figures of its plan, where that is given."""
     stages = [
-        StageRow(
-            name=stage.name,
-            started=stage.started,
-            ended=stage.ended,
-            outcome=stage.outcome,
-        )
+        StageRow(name=stage.name, started=stage.started, ended=stage.ended, outcome=stage.outcome)
         for stage in run.stages
     ]
     return RunRow(
@@ -370,9 +331,7 @@ def sites_output(
     """Every site in the profiles or the partition, busiest first. `stays_for` is what a move of a
     site would take along, by site.
     """
-    silent = partition[~partition["site"].isin(list(profiles["site"]))][
-        "site"
-    ].drop_duplicates()
+    silent = partition[~partition["site"].isin(list(profiles["site"]))]["site"].drop_duplicates()
     idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
     rows = pd.concat([profiles, idle], ignore_index=True)
     nodes: dict[str, list[str]] = {}
@@ -383,10 +342,7 @@ def sites_output(
     return SitesOutput(
         period_start=period[0] if period else None,
         period_end=period[1] if period else None,
-        items=[
-            _site(row, nodes, pin_of, stays_for, names)
-            for row in ordered.to_dict("records")
-        ],
+        items=[_site(row, nodes, pin_of, stays_for, names) for row in ordered.to_dict("records")],
     )
 
 
@@ -495,11 +451,7 @@ def nodes_output(
 
 
 def node_row(
-    node: Node,
-    order: NodeOrder | None,
-    sites: int,
-    load: NodeLoad | None,
-    settled: Node | None,
+    node: Node, order: NodeOrder | None, sites: int, load: NodeLoad | None, settled: Node | None
 ) -> NodeRow:
     """`settled` is how the settings have it."""
     return NodeRow(

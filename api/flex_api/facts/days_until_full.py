@@ -35,9 +35,7 @@ def room(sent: Sequence[float], busy: float) -> Room | None:
     """None where too little is known."""
     if len(sent) < LEAST_PERIODS or not busy > 0 or not sent[-1] > 0:
         return None
-    slope = float(
-        np.polyfit(np.arange(len(sent)), np.asarray(sent, dtype=np.float64), 1)[0]
-    )
+    slope = float(np.polyfit(np.arange(len(sent)), np.asarray(sent, dtype=np.float64), 1)[0])
     growth = slope / sent[-1]
     left = (1 / busy - 1) / growth if growth > NO_GROWTH else FAR
     return Room(busy, growth, max(round(left), 0) if left < FAR else None)

@@ -28,9 +28,7 @@ class Named:
     def key(self, by: str) -> str:
         """By its zone, or else by its name; no two have the same."""
         return (
-            f"{self.zone} {self.name} {self.type}"
-            if by == "zone"
-            else f"{self.name} {self.type}"
+            f"{self.zone} {self.name} {self.type}" if by == "zone" else f"{self.name} {self.type}"
         )
 
 

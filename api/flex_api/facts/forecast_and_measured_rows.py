@@ -49,9 +49,7 @@ def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:
     )
 
 
-def benefit_row(
-    found: Benefit | None, forecasts: Sequence[ForecastRow]
-) -> BenefitRow | None:
+def benefit_row(found: Benefit | None, forecasts: Sequence[ForecastRow]) -> BenefitRow | None:
     """None where it is not known, or nothing is left of what it is said of."""
     if not found or not {"after", "round robin"} <= {row.policy for row in forecasts}:
         return None
@@ -81,11 +79,7 @@ def measured_row(measured: Measured) -> MeasuredRow:
         nodes=nodes,
         served=[_served_node(node) for node in measured.served],
         sites=[
-            MeasuredSite(
-                site=site.site,
-                expected_bytes=site.expected,
-                measured_bytes=site.measured,
-            )
+            MeasuredSite(site=site.site, expected_bytes=site.expected, measured_bytes=site.measured)
             for site in measured.sites
         ],
     )

@@ -36,9 +36,7 @@ class HoursInLogs:
         if not len(self.covered):
             return None
         first, last = (int(self.covered[place]) // DAY for place in (0, -1))
-        start, end = (
-            datetime.fromtimestamp(day * DAY * 3600, UTC) for day in (first, last + 1)
-        )
+        start, end = (datetime.fromtimestamp(day * DAY * 3600, UTC) for day in (first, last + 1))
         return Period(start, end)
 
     def of_day(self) -> dict[str, tuple[float, ...]]:
@@ -51,9 +49,7 @@ class HoursInLogs:
     def of_week(self) -> dict[str, Means]:
         """The mean of each node in each hour since Monday, UTC."""
         return {
-            node: _mean(
-                _since_monday(hours), numbers, _since_monday(self._days_of(hours)), WEEK
-            )
+            node: _mean(_since_monday(hours), numbers, _since_monday(self._days_of(hours)), WEEK)
             for node, (hours, numbers) in self.answers.items()
         }
 

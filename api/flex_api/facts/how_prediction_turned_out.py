@@ -31,9 +31,7 @@ def measure(world: World, plain: Facts) -> Measured | None:
     if base is None or base.period.end >= plain.period.end:
         return None
     asked = propose_plan.build(count_forwarding(replace(plain, pins=())), world.rules)
-    found = compare_with_measured.loads(
-        base.id, base.after, score.balance_in_force(asked)
-    )
+    found = compare_with_measured.loads(base.id, base.after, score.balance_in_force(asked))
     partition = world.store.placement_of(base.id)
     came = predict.forecast(
         plain.sample, partition, plain.nodes, policy=compare_with_measured.AFTER
@@ -55,10 +53,7 @@ def measure(world: World, plain: Facts) -> Measured | None:
 
 def _expected_bytes(world: World, base: Plan, plain: Facts) -> pd.Series[float]:
     """Bytes by site as the plan in force expected them: of a period that is forgotten, nothing."""
-    foretold = (
-        base.outlook is not None
-        and base.outlook.method != site_traffic_forecast.YESTERDAY
-    )
+    foretold = base.outlook is not None and base.outlook.method != site_traffic_forecast.YESTERDAY
     past = (
         past_traffic.bytes_sent(world, base.period, plain.sites)
         if foretold
@@ -70,6 +65,4 @@ def _expected_bytes(world: World, base: Plan, plain: Facts) -> pd.Series[float]:
 
 
 def _bytes_sent(profiles: pd.DataFrame) -> pd.Series[float]:
-    return pd.Series(
-        profiles[_BYTES].to_numpy(dtype="float64"), index=pd.Index(profiles["site"])
-    )
+    return pd.Series(profiles[_BYTES].to_numpy(dtype="float64"), index=pd.Index(profiles["site"]))

@@ -57,9 +57,7 @@ def of_sites_that_move(
     ]
 
 
-def mail_without_mx(
-    found: Reach, sites: Iterable[str], dependents: Dependents
-) -> list[str]:
+def mail_without_mx(found: Reach, sites: Iterable[str], dependents: Dependents) -> list[str]:
     """Sites to whose address mail may come, as they have no MX and send mail."""
     return [
         site

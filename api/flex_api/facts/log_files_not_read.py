@@ -18,9 +18,7 @@ from flex_logs_ingest.reading.report import FileReport, with_reasons
 UNREAD = ("unreadable", "unknown format", "unknown site")
 
 
-def error_of_unread(
-    reports: Sequence[FileReport], named: Collection[str] = ()
-) -> BadInput | None:
+def error_of_unread(reports: Sequence[FileReport], named: Collection[str] = ()) -> BadInput | None:
     unread = [each for each in reports if _is_unread(each, named)]
     if not unread:
         return None

@@ -23,22 +23,13 @@ from flex.site_names_in_words import first_few
 from flex.traffic import quality
 from flex.traffic.quality import Finding, Judged, QualityLimits, Times
 from flex_api.facts import core_to_output_models
-from flex_api.schemas.log_verbs_output import (
-    DataOutput,
-    FindingRow,
-    QualityRow,
-    UnreadRow,
-)
+from flex_api.schemas.log_verbs_output import DataOutput, FindingRow, QualityRow, UnreadRow
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, sources
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import failed_files
 from flex_logs_ingest.reading.failed_files import UnreadFile
-from flex_logs_ingest.reading.rewritten_logs import (
-    copy_is_counted,
-    edited_note,
-    original_of,
-)
+from flex_logs_ingest.reading.rewritten_logs import copy_is_counted, edited_note, original_of
 
 # The latest readings of a node in which its last line is looked for: enough for one that has been
 # silent for weeks. A guess.
@@ -51,23 +42,12 @@ ENDS = 3
 
 def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
     known, every = sources(settings), nodes(settings, store)
-    idle = {node.name for node in every if node.state != "active"} | _logs_left_behind(
-        known, store
-    )
+    idle = {node.name for node in every if node.state != "active"} | _logs_left_behind(known, store)
     found = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
-    missing = holes(
-        [each for each in found if each.last_day >= period.first_day], store
-    )
+    missing = holes([each for each in found if each.last_day >= period.first_day], store)
     judge = partial(
-        quality.judge,
-        named,
-        found,
-        period,
-        now,
-        _limits(settings),
-        idle=idle,
-        holes=missing,
+        quality.judge, named, found, period, now, _limits(settings), idle=idle, holes=missing
     )
     judged = judge()
     silent = {
@@ -89,15 +69,9 @@ def _times_without_sites(
     by the first of all had none before either, but where that moved them away.
     """
     applied = sorted(
-        (one.settled, one.id)
-        for one in store.headlines()
-        if one.state == "applied" and one.settled
+        (one.settled, one.id) for one in store.headlines() if one.state == "applied" and one.settled
     )
-    begins = [
-        datetime.fromtimestamp(0, UTC),
-        *(settled for settled, _ in applied[1:]),
-        now,
-    ]
+    begins = [datetime.fromtimestamp(0, UTC), *(settled for settled, _ in applied[1:]), now]
     first = datetime.fromtimestamp(quality.history(period)[0] * 86400, UTC)
     found: dict[str, list[Times]] = {}
     for at, (settled, plan) in enumerate(applied):
@@ -105,27 +79,19 @@ def _times_without_sites(
         if begin >= end or end < first:
             continue
         empty = set(names) - store.sites_of_nodes(plan).keys()
-        left = (
-            {move.source for move in store.plan(plan).moves}
-            if empty and not at
-            else set()
-        )
+        left = {move.source for move in store.plan(plan).moves} if empty and not at else set()
         for node in empty:
             found.setdefault(node, []).append((settled if node in left else begin, end))
     return found
 
 
-def gone_sources(
-    settings: Settings, store: Store, period: Period
-) -> list[tuple[str, str]]:
+def gone_sources(settings: Settings, store: Store, period: Period) -> list[tuple[str, str]]:
     """Sources with their nodes that the settings do not have, and whose counts are in the
     period.
     """
     known = {source.name for source in sources(settings)}
     found = store.segments(period.first_day, period.last_day)
-    return sorted(
-        {(each.source, each.node) for each in found if each.source not in known}
-    )
+    return sorted({(each.source, each.node) for each in found if each.source not in known})
 
 
 def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
@@ -138,8 +104,7 @@ def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
     return {
         source.name
         for source in known
-        if source.site.fixed in settled
-        and (source.site.fixed, source.node) not in placed
+        if source.site.fixed in settled and (source.site.fixed, source.node) not in placed
     }
 
 
@@ -163,11 +128,7 @@ def refuse_unknown(force: Collection[str]) -> None:
 
 
 def refuse_bad(
-    settings: Settings,
-    store: Store,
-    period: Period,
-    now: datetime,
-    force: Collection[str],
+    settings: Settings, store: Store, period: Period, now: datetime, force: Collection[str]
 ) -> None:
     """Raises NoData when the logs of a node are bad by a rule that is not forced, BadInput for a
     rule there is not.
@@ -212,9 +173,7 @@ class _AsOfTheEnd:
         )
 
 
-def _as_of_the_end(
-    settings: Settings, store: Store, force: Collection[str]
-) -> _AsOfTheEnd | None:
+def _as_of_the_end(settings: Settings, store: Store, force: Collection[str]) -> _AsOfTheEnd | None:
     """What to do about logs that are old: a plan as of their end, by as few rules as possible that
     are gone past.
     """
@@ -264,9 +223,7 @@ def _findings_text(found: Sequence[tuple[str, Finding]]) -> str:
     return first_few(told, between="; ")
 
 
-def _bad_logs(
-    period: Period, found: Sequence[tuple[str, Finding]], ended: str
-) -> NoData:
+def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]], ended: str) -> NoData:
     rules = sorted({finding.rule for _, finding in found})
     forced = " ".join(f"--force {rule}" for rule in rules)
     return NoData(
@@ -303,15 +260,9 @@ def unused_files(settings: Settings, store: Store, period: Period) -> list[Unrea
     found = list(failed_files.load(settings.ingest.directory))
     told = {(each.source, each.path) for each in found}
     readings = store.segments(period.first_day, LAST_DAY)
-    refused = [
-        each
-        for each in readings
-        if each.copy_of and (each.source, each.path) not in told
-    ]
+    refused = [each for each in readings if each.copy_of and (each.source, each.path) not in told]
     return found + [
-        _rewritten_log(store, each)
-        for each in refused
-        if not copy_is_counted(store, each)
+        _rewritten_log(store, each) for each in refused if not copy_is_counted(store, each)
     ]
 
 
@@ -339,9 +290,7 @@ def _is_past(reading: Segment) -> bool:
     return not reading.read_at or reading.last_time <= reading.read_at
 
 
-def data_output(
-    found: Judged, period: Period, files: Sequence[UnreadFile] = ()
-) -> DataOutput:
+def data_output(found: Judged, period: Period, files: Sequence[UnreadFile] = ()) -> DataOutput:
     """`files` are those that could not be used."""
     names = {source.name for source in found.sources}
     return DataOutput(
@@ -356,11 +305,7 @@ def data_output(
 def _unread(found: UnreadFile) -> UnreadRow:
     mend = _MEND.get(found.outcome, "")
     return UnreadRow(
-        source=found.source,
-        path=found.path,
-        outcome=found.outcome,
-        note=found.note,
-        next_step=mend,
+        source=found.source, path=found.path, outcome=found.outcome, note=found.note, next_step=mend
     )
 
 
@@ -377,16 +322,11 @@ def _row(found: quality.Quality) -> QualityRow:
         lines=dict(found.lines),
         bad_lines=dict(found.reasons),
         bad_samples=[
-            core_to_output_models.bad_line(sample, path)
-            for path, sample in found.samples
+            core_to_output_models.bad_line(sample, path) for path, sample in found.samples
         ],
         findings=[
             FindingRow(
-                rule=one.rule,
-                state=one.state,
-                said=one.said,
-                limit=one.limit,
-                actual=one.actual,
+                rule=one.rule, state=one.state, said=one.said, limit=one.limit, actual=one.actual
             )
             for one in found.findings
         ],

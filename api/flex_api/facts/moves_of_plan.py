@@ -35,16 +35,12 @@ def _plans_replaced(store: Store, plan: Plan) -> Iterator[str]:
     messages = {
         one.id: store.plan(one.id).message
         for one in store.headlines()
-        if one.state == "discarded"
-        and one.base == plan.base
-        and one.created <= plan.created
+        if one.state == "discarded" and one.base == plan.base and one.created <= plan.created
     }
     newer: str | None = plan.id
     while newer:
         begins = f"{REPLACED} {newer}"
-        newer = next(
-            (id_ for id_, said in messages.items() if said.startswith(begins)), None
-        )
+        newer = next((id_ for id_, said in messages.items() if said.startswith(begins)), None)
         if newer:
             del messages[newer]
             yield newer

@@ -99,9 +99,7 @@ class NamesOfSites:
 
     def _name(self, site: str, name: str) -> NameOfSite:
         moves, why = self._moves(site, name)
-        learned = tuple(
-            Learned(claim.source, claim.where) for claim in self.places.get(name, ())
-        )
+        learned = tuple(Learned(claim.source, claim.where) for claim in self.places.get(name, ()))
         return NameOfSite(name, learned or (Learned("www", WWW),), moves, why)
 
     def _moves(self, site: str, name: str) -> tuple[Moves, str]:
@@ -134,10 +132,7 @@ def read_names(settings: Settings) -> ReadNames:
 
 
 def names_of_sites(
-    settings: Settings,
-    plan: Plan | None,
-    sites: Collection[str],
-    read: ReadNames | None = None,
+    settings: Settings, plan: Plan | None, sites: Collection[str], read: ReadNames | None = None
 ) -> NamesOfSites:
     """Where names cannot be told, none, and why."""
     read = read or read_names(settings)
@@ -166,14 +161,9 @@ def _in_plan(plan: Plan | None) -> InPlan:
     zone_plans = plan.zone_plans
     going = frozenset(name for one in zone_plans for name, _ in one.go_along)
     cnames = frozenset(
-        each.owner.rstrip(".")
-        for one in zone_plans
-        for each in one.leaning
-        if each.kind == "CNAME"
+        each.owner.rstrip(".") for one in zone_plans for each in one.leaning if each.kind == "CNAME"
     )
-    staying = {
-        name: why for one in zone_plans for name, why in why_staying(one).items()
-    }
+    staying = {name: why for one in zone_plans for name, why in why_staying(one).items()}
     return InPlan(going, staying, cnames, is_there=bool(zone_plans))
 
 

@@ -38,9 +38,7 @@ def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...
     )
 
 
-def shares(
-    world: World, period: Period, others: Sequence[OtherName]
-) -> tuple[OtherName, ...]:
+def shares(world: World, period: Period, others: Sequence[OtherName]) -> tuple[OtherName, ...]:
     """The same with what came by each in the period, where that was counted. Raises NoData where
     counts are damaged.
     """
@@ -50,9 +48,7 @@ def shares(
     found = names_visited.count_names(
         world.store, directory, period, {other.site for other in others}
     )
-    return tuple(
-        replace(other, share=_share(found, other), looked=True) for other in others
-    )
+    return tuple(replace(other, share=_share(found, other), looked=True) for other in others)
 
 
 def _share(found: Names, other: OtherName) -> Share | None:
@@ -73,9 +69,7 @@ def sites_with_own_logs(settings: Settings, sites: Collection[str]) -> frozenset
     return frozenset(source.site.fixed for source in known if source.site.fixed)
 
 
-def read_other_names(
-    world: World, sites: Collection[str], pins: Collection[Pin] = ()
-) -> Followed:
+def read_other_names(world: World, sites: Collection[str], pins: Collection[Pin] = ()) -> Followed:
     """Where DNS leads their other names now, of those that nobody keeps FLEX away from. Raises a
     DnsError.
     """

@@ -23,9 +23,7 @@ def other_names(settings: Settings, sites: Collection[str]) -> dict[str, list[st
     if rule is None or rule.every_host:
         return found
     site_of = rule.naming_of_names()
-    written = {
-        spelling_in_logs(name) for name in rule.aliases if not name.startswith("/")
-    }
+    written = {spelling_in_logs(name) for name in rule.aliases if not name.startswith("/")}
     candidates = {twin for one in (*written, *found) for twin in _twins(one)}
     for name in sorted(candidates - found.keys()):
         if is_host(name) and (site := site_of(name)) in found:

@@ -32,11 +32,7 @@ class Difference:
 
     def on(self, node: str) -> tuple[str, ...]:
         """Those that one of the two partitions has on the node."""
-        there = {
-            site
-            for table in self.rows
-            for site in table.loc[table["node"] == node, "site"]
-        }
+        there = {site for table in self.rows for site in table.loc[table["node"] == node, "site"]}
         return tuple(name for name in self.names if name in there)
 
     def fields(self) -> dict[str, Any]:
@@ -51,12 +47,9 @@ class Difference:
         }
 
     def rows_of(self, names: Sequence[str]) -> list[DiffRow]:
-        one, other = (
-            _nodes(table[table["site"].isin(list(names))]) for table in self.rows
-        )
+        one, other = (_nodes(table[table["site"].isin(list(names))]) for table in self.rows)
         return [
-            DiffRow(site=name, one=one.get(name, []), other=other.get(name, []))
-            for name in names
+            DiffRow(site=name, one=one.get(name, []), other=other.get(name, [])) for name in names
         ]
 
 
@@ -86,8 +79,6 @@ def difference(
 
 def _nodes(partition: pd.DataFrame) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for site, node in zip(
-        partition["site"].tolist(), partition["node"].tolist(), strict=True
-    ):
+    for site, node in zip(partition["site"].tolist(), partition["node"].tolist(), strict=True):
         found.setdefault(site, []).append(node)
     return found

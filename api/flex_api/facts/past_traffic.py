@@ -35,11 +35,7 @@ def bytes_sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFra
     kept = world.store.bytes_sent(last, NIGHTS, gaps=True)
     found, lost = dict[datetime, pd.Series](), 0
     for period in earlier(last, NIGHTS) if last.end in kept else ():
-        known = (
-            kept[period.end]
-            if period.end in kept
-            else _bytes_in_logs(world, period, sites)
-        )
+        known = kept[period.end] if period.end in kept else _bytes_in_logs(world, period, sites)
         lost = 0 if known is not None else lost + 1
         if lost == LOST:
             break
@@ -47,11 +43,7 @@ def bytes_sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFra
             found[period.end] = known
     if not found:
         return pd.DataFrame()
-    ends = [
-        period.end
-        for period in reversed(earlier(last, NIGHTS))
-        if period.end >= min(found)
-    ]
+    ends = [period.end for period in reversed(earlier(last, NIGHTS)) if period.end >= min(found)]
     return pd.concat(found, axis=1).fillna(0.0).sort_index().reindex(columns=ends)
 
 
@@ -69,15 +61,11 @@ def profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame] 
     return made, spreads
 
 
-def _bytes_in_logs(
-    world: World, period: Period, sites: Collection[str]
-) -> pd.Series | None:
+def _bytes_in_logs(world: World, period: Period, sites: Collection[str]) -> pd.Series | None:
     """None where no log of the day before was read: then this one may not have been read from its
     beginning.
     """
-    if period.first_day < 1 or not world.store.segments(
-        period.first_day - 1, period.first_day - 1
-    ):
+    if period.first_day < 1 or not world.store.segments(period.first_day - 1, period.first_day - 1):
         return None
     half_life = world.settings.profile.half_life
     directory = world.settings.ingest.directory

@@ -26,16 +26,10 @@ from flex_dns.wire.session import Session
 def refuse_unknown(form: str) -> None:
     """Raises BadInput for a format that there is not."""
     if form not in EXPORTS:
-        raise _bad(
-            f"exporting as {form!r}",
-            f"there are {', '.join(EXPORTS)}",
-            "name one of them",
-        )
+        raise _bad(f"exporting as {form!r}", f"there are {', '.join(EXPORTS)}", "name one of them")
 
 
-def zones_for(
-    world: World, plan: Plan, form: str, only: Sequence[str]
-) -> list[ZoneToExport]:
+def zones_for(world: World, plan: Plan, form: str, only: Sequence[str]) -> list[ZoneToExport]:
     """What this format says of each zone."""
     found = zones(world, plan, only)
     return with_controller(world, found) if form == "nsupdate" else found
@@ -79,13 +73,8 @@ def zones(world: World, plan: Plan, only: Sequence[str] = ()) -> list[ZoneToExpo
     """Every zone of the plan, or `only` these. Raises Unknown for one that the plan has not."""
     claim = Claim(world.settings.owner, wiring.controller(world.settings, world.store))
     ttl = _ttl_of(plan, world.settings.dns.ttl)
-    said = verify_dns.wanted_records(
-        plan, world.store.placement_of(plan.id), world.nodes, ttl
-    )
-    found = {
-        one.zone: wanted_zone(one, said[one.zone], claim, ttl)
-        for one in plan.zone_plans
-    }
+    said = verify_dns.wanted_records(plan, world.store.placement_of(plan.id), world.nodes, ttl)
+    found = {one.zone: wanted_zone(one, said[one.zone], claim, ttl) for one in plan.zone_plans}
     asked = [zone_name(name) for name in only]
     for name in asked:
         if name not in found:
@@ -102,9 +91,7 @@ def _ttl_of(plan: Plan, default: int) -> int:
     """That of the settings by which the plan was made, as far as it changes anything: not what they
     say by now.
     """
-    ttls = Counter(
-        one.after.ttl for made in plan.zone_plans for one in made.changes if one.after
-    )
+    ttls = Counter(one.after.ttl for made in plan.zone_plans for one in made.changes if one.after)
     return next((ttl for ttl, _ in ttls.most_common(1)), default)
 
 
@@ -119,9 +106,7 @@ def with_controller(world: World, given: Sequence[ZoneToExport]) -> list[ZoneToE
     }
     return [
         replace(
-            one,
-            is_free=not said.get(one.zone_plan.zone, "-"),
-            claim=_claim_held(one.claim, said),
+            one, is_free=not said.get(one.zone_plan.zone, "-"), claim=_claim_held(one.claim, said)
         )
         for one in given
     ]
@@ -131,15 +116,11 @@ def _claim_held(claim: Claim, said: Mapping[str, str]) -> Claim:
     return replace(claim, held={zone: by for zone, by in said.items() if by})
 
 
-def _controllers(
-    world: World, primary: Primary, given: Sequence[ZoneToExport]
-) -> dict[str, str]:
+def _controllers(world: World, primary: Primary, given: Sequence[ZoneToExport]) -> dict[str, str]:
     """Us, as the record of each of its zones says it; empty for one that nobody holds."""
     its = [one.zone_plan.zone for one in given if one.zone_plan.zone in primary.zones]
     if not its:
         return {}
     server = wiring.server(world.settings, primary)
     with Session(server) as session:
-        return fence.ours(
-            session, server, its, wiring.controller(world.settings, world.store)
-        )
+        return fence.ours(session, server, its, wiring.controller(world.settings, world.store))

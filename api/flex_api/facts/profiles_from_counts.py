@@ -22,17 +22,13 @@ LARGE = 0.3
 SIZES = ("site", "requests", "size")
 
 
-def learn_profiles(
-    world: World, period: Period
-) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+def learn_profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """PROFILES and SPREADS of the hosted sites, and what is to be said of names that are none; ""
     where there are none.
 
     Raises NoData where no line of the period was read, or where its counts were deleted.
     """
-    files = file_table(
-        world.store, world.settings.ingest.directory, period, merging(world, period)
-    )
+    files = file_table(world.store, world.settings.ingest.directory, period, merging(world, period))
     every = rate_and_working_set.profiles_of(files.pieces(SIZES), hours(world, period))
     if not len(every):
         raise NoData(
@@ -59,11 +55,7 @@ def hours(world: World, period: Period) -> Iterator[pd.DataFrame]:
         world.store, world.settings.ingest.directory, period
     )
     half_life = world.settings.profile.half_life
-    return (
-        rate_and_working_set.weigh_days(found, period, half_life)
-        if half_life
-        else found
-    )
+    return rate_and_working_set.weigh_days(found, period, half_life) if half_life else found
 
 
 def _of_strangers(profiles: pd.DataFrame, every: pd.DataFrame) -> str:
@@ -79,9 +71,5 @@ def _large_sites(world: World, profiles: pd.DataFrame) -> list[str]:
     columns = [RESOURCES[name] for name in world.settings.solver.dimensions]
     shares = profiles[columns] / profiles[columns].sum().clip(lower=1)
     large = profiles["site"][(shares * len(world.nodes) > LARGE).any(axis=1)]
-    pinned = {
-        pin.site
-        for pin in world.store.pins()
-        if max(pin.min_replicas, len(pin.nodes)) > 1
-    }
+    pinned = {pin.site for pin in world.store.pins() if max(pin.min_replicas, len(pin.nodes)) > 1}
     return sorted(set(large) | (pinned & set(profiles["site"])))

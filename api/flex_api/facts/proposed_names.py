@@ -57,9 +57,7 @@ class NamesInLogs:
     www: Www = "listed"
 
 
-def proposals(
-    names: NamesInLogs, plan: Plan | None, same: Iterable[SameFiles]
-) -> list[Proposal]:
+def proposals(names: NamesInLogs, plan: Plan | None, same: Iterable[SameFiles]) -> list[Proposal]:
     """Most requests first. A name is proposed for one site alone, and for none where the evidence
     is of two.
     """

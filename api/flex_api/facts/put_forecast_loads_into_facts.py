@@ -36,35 +36,25 @@ def expect(world: World, facts: Facts) -> tuple[Facts, Outlook | None]:
     past = past_traffic.bytes_sent(world, facts.period, facts.sites)
     found, wanted = site_traffic_forecast.outlook(past)
     surges = site_traffic_forecast.surges(past, settings.surge)
-    told = replace(
-        facts, remarks=(*facts.remarks, *site_traffic_forecast.sentences(found, surges))
-    )
+    told = replace(facts, remarks=(*facts.remarks, *site_traffic_forecast.sentences(found, surges)))
     if found.method == site_traffic_forecast.YESTERDAY:
         return told, found
     # Where a list says which sites there are, each of them has a profile.
     ours = past.index.isin(
-        list(facts.profiles["site"])
-        if world.settings.ingest.sites_file
-        else facts.sites
+        list(facts.profiles["site"]) if world.settings.ingest.sites_file else facts.sites
     )
     return _as_expected(world, told, past[ours], wanted[ours]), found
 
 
-def _as_expected(
-    world: World, facts: Facts, past: pd.DataFrame, wanted: pd.Series
-) -> Facts:
+def _as_expected(world: World, facts: Facts, past: pd.DataFrame, wanted: pd.Series) -> Facts:
     alike = _like_another_night(past, wanted)
     shown = [
         _of_shown_sites(
-            facts.profiles,
-            facts.spreads,
-            set(facts.profiles["site"]) - set(alike.index),
+            facts.profiles, facts.spreads, set(facts.profiles["site"]) - set(alike.index)
         )
     ]
     shown += _of_others(world, facts.period, alike)
-    left = set(facts.profiles["site"]).difference(
-        *(set(profiles["site"]) for profiles, _ in shown)
-    )
+    left = set(facts.profiles["site"]).difference(*(set(profiles["site"]) for profiles, _ in shown))
     shown.append(_of_shown_sites(facts.profiles, facts.spreads, left))
     profiles, spreads = (
         pd.concat(tables, ignore_index=True) for tables in zip(*shown, strict=True)
@@ -78,19 +68,13 @@ def _like_another_night(past: pd.DataFrame, wanted: pd.Series) -> pd.Series:
     like.
     """
     far = (
-        past[wanted > FAR * past.iloc[:, -1]]
-        .dropna(axis=1)
-        .iloc[:, -site_traffic_forecast.LEAST :]
+        past[wanted > FAR * past.iloc[:, -1]].dropna(axis=1).iloc[:, -site_traffic_forecast.LEAST :]
     )
     with np.errstate(divide="ignore"):
-        away = np.abs(
-            np.log(far.to_numpy()) - np.log(wanted[far.index].to_numpy())[:, None]
-        )
+        away = np.abs(np.log(far.to_numpy()) - np.log(wanted[far.index].to_numpy())[:, None])
     # The latest of those that are equally near.
     nearest = far.shape[1] - 1 - away[:, ::-1].argmin(axis=1)
-    return pd.Series(
-        far.columns.to_numpy(dtype=object)[nearest], index=far.index, dtype=object
-    )
+    return pd.Series(far.columns.to_numpy(dtype=object)[nearest], index=far.index, dtype=object)
 
 
 def _of_others(
@@ -108,9 +92,7 @@ def _of_others(
 def _of_shown_sites(
     profiles: pd.DataFrame, spreads: pd.DataFrame, sites: set[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return profiles[profiles["site"].isin(list(sites))], spreads[
-        spreads["site"].isin(list(sites))
-    ]
+    return profiles[profiles["site"].isin(list(sites))], spreads[spreads["site"].isin(list(sites))]
 
 
 def _scale(profiles: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:

@@ -57,10 +57,7 @@ def _staying_at(plan: Plan, node: str) -> Iterator[str]:
         which, leave = (
             (f"1 other name leads to {node} and stays", "its site leaves")
             if len(there) == 1
-            else (
-                f"{len(there):,} other names lead to {node} and stay",
-                "their sites leave",
-            )
+            else (f"{len(there):,} other names lead to {node} and stay", "their sites leave")
         )
         yield (
             f"{which} there when {leave} it: {first_few(there)}; change that where "

@@ -92,9 +92,7 @@ class Catalogue:
         if what.name:
             part = what.name.casefold()
             kept &= np.fromiter(
-                (part in site.casefold() for site in self.sites),
-                dtype=bool,
-                count=len(kept),
+                (part in site.casefold() for site in self.sites), dtype=bool, count=len(kept)
             )
         return kept
 
@@ -113,11 +111,7 @@ class Catalogue:
         return 0 if name == "site" else int(self._values(name)[row])
 
     def _values(self, name: str) -> Ints:
-        return (
-            np.diff(self.first)
-            if name == "replicas"
-            else self.columns[COLUMNS.get(name, name)]
-        )
+        return np.diff(self.first) if name == "replicas" else self.columns[COLUMNS.get(name, name)]
 
     def _behind(self, ordered: Ints, by: str, value: int, site: str) -> int:
         down, name = by.startswith("-"), by.removeprefix("-")
@@ -128,13 +122,8 @@ class Catalogue:
             return len(self.sites) - at if down else at
         values = self._values(name)[ordered]
         ranked, sought = (-values, -value) if down else (values, value)
-        low, high = (
-            int(np.searchsorted(ranked, sought, side=side))
-            for side in ("left", "right")
-        )
-        return low + int(
-            np.searchsorted(self.sites[ordered[low:high]], site, side="right")
-        )
+        low, high = (int(np.searchsorted(ranked, sought, side=side)) for side in ("left", "right"))
+        return low + int(np.searchsorted(self.sites[ordered[low:high]], site, side="right"))
 
     def _among(self, sites: Collection[str]) -> np.ndarray:
         kept = np.zeros(len(self.sites), dtype=bool)
@@ -168,11 +157,7 @@ def catalogue(
     # A partition is sorted by site and node, as `sites` is by site: its rows stand where `first`
     # says.
     return Catalogue(
-        kept[0] if kept else None,
-        sites,
-        columns,
-        partition["node"].to_numpy(dtype=object),
-        first,
+        kept[0] if kept else None, sites, columns, partition["node"].to_numpy(dtype=object), first
     )
 
 

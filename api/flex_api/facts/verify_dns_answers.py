@@ -61,12 +61,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
             # The plan may be of a time when there were zones.
             return ()
         return checking.check(
-            plan,
-            partition,
-            nodes,
-            settings.dns.ttl,
-            world.publisher,
-            owner=settings.owner,
+            plan, partition, nodes, settings.dns.ttl, world.publisher, owner=settings.owner
         )
 
     verdicts = ask()
@@ -81,8 +76,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
             f"verifying the partition of {base}",
             "no record set of it is ours, so nothing was checked",
             kept="nothing was changed",
-            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names "
-            "what is not ours",
+            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
         )
     if verdicts or not is_led:
         world.store.put_check(last_dns_check.check(world.time_of_day(), base, verdicts))
@@ -92,9 +86,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
 def _others(world: World, partition: pd.DataFrame) -> tuple[NameLeftBehind, ...]:
     """None where a primary does not answer: its verdict says so already."""
     try:
-        return other_names.read_other_names(
-            world, set(partition["site"]), world.pins
-        ).behind
+        return other_names.read_other_names(world, set(partition["site"]), world.pins).behind
     except DnsError:
         return ()
 

@@ -48,19 +48,11 @@ def _both(one: Visitors, other: Visitors) -> Visitors:
     )
 
 
-def not_known(
-    doors: Iterable[DoorRead],
-    serving: Collection[str],
-    now: datetime,
-) -> list[str]:
+def not_known(doors: Iterable[DoorRead], serving: Collection[str], now: datetime) -> list[str]:
     """The nodes whose doors were not read lately, or counted more names than are kept: a site may
     have visitors there that nobody knows of.
     """
-    told = {
-        door.node
-        for door in doors
-        if door.kept >= door.names and now - door.read <= LATELY
-    }
+    told = {door.node for door in doors if door.kept >= door.names and now - door.read <= LATELY}
     return [node for node in serving if node not in told]
 
 
@@ -78,6 +70,5 @@ def outside_dns(settings: Settings, sites: Collection[str]) -> list[str]:
     return sorted(
         site
         for site in led
-        if records_of_partition.zone_of(records_of_partition.name_of(site), zones)
-        is None
+        if records_of_partition.zone_of(records_of_partition.name_of(site), zones) is None
     )

@@ -16,13 +16,7 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.placing import failover
 from flex.planning.facts_and_rules import Rules
-from flex.planning.rules_of_movement import (
-    COOLDOWN,
-    OFTEN,
-    Guard,
-    Reins,
-    Resting,
-)
+from flex.planning.rules_of_movement import COOLDOWN, OFTEN, Guard, Reins, Resting
 from flex.wishes.wishes_in_force_now import NIGHT
 from flex.zones.zone_changes import DRIFT
 from flex_api.in_words import amounts
@@ -50,19 +44,13 @@ def guard(world: World, period: Period, force: Collection[str] = ()) -> Guard:
         urgent=frozenset(_urgent(world, known)),
         adopted=not world.store.in_force(),
     )
-    return (
-        Reins(safety.trigger_imbalance, safety.min_improvement, every)
-        .without(force)
-        .guard
-    )
+    return Reins(safety.trigger_imbalance, safety.min_improvement, every).without(force).guard
 
 
 def without_forced(rules: Rules, force: Collection[str]) -> Rules:
     """The rules without those that somebody goes over by name."""
     reins = Reins(rules.trigger, rules.margin).without(force)
-    limits = (
-        replace(rules.limits, drifted_names=EVERY) if DRIFT in force else rules.limits
-    )
+    limits = replace(rules.limits, drifted_names=EVERY) if DRIFT in force else rules.limits
     return replace(rules, trigger=reins.trigger, margin=reins.margin, limits=limits)
 
 
@@ -75,8 +63,7 @@ def _recent_plans(world: World) -> list[Plan]:
     lately = [
         one
         for one in world.store.headlines()
-        if max(one.created, one.settled or one.created)
-        >= (since if _moves(one) else first)
+        if max(one.created, one.settled or one.created) >= (since if _moves(one) else first)
     ]
     return [world.store.plan(one.id) for one in lately[:PLANS]]
 
@@ -107,20 +94,14 @@ def _resting(world: World, known: Sequence[Plan]) -> Iterator[Resting]:
     month, lately = now - MONTH, now - safety.site_cooldown
     chosen = _chosen_plans(known, now)
     draining = {node.name for node in world.nodes if node.state == "draining"}
-    moves = [
-        (when, sites_that_rest_after(plan, draining), _shrunk(plan))
-        for plan, when in chosen
-    ]
-    yield _often(
-        moves, safety.max_moves_per_site, now, _most_replicas_needed(known, month)
-    )
+    moves = [(when, sites_that_rest_after(plan, draining), _shrunk(plan)) for plan, when in chosen]
+    yield _often(moves, safety.max_moves_per_site, now, _most_replicas_needed(known, month))
     told, until = dict[str, str](), dict[str, datetime]()
     for when, moved, shrunk in moves:
         if when > lately:
             end = when + safety.site_cooldown
             told |= dict.fromkeys(
-                shrunk,
-                f"gave a node up {amounts.ago(when, now)}, rests {amounts.until(end)}",
+                shrunk, f"gave a node up {amounts.ago(when, now)}, rests {amounts.until(end)}"
             )
             told |= dict.fromkeys(
                 moved, f"moved {amounts.ago(when, now)}, rests {amounts.until(end)}"
@@ -155,11 +136,7 @@ def _often(
     }
     limit = f"{most} in 30 days"
     return Resting(
-        OFTEN,
-        limit,
-        told,
-        {site: count for site, count in needed.items() if site in many},
-        until,
+        OFTEN, limit, told, {site: count for site, count in needed.items() if site in many}, until
     )
 
 
@@ -184,9 +161,7 @@ def _chosen_plans(known: Sequence[Plan], now: datetime) -> list[tuple[Plan, date
         if one.state == "applied" and one.quality.solver != failover.SOLVER
     ]
     return [
-        (one, one.settled)
-        for one in applied
-        if one.base and one.settled and one.settled <= now
+        (one, one.settled) for one in applied if one.base and one.settled and one.settled <= now
     ]
 
 
@@ -197,9 +172,7 @@ def sites_that_rest_after(plan: Plan, draining: Collection[str]) -> set[str]:
     """
     closed = _nodes_without_share(plan) - set(draining)
     left = (
-        move
-        for move in plan.moves
-        if move.source and move.target and move.source not in closed
+        move for move in plan.moves if move.source and move.target and move.source not in closed
     )
     return {*plan.grown, *(move.site for move in left)}
 
@@ -211,11 +184,7 @@ def _nodes_without_share(plan: Plan) -> set[str]:
 
 def _shrunk(plan: Plan) -> set[str]:
     closed = _nodes_without_share(plan)
-    return {
-        move.site
-        for move in plan.moves
-        if move.target is None and move.source not in closed
-    }
+    return {move.site for move in plan.moves if move.target is None and move.source not in closed}
 
 
 def _came(known: Sequence[Plan]) -> dict[str, dict[str, datetime]]:

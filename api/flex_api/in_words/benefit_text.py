@@ -36,10 +36,7 @@ def in_words(found: BenefitRow, forecasts: Sequence[ForecastRow]) -> tuple[str, 
         case "one node":
             return "FLEX does not help here: only one node takes sites now.", ""
         case "unknown":
-            return (
-                "Whether FLEX helps cannot be said: too few accesses were replayed.",
-                "",
-            )
+            return ("Whether FLEX helps cannot be said: too few accesses were replayed.", "")
         case "fits":
             fit = "all files fit into the memory of each node"
             return f"FLEX does not help here: {fit}.", (
@@ -61,11 +58,7 @@ def in_words(found: BenefitRow, forecasts: Sequence[ForecastRow]) -> tuple[str, 
         case "one site":
             share = amounts.share(found.site_ratio)
             alone = f"{short(found.site)} alone sends {share} of all bytes"
-            others = (
-                "The other sites by themselves would gain. "
-                if found.site_ratio < 1
-                else ""
-            )
+            others = "The other sites by themselves would gain. " if found.site_ratio < 1 else ""
             return f"FLEX does not help here: {alone}.", f"{others}{STILL}"
         case "not found":
             return "FLEX does not help here: no partition was found that would.", (
@@ -83,9 +76,7 @@ def _speed(row: ForecastRow) -> str:
 
 def _gain(after: ForecastRow, in_turn: ForecastRow) -> str:
     ours, other = (amounts.share(row.miss_ratio) for row in (after, in_turn))
-    rates = (
-        f"nodes can serve {_rate(after)} requests a second in place of {_rate(in_turn)}"
-    )
+    rates = f"nodes can serve {_rate(after)} requests a second in place of {_rate(in_turn)}"
     if ours == other:
         return rates
     return f"{_reads(after, in_turn)}; {rates}"

@@ -22,9 +22,7 @@ def lines(output: PlanOutput) -> Iterator[str]:
     if output.state == "applied" and output.settled:
         yield f"Put in force {amounts.when(output.settled)}: {changes_text(output)}."
         for server in dict.fromkeys(row.server for row in output.verdicts):
-            yield from _of_server(
-                [row for row in output.verdicts if row.server == server]
-            )
+            yield from _of_server([row for row in output.verdicts if row.server == server])
     elif output.state == "applying":
         yield (
             "Half applied, or being applied: `flex apply --resume` finishes it, "
@@ -64,9 +62,7 @@ def _of_server(rows: Sequence[VerdictRow]) -> Iterator[str]:
     server, wrong = rows[0].server, [row for row in rows if not row.agrees]
     if not wrong:
         serial = (
-            f", serial {rows[0].serial}"
-            if len(rows) == 1 and rows[0].serial is not None
-            else ""
+            f", serial {rows[0].serial}" if len(rows) == 1 and rows[0].serial is not None else ""
         )
         asked = (
             f"{amounts.count(sum(row.checked for row in rows), 'record set')} in "
@@ -89,6 +85,4 @@ def _of_server(rows: Sequence[VerdictRow]) -> Iterator[str]:
 
 
 def after(lag: float) -> str:
-    return (
-        "at once" if lag < AT_ONCE else f"after {amounts.span(timedelta(seconds=lag))}"
-    )
+    return "at once" if lag < AT_ONCE else f"after {amounts.span(timedelta(seconds=lag))}"

@@ -39,10 +39,7 @@ def show(console: Console, output: PlanOutput) -> None:
             console.print(of_nodes(row))
     if output.prediction:
         console.print(f"\n{hindsight(output.prediction)}")
-        for table in (
-            served_table(output.prediction.served),
-            sites(output.prediction.sites),
-        ):
+        for table in (served_table(output.prediction.served), sites(output.prediction.sites)):
             if table.row_count:
                 console.print(table)
 
@@ -110,10 +107,7 @@ def hindsight(row: MeasuredRow) -> str:
         f"{amounts.share(row.error_ratio)} of a node's fair share"
     )
     if row.traffic_ratio is not None:
-        told += (
-            f"; requests by {amounts.share(row.traffic_ratio)} because the traffic "
-            "was another"
-        )
+        told += f"; requests by {amounts.share(row.traffic_ratio)} because the traffic was another"
     if row.model_ratio is not None:
         told += f", by {amounts.share(row.model_ratio)} because other nodes answered"
     if row.site_error_ratio is not None:
@@ -145,9 +139,7 @@ def served_table(rows: Sequence[ServedNode]) -> Table:
 def sites(rows: Sequence[MeasuredSite]) -> Table:
     table = grid("site, farthest off", "expected>", "was>")
     for row in rows[:SITES]:
-        table.add_row(
-            row.site, amounts.size(row.expected_bytes), amounts.size(row.measured_bytes)
-        )
+        table.add_row(row.site, amounts.size(row.expected_bytes), amounts.size(row.measured_bytes))
     return table
 
 

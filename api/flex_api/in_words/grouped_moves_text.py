@@ -65,9 +65,7 @@ class Row:
 def table(rows: Sequence[Moved]) -> Table:
     drawn, found = grid("site", "from", "to", "cold>", "why"), group(rows)
     for row in found[:MOST_MOVES]:
-        drawn.add_row(
-            row.sites, row.source, row.target, amounts.size(row.cold_bytes), row.reason
-        )
+        drawn.add_row(row.sites, row.source, row.target, amounts.size(row.cold_bytes), row.reason)
     if len(found) > MOST_MOVES:
         drawn.add_row(f"and {len(found) - MOST_MOVES} more", "", "", "", "")
     return drawn
@@ -76,14 +74,7 @@ def table(rows: Sequence[Moved]) -> Table:
 def group(moves: Sequence[Moved]) -> list[Row]:
     """Moves to other nodes first, as they are; then what is given up, by reason."""
     found = [
-        Row(
-            move.site,
-            move.source or "-",
-            move.target,
-            move.cold_bytes,
-            move.reason,
-            move.site,
-        )
+        Row(move.site, move.source or "-", move.target, move.cold_bytes, move.reason, move.site)
         for move in moves
         if move.target
     ]
@@ -102,8 +93,7 @@ def _rows(reason: str, gone: Sequence[Moved]) -> list[Row]:
         of_site.setdefault(move.site, []).append(move.source or "-")
     if len(of_site) <= SITES:
         return [
-            Row(site, ", ".join(nodes), "-", 0, reason, site)
-            for site, nodes in of_site.items()
+            Row(site, ", ".join(nodes), "-", 0, reason, site) for site, nodes in of_site.items()
         ]
     nodes = Counter(move.source or "-" for move in gone)
     named = [f"{node} ({count:,})" for node, count in sorted(nodes.items())]
@@ -125,10 +115,7 @@ def sentence(moves: Sequence[Moved], base: str, *, done: bool) -> str:
     if not moves or any(move.target for move in moves):
         return ""
     number = len({move.site for move in moves})
-    sites, replicas = (
-        amounts.count(number, "site"),
-        amounts.count(len(moves), "replica"),
-    )
+    sites, replicas = (amounts.count(number, "site"), amounts.count(len(moves), "replica"))
     needless = f"{replicas} that {'it does' if number == 1 else 'they do'} not need"
     if base:
         return f"{sites} {'gave' if done else 'would give'} up {needless}"
@@ -145,8 +132,4 @@ def misses(forecasts: Iterable[Foretold]) -> str:
     """
     of = {one.policy: amounts.share(one.miss_ratio) for one in forecasts}
     before, after = of.get("before"), of.get("after")
-    return (
-        f", predicted misses {before} to {after}"
-        if before and after and before != after
-        else ""
-    )
+    return f", predicted misses {before} to {after}" if before and after and before != after else ""

@@ -30,12 +30,9 @@ def sentence(stop: StopRow) -> str:
 def over(output: PlanOutput) -> str:
     """All rules, and the one command that goes past all of them."""
     over = [
-        f"{one.rule} is {one.limit:g}, this plan needs {one.actual:g}"
-        for one in output.breaches
+        f"{one.rule} is {one.limit:g}, this plan needs {one.actual:g}" for one in output.breaches
     ]
     gives = any(not move.target for move in output.moves)
     counted = "; a site that gives a node up counts as one that moves" if gives else ""
-    past = (
-        f" (past {'it' if len(over) == 1 else 'them'}: {output.breaches[0].override})"
-    )
+    past = f" (past {'it' if len(over) == 1 else 'them'}: {output.breaches[0].override})"
     return f"{'; '.join(over)}{counted}{past if output.state in WAITING else ''}"

@@ -70,11 +70,7 @@ def proposals(console: Console, rows: Sequence[ProposalRow]) -> None:
     """Lines that can be pasted into a file of other names, and what speaks for each."""
     if not rows:
         return
-    what = (
-        "1 name plainly belongs"
-        if len(rows) == 1
-        else f"{len(rows):,} names plainly belong"
-    )
+    what = "1 name plainly belongs" if len(rows) == 1 else f"{len(rows):,} names plainly belong"
     console.print(
         f"{what} to a site. Nothing is done with that. If you know it to be so, put these "
         "lines into ingest.aliases_file: visitors can send any name, and a server answers "

@@ -11,11 +11,7 @@ from flex.site_names_in_words import first_few
 from flex_api.in_words import amounts
 from flex_api.schemas.onboard_output import OnboardedSite, OnboardOutput
 
-WAYS = {
-    "dns": "DNS can move",
-    "doors": "only doors can move",
-    "nothing": "nothing can move",
-}
+WAYS = {"dns": "DNS can move", "doors": "only doors can move", "nothing": "nothing can move"}
 # Reasons that are named, those of most sites first.
 MOST_REASONS = 12
 # Files that were not read which are named.
@@ -26,9 +22,7 @@ def lines(found: OnboardOutput, *, every: bool = False) -> Iterator[str]:
     yield ""
     yield "Nodes"
     for node in found.nodes:
-        sites = (
-            f", {amounts.count(node.sites, 'site')} lead there" if node.sites else ""
-        )
+        sites = f", {amounts.count(node.sites, 'site')} lead there" if node.sites else ""
         yield f"  {node.name}  {', '.join(node.addresses)}{sites}"
     zones = amounts.count(len(found.zones), "zone")
     primary = f"{zones} on {found.primary}" if found.primary else "none named"

@@ -86,9 +86,7 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
         console.print(grouped_moves_text.table(output.moves))
     if output.put_off:
         console.print()
-        console.print(
-            f"Left to later nights: {amounts.count(len(output.put_off), 'move')}."
-        )
+        console.print(f"Left to later nights: {amounts.count(len(output.put_off), 'move')}.")
         console.print(grouped_moves_text.table(output.put_off))
     if output.not_ready:
         console.print()
@@ -131,17 +129,11 @@ def summary(output: PlanOutput) -> str:
     """The same without the plan's name."""
     worst = f"worst node {amounts.share(output.after.worst_ratio)} off its fair share"
     if not output.moves:
-        changes = sum(
-            line.startswith("+") for zone in output.zones for line in zone.changes
-        )
+        changes = sum(line.startswith("+") for zone in output.zones for line in zone.changes)
         rewritten = (
-            f" though {amounts.count(changes, 'record set')} would change"
-            if changes
-            else ""
+            f" though {amounts.count(changes, 'record set')} would change" if changes else ""
         )
-        return (
-            f"nothing moves{rewritten}; {worst}{', as before' if output.before else ''}"
-        )
+        return f"nothing moves{rewritten}; {worst}{', as before' if output.before else ''}"
     was = f" (was {amounts.share(output.before.worst_ratio)})" if output.before else ""
     return f"{moves_text(output)}{grouped_moves_text.misses(output.forecasts)}; {worst}{was}"
 
@@ -166,8 +158,7 @@ def moves_text(output: PlanOutput) -> str:
     what = which if rows == sites else f"{rows:,} replicas of {which}"
     taken_away = f"; {amounts.count(taken, 'replica')} given up" if taken else ""
     return (
-        f"{what} {move(output)} "
-        f"({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
+        f"{what} {move(output)} ({'; '.join(filter(None, (least(output), scratch)))}){taken_away}"
     )
 
 
@@ -193,13 +184,10 @@ def proof(console: Console, output: ProofOutput) -> None:
     at_least = f"no balanced partition has fewer than {output.moves_at_least:,}"
     least = ": that is proven least" if output.proven_least else ""
     console.print(
-        f"The proof of plan {output.plan} holds: it moves {output.moves:,}, and "
-        f"{at_least}{least}."
+        f"The proof of plan {output.plan} holds: it moves {output.moves:,}, and {at_least}{least}."
     )
     if output.claimed_least and not output.proven_least:
-        console.print(
-            "The solver claims that no partition moves less: of that there is no proof."
-        )
+        console.print("The solver claims that no partition moves less: of that there is no proof.")
     elif output.claimed_at_least > output.moves_at_least:
         console.print(
             f"The solver claims that {output.claimed_at_least:,} are needed: of that there is "
@@ -219,9 +207,7 @@ def _pin(row: SiteRow) -> str:
     least = f"x{row.min_replicas}" if row.min_replicas > 1 else ""
     most = f"at most {row.max_replicas}" if row.max_replicas else ""
     others = [f"{word} {', '.join(names)}" for word, names in named.items() if names]
-    return " ".join(
-        filter(None, [", ".join(row.pinned_to), least, most, *others, begins])
-    )
+    return " ".join(filter(None, [", ".join(row.pinned_to), least, most, *others, begins]))
 
 
 def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
@@ -229,15 +215,7 @@ def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
     others = [name for row in after.nodes[:1] for name in row.others_units]
     more = [column for name in others for column in (f"{name} was>", "is>")]
     table = grid(
-        "node",
-        "sites>",
-        "access rate",
-        "was>",
-        "is>",
-        "working set",
-        "was>",
-        "is>",
-        *more,
+        "node", "sites>", "access rate", "was>", "is>", "working set", "was>", "is>", *more
     )
     earlier = {row.node: row for row in before.nodes} if before else {}
     for row in after.nodes:
@@ -297,14 +275,7 @@ def plans(console: Console, output: PlansOutput) -> None:
 
 def sites(console: Console, output: SitesOutput) -> None:
     table = grid(
-        "site",
-        "nodes",
-        "bytes sent>",
-        "working set>",
-        "requests>",
-        "once only>",
-        "names>",
-        "pin",
+        "site", "nodes", "bytes sent>", "working set>", "requests>", "once only>", "names>", "pin"
     )
     for row in output.items:
         once = amounts.share(row.one_timers / row.targets) if row.targets else "-"
@@ -319,9 +290,7 @@ def sites(console: Console, output: SitesOutput) -> None:
             names_of_sites_text.count(row),
             pin,
         )
-    console.print(
-        table if output.items else "No site yet: `flex ingest` reads the logs."
-    )
+    console.print(table if output.items else "No site yet: `flex ingest` reads the logs.")
     if stay := [row.site for row in output.items if row.stays_for]:
         what = "1 site stays" if len(stay) == 1 else f"{len(stay):,} sites stay"
         where = (
@@ -347,9 +316,7 @@ def site(console: Console, output: SitesOutput) -> None:
 
 
 def unknown_hosts(console: Console, output: UnknownOutput) -> None:
-    asked = (
-        f"{amounts.count(output.requests, 'request')} ({amounts.size(output.bytes)})"
-    )
+    asked = f"{amounts.count(output.requests, 'request')} ({amounts.size(output.bytes)})"
     console.print(
         f"{asked} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown)."
     )
@@ -368,9 +335,7 @@ def unknown_hosts(console: Console, output: UnknownOutput) -> None:
 
 def nodes(console: Console, output: NodesOutput) -> None:
     resources = ("access rate, % of a mean share>", "working set, %>")
-    table = grid(
-        "node", "state", "addresses", "RAM>", "capacity>", "sites>", *resources
-    )
+    table = grid("node", "state", "addresses", "RAM>", "capacity>", "sites>", *resources)
     for row in output.items:
         units = [
             "-" if value is None else f"{value:.0f} %"
@@ -378,13 +343,7 @@ def nodes(console: Console, output: NodesOutput) -> None:
         ]
         ram, capacity = amounts.memory(row.ram_bytes), f"{row.capacity_ratio:g}"
         table.add_row(
-            row.node,
-            row.state,
-            ", ".join(row.addresses),
-            ram,
-            capacity,
-            str(row.sites),
-            *units,
+            row.node, row.state, ", ".join(row.addresses), ram, capacity, str(row.sites), *units
         )
     console.print(table)
     for still in output.dead:
@@ -409,9 +368,7 @@ def nodes(console: Console, output: NodesOutput) -> None:
 def holders(console: Console, output: HoldersOutput) -> None:
     table = grid("zone", "controller", "")
     for row in output.items:
-        table.add_row(
-            row.zone, row.controller or "nobody yet", "this one" if row.ours else ""
-        )
+        table.add_row(row.zone, row.controller or "nobody yet", "this one" if row.ours else "")
     console.print(table)
 
 
@@ -446,9 +403,7 @@ def ingest(console: Console, output: IngestOutput, *, every: bool = False) -> No
     if shown:
         console.print(table)
     if more:
-        console.print(
-            f"{amounts.count(more, 'file')} more to look at: --verbose shows each."
-        )
+        console.print(f"{amounts.count(more, 'file')} more to look at: --verbose shows each.")
     if well:
         console.print(f"{amounts.count(well, 'file')} read; --verbose shows each.")
     if quiet:
@@ -473,9 +428,7 @@ def _one_of_each_reason(rows: Sequence[LogRow]) -> list[LogRow]:
     """Files that could not be read for one reason are told together."""
     first: dict[str, LogRow] = {}
     for row in rows:
-        first.setdefault(
-            row.outcome if _says_why(row) else f"{row.source} {row.path}", row
-        )
+        first.setdefault(row.outcome if _says_why(row) else f"{row.source} {row.path}", row)
     return list(first.values())
 
 
@@ -494,9 +447,7 @@ def _needs_a_look(row: LogRow) -> bool:
 
 
 def _rate(row: RateRow) -> str:
-    speed = (
-        f"{amounts.size(row.bytes_per_second)}/s, {row.lines_per_second:,.0f} lines/s"
-    )
+    speed = f"{amounts.size(row.bytes_per_second)}/s, {row.lines_per_second:,.0f} lines/s"
     return (
         f"{row.source}: {amounts.size(row.new_bytes)} in "
         f"{amounts.span(timedelta(seconds=row.seconds))}, {speed}."
@@ -516,11 +467,7 @@ def bad_lines(console: Console, output: IngestOutput) -> None:
         for path, bad in found[:SAMPLES]:
             console.print(f"  {path}, byte {bad.offset}: {bad.text}")
     if output.invalid:
-        left = (
-            f", {output.invalid.left_out:,} more did not fit"
-            if output.invalid.left_out
-            else ""
-        )
+        left = f", {output.invalid.left_out:,} more did not fit" if output.invalid.left_out else ""
         console.print(
             f"{amounts.count(output.invalid.written, 'line')} in {output.invalid.path}{left}."
         )
@@ -539,9 +486,7 @@ def arrivals(console: Console, output: ImportOutput) -> None:
     for row in told:
         sizes = amounts.size(row.parcel_bytes), amounts.size(row.log_bytes)
         outcome = f"{row.outcome}: {row.note}" if row.note else row.outcome
-        table.add_row(
-            row.path, f"{row.source} {row.log}", *sizes, f"{row.lines:,}", outcome
-        )
+        table.add_row(row.path, f"{row.source} {row.log}", *sizes, f"{row.lines:,}", outcome)
     if told:
         console.print(table)
     if known := len(output.parcels) - len(told):
@@ -557,9 +502,7 @@ def arrivals(console: Console, output: ImportOutput) -> None:
             else f"a parcel made before that of {missing.log}"
         )
         where = f"{missing.source}: {which}"
-        console.print(
-            f"{where} has not arrived; send it again from DIR/out where it was made"
-        )
+        console.print(f"{where} has not arrived; send it again from DIR/out where it was made")
 
 
 def data(console: Console, output: DataOutput) -> None:
@@ -568,15 +511,11 @@ def data(console: Console, output: DataOutput) -> None:
         f"Logs as a plan for {output.period_start:%Y-%m-%d} to "
         f"{output.period_end:%Y-%m-%d} judges them."
     )
-    table = grid(
-        "source", "node", "last line", "hours>", "lines>", "malformed>", "state"
-    )
+    table = grid("source", "node", "last line", "hours>", "lines>", "malformed>", "state")
     for row in output.sources:
         last = amounts.when(row.last_line) if row.last_line else "-"
         hours = f"{row.hours_heard} of {row.hours_expected}"
-        bad = ", ".join(
-            f"{number:,} {reason}" for reason, number in row.bad_lines.items()
-        )
+        bad = ", ".join(f"{number:,} {reason}" for reason, number in row.bad_lines.items())
         table.add_row(
             row.name,
             row.node,
@@ -599,8 +538,7 @@ def data(console: Console, output: DataOutput) -> None:
             said = line.text if line.text.strip() else "an empty line"
             reason = line.reason.replace("_", " ")
             console.print(
-                f"  {row.name}: {line.path}, byte {line.offset:,}: {reason}: {said}",
-                markup=False,
+                f"  {row.name}: {line.path}, byte {line.offset:,}: {reason}: {said}", markup=False
             )
     unread: dict[tuple[str, str], list[str]] = {}
     for file in output.unread:
@@ -614,29 +552,19 @@ def _state(state: str) -> Text:
     return Text(state, style={"ok": "green", "warn": "yellow", "bad": "red"}[state])
 
 
-def lines(
-    by_class: dict[str, int], times: tuple[datetime, datetime] | None = None
-) -> str:
+def lines(by_class: dict[str, int], times: tuple[datetime, datetime] | None = None) -> str:
     total = sum(by_class.values())
     parts = ", ".join(
-        f"{number:,} {name.replace('_', ' ')}"
-        for name, number in by_class.items()
-        if number
+        f"{number:,} {name.replace('_', ' ')}" for name, number in by_class.items() if number
     )
-    of = (
-        f", from {amounts.when(times[0])} to {amounts.when(times[1])}"
-        if times and total
-        else ""
-    )
+    of = f", from {amounts.when(times[0])} to {amounts.when(times[1])}" if times and total else ""
     return f"{amounts.count(total, 'new line')}{of}{': ' + parts if parts else ''}."
 
 
 def verdicts(console: Console, rows: Sequence[VerdictRow]) -> None:
     for row in rows:
         after = (
-            f" after {amounts.span(timedelta(seconds=row.lag_seconds))}"
-            if row.lag_seconds
-            else ""
+            f" after {amounts.span(timedelta(seconds=row.lag_seconds))}" if row.lag_seconds else ""
         )
         agreed = f"agrees{after}" if row.checked else "nothing to check"
         state = agreed if row.agrees else row.error or f"{len(row.wrong)} lines differ"
@@ -695,9 +623,7 @@ def checks(console: Console, rows: Sequence[CheckRow]) -> None:
     styles = {"ok": "green", "warn": "yellow", "fail": "red"}
     table = grid("", "check", "found", "what to do")
     for row in rows:
-        table.add_row(
-            Text(row.state, style=styles[row.state]), row.name, row.detail, row.advice
-        )
+        table.add_row(Text(row.state, style=styles[row.state]), row.name, row.detail, row.advice)
     console.print(table)
 
 
@@ -718,11 +644,7 @@ def runs(console: Console, output: RunsOutput) -> None:
     )
     for row in output.items:
         took = amounts.span(row.ended - row.started) if row.ended else "running"
-        figures = (
-            row.worst_before_ratio,
-            row.worst_after_ratio,
-            row.prediction_error_ratio,
-        )
+        figures = (row.worst_before_ratio, row.worst_after_ratio, row.prediction_error_ratio)
         table.add_row(
             amounts.when(row.made or row.started),
             *(amounts.when(row.started) if row.made else "" for _ in as_of),
@@ -733,6 +655,4 @@ def runs(console: Console, output: RunsOutput) -> None:
             row.plan,
             row.message,
         )
-    console.print(
-        table if output.items else "No run yet: `flex run` is the nightly one."
-    )
+    console.print(table if output.items else "No run yet: `flex run` is the nightly one.")

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def moves(console: Console, output: MovesOutput) -> None:
     if not output.items:
         console.print(
-            "No command was run for any site: [[move.hook]] says which are to be.",
-            markup=False,
+            "No command was run for any site: [[move.hook]] says which are to be.", markup=False
         )
         return
     table = grid("site", "from", "to", "state", "begun", "stages", "why")

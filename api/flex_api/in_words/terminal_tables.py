@@ -16,8 +16,6 @@ def grid(*headings: str) -> Table:
     for heading in headings:
         right = heading.endswith(">")
         table.add_column(
-            heading.removesuffix(">"),
-            justify="right" if right else "left",
-            overflow="fold",
+            heading.removesuffix(">"), justify="right" if right else "left", overflow="fold"
         )
     return table

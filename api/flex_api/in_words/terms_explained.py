@@ -6,8 +6,7 @@ from __future__ import annotations
 
 # In the order in which a reader meets them.
 TERMS: dict[str, str] = {
-    "site": "A host name that FLEX places. A site counts once, whatever other names "
-    "lead to it.",
+    "site": "A host name that FLEX places. A site counts once, whatever other names lead to it.",
     "partition": "Which node serves which site. The partition in force is the one "
     "that was applied last.",
     "access rate": "The bytes that a site was sent in the period, all answers together.",
@@ -95,8 +94,7 @@ TERMS: dict[str, str] = {
     ),
     "door": "The HAProxy of a node, where there is one: it leads a visitor to the node "
     "of the site, whichever node the visitor came to.",
-    "drift": "What DNS says otherwise than the partition in force, as somebody else "
-    "changed it.",
+    "drift": "What DNS says otherwise than the partition in force, as somebody else changed it.",
     "settled": (
         "A plan is settled when it is in force. Resolvers may know the addresses "
         "before it for one more TTL."

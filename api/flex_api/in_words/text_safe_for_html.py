@@ -111,6 +111,4 @@ def ago(then: datetime, now: datetime) -> Markup:
     """
     exact = f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     told = amounts.ago(then, now) if abs(now - then) < LATELY else amounts.when(then)
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        then.isoformat(), exact, told
-    )
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(then.isoformat(), exact, told)

@@ -27,12 +27,8 @@ def tokens(console: Console, output: TokensOutput, now: datetime) -> None:
     for row in output.items:
         until = amounts.when(row.expires) if row.expires else ""
         used = amounts.when(row.last_used) if row.last_used else "never"
-        table.add_row(
-            row.id, row.name, row.role, row.author, until, used, _state(row, now)
-        )
-    console.print(
-        table if output.items else "No token yet: `flex token create NAME` makes one."
-    )
+        table.add_row(row.id, row.name, row.role, row.author, until, used, _state(row, now))
+    console.print(table if output.items else "No token yet: `flex token create NAME` makes one.")
 
 
 def _state(row: TokenRow, now: datetime) -> str:
@@ -82,14 +78,9 @@ def _pin_line(output: PinOutput) -> str:
     would = "would be " if output.dry_run else "is "
     if not output.pinned:
         of = f"the campaign {output.campaign} of " if output.campaign else ""
-        return (
-            f"{of}{output.site} "
-            f"{would}{'over' if of else 'free again from the next plan on'}."
-        )
+        return f"{of}{output.site} {would}{'over' if of else 'free again from the next plan on'}."
     since = (
-        f"from {output.since:%Y-%m-%d %H:%M} UTC on"
-        if output.since
-        else "from the next plan on"
+        f"from {output.since:%Y-%m-%d %H:%M} UTC on" if output.since else "from the next plan on"
     )
     until = f" until {output.until:%Y-%m-%d %H:%M} UTC" if output.until else ""
     if output.excluded:

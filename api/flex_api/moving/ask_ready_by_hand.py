@@ -19,10 +19,7 @@ from flex_api.wiring import World
 
 
 def ask_ready(
-    world: World,
-    sites: Sequence[str],
-    to: Sequence[str] = (),
-    seconds: float | None = None,
+    world: World, sites: Sequence[str], to: Sequence[str] = (), seconds: float | None = None
 ) -> tuple[Checked, ...]:
     """Each site at each of the nodes; where none is named, at every active node that does not
     serve it. Raises Unknown for a site or a node that nobody knows.
@@ -32,9 +29,7 @@ def ask_ready(
     return check_sites(world, wanted, seconds)
 
 
-def _questions(
-    world: World, sites: Sequence[str], to: Sequence[str]
-) -> Iterator[Wanted]:
+def _questions(world: World, sites: Sequence[str], to: Sequence[str]) -> Iterator[Wanted]:
     states = {node.name: node.state for node in world.nodes}
     for node in to:
         if node not in states:

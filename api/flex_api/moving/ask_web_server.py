@@ -148,18 +148,14 @@ def _or_why_not(asked: Callable[[], Found], patience: float) -> Found | NoAnswer
     except http.client.IncompleteRead:
         return NoAnswer("its answer was cut short")
     except ssl.SSLError as error:
-        return NoAnswer(
-            f"it does not speak TLS: {_printable(error.reason or str(error))}"
-        )
+        return NoAnswer(f"it does not speak TLS: {_printable(error.reason or str(error))}")
     except (http.client.HTTPException, ValueError) as error:
         return NoAnswer(f"what it sent is no HTTP: {_printable(str(error))}")
     except OSError as error:
         return NoAnswer(_printable(error.strerror or str(error)))
 
 
-def _begin(
-    at: At, host: str, until: float, clock: Clock
-) -> tuple[socket.socket, float | None]:
+def _begin(at: At, host: str, until: float, clock: Clock) -> tuple[socket.socket, float | None]:
     def connect() -> socket.socket:
         return _connect(at, until, clock)
 
@@ -169,9 +165,7 @@ def _begin(
 
 
 def _connect(at: At, until: float, clock: Clock) -> socket.socket:
-    connected = socket.create_connection(
-        (at.address, at.port), timeout=_seconds_left(until, clock)
-    )
+    connected = socket.create_connection((at.address, at.port), timeout=_seconds_left(until, clock))
     try:
         if at.proxied:
             connected.sendall(LOCAL)
@@ -248,10 +242,7 @@ class _Filed:
 
 
 def _read(
-    answer: http.client.HTTPResponse,
-    bounded: _Bounded,
-    question: Question,
-    days_left: float | None,
+    answer: http.client.HTTPResponse, bounded: _Bounded, question: Question, days_left: float | None
 ) -> Answer:
     # What is around chunks counts as head: a web server that sends ever smaller ones is cut off.
     bounded.allowed = 2 * question.largest + _HEAD

@@ -14,21 +14,8 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from flex.routing.pool import is_host
-from flex_api.moving.ask_web_server import (
-    Answer,
-    At,
-    NoAnswer,
-    Question,
-    ask,
-    look_at_certificate,
-)
-from flex_api.moving.compare_answers import (
-    Demands,
-    Verdict,
-    judge,
-    judge_age,
-    texts,
-)
+from flex_api.moving.ask_web_server import Answer, At, NoAnswer, Question, ask, look_at_certificate
+from flex_api.moving.compare_answers import Demands, Verdict, judge, judge_age, texts
 from flex_api.moving.take_turns_at_nodes import OutOfTime, Turns
 from flex_api.moving.trust_in_certificates import Trust
 from flex_api.moving.where_web_servers_listen import Ways
@@ -97,23 +84,17 @@ class Nodes:
     ways: Ways
     turns: Turns
     now: Callable[[], datetime]
-    _known: dict[tuple[str, str, str], Answer | NoAnswer] = field(
-        init=False, default_factory=dict
-    )
+    _known: dict[tuple[str, str, str], Answer | NoAnswer] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def ask(self, at: At, question: Question, patience: float) -> Answer | NoAnswer:
         clock = self.turns.clock
-        return self._in_turn(
-            at, patience, lambda until: ask(at, question, until, clock, patience)
-        )
+        return self._in_turn(at, patience, lambda until: ask(at, question, until, clock, patience))
 
     def certificate(self, at: At, host: str, patience: float) -> float | NoAnswer:
         clock = self.turns.clock
         return self._in_turn(
-            at,
-            patience,
-            lambda until: look_at_certificate(at, host, until, clock, patience),
+            at, patience, lambda until: look_at_certificate(at, host, until, clock, patience)
         )
 
     def default(self, at: At, path: str, rules: SiteRules) -> Answer | NoAnswer:
@@ -170,9 +151,7 @@ class _Check:
     def why(self) -> str:
         wanted = self.wanted
         if not is_host(wanted.site):
-            return (
-                f"{wanted.site} is no host name, so no web server can be asked for it"
-            )
+            return f"{wanted.site} is no host name, so no web server can be asked for it"
         if wanted.target not in self.nodes.at:
             return f"{wanted.target} has no address, or is down"
         return next(filter(None, self._each()), "")
@@ -243,11 +222,7 @@ class _Check:
         self.asked.append(Asked(at.node, at.address, at.port, asked, answer))
 
     def _verdict(
-        self,
-        scheme: str,
-        name: str,
-        new: Answer | NoAnswer,
-        old: Answer | NoAnswer | None,
+        self, scheme: str, name: str, new: Answer | NoAnswer, old: Answer | NoAnswer | None
     ) -> str:
         question = Question(name, self.rules.path, largest=self.rules.largest)
         is_main = name == self.wanted.site
@@ -262,9 +237,7 @@ class _Check:
         )
         at = self._at(self.wanted.target, scheme)
         default = (
-            self.nodes.default(at, self.rules.path, self.rules)
-            if isinstance(new, Answer)
-            else None
+            self.nodes.default(at, self.rules.path, self.rules) if isinstance(new, Answer) else None
         )
         found = judge(question, scheme, new, old, demands, default)
         return self._sentence(at, f"GET {question.url(scheme)}", found)
@@ -275,11 +248,7 @@ class _Check:
         source = self.wanted.source
         if not isinstance(new, NoAnswer):
             return ""
-        old = (
-            self._certificate_shown_by(source, name)
-            if source in self.nodes.at
-            else None
-        )
+        old = self._certificate_shown_by(source, name) if source in self.nodes.at else None
         if isinstance(old, NoAnswer) and old.why == new.why:
             self.remarks.append(f"on {source}, too: {new.why}")
             return ""
@@ -290,9 +259,7 @@ class _Check:
         assert node is not None, "who has no name has no address"
         at = self._at(node, "https")
         found = self.nodes.certificate(at, name, self.rules.patience)
-        said = (
-            found.why if isinstance(found, NoAnswer) else f"valid for {found:.0f} days"
-        )
+        said = found.why if isinstance(found, NoAnswer) else f"valid for {found:.0f} days"
         self._note(at, f"the certificate for {name}", said)
         return found
 
@@ -329,9 +296,7 @@ def _in_words(found: Answer | NoAnswer) -> str:
     more = "" if found.whole else "more than "
     parts = [f"{found.status}", found.kind, f"{more}{found.length:,} bytes"]
     if found.location:
-        shown = "".join(
-            one if one.isprintable() else "?" for one in found.location[:200]
-        )
+        shown = "".join(one if one.isprintable() else "?" for one in found.location[:200])
         parts.append(f"to {shown}")
     if found.days_left:
         parts.append(f"certificate for {found.days_left:.0f} days")

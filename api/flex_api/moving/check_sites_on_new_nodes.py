@@ -14,13 +14,7 @@ from typing import Any
 
 from flex.model.plan import Move
 from flex_api.facts.other_names_to_route import other_names
-from flex_api.moving.check_site_on_new_node import (
-    Checked,
-    Nodes,
-    SiteRules,
-    Wanted,
-    check,
-)
+from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
 from flex_api.moving.compare_answers import Demands
 from flex_api.moving.take_turns_at_nodes import Turns
 from flex_api.moving.trust_in_certificates import Trust
@@ -69,10 +63,7 @@ def wanted_of(world: World, moves: Iterable[Move]) -> tuple[Wanted, ...]:
 def _nodes_now(world: World, sites: Collection[str]) -> dict[str, list[str]]:
     _, now = world.store.placement()
     rows = now[now["site"].isin(list(sites))]
-    return {
-        str(site): sorted(map(str, nodes))
-        for site, nodes in rows.groupby("site")["node"]
-    }
+    return {str(site): sorted(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
 
 
 def check_sites(
@@ -89,20 +80,14 @@ def check_sites(
         addresses(world.nodes),
         ways(world.settings),
         Turns(
-            ready.at_once,
-            ready.per_second,
-            time.monotonic() + budget,
-            time.monotonic,
-            time.sleep,
+            ready.at_once, ready.per_second, time.monotonic() + budget, time.monotonic, time.sleep
         ),
         world.time_of_day,
     )
     own = {one.name: one for one in world.settings.move.site}
     asked_for = _node_after_node(wanted)
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(asked_for))) as pool:
-        done = pool.map(
-            lambda one: check(one, _rules(world, own.get(one.site)), nodes), asked_for
-        )
+        done = pool.map(lambda one: check(one, _rules(world, own.get(one.site)), nodes), asked_for)
         found = dict(zip(asked_for, done, strict=True))
     return tuple(found[one] for one in wanted)
 
@@ -130,10 +115,7 @@ def _rules(world: World, own: MovedSite | None) -> SiteRules:
         path=setting("path"),
         demands=Demands(setting("status"), setting("marker"), setting("length_factor")),
         trust=Trust(
-            world.time_of_day,
-            ready.ca_file,
-            setting("self_signed"),
-            ready.certificate_days,
+            world.time_of_day, ready.ca_file, setting("self_signed"), ready.certificate_days
         ),
         patience=ready.patience.total_seconds(),
         largest=ready.largest,

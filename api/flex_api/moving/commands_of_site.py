@@ -40,9 +40,7 @@ class HooksOfSites:
         return [hook for hook in self.of(site) if hook.stage in stages]
 
 
-def hooks_of_sites(
-    settings: Settings, pins: Callable[[], Sequence[Pin]]
-) -> HooksOfSites:
+def hooks_of_sites(settings: Settings, pins: Callable[[], Sequence[Pin]]) -> HooksOfSites:
     """What a pin says of a site's class comes before the settings. Pins are read only where a hook
     is for a class.
     """
@@ -62,9 +60,7 @@ def of_stage(hooks: Sequence[Hook], stage: Stage) -> list[Hook]:
     return [hook for hook in hooks if hook.stage == stage]
 
 
-def command(
-    world: World, words: Sequence[str], move: SiteMove, names: Sequence[str]
-) -> list[str]:
+def command(world: World, words: Sequence[str], move: SiteMove, names: Sequence[str]) -> list[str]:
     """`names` are the other names of its site."""
     addresses = {node.name: node.addresses for node in world.nodes}
     return fill(

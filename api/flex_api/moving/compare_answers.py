@@ -129,9 +129,7 @@ def _differences(
     yield from _of_length(new, old, demands.length_factor)
 
 
-def _in_content(
-    question: Question, new: Answer, old: Answer | None, demands: Demands
-) -> str:
+def _in_content(question: Question, new: Answer, old: Answer | None, demands: Demands) -> str:
     if not new.whole:
         return (
             f"its answer has more than {question.largest:,} bytes, and no more are read: ask "
@@ -194,31 +192,20 @@ def _plain(base: str, more: str = "") -> str:
 
 
 def judge_age(
-    new: Answer | NoAnswer,
-    old: Answer | NoAnswer | None,
-    most: timedelta,
-    now: datetime,
+    new: Answer | NoAnswer, old: Answer | NoAnswer | None, most: timedelta, now: datetime
 ) -> Verdict:
     """Whether the content of the new node is as new as it must be."""
     if isinstance(new, NoAnswer):
         return Verdict(new.why)
     if new.status >= _REFUSED:
-        return Verdict(
-            f"it answers {new.status}, and does not say how old its content is"
-        )
+        return Verdict(f"it answers {new.status}, and does not say how old its content is")
     found = new.stamp or new.modified
     if found is None:
         return Verdict("it does not say how old its content is")
     before = (
-        (old.stamp or old.modified)
-        if isinstance(old, Answer) and old.status < _REFUSED
-        else None
+        (old.stamp or old.modified) if isinstance(old, Answer) and old.status < _REFUSED else None
     )
-    said = (
-        ""
-        if old is None or before
-        else "the old node does not say how old its content is"
-    )
+    said = "" if old is None or before else "the old node does not say how old its content is"
     compared = before or now
     late = compared - found
     if late <= most:

@@ -33,9 +33,7 @@ def plan_of_ready(world: World, facts: Facts, make: MakePlan) -> Proposal:
     if not world.settings.move.ready.check:
         return made
     found = _Found(
-        world,
-        hooks_now(world),
-        _now() + world.settings.move.ready.budget.total_seconds(),
+        world, hooks_now(world), _now() + world.settings.move.ready.budget.total_seconds()
     )
     for _ in range(ROUNDS):
         if not found.ask(made):

@@ -55,8 +55,7 @@ def _fill_word(word: str, values: Mapping[str, str]) -> str:
     found = ""
     while word:
         at, mark = min(
-            ((at, mark) for mark in values if (at := word.find(mark)) >= 0),
-            default=(len(word), ""),
+            ((at, mark) for mark in values if (at := word.find(mark)) >= 0), default=(len(word), "")
         )
         found += word[:at] + values.get(mark, "")
         word = word[at + len(mark) :]
@@ -113,8 +112,7 @@ def _end_of(file: int) -> str:
     # Databases keep no NUL, and terminals obey other control characters. What is cut at its
     # beginning may be the end of a secret.
     shown = "".join(
-        letter if letter.isprintable() else " "
-        for letter in text[longest if begin else 0 :]
+        letter if letter.isprintable() else " " for letter in text[longest if begin else 0 :]
     )
     return " ".join(shown.split())[-_TOLD:]
 

@@ -103,9 +103,7 @@ def run_side_by_side(
             while waiting or running or pausing:
                 begin_where_there_is_room()
                 if running:
-                    done, _ = wait(
-                        running, seconds_to_wait(), return_when=FIRST_COMPLETED
-                    )
+                    done, _ = wait(running, seconds_to_wait(), return_when=FIRST_COMPLETED)
                 else:
                     done = set()
                     time.sleep(seconds_to_wait() if pausing else 0)

@@ -137,18 +137,14 @@ def _folder(one: OnItsWay) -> Path:
 
 
 def _prepared_hooks(one: OnItsWay) -> set[str]:
-    return {
-        run.hook for run in _runs(one) if run.stage == "prepare" and run.state == "done"
-    }
+    return {run.hook for run in _runs(one) if run.stage == "prepare" and run.state == "done"}
 
 
 def _runs(one: OnItsWay) -> tuple[StageRun, ...]:
     return one.world.store.stage_runs([one.move.id])
 
 
-def tries(
-    one: OnItsWay, stage: Stage, hook: Hook, lock: int
-) -> Generator[Command, Ran, Ran]:
+def tries(one: OnItsWay, stage: Stage, hook: Hook, lock: int) -> Generator[Command, Ran, Ran]:
     """As often as the settings say. How the last try ended."""
     words = command(one.world, hook.command, one.move, one.names)
     ran, count = Ran(1), 0
@@ -158,9 +154,7 @@ def tries(
         one.world.store.put_stage_run(row)
         ran = yield Command(words, hook.timeout.total_seconds(), lock)
         ended = replace(row, ended=one.now, said=ran.said)
-        one.world.store.put_stage_run(
-            replace(ended, state="failed" if ran.code else "done")
-        )
+        one.world.store.put_stage_run(replace(ended, state="failed" if ran.code else "done"))
         if ran.code in _FINAL:
             break
     return ran
@@ -175,16 +169,11 @@ def said_by(stage: Stage, hook: Hook, ran: Ran) -> str:
 def failure(one: OnItsWay, reason: str, code: int) -> SiteMove:
     """The move as it is once a command ended so. The site rests."""
     rest = one.world.settings.move.rest
-    rests = {
-        NOT_NOW: one.now + min(rest, UNTIL_NEXT_NIGHT),
-        NEVER: FOREVER,
-    }.get(code, one.now + rest)
+    rests = {NOT_NOW: one.now + min(rest, UNTIL_NEXT_NIGHT), NEVER: FOREVER}.get(
+        code, one.now + rest
+    )
     return replace(
-        one.move,
-        state="taking back",
-        reason=reason,
-        rests_until=rests,
-        for_now=code == NOT_NOW,
+        one.move, state="taking back", reason=reason, rests_until=rests, for_now=code == NOT_NOW
     )
 
 
@@ -193,11 +182,7 @@ def _way_back(one: OnItsWay, lock: int) -> Steps:
     run, and the site does not move before.
     """
     hooks = {(hook.stage, hook.shown_name): hook for hook in one.hooks}
-    left = [
-        run
-        for run in reversed(_runs(one))
-        if run.state != "undone" and run.stage in UNDOABLE
-    ]
+    left = [run for run in reversed(_runs(one)) if run.state != "undone" and run.stage in UNDOABLE]
     if left and one.kept:
         _stay(one, f"what was brought to {one.move.target} is left there: {one.kept}")
         return
@@ -220,9 +205,7 @@ def _stay(one: OnItsWay, more: str) -> None:
     forget_lock(_folder(one), one.move.id)
 
 
-def _undo(
-    one: OnItsWay, run: StageRun, hook: Hook, lock: int
-) -> Generator[Command, Ran, Ran]:
+def _undo(one: OnItsWay, run: StageRun, hook: Hook, lock: int) -> Generator[Command, Ran, Ran]:
     words = command(one.world, hook.undo, one.move, one.names)
     # What is kept is what it said when it failed, and why it is not taken back.
     first = run.said.partition(ITS_UNDO)[0].removesuffix("; ")

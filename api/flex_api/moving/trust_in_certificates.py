@@ -55,10 +55,7 @@ class Untrusted(Exception):
 
 
 def begin_tls(
-    connect: Callable[[], socket.socket],
-    name: str,
-    trust: Trust,
-    left: Callable[[], float],
+    connect: Callable[[], socket.socket], name: str, trust: Trust, left: Callable[[], float]
 ) -> tuple[ssl.SSLSocket, float]:
     """Raises OSError where the web server does not speak TLS to its end, and Untrusted."""
     if trust.blind:
@@ -125,17 +122,12 @@ def _last_changes(ca_file: Path | None) -> tuple[int, ...]:
 
 
 def _shake_hands(
-    connected: socket.socket,
-    name: str,
-    context: ssl.SSLContext,
-    left: Callable[[], float],
+    connected: socket.socket, name: str, context: ssl.SSLContext, left: Callable[[], float]
 ) -> ssl.SSLSocket:
     """A web server that says its part drop by drop has as long as it is given for all of it."""
     try:
         connected.settimeout(left())
-        found = context.wrap_socket(
-            connected, server_hostname=name, do_handshake_on_connect=False
-        )
+        found = context.wrap_socket(connected, server_hostname=name, do_handshake_on_connect=False)
     except BaseException:
         connected.close()
         raise
@@ -164,17 +156,13 @@ def _in_time(found: ssl.SSLSocket, left: Callable[[], float]) -> None:
 
 
 def _why(error: ssl.SSLCertVerificationError) -> str:
-    return _WRONG.get(
-        error.verify_code, f"its certificate is not trusted: {error.verify_message}"
-    )
+    return _WRONG.get(error.verify_code, f"its certificate is not trusted: {error.verify_message}")
 
 
 def _days_left(found: ssl.SSLSocket, name: str, trust: Trust) -> float:
     # Any: what a certificate says is a loose dictionary.
     shown: Mapping[str, Any] = found.getpeercert() or {}
-    names = [
-        str(value) for kind, value in shown.get("subjectAltName", ()) if kind == "DNS"
-    ]
+    names = [str(value) for kind, value in shown.get("subjectAltName", ()) if kind == "DNS"]
     if not any(_is_for(one, name) for one in names):
         more = ", ..." if len(names) > _NAMED else ""
         listed = f"{', '.join(names[:_NAMED])}{more}" or "no host name"

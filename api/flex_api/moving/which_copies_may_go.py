@@ -31,9 +31,7 @@ class Copies:
     def why_kept(self, move: SiteMove, node: str) -> str:
         """Empty where this move's copy on the node may be removed."""
         copy = move.site, node
-        others = [
-            one for one in self.moves if one.id != move.id and one.site == move.site
-        ]
+        others = [one for one in self.moves if one.id != move.id and one.site == move.site]
         reasons = {
             "the site is there": copy in self.in_force,
             "a plan that is half applied leads there": copy in self.coming,

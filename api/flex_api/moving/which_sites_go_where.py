@@ -24,9 +24,7 @@ class Route:
     target: str
 
 
-def routes(
-    moves: Sequence[Move], before: pd.DataFrame, serving: Collection[str]
-) -> list[Route]:
+def routes(moves: Sequence[Move], before: pd.DataFrame, serving: Collection[str]) -> list[Route]:
     """In order of sites. What a site needs comes from a node that it leaves, where one of those is
     `serving`, and else from one that it keeps; a site that is on no serving node brings nothing.
     """

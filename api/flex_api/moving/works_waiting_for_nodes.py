@@ -55,10 +55,7 @@ class WorksWaiting(Generic[Work]):
         """
         while self._open:
             _, group = heappop(self._open)
-            full = next(
-                (node for node in group.nodes if self._busy[node] >= self._per_node),
-                None,
-            )
+            full = next((node for node in group.nodes if self._busy[node] >= self._per_node), None)
             if full is not None:
                 self._waiting.setdefault(full, []).append(group)
                 continue

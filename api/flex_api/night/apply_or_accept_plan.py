@@ -47,17 +47,13 @@ def apply(
     if plan_id in {begun.id for begun in world.store.plans(state="applying")}:
         return _go_on(world, plan_id, force, checksum, enters)
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
-    plan = may_plan_be_applied.refuse_forbidden(
-        world, plan_id, force=force, checksum=checksum
-    )
+    plan = may_plan_be_applied.refuse_forbidden(world, plan_id, force=force, checksum=checksum)
     decisions_in_zones.refuse_unread([plan], unread)
     if make_before_break_plans.warms_first(world, plan):
         enters("warm")
         world.say(f"Warming up: {warm_nodes_that_sites_come_to.ahead(world, plan)}.")
         # That took a while, and people may have thought again.
-        plan = may_plan_be_applied.refuse_forbidden(
-            world, plan_id, force=force, checksum=checksum
-        )
+        plan = may_plan_be_applied.refuse_forbidden(world, plan_id, force=force, checksum=checksum)
     plan = _with_all_it_needs(world, plan, force, enters)
     done = route_and_publish_plan.carry_out(world, plan, enters)
     go_on_with_moves.after(world, done)
@@ -65,10 +61,7 @@ def apply(
 
 
 def _with_all_it_needs(
-    world: World,
-    plan: Plan,
-    force: Sequence[str],
-    enters: Callable[[str], None],
+    world: World, plan: Plan, force: Sequence[str], enters: Callable[[str], None]
 ) -> Plan:
     if not bring_what_sites_need.brings(world, plan):
         return plan
@@ -79,22 +72,14 @@ def _with_all_it_needs(
 
 
 def _go_on(
-    world: World,
-    plan_id: str,
-    force: Collection[str],
-    checksum: str,
-    enters: Callable[[str], None],
+    world: World, plan_id: str, force: Collection[str], checksum: str, enters: Callable[[str], None]
 ) -> Plan:
     plan = world.store.plan(plan_id)
-    person_says_yes_or_no_to_plan.refuse_other(
-        plan.id, plan.digest, checksum, "finishing"
-    )
+    person_says_yes_or_no_to_plan.refuse_other(plan.id, plan.digest, checksum, "finishing")
     if world.settings.cluster.mode == "shadow":
         raise may_plan_be_applied.in_shadow(plan)
     if broken := [
-        stop
-        for stop in freeze_and_change_windows.of_now(world)
-        if stop.rule not in force
+        stop for stop in freeze_and_change_windows.of_now(world) if stop.rule not in force
     ]:
         raise held_or_frozen(broken)(
             f"finishing {plan_id}",
@@ -109,17 +94,13 @@ def _go_on(
     return world.store.plan(plan_id)
 
 
-def accept(
-    world: World, plan_id: str, *, force: Sequence[str] = (), checksum: str = ""
-) -> Plan:
+def accept(world: World, plan_id: str, *, force: Sequence[str] = (), checksum: str = "") -> Plan:
     """Put a plan in force that somebody put into DNS by other means. Nothing of it is sent; every
     name server is asked.
     """
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
     unread = decisions_in_zones.settle(world, force)
-    plan = may_plan_be_applied.refuse_forbidden(
-        world, plan_id, force=force, checksum=checksum
-    )
+    plan = may_plan_be_applied.refuse_forbidden(world, plan_id, force=force, checksum=checksum)
     decisions_in_zones.refuse_unread([plan], unread)
     done = carry_out_plan.accept(
         plan,

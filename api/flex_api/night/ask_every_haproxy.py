@@ -17,24 +17,12 @@ from flex.ports import Store
 from flex.routing import haproxy, install_files
 from flex.routing.haproxy_socket import Socket
 from flex.routing.pool import Pool
-from flex.routing.read_haproxy_live_state import (
-    Distributor,
-    Live,
-    MemberLive,
-    Paths,
-    distributor,
-)
+from flex.routing.read_haproxy_live_state import Distributor, Live, MemberLive, Paths, distributor
 from flex.routing.warm_node_by_fetching_targets import hottest
 from flex_api.night import deliver_haproxy_files
 from flex_api.night.prometheus_metrics import Labels, Series
 from flex_api.night.which_order_doors_go_by import DoorState
-from flex_api.schemas.routing import (
-    LiveMember,
-    LiveRow,
-    NodeVersion,
-    OrderTold,
-    TargetRow,
-)
+from flex_api.schemas.routing import LiveMember, LiveRow, NodeVersion, OrderTold, TargetRow
 from flex_api.settings.file import Settings
 from flex_logs_ingest.counts.file_table import file_table
 
@@ -58,10 +46,7 @@ class HaproxyAnswer:
 
 
 def ask_distributors(
-    settings: Settings,
-    pools: Sequence[Pool],
-    nodes: Sequence[str],
-    paths: Paths | None = None,
+    settings: Settings, pools: Sequence[Pool], nodes: Sequence[str], paths: Paths | None = None
 ) -> list[HaproxyAnswer]:
     """All distributors by `routing.sockets`, or this machine's own. What `paths` do not name is a
     number.
@@ -72,25 +57,16 @@ def ask_distributors(
         return list(side_by_side.map(ask, sockets, sockets.values()))
 
 
-def sockets_of(
-    settings: Settings, nodes: Sequence[str], patience: float
-) -> dict[str, Socket]:
+def sockets_of(settings: Settings, nodes: Sequence[str], patience: float) -> dict[str, Socket]:
     """By node; "" is this machine's own HAProxy, where those of nodes are not here."""
     routing = settings.routing
     if not routing.sockets:
         return {"": Socket(routing.socket, patience)}
-    return {
-        node: Socket(routing.sockets.replace("{node}", node), patience)
-        for node in nodes
-    }
+    return {node: Socket(routing.sockets.replace("{node}", node), patience) for node in nodes}
 
 
 def _ask_distributor(
-    pools: Sequence[Pool],
-    directory: str,
-    paths: Paths | None,
-    node: str,
-    socket: Socket,
+    pools: Sequence[Pool], directory: str, paths: Paths | None, node: str, socket: Socket
 ) -> HaproxyAnswer:
     try:
         said = distributor(pools, socket, directory, paths)
@@ -99,9 +75,7 @@ def _ask_distributor(
     return HaproxyAnswer(node or said.node, said)
 
 
-def known_paths(
-    settings: Settings, store: Store, pools: Sequence[Pool]
-) -> dict[str, list[str]]:
+def known_paths(settings: Settings, store: Store, pools: Sequence[Pool]) -> dict[str, list[str]]:
     """The paths that were asked for most, by site, from the file table. Empty where there is no
     file table.
     """
@@ -124,8 +98,7 @@ def versions_delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str,
     if not settings.routing.deliver:
         return {}
     there = {
-        node: deliver_haproxy_files.folder_of(settings, node) / haproxy.HOSTS
-        for node in nodes
+        node: deliver_haproxy_files.folder_of(settings, node) / haproxy.HOSTS for node in nodes
     }
     return {
         node: haproxy.version({haproxy.HOSTS: install_files.content(path) or ""})
@@ -139,12 +112,7 @@ def series(found: Sequence[HaproxyAnswer]) -> Iterator[Series]:
         ({"distributor": each.node or "this machine"}, float(each.said is not None))
         for each in found
     ]
-    yield Series(
-        "flex_route_distributor_up",
-        "gauge",
-        "Whether a node's HAProxy answers.",
-        answers,
-    )
+    yield Series("flex_route_distributor_up", "gauge", "Whether a node's HAProxy answers.", answers)
     sites = [
         ({"distributor": each.node, "site": one.site}, one)
         for each in found
@@ -169,9 +137,7 @@ def series(found: Sequence[HaproxyAnswer]) -> Iterator[Series]:
             [(labels, float(getattr(one, value))) for labels, one in sites],
         )
     members = [
-        ({**labels, "member": each.node}, each)
-        for labels, one in sites
-        for each in one.members
+        ({**labels, "member": each.node}, each) for labels, one in sites for each in one.members
     ]
     yield Series(
         "flex_route_under_way",
@@ -182,12 +148,7 @@ def series(found: Sequence[HaproxyAnswer]) -> Iterator[Series]:
 
 
 def as_live(found: Sequence[HaproxyAnswer]) -> list[LiveRow]:
-    return [
-        _live(each.node, site)
-        for each in found
-        if each.said
-        for site in each.said.sites
-    ]
+    return [_live(each.node, site) for each in found if each.said for site in each.said.sites]
 
 
 def _live(node: str, each: Live) -> LiveRow:
@@ -200,9 +161,7 @@ def _live(node: str, each: Live) -> LiveRow:
         waiting=each.waiting,
         members=[_member(one) for one in each.members],
         busiest=[
-            TargetRow(
-                target=one.target, nodes=list(one.nodes), overloaded=one.overloaded
-            )
+            TargetRow(target=one.target, nodes=list(one.nodes), overloaded=one.overloaded)
             for one in each.busiest
         ],
     )
@@ -235,11 +194,7 @@ def as_versions(
 
 
 def _version(
-    wanted: str,
-    delivered: str,
-    found: HaproxyAnswer,
-    state: DoorState,
-    reloads: bool,
+    wanted: str, delivered: str, found: HaproxyAnswer, state: DoorState, reloads: bool
 ) -> NodeVersion:
     in_force = found.said.version if found.said else ""
     return NodeVersion(
@@ -261,9 +216,7 @@ def as_order(settings: Settings, store: Store) -> OrderTold | None:
     return OrderTold.model_validate(last, from_attributes=True) if last else None
 
 
-def series_of_doors(
-    order: OrderTold | None, states: Sequence[DoorState]
-) -> Iterator[Series]:
+def series_of_doors(order: OrderTold | None, states: Sequence[DoorState]) -> Iterator[Series]:
     """For Prometheus."""
     newest: list[tuple[Labels, float]] = [({}, float(order.number))] if order else []
     yield Series("flex_route_order", "gauge", "The newest order for all doors.", newest)
@@ -315,6 +268,4 @@ def series_of_strays(doors: Sequence[DoorRead]) -> Iterator[Series]:
         ),
     ):
         labels = [{"node": door.node} for door in doors]
-        yield Series(
-            f"flex_route_{name}", "gauge", about, list(zip(labels, value, strict=True))
-        )
+        yield Series(f"flex_route_{name}", "gauge", about, list(zip(labels, value, strict=True)))

@@ -30,13 +30,7 @@ from flex_api.moving.commands_of_site import HooksOfSites, hooks_now, refuse_unu
 from flex_api.moving.which_copies_may_go import Copies
 from flex_api.moving.which_sites_go_where import Route, routes
 from flex_api.night import move_sites_with_one_writer, where_copies_of_sites_are
-from flex_api.night.go_on_with_moves import (
-    NUMBER,
-    every_open,
-    on_their_way,
-    run,
-    take_back,
-)
+from flex_api.night.go_on_with_moves import NUMBER, every_open, on_their_way, run, take_back
 from flex_api.wiring import World
 
 # A plan that is older was waiting, and its new nodes may have changed. A guess.
@@ -94,10 +88,7 @@ def _sites_asked_later(world: World, plan: Plan, hooks: HooksOfSites) -> set[str
 
 
 def end_unneeded(
-    world: World,
-    plan: Plan,
-    stay: Mapping[str, str],
-    unready: Collection[str] = (),
+    world: World, plan: Plan, stay: Mapping[str, str], unready: Collection[str] = ()
 ) -> None:
     """What was brought for sites that stay all the same is taken back. Those that are not ready
     rest until the next night.
@@ -126,27 +117,20 @@ def _where_copies_are(world: World, moves: list[SiteMove]) -> Copies:
     return where_copies_of_sites_are.copies(world, sites, list(every.values()))
 
 
-def _bring_by_commands(
-    world: World, plan: Plan, hooks: HooksOfSites
-) -> Mapping[str, str]:
+def _bring_by_commands(world: World, plan: Plan, hooks: HooksOfSites) -> Mapping[str, str]:
     _, before = world.store.placement()
     found = _routes(world, plan, before)
     stay = _without_source(plan, before, found, hooks)
     stay |= _failed_since(world, plan)
     begun = {_route(move): move for move in reversed(every_open(world))}
-    wanted = [
-        move
-        for move in _moves_of(world, plan, found, begun, hooks)
-        if move.site not in stay
-    ]
+    wanted = [move for move in _moves_of(world, plan, found, begun, hooks) if move.site not in stay]
     if not wanted:
         return stay
     behind = {move.site: TAKING_BACK for move in wanted if move.state == "taking back"}
     wanted = [move for move in wanted if move.site not in behind]
     ours = on_their_way(world, wanted, _where_copies_are(world, wanted), hooks)
     refuse_unusable(
-        dict.fromkeys(hook for one in ours for hook in one.hooks),
-        f"moving the sites of {plan.id}",
+        dict.fromkeys(hook for one in ours for hook in one.hooks), f"moving the sites of {plan.id}"
     )
     world.store.put_site_moves(wanted)
     if ours:
@@ -189,10 +173,7 @@ def _without_source(
     return {
         move.site: NO_SOURCE
         for move in plan.moves
-        if move.target
-        and move.site in known
-        and move.site not in reached
-        and hooks.of(move.site)
+        if move.target and move.site in known and move.site not in reached and hooks.of(move.site)
     }
 
 

@@ -39,9 +39,7 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
     if wanted.state != "active":
         refuse_last(world, wanted.node)
     notes = (
-        []
-        if wanted.state == "removed"
-        else pins_stopped(world, replace(node, state=wanted.state))
+        [] if wanted.state == "removed" else pins_stopped(world, replace(node, state=wanted.state))
     )
     if dry_run:
         return [*notes, CHECKED]
@@ -75,17 +73,13 @@ def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
         orders = {order.node: order.state for order in world.store.node_orders()}
         world.store.put_node(node)
         if orders.get(node.name) == "removed":
-            world.store.order_node(
-                NodeOrder(node.name, "active", given=world.time_of_day())
-            )
+            world.store.order_node(NodeOrder(node.name, "active", given=world.time_of_day()))
     return []
 
 
 def add(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
     """Add a node that was `checked`. Raises BadInput for a name that is taken."""
-    if taken := [
-        one.name for one in world.nodes if one.name.casefold() == node.name.casefold()
-    ]:
+    if taken := [one.name for one in world.nodes if one.name.casefold() == node.name.casefold()]:
         raise _bad(
             node.name,
             f"there is a node {taken[0]}",
@@ -122,9 +116,7 @@ def find(world: World, name: str) -> Node:
     return nodes[name]
 
 
-def check_node(
-    name: str, addresses: tuple[str, ...], ram: int | str, capacity: float
-) -> Node:
+def check_node(name: str, addresses: tuple[str, ...], ram: int | str, capacity: float) -> Node:
     """As the settings would have it. Raises ValueError, saying which of them is none."""
     section = NodeSection.model_validate(
         {"name": name, "addresses": addresses, "ram": ram, "capacity": capacity}
@@ -143,14 +135,9 @@ def pins_stopped(world: World, changed: Node) -> list[str]:
     after = [changed if one.name == changed.name else one for one in world.nodes]
     sites = {pin.site for pin in pins}
     before, then = (
-        suspended_wishes.possible(pins, sites, nodes).suspended
-        for nodes in (world.nodes, after)
+        suspended_wishes.possible(pins, sites, nodes).suspended for nodes in (world.nodes, after)
     )
-    return [
-        f"a pin is suspended from the next plan on: {pin}"
-        for pin in then
-        if pin not in before
-    ]
+    return [f"a pin is suspended from the next plan on: {pin}" for pin in then if pin not in before]
 
 
 def stopped_by(world: World, name: str, state: NodeState) -> list[str]:
@@ -158,9 +145,7 @@ def stopped_by(world: World, name: str, state: NodeState) -> list[str]:
 
 
 def refuse_last(world: World, name: str) -> None:
-    if not [
-        one.name for one in world.nodes if one.state == "active" and one.name != name
-    ]:
+    if not [one.name for one in world.nodes if one.state == "active" and one.name != name]:
         raise BadInput(
             f"taking {name} out of service",
             "no other node is active, so its sites would have nowhere to go",
@@ -171,6 +156,4 @@ def refuse_last(world: World, name: str) -> None:
 
 
 def _bad(name: str, answer: str, advice: str) -> BadInput:
-    return BadInput(
-        f"the node {name!r}", answer, kept="nothing was changed", advice=advice
-    )
+    return BadInput(f"the node {name!r}", answer, kept="nothing was changed", advice=advice)

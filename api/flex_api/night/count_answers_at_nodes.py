@@ -29,9 +29,7 @@ _PATIENCE = 2.0
 _SIDE_BY_SIDE = 32
 
 
-def count(
-    settings: Settings, store: Store, watched: Collection[SiteMove], now: datetime
-) -> None:
+def count(settings: Settings, store: Store, watched: Collection[SiteMove], now: datetime) -> None:
     """Raises nothing for a node that is away: a later look reads more."""
     wanted = names_by_node(settings, watched)
     if not wanted or not settings.routing.leads_to_all:
@@ -59,9 +57,7 @@ def names_wanted(settings: Settings, store: Store, node: str) -> set[str]:
     return names_by_node(settings, watched).get(node, set())
 
 
-def names_by_node(
-    settings: Settings, watched: Iterable[SiteMove]
-) -> dict[str, set[str]]:
+def names_by_node(settings: Settings, watched: Iterable[SiteMove]) -> dict[str, set[str]]:
     """The host names of watched sites that each node is asked for: as the old node or the new.
     Those of the moves that come first, where there are too many.
     """
@@ -79,10 +75,7 @@ def names_by_node(
 
 
 def _answers(
-    node: str,
-    socket: Socket,
-    wanted: Mapping[str, Collection[str]],
-    spans: Collection[int],
+    node: str, socket: Socket, wanted: Mapping[str, Collection[str]], spans: Collection[int]
 ) -> tuple[AnswersOfSpan, ...]:
     """This machine's own HAProxy says itself whose it is."""
     try:

@@ -37,9 +37,7 @@ def _in_force(world: World) -> set[str]:
 
 def _half_out(world: World) -> set[str]:
     begun = [
-        one
-        for one in world.store.plans(state="applying")
-        if one.quality.solver == failover.SOLVER
+        one for one in world.store.plans(state="applying") if one.quality.solver == failover.SOLVER
     ]
     return {move.source for one in begun for move in one.moves if move.source}
 
@@ -57,10 +55,6 @@ def held_back(world: World, order: NodeOrder, force: Collection[str] = ()) -> st
     if world.settings.cluster.mode == "shadow":
         return "the mode is shadow"
     freeze = freeze_and_change_windows.freeze_in_force(world)
-    if (
-        freeze is None
-        or FREEZE in force
-        or (order.given and order.given >= freeze.since)
-    ):
+    if freeze is None or FREEZE in force or (order.given and order.given >= freeze.since):
         return ""
     return "changes are frozen"

@@ -12,11 +12,7 @@ from functools import partial
 from flex.errors import BadInput, DnsError, Infeasible, PartlyApplied, Unverified
 from flex.model.operator_orders import NodeOrder
 from flex_api.in_words import amounts
-from flex_api.night import (
-    dead_nodes_due_for_retry,
-    failover,
-    record_failover_attempts,
-)
+from flex_api.night import dead_nodes_due_for_retry, failover, record_failover_attempts
 from flex_api.night.failover import Taken
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
@@ -37,12 +33,7 @@ def cleared(
 
 
 def _is_out(
-    world: World,
-    step: Steps,
-    order: NodeOrder,
-    force: Collection[str],
-    *,
-    is_last: bool,
+    world: World, step: Steps, order: NodeOrder, force: Collection[str], *, is_last: bool
 ) -> bool:
     node = order.node
     if dead_nodes_due_for_retry.is_withdrawn(world, order):
@@ -54,11 +45,7 @@ def _is_out(
         taken = step(
             f"node {node} down",
             partial(
-                failover.take_down,
-                world,
-                order,
-                tell=partial(_say, world, node),
-                is_given=True,
+                failover.take_down, world, order, tell=partial(_say, world, node), is_given=True
             ),
             _said_of,
         )

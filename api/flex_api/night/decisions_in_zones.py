@@ -202,9 +202,7 @@ def take_out(world: World, sites: Collection[str]) -> bool:
     return len(_write(world, standing, found)) < asked
 
 
-def unsaid_decisions(
-    settings: Settings, store: Store, now: datetime
-) -> tuple[list[Unsaid], int]:
+def unsaid_decisions(settings: Settings, store: Store, now: datetime) -> tuple[list[Unsaid], int]:
     """What the zones do not say of the decisions of people, and how many decisions they should
     say. Raises a DnsError where one of them cannot be read.
     """
@@ -213,9 +211,7 @@ def unsaid_decisions(
     alone = [site for site, said in decided.excluded.items() if said]
     outside = split(alone, zones)[1]
     left = [
-        Unsaid(
-            "no zone", f"that {site} is excluded", "it is in no zone of the settings"
-        )
+        Unsaid("no zone", f"that {site} is excluded", "it is in no zone of the settings")
         for site in outside
     ]
     us = wiring.controller(settings, store)
@@ -300,9 +296,7 @@ def zones_to_believe(world: World, made: Proposal) -> frozenset[str]:
     standing, _ = _freezes(world.settings, [zone for zone in of_zone if of_zone[zone]])
     us = wiring.controller(world.settings, world.store)
     return frozenset(
-        zone
-        for zone, one in standing.items()
-        if fence.controller_of(one.holder) in ("", us)
+        zone for zone, one in standing.items() if fence.controller_of(one.holder) in ("", us)
     )
 
 
@@ -312,20 +306,12 @@ def believe_exclusions(world: World, made: Proposal, zones: Collection[str]) -> 
     """
     store = world.store
     known = _sites_with_records(store).keys()
-    of_zone = split(
-        [*made.excluded, *made.told_otherwise], world.settings.dns.every_zone
-    )[0]
+    of_zone = split([*made.excluded, *made.told_otherwise], world.settings.dns.every_zone)[0]
     ours = {site for zone in zones for site in of_zone[zone]}
     for site, said in made.excluded.items():
         if site not in ours:
             continue
-        wish = Pin(
-            site,
-            until=said.until,
-            reason=said.reason,
-            author=said.author,
-            excluded=True,
-        )
+        wish = Pin(site, until=said.until, reason=said.reason, author=said.author, excluded=True)
         store.put_pin(beside(store.pin(site), wish))
         world.say(
             f"The marker of {site} says that it is excluded{who_when_why(said)}, which the "
@@ -409,9 +395,7 @@ def _records(
             [
                 one
                 if one.why_not or one.is_said
-                else replace(
-                    one, why_not=_why_not_held(standing[one.zone].holder, us, one.texts)
-                )
+                else replace(one, why_not=_why_not_held(standing[one.zone].holder, us, one.texts))
                 for one in found
             ],
         )
@@ -452,11 +436,7 @@ def _freeze_record(zone: str, was: Texts, decided: _Decisions) -> _Record:
 
 
 def _site_record(
-    owner: str,
-    zone: str,
-    site: str,
-    decided: _Decisions,
-    texts: Mapping[str, Texts | DnsError],
+    owner: str, zone: str, site: str, decided: _Decisions, texts: Mapping[str, Texts | DnsError]
 ) -> _Record:
     said = decided.excluded[site]
     what = f"that {site} is {'' if said else 'no longer '}excluded"
@@ -511,9 +491,7 @@ def _fits(kind: str, text: str, said: MarkedDecision, now: datetime) -> bool:
 
 
 def _write(
-    world: World,
-    standing: Mapping[str, _Zone],
-    found: Iterable[tuple[_At, Sequence[_Record]]],
+    world: World, standing: Mapping[str, _Zone], found: Iterable[tuple[_At, Sequence[_Record]]]
 ) -> list[Unsaid]:
     """Write the records and note that it was done. Return those that could not be written."""
     left: list[Unsaid] = []
@@ -531,9 +509,7 @@ def _write(
     return left
 
 
-def _write_zone(
-    world: World, at: _At, holder: str, records: Sequence[_Record]
-) -> Iterator[Unsaid]:
+def _write_zone(world: World, at: _At, holder: str, records: Sequence[_Record]) -> Iterator[Unsaid]:
     """Several names in one message, and each alone where somebody is in the way of one of them."""
     for together in _batches(records):
         error = _send(world, at, holder, together)
@@ -558,9 +534,7 @@ def _batches(records: Sequence[_Record]) -> Iterator[list[_Record]]:
     yield together
 
 
-def _send(
-    world: World, at: _At, holder: str, records: Sequence[_Record]
-) -> DnsError | None:
+def _send(world: World, at: _At, holder: str, records: Sequence[_Record]) -> DnsError | None:
     server, session = at
     still_holding_lease.refuse_lost(world)
     texts = [one.texts for one in records]

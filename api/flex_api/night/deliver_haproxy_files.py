@@ -19,11 +19,7 @@ from flex.ports import Store
 from flex.routing import install_files
 from flex.routing.haproxy_program import HaproxyProgram, program
 from flex.routing.refuse_older_maps import refuse_older
-from flex_api.night import (
-    haproxy_pools_and_files,
-    plan_to_route_by,
-    run_commands_of_settings,
-)
+from flex_api.night import haproxy_pools_and_files, plan_to_route_by, run_commands_of_settings
 from flex_api.night.prometheus_metrics import Labels, Series
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, refuse_lost
@@ -52,9 +48,7 @@ def checker() -> HaproxyProgram | None:
         return None
 
 
-def deliver(
-    settings: Settings, store: Store, coming: str = ""
-) -> tuple[Delivered, ...]:
+def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Delivered, ...]:
     """Every node's files in its folder of `routing.deliver`, and the command run for each that
     changed.
 
@@ -64,9 +58,7 @@ def deliver(
     refuse_lost(store)
     found = checker()
     made = haproxy_pools_and_files.maker(
-        settings,
-        store,
-        lambda _: plan_to_route_by.at_present(settings, store, coming),
+        settings, store, lambda _: plan_to_route_by.at_present(settings, store, coming)
     )
 
     def deliver_one(node: str) -> Delivered:
@@ -74,15 +66,11 @@ def deliver(
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
         return tuple(
-            side_by_side.map(
-                deliver_one, haproxy_pools_and_files.addresses(nodes(settings, store))
-            )
+            side_by_side.map(deliver_one, haproxy_pools_and_files.addresses(nodes(settings, store)))
         )
 
 
-def _deliver(
-    settings: Settings, node: str, made: Make, found: HaproxyProgram | None
-) -> Delivered:
+def _deliver(settings: Settings, node: str, made: Make, found: HaproxyProgram | None) -> Delivered:
     folder, command = folder_of(settings, node), settings.routing.deliver_command
     try:
         changed = install_files.put(made(node), folder, found, owing=bool(command))
@@ -104,27 +92,21 @@ def make_again(settings: Settings, store: Store) -> tuple[Delivered, ...]:
     """
     found = checker()
     made = haproxy_pools_and_files.maker(
-        settings,
-        store,
-        lambda last: plan_to_route_by.following(settings, store, last),
+        settings, store, lambda last: plan_to_route_by.following(settings, store, last)
     )
 
     def put(node: str) -> Delivered:
         folder = folder_of(settings, node)
         owing = bool(settings.routing.deliver_command)
         try:
-            changed = install_files.put(
-                made(node), folder, found, owing=owing, guard=refuse_older
-            )
+            changed = install_files.put(made(node), folder, found, owing=owing, guard=refuse_older)
         except FlexError as error:
             return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
         return Delivered(node, str(folder), changed)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
         return tuple(
-            side_by_side.map(
-                put, haproxy_pools_and_files.addresses(nodes(settings, store))
-            )
+            side_by_side.map(put, haproxy_pools_and_files.addresses(nodes(settings, store)))
         )
 
 
@@ -141,17 +123,14 @@ def owed_since(settings: Settings, store: Store) -> dict[str, datetime]:
     if not settings.routing.deliver_command:
         return {}
     every = haproxy_pools_and_files.addresses(nodes(settings, store))
-    since = {
-        node: install_files.owed_since(folder_of(settings, node)) for node in every
-    }
+    since = {node: install_files.owed_since(folder_of(settings, node)) for node in every}
     return {node: moment for node, moment in since.items() if moment}
 
 
 def series(settings: Settings, store: Store) -> list[Series]:
     """For Prometheus."""
     values: list[tuple[Labels, float]] = [
-        ({"node": node}, since.timestamp())
-        for node, since in owed_since(settings, store).items()
+        ({"node": node}, since.timestamp()) for node, since in owed_since(settings, store).items()
     ]
     about = "When files for a node's HAProxy were ready that have not reached it."
     return [Series("flex_route_owed_since_timestamp_seconds", "gauge", about, values)]

@@ -86,9 +86,7 @@ def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str,
     nodes = sorted(serving)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
         behind = {
-            node: why
-            for node, why in zip(nodes, side_by_side.map(ask, nodes), strict=True)
-            if why
+            node: why for node, why in zip(nodes, side_by_side.map(ask, nodes), strict=True) if why
         }
     if behind or not last:
         return behind
@@ -98,7 +96,5 @@ def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str,
         MOVED: host_to_node_maps.entries(store.moved_map()),
         OWNERS: host_to_node_maps.entries(store.large_map()),
     }
-    lacks = {
-        node: maps.lacks(last.large, entries) for node, maps in sorted(maps_of.items())
-    }
+    lacks = {node: maps.lacks(last.large, entries) for node, maps in sorted(maps_of.items())}
     return {node: why for node, why in lacks.items() if why}

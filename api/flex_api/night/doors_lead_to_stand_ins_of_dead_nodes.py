@@ -26,11 +26,7 @@ from flex_api.wiring import nodes, rules
 
 
 def on_serving_nodes(
-    settings: Settings,
-    store: Store,
-    placement: pd.DataFrame,
-    serving: Collection[str],
-    plan: str,
+    settings: Settings, store: Store, placement: pd.DataFrame, serving: Collection[str], plan: str
 ) -> pd.DataFrame:
     """The partition of `plan`, where every site has a node that serves: nearly always. Sites that
     people keep FLEX away from get no other node, and those whose content is at a dead node alone
@@ -38,9 +34,7 @@ def on_serving_nodes(
     """
     now = datetime.now(UTC)
     known, pins = nodes(settings, store), in_force(store.pins(), now)
-    content = find_content_of_dead_nodes.find(
-        settings, store, known, pins, placement, plan
-    )
+    content = find_content_of_dead_nodes.find(settings, store, known, pins, placement, plan)
     here = placement[placement["node"].isin(list(serving))]
     if content.away:
         here = _with_left(here, content.away)
@@ -67,7 +61,5 @@ def on_serving_nodes(
 
 def _with_left(here: pd.DataFrame, away: Mapping[str, LeftAtNode]) -> pd.DataFrame:
     others = here[~here["site"].isin(list(away))]
-    left = PLACEMENT.from_columns(
-        {"site": list(away), "node": [one.node for one in away.values()]}
-    )
+    left = PLACEMENT.from_columns({"site": list(away), "node": [one.node for one in away.values()]})
     return PLACEMENT.make(pd.concat([others, left], ignore_index=True))

@@ -41,8 +41,7 @@ def end(
         step = Steps(world, held.run)
         if way == "resume":
             step.through(
-                partial(finish_plans_of_killed_runs.finish, world, step.enter),
-                lambda _: "done",
+                partial(finish_plans_of_killed_runs.finish, world, step.enter), lambda _: "done"
             )
         elif way == "undo":
             step(way, partial(take_back_half_applied_plan.take_back, world), ", ".join)

@@ -105,8 +105,7 @@ def take_down(
         raise type(error)(
             error.asked,
             error.answer,
-            kept=f"{node} is marked as down, and its sites are on it still; in DNS "
-            f"{error.kept}",
+            kept=f"{node} is marked as down, and its sites are on it still; in DNS {error.kept}",
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
     try:
@@ -134,8 +133,7 @@ def take_down_as(
         tell(known)
 
     taken = step.through(
-        lambda: take_down(world, order, step.enter, hear, is_given=is_given),
-        lambda _: "done",
+        lambda: take_down(world, order, step.enter, hear, is_given=is_given), lambda _: "done"
     )
     if taken.plan:
         held.concerns(taken.plan)
@@ -157,16 +155,12 @@ def look(world: World, node: str) -> Taken | None:
 
 def staying(world: World, node: str) -> dict[str, str]:
     """The sites that stay at a dead node, or would stay there, as their content is at no other."""
-    nodes = tuple(
-        replace(one, state="down") if one.name == node else one for one in world.nodes
-    )
+    nodes = tuple(replace(one, state="down") if one.name == node else one for one in world.nodes)
     away = find_content_of_dead_nodes.of_partition(world, nodes).away
     return {site: one.why for site, one in sorted(away.items()) if one.node == node}
 
 
-def _taken_down(
-    world: World, node: str, enters: Callable[[str], None], tell: Tell
-) -> Taken:
+def _taken_down(world: World, node: str, enters: Callable[[str], None], tell: Tell) -> Taken:
     unverified = finish_plans_of_killed_runs.make_way(world, node)
     known = Taken(staying=staying(world, node))
     try:
@@ -225,8 +219,7 @@ def _tried_before(world: World, made: Plan) -> Plan | None:
         (
             one
             for one in found
-            if one.state in refuse_ended_or_outdated.WAITING
-            and one.quality.solver == SOLVER
+            if one.state in refuse_ended_or_outdated.WAITING and one.quality.solver == SOLVER
         ),
         None,
     )

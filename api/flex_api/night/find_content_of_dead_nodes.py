@@ -13,11 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 
-from flex.model.content_of_dead_nodes import (
-    NO_CONTENT,
-    ContentOfDeadNodes,
-    LeftAtNode,
-)
+from flex.model.content_of_dead_nodes import NO_CONTENT, ContentOfDeadNodes, LeftAtNode
 from flex.model.nodes import Node
 from flex.model.site_moves import Stage
 from flex.model.wish import Pin
@@ -31,9 +27,7 @@ from flex_api.wiring import World
 # The stages whose commands bring content; those of others bring what can be made anew.
 COPYING: tuple[Stage, ...] = ("copy", "final copy")
 ONE_WRITER = "it has one writer, `stateful` in [routing]"
-OWN_SITES = (
-    'each node has the content of its own sites alone, routing.content = "owner"'
-)
+OWN_SITES = 'each node has the content of its own sites alone, routing.content = "owner"'
 COPIED = "commands copy its content when it moves, [[move.hook]]"
 AS_SET = 'move.failover = "copy"'
 

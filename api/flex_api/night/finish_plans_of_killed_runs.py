@@ -33,9 +33,7 @@ from flex_api.night import (
 from flex_api.wiring import World
 
 
-def finish(
-    world: World, enters: Callable[[str], None] = carry_out_plan.unheard
-) -> None:
+def finish(world: World, enters: Callable[[str], None] = carry_out_plan.unheard) -> None:
     """Finish every plan that a killed run began. A plan whose records somebody changed meanwhile
     is given up.
     """
@@ -67,11 +65,7 @@ def finish_where_allowed(
     decided; the zones are returned of which nobody knows whether they are frozen.
     """
     unread = decisions_in_zones.settle(world, force)
-    stopped = [
-        stop
-        for stop in freeze_and_change_windows.of_now(world)
-        if stop.rule not in force
-    ]
+    stopped = [stop for stop in freeze_and_change_windows.of_now(world) if stop.rule not in force]
     if not stopped:
         finish(world, enters)
         return unread
@@ -135,9 +129,7 @@ def _is_on_its_way(world: World, plan: Plan) -> bool:
         zone_changes.on_its_way(
             one,
             world.publisher.read(
-                one.zone,
-                zone_changes.changed_names(one),
-                hints=zone_changes.changed_hints(one),
+                one.zone, zone_changes.changed_names(one), hints=zone_changes.changed_hints(one)
             ),
             ttl,
         )
@@ -171,33 +163,19 @@ def _end_at_once(world: World, plan: Plan, dead: str) -> None:
     """Take the plan back, but bring no site back to the dead node. An error here does not keep the
     dead node in DNS.
     """
-    world.say(
-        f"Plan {plan.id} was on its way, and would have to wait; taking it back first."
-    )
+    world.say(f"Plan {plan.id} was on its way, and would have to wait; taking it back first.")
     try:
         take_back_half_applied_plan.undo(
-            world,
-            plan,
-            besides=_began_at(plan, addresses_of(world.nodes, dead)),
-            at_once=True,
+            world, plan, besides=_began_at(plan, addresses_of(world.nodes, dead)), at_once=True
         )
     except OnTheWay as error:
-        world.say(
-            f"That failed ({error.answer}); what DNS says now is the partition in force."
-        )
+        world.say(f"That failed ({error.answer}); what DNS says now is the partition in force.")
         give_up_half_applied_plan.abandon(world, plan)
 
 
 def _began_at(plan: Plan, addresses: Collection[str]) -> set[str]:
     """The names that had one of these addresses before."""
     befores = (
-        change.before
-        for made in plan.zone_plans
-        for change in made.changes
-        if change.before
+        change.before for made in plan.zone_plans for change in made.changes if change.before
     )
-    return {
-        before.name
-        for before in befores
-        if not set(addresses).isdisjoint(before.values)
-    }
+    return {before.name for before in befores if not set(addresses).isdisjoint(before.values)}

@@ -71,11 +71,7 @@ def _outside(world: World) -> tuple[Stop, ...]:
     said = "changes may only be made in a window"
     return (
         Stop(
-            WINDOWS,
-            ", ".join(written),
-            f"{here:%a %H:%M}",
-            said,
-            f"flex apply --force {WINDOWS}",
+            WINDOWS, ", ".join(written), f"{here:%a %H:%M}", said, f"flex apply --force {WINDOWS}"
         ),
     )
 

@@ -46,6 +46,4 @@ def refuse_late(world: World, plan: Plan) -> None:
     # A server that refuses this refuses what is on its way there, too; shadow mode never writes.
     if world.settings.cluster.mode != "shadow":
         with suppress(Refused):
-            world.publisher.refuse_late(
-                *(one.zone for one in plan.zone_plans if one.changes)
-            )
+            world.publisher.refuse_late(*(one.zone for one in plan.zone_plans if one.changes))

@@ -69,15 +69,11 @@ def go_on(world: World) -> str:
         return "no move is open"
     is_shadow = world.settings.cluster.mode == "shadow"
     if is_shadow or freeze_and_change_windows.of_now(world):
-        return (
-            f"{amounts.count(len(begun), 'move')} open, as nothing may be changed now"
-        )
+        return f"{amounts.count(len(begun), 'move')} open, as nothing may be changed now"
     found = [_as_its_plan_is(world, move) for move in begun]
     world.store.put_site_moves(found)
     try:
-        known = where_copies_of_sites_are.copies(
-            world, {move.site for move in found}, found
-        )
+        known = where_copies_of_sites_are.copies(world, {move.site for move in found}, found)
     except DnsError as error:
         world.say(f"What sites that moved have left is kept for now: {error}")
         return f"{amounts.count(len(found), 'move')} open, as DNS could not be read"
@@ -95,9 +91,7 @@ def _as_its_plan_is(world: World, move: SiteMove) -> SiteMove:
     waits = plan is not None and plan.state in ("proposed", "applying", "failed")
     if plan is not None and waits and plan.base == world.store.in_force():
         return move
-    return replace(
-        move, state="taking back", reason=f"plan {move.plan} did not move it"
-    )
+    return replace(move, state="taking back", reason=f"plan {move.plan} did not move it")
 
 
 def _is_in_force(world: World, plan: Headline | None, move: SiteMove) -> bool:
@@ -147,9 +141,7 @@ def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
     world.store.put_site_moves(
         [
             replace(
-                move,
-                state="done",
-                reason=f"its copy on {move.source} is left: {kept[move.id]}",
+                move, state="done", reason=f"its copy on {move.source} is left: {kept[move.id]}"
             )
             for move in due
             if kept[move.id]
@@ -197,10 +189,7 @@ def take_back(world: World, known: Copies, moves: Sequence[SiteMove]) -> None:
 
 
 def on_their_way(
-    world: World,
-    moves: Sequence[SiteMove],
-    known: Copies,
-    hooks: HooksOfSites | None = None,
+    world: World, moves: Sequence[SiteMove], known: Copies, hooks: HooksOfSites | None = None
 ) -> list[OnItsWay]:
     """With what is run for them, and why what they bring is to be left where it is."""
     return [
@@ -222,11 +211,7 @@ def with_commands(
     ]
 
 
-def run(
-    world: World,
-    wanted: Sequence[OnItsWay],
-    steps: Callable[[OnItsWay], Steps],
-) -> None:
+def run(world: World, wanted: Sequence[OnItsWay], steps: Callable[[OnItsWay], Steps]) -> None:
     if not wanted:
         return
     move = world.settings.move
@@ -238,9 +223,7 @@ def run(
         )
 
 
-def _works(
-    wanted: Sequence[OnItsWay], steps: Callable[[OnItsWay], Steps]
-) -> Iterator[Work]:
+def _works(wanted: Sequence[OnItsWay], steps: Callable[[OnItsWay], Steps]) -> Iterator[Work]:
     for one in wanted:
         nodes = frozenset((one.move.source, one.move.target))
         yield Work(nodes, lambda one=one: steps(one))  # type: ignore[misc]

@@ -25,11 +25,7 @@ from flex.routing.rules.popular_targets_on_more_members import sets_by_popularit
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes.wishes_in_force_now import in_force
 from flex_api.facts.other_names_to_route import other_names
-from flex_api.night import (
-    find_content_of_dead_nodes,
-    make_host_maps,
-    store_order_for_doors,
-)
+from flex_api.night import find_content_of_dead_nodes, make_host_maps, store_order_for_doors
 from flex_api.night.plan_to_route_by import Between, at_present, following, of_pools
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
@@ -78,33 +74,24 @@ def _on_several(partition: pd.DataFrame) -> set[str]:
     return set(partition["site"][partition["site"].duplicated()])
 
 
-def _asks_of_targets(
-    settings: Settings, store: Store, sites: Set[str]
-) -> dict[str, AskedFiles]:
+def _asks_of_targets(settings: Settings, store: Store, sites: Set[str]) -> dict[str, AskedFiles]:
     """How often targets are asked for, as the file table has it, for the sites whose targets'
     members are said by that; none where it cannot be read: then LARD/R finds the members without.
     """
-    wanted = {
-        site: most for site in sites if (most := settings.routing.most_popular(site))
-    }
+    wanted = {site: most for site in sites if (most := settings.routing.most_popular(site))}
     known = store.profiles() if wanted else None
     if known is None:
         return {}
     try:
         files = file_table(store, settings.ingest.directory, known[0])
-        return {
-            site: _most_asked(found, wanted[site])
-            for site, found in files.sites(wanted)
-        }
+        return {site: _most_asked(found, wanted[site]) for site, found in files.sites(wanted)}
     except FlexError:
         return {}
 
 
 def _most_asked(files: pd.DataFrame, most: int) -> AskedFiles:
     top = files.nlargest(most, "requests")
-    return AskedFiles(
-        texts(top["target"]), top["requests"].tolist(), int(files["requests"].min())
-    )
+    return AskedFiles(texts(top["target"]), top["requests"].tolist(), int(files["requests"].min()))
 
 
 def _by_site(partition: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
@@ -126,18 +113,12 @@ class RoutedPools:
 
 def routing_of(settings: Settings, store: Store, which: Between) -> RoutedPools:
     return among(
-        nodes(settings, store),
-        pools_to_serve(settings, store, which),
-        settings,
-        store.slots(),
+        nodes(settings, store), pools_to_serve(settings, store, which), settings, store.slots()
     )
 
 
 def among(
-    known: Sequence[Node],
-    everybody: ServingNodes,
-    settings: Settings,
-    before: Mapping[str, Slots],
+    known: Sequence[Node], everybody: ServingNodes, settings: Settings, before: Mapping[str, Slots]
 ) -> RoutedPools:
     """What is routed, and what cannot be. `before` are the slots that were given, by site."""
     at = addresses(known)
@@ -146,11 +127,7 @@ def among(
     found: list[Pool] = []
     left_out: dict[str, str] = {}
     slots: dict[str, Slots] = {}
-    several = {
-        site: spread
-        for site in everybody.nodes
-        if (spread := _spread(everybody, site, at))
-    }
+    several = {site: spread for site in everybody.nodes if (spread := _spread(everybody, site, at))}
     names = other_names(settings, several)
     one_writer = settings.routing.stateful_of(several)
     for site, (here, leaving) in several.items():
@@ -159,13 +136,9 @@ def among(
             continue
         try:
             own = assign_slots(before.get(site, {}), [*here, *leaving], cluster)
-            joined = _members(
-                weights, {node: at[node] for node in (*here, *leaving)}, leaving, own
-            )
+            joined = _members(weights, {node: at[node] for node in (*here, *leaving)}, leaving, own)
             pool = _pool(settings, site, names[site], joined)
-            found.append(
-                replace(pool, popular=popular(everybody.asked.get(site), joined))
-            )
+            found.append(replace(pool, popular=popular(everybody.asked.get(site), joined)))
             slots[site] = own
         except BadInput as error:
             left_out[site] = f"{error.asked}: {error.answer}"
@@ -194,10 +167,7 @@ def _weights(known: Sequence[Node]) -> dict[str, int]:
 
 
 def _members(
-    weights: Mapping[str, int],
-    at: Mapping[str, str],
-    leaving: Sequence[str],
-    slots: Slots,
+    weights: Mapping[str, int], at: Mapping[str, str], leaving: Sequence[str], slots: Slots
 ) -> tuple[Member, ...]:
     return tuple(
         replace(member, weight=weights[member.node], leaving=member.node in leaving)
@@ -222,32 +192,22 @@ def _pool(
     )
 
 
-def popular(
-    asked: AskedFiles | None, joined: Sequence[Member]
-) -> tuple[tuple[str, int], ...]:
+def popular(asked: AskedFiles | None, joined: Sequence[Member]) -> tuple[tuple[str, int], ...]:
     """By path its members, where it has several from the start. A path too long for a map has them
     once it needs them: anybody can ask for one.
     """
     if asked is None:
         return ()
-    sets = zip(
-        asked.paths,
-        sets_by_popularity(asked.requests, asked.least, joined),
-        strict=True,
-    )
+    sets = zip(asked.paths, sets_by_popularity(asked.requests, asked.least, joined), strict=True)
     return tuple(
-        (path, members)
-        for path, members in sets
-        if members.bit_count() > 1 and is_path(path)
+        (path, members) for path, members in sets if members.bit_count() > 1 and is_path(path)
     )
 
 
 def addresses(known: Sequence[Node]) -> dict[str, str]:
     """Where distributors reach each node: its first address."""
     return {
-        node.name: node.addresses[0]
-        for node in known
-        if node.addresses and node.state != "down"
+        node.name: node.addresses[0] for node in known if node.addresses and node.state != "down"
     }
 
 
@@ -269,11 +229,7 @@ def ways_to_nodes(
         which.doors,
     )
     kept = {one.node for one in content.away.values()}
-    at |= {
-        node.name: node.addresses[0]
-        for node in known
-        if node.name in kept and node.addresses
-    }
+    at |= {node.name: node.addresses[0] for node in known if node.name in kept and node.addresses}
     return at
 
 
@@ -283,9 +239,7 @@ def files(settings: Settings, store: Store, node: str) -> dict[str, str]:
     return maker(settings, store, lambda last: following(settings, store, last))(node)
 
 
-def files_to_be(
-    settings: Settings, store: Store, node: str, coming: str
-) -> dict[str, str]:
+def files_to_be(settings: Settings, store: Store, node: str, coming: str) -> dict[str, str]:
     """As they will be under the plan that is coming; no door is told to go by it."""
     refuse_away(settings, store, node)
     which = at_present(settings, store, coming)
@@ -306,9 +260,7 @@ def refuse_away(settings: Settings, store: Store, node: str) -> None:
         )
 
 
-def _kept(
-    store: Store, slots: Mapping[str, Slots], before: Mapping[str, Slots]
-) -> bool:
+def _kept(store: Store, slots: Mapping[str, Slots], before: Mapping[str, Slots]) -> bool:
     return all(
         own == before.get(site) or store.put_slots(site, own, before.get(site, {}))
         for site, own in slots.items()
@@ -328,9 +280,7 @@ class Maker:
         return haproxy.files(node, self.at, self.pools, self.layout, self.doors)
 
 
-def maker(
-    settings: Settings, store: Store, ask: Callable[[DoorOrder | None], Between]
-) -> Maker:
+def maker(settings: Settings, store: Store, ask: Callable[[DoorOrder | None], Between]) -> Maker:
     """What makes the files of a node. The store is told the slots that nobody had before, and what
     doors are to go by: whoever asks later, for whatever node, hears the same.
 
@@ -386,6 +336,5 @@ def versions(
         for member in pool.members:
             there[member.node].append(pool)
     return {
-        node: haproxy.version(haproxy.files(node, at, there[node], layout, doors))
-        for node in there
+        node: haproxy.version(haproxy.files(node, at, there[node], layout, doors)) for node in there
     }

@@ -88,15 +88,9 @@ class HealthWatch:
         active = [node.name for node in nodes if node.state == "active"]
         down = sum(node.state == "down" for node in nodes)
         found = health.finding_of_round(
-            self._pulses,
-            serving,
-            down,
-            self._world.settings.watch.terms(),
-            active=active,
+            self._pulses, serving, down, self._world.settings.watch.terms(), active=active
         )
-        self._say_once(
-            "all", f"Nothing is taken down: {found.why_not}." if found.why_not else ""
-        )
+        self._say_once("all", f"Nothing is taken down: {found.why_not}." if found.why_not else "")
         for node in found.dead:
             self._act(node)
 
@@ -116,8 +110,7 @@ class HealthWatch:
     def _act(self, node: str) -> None:
         if reason := self._held_back():
             self._say_once(
-                node,
-                f"{node} is dead, and {reason}: `flex nodes down {node}` takes it out of DNS.",
+                node, f"{node} is dead, and {reason}: `flex nodes down {node}` takes it out of DNS."
             )
             return
         order = NodeOrder(node, "down", given=self._world.time_of_day())
@@ -126,17 +119,12 @@ class HealthWatch:
     def _go_on(self) -> None:
         """With the nodes that are down and still in DNS, whoever found them dead."""
         here = self._world
-        owed = {
-            order.node: order
-            for order in dead_nodes_due_for_retry.orders_to_retry(here)
-        }
+        owed = {order.node: order for order in dead_nodes_due_for_retry.orders_to_retry(here)}
         tried = {one.node: one for one in here.store.attempts()}
         for node in sorted(tried.keys() - owed.keys()):
             record_failover_attempts.forget(here, node)
         for node, order in owed.items():
-            if not when_to_retry_failover_or_delivery.is_due(
-                tried.get(node), here.time_of_day()
-            ):
+            if not when_to_retry_failover_or_delivery.is_due(tried.get(node), here.time_of_day()):
                 continue
             if reason := dead_nodes_due_for_retry.held_back(here, order):
                 self._say_once(node, f"{node} is down and still in DNS, and {reason}.")
@@ -151,9 +139,7 @@ class HealthWatch:
                 known.append(done)
         except Busy as error:
             # Whoever is at work changes DNS; that is no attempt.
-            self._say_once(
-                node, f"{node} is dead and could not be taken out of DNS yet: {error}"
-            )
+            self._say_once(node, f"{node} is dead and could not be taken out of DNS yet: {error}")
             return
         except FlexError as error:
             trouble = error
@@ -174,17 +160,11 @@ class HealthWatch:
         said = record_failover_attempts.left_in_words(node, taken.left, taken.staying)
         self._say_once(node, f"{said}." if said else "")
 
-    def _taken_down(
-        self, order: NodeOrder, tell: Tell, *, is_given: bool = False
-    ) -> Taken | None:
-        with lease(
-            self._world, f"{WATCH}: node {order.node} down", breaks_in=True
-        ) as held:
+    def _taken_down(self, order: NodeOrder, tell: Tell, *, is_given: bool = False) -> Taken | None:
+        with lease(self._world, f"{WATCH}: node {order.node} down", breaks_in=True) as held:
             if is_given and dead_nodes_due_for_retry.is_withdrawn(self._world, order):
                 return None
-            return failover.take_down_as(
-                held, self._world, order, tell, is_given=is_given
-            )
+            return failover.take_down_as(held, self._world, order, tell, is_given=is_given)
 
     def _taken_down_again(self, order: NodeOrder, tell: Tell) -> Taken | None:
         """The lease is asked for once there is something to do: a name server that is away makes no
@@ -194,17 +174,13 @@ class HealthWatch:
             found = failover.look(self._world, order.node)
         if found is None:
             return self._taken_down(order, tell, is_given=True)
-        record_failover_attempts.note_left(
-            self._world, order.node, found.left, found.staying
-        )
+        record_failover_attempts.note_left(self._world, order.node, found.left, found.staying)
         return found
 
     def _report_failure(self, node: str, error: FlexError) -> None:
         found = record_failover_attempts.last(self._world, node)
         again = f" It is tried again at {amounts.when(found.again)}." if found else ""
-        self._world.say(
-            f"{node} is dead and could not be taken out of DNS: {error}.{again}"
-        )
+        self._world.say(f"{node} is dead and could not be taken out of DNS: {error}.{again}")
         if found and when_to_retry_failover_or_delivery.is_told(found):
             notifying.still_in_dns(self._world, found, error)
 
@@ -212,9 +188,7 @@ class HealthWatch:
         if self._world.settings.cluster.mode != "auto":
             return f"the mode is {self._world.settings.cluster.mode}"
         return (
-            "changes are frozen"
-            if freeze_and_change_windows.freeze_in_force(self._world)
-            else ""
+            "changes are frozen" if freeze_and_change_windows.freeze_in_force(self._world) else ""
         )
 
     def _tell(self, before: Mapping[str, Pulse]) -> None:
@@ -223,8 +197,7 @@ class HealthWatch:
                 # Whatever is true of it from here on is news, also where it was said before.
                 self._said.pop(node, None)
                 self._world.say(
-                    f"{node} "
-                    f"{'does not answer any more' if pulse.is_sick else 'answers again'}."
+                    f"{node} {'does not answer any more' if pulse.is_sick else 'answers again'}."
                 )
 
     def _say_once(self, about: str, line: str) -> None:
@@ -265,9 +238,7 @@ class Beside:
         if self.keeper.is_alive():
             return
         code, error = self.keeper.exitcode or 0, self.post.state().error
-        ended = (
-            f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}"
-        )
+        ended = f"it was ended by signal {-code}" if code < 0 else f"it ended with {code}"
         raise Away(
             "watching over the nodes beside the pages",
             f"the process of the health watch does not run: {error or ended}",
@@ -298,6 +269,4 @@ def _probe(settings: Settings) -> Probe | None:
     terms = settings.watch
     if not terms.probes:
         return None
-    return lambda nodes: probing.answers(
-        nodes, terms.probes, terms.timeout.total_seconds()
-    )
+    return lambda nodes: probing.answers(nodes, terms.probes, terms.timeout.total_seconds())

@@ -24,11 +24,7 @@ from pathlib import Path
 from flex.errors import Away, BadInput
 from flex.model.door_order import NOT_SAID, DoorOrder, DoorReport
 from flex.model.plan import Plan
-from flex.routing import (
-    apply_owners_map_to_haproxy,
-    host_to_node_maps,
-    read_under_way,
-)
+from flex.routing import apply_owners_map_to_haproxy, host_to_node_maps, read_under_way
 from flex.routing.apply_owners_map_to_haproxy import MapsInForce
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
@@ -79,9 +75,7 @@ class SitesLed:
     behind: Mapping[str, str]
 
 
-def hold(
-    world: World, plan: Plan, sites: Collection[str], patience: float
-) -> SitesHeld:
+def hold(world: World, plan: Plan, sites: Collection[str], patience: float) -> SitesHeld:
     """Has requests for these sites wait at doors, besides those that wait already, and waits for as
     many seconds until nothing of them is under way.
 
@@ -109,11 +103,7 @@ def still_held(
 
 
 def switch(
-    world: World,
-    plan: Plan,
-    sites: Collection[str],
-    patience: float,
-    since: int | None = None,
+    world: World, plan: Plan, sites: Collection[str], patience: float, since: int | None = None
 ) -> SitesLed:
     """Leads these sites to their nodes by the plan, where requests go on, and waits for nodes to
     hear of it.
@@ -129,9 +119,7 @@ def switch(
     return SitesLed(led | found.quiet, found.others, behind)
 
 
-def release(
-    world: World, plan: Plan, sites: Collection[str], patience: float
-) -> SitesLed:
+def release(world: World, plan: Plan, sites: Collection[str], patience: float) -> SitesLed:
     """Has requests go on where these sites are now: at the old node where the plan did not lead
     them on. Waits for nodes to hear of it.
     """
@@ -211,11 +199,7 @@ def _behind(world: World, plan: Plan, patience: float) -> Mapping[str, str]:
 
 
 def _still_busy(
-    world: World,
-    plan: Plan,
-    sites: frozenset[str],
-    patience: float,
-    since: int | None,
+    world: World, plan: Plan, sites: frozenset[str], patience: float, since: int | None
 ) -> dict[str, str]:
     """Those of the sites that are not known to be quiet after so many seconds, and why."""
     names = which_node_owns_name.names_of(world.settings, sites)
@@ -228,11 +212,7 @@ def _still_busy(
 
 
 def _busy_now(
-    world: World,
-    plan: Plan,
-    sites: frozenset[str],
-    names: Mapping[str, str],
-    since: int | None,
+    world: World, plan: Plan, sites: frozenset[str], names: Mapping[str, str], since: int | None
 ) -> dict[str, str]:
     last = _last(world, plan)
     if last is None:
@@ -294,16 +274,12 @@ def _unheard_by_report(
 ) -> str:
     if report and _holds(report.number, report.moved, last, since):
         return ""
-    states = which_order_doors_go_by.states_against(
-        world.settings, world.store, last.number
-    )
+    states = which_order_doors_go_by.states_against(world.settings, world.store, last.number)
     unheard = {state.node: state.unheard for state in states}
     return unheard.get(node, "it does not serve") or "it goes by another order"
 
 
-def _unheard_by_maps(
-    world: World, last: DoorOrder, maps: MapsInForce, since: int
-) -> str:
+def _unheard_by_maps(world: World, last: DoorOrder, maps: MapsInForce, since: int) -> str:
     """Names that are held are in the small map."""
     if not _holds(maps.order, maps.moved, last, since):
         by = f"order {maps.order}" if maps.order else "no order"
@@ -366,9 +342,7 @@ def _busy_by_socket(
     elif busy is None:
         yield from _each(names, f"{node} does not count what it is still answering")
     elif served <= world.settings.routing.hard_stop_after.total_seconds():
-        why = (
-            f"HAProxy began or reloaded {served} s ago; one of before may still answer"
-        )
+        why = f"HAProxy began or reloaded {served} s ago; one of before may still answer"
         yield from _each(names, f"{node}: {why}")
     else:
         for name, count in sorted(busy.items()):

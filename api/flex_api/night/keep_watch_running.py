@@ -46,11 +46,7 @@ class Watched:
     def trouble(self, now: datetime) -> str:
         """What is wrong with it; empty for nothing."""
         if not self.is_alive:
-            return (
-                f"its process ended: {self.error}"
-                if self.error
-                else "its process ended"
-            )
+            return f"its process ended: {self.error}" if self.error else "its process ended"
         if self.error:
             return self.error
         if self.last_round and now - self.last_round > OVERDUE:
@@ -87,10 +83,7 @@ class Post:
     def note_error(self, error: str) -> None:
         # Cut to whole characters.
         self._error.value = (
-            error.encode()[: LONGEST - 1]
-            .decode(errors="ignore")
-            .replace("\0", " ")
-            .encode()
+            error.encode()[: LONGEST - 1].decode(errors="ignore").replace("\0", " ").encode()
         )
 
     def note_end(self) -> None:
@@ -146,9 +139,7 @@ def keep(
             return
 
 
-def _done_once(
-    work: Callable[[Post], None], post: Post, parent: int, told: int
-) -> int | None:
+def _done_once(work: Callable[[Post], None], post: Post, parent: int, told: int) -> int | None:
     """Until it ends, or who keeps it is told to, or who serves has gone."""
     process = multiprocessing.get_context("fork").Process(
         target=_do, args=(work, post), name="health watch"

@@ -12,11 +12,7 @@ from collections.abc import Collection, Mapping
 from flex.errors import FlexError, LostLease
 from flex.model.plan import Plan
 from flex.placing import failover
-from flex_api.night import (
-    haproxy_pools_and_files,
-    route_requests_by_plan,
-    store_order_for_doors,
-)
+from flex_api.night import haproxy_pools_and_files, route_requests_by_plan, store_order_for_doors
 from flex_api.night.doors_behind_order import who_has_not_heard
 from flex_api.wiring import World
 
@@ -55,9 +51,7 @@ class DoorsOfNodes:
     def _order(self, plan: Plan, waiting: Collection[str] | None) -> None:
         world, is_failover = self._world, plan.quality.solver == failover.SOLVER
         try:
-            order = store_order_for_doors.order(
-                world.settings, world.store, plan.id, waiting
-            )
+            order = store_order_for_doors.order(world.settings, world.store, plan.id, waiting)
         except LostLease:
             raise
         except FlexError as error:

@@ -45,18 +45,14 @@ def sites_to_lead_back(world: World) -> tuple[tuple[SiteMove, StageRun], ...]:
     """The sites that are to go back; none where nothing is watched."""
     if not world.settings.move.watch:
         return ()
-    return tuple(
-        one for one in world.store.watched_moves() if one[1].state == "undoing"
-    )
+    return tuple(one for one in world.store.watched_moves() if one[1].state == "undoing")
 
 
 def why_wait(world: World) -> str:
     """Why none of them can be led back at this moment; empty where that may be tried."""
     if world.settings.cluster.mode == "shadow":
         return "the mode is shadow"
-    return (
-        "changes are frozen" if freeze_and_change_windows.freeze_in_force(world) else ""
-    )
+    return "changes are frozen" if freeze_and_change_windows.freeze_in_force(world) else ""
 
 
 def lead_back(world: World, enters: Enters = carry_out_plan.unheard) -> Plan | None:
@@ -79,9 +75,7 @@ class _Ending:
 
     def is_back(self, move: SiteMove, run: StageRun) -> None:
         """It rests, and its move is over."""
-        over = replace(
-            move, state="went back", ended=self.world.time_of_day(), reason=run.said
-        )
+        over = replace(move, state="went back", ended=self.world.time_of_day(), reason=run.said)
         if watch_moved_sites.end(self.world, run, "undone", run.said, over):
             self.back.append(over)
 
@@ -113,9 +107,7 @@ def _still_to_go(
     return left
 
 
-def _why_not(
-    world: World, move: SiteMove, going: Sequence[tuple[SiteMove, StageRun]]
-) -> str:
+def _why_not(world: World, move: SiteMove, going: Sequence[tuple[SiteMove, StageRun]]) -> str:
     states = {node.name: node.state for node in world.nodes}
     if states.get(move.source) != "active":
         return f"{move.source} takes no sites"
@@ -146,9 +138,7 @@ def _why_wishes_keep(
     return ""
 
 
-def _lead(
-    world: World, going: Sequence[tuple[SiteMove, StageRun]], enters: Enters
-) -> Plan | None:
+def _lead(world: World, going: Sequence[tuple[SiteMove, StageRun]], enters: Enters) -> Plan | None:
     if waits_for_yes(world):
         return look_for_yes(world)
     enters("plan")
@@ -186,10 +176,7 @@ def plan_back(world: World, going: Sequence[tuple[SiteMove, StageRun]]) -> Propo
 
 
 def _carry_out(
-    world: World,
-    plan: Plan,
-    going: Sequence[tuple[SiteMove, StageRun]],
-    enters: Enters,
+    world: World, plan: Plan, going: Sequence[tuple[SiteMove, StageRun]], enters: Enters
 ) -> Plan | None:
     done: Plan | None = None
     staying: Mapping[str, str] = {}
@@ -223,9 +210,7 @@ def _why_stayed(world: World, move: SiteMove) -> str:
     return next((one.reason for one in back), "its way back failed")
 
 
-def _ask_for_yes(
-    world: World, plan: Plan, going: Sequence[tuple[SiteMove, StageRun]]
-) -> None:
+def _ask_for_yes(world: World, plan: Plan, going: Sequence[tuple[SiteMove, StageRun]]) -> None:
     for _, run in going:
         world.store.put_stage_run(replace(run, tries=run.tries + 1))
     said = f"`flex apply {plan.id}` leads {_names(move for move, _ in going)} back"

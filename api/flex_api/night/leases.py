@@ -78,10 +78,7 @@ def lease(
     held, token = RunWithLease(run), HOLDER.set(run.id)
     held.ends(1, f"{purpose}: interrupted")
     try:
-        with (
-            beating("lease", lambda: beat(world, run), beats),
-            world.store.holding(run.id),
-        ):
+        with beating("lease", lambda: beat(world, run), beats), world.store.holding(run.id):
             yield held
         code, why = held.waiting
         held.ends(code, f"{purpose}: {why}" if why else purpose)
@@ -100,9 +97,7 @@ def _begin(
     left = looks = int(waits.total_seconds() / LOOK)
     while True:
         try:
-            return world.store.begin(
-                run, PATIENCE, world.time_of_day(), breaks_in=breaks_in
-            )
+            return world.store.begin(run, PATIENCE, world.time_of_day(), breaks_in=breaks_in)
         except Busy as error:
             if not left:
                 raise

@@ -86,31 +86,21 @@ def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
         "next_step": error.advice,
     }
     return Bulletin(
-        "failure",
-        f"[flex {cluster}] FAILED ({error.exit_code}): {error}",
-        "\n".join(lines),
-        data,
+        "failure", f"[flex {cluster}] FAILED ({error.exit_code}): {error}", "\n".join(lines), data
     )
 
 
-def of_attempt(
-    cluster: str, tried: Attempt, error: FlexError, address: str
-) -> Bulletin:
+def of_attempt(cluster: str, tried: Attempt, error: FlexError, address: str) -> Bulletin:
     """The bulletin on a dead node that is still in DNS."""
     failure = of_failure(cluster, error, address)
     subject = f"[flex {cluster}] node {tried.node} is dead and still in DNS: {error}"
-    counted = (
-        f"Tried {amounts.count(tried.count, 'time')} since {amounts.when(tried.since)}"
-    )
+    counted = f"Tried {amounts.count(tried.count, 'time')} since {amounts.when(tried.since)}"
     text = (
         f"{failure.text}\n{counted}; it is tried again until the node is out, next "
         f"at {amounts.when(tried.again)}."
     )
     return Bulletin(
-        "failure",
-        subject,
-        text,
-        {**failure.data, "node": tried.node, "attempts": tried.count},
+        "failure", subject, text, {**failure.data, "node": tried.node, "attempts": tried.count}
     )
 
 
@@ -142,28 +132,19 @@ def _verdict(plan: Plan, waiting: str) -> str:
     if waiting:
         over = "; ".join(str(breach) for breach in plan.breaches)
         would = (
-            grouped_moves_text.sentence(plan.moves, plan.base, done=False)
-            or f"{moved} would move"
+            grouped_moves_text.sentence(plan.moves, plan.base, done=False) or f"{moved} would move"
         )
         return (
             "waiting for approval: "
             f"{would}{grouped_moves_text.misses(plan.forecasts)}{f' ({over})' if over else ''}"
         )
     before = f"{amounts.share(plan.before.worst)} -> " if plan.before else ""
-    did = (
-        grouped_moves_text.sentence(plan.moves, plan.base, done=True)
-        or f"{moved} moved"
-    )
+    did = grouped_moves_text.sentence(plan.moves, plan.base, done=True) or f"{moved} moved"
     return f"applied: {did}, worst node {before}{amounts.share(plan.after.worst)} off"
 
 
 def _lines(
-    cluster: str,
-    plan: Plan,
-    waiting: str,
-    address: str,
-    undo: str,
-    brought: Sequence[SiteMoveRow],
+    cluster: str, plan: Plan, waiting: str, address: str, undo: str, brought: Sequence[SiteMoveRow]
 ) -> Iterator[str]:
     yield f"{cluster}, plan {plan.id} for {plan.period}"
     yield f"Result   {waiting or _verification_text(plan)}"
@@ -172,15 +153,11 @@ def _lines(
         left = f", {plan.later:,} more in the next nights" if plan.later else ""
         scratch = f"a fresh partition would move {plan.scratch_moves:,}"
         yield (
-            f"Moves    {len(plan.moves):,}, {amounts.size(plan.cold_bytes)} cold; "
-            f"{scratch}{left}"
+            f"Moves    {len(plan.moves):,}, {amounts.size(plan.cold_bytes)} cold; {scratch}{left}"
         )
     for edit in plan.said.edits[:MOST]:
         site = edit.name.rstrip(".")
-        yield (
-            f"Edited   {site} has {edit.there} in DNS by somebody else, and was left "
-            "alone"
-        )
+        yield (f"Edited   {site} has {edit.there} in DNS by somebody else, and was left alone")
     rows = grouped_moves_text.group(plan.moves)
     for row in rows[:MOST]:
         yield f"         {row.sites}  {row.source} -> {row.target}  {row.reason}"
@@ -188,10 +165,7 @@ def _lines(
         yield f"         and {len(rows) - MOST:,} more"
     yield from _lines_on_commands(brought)
     for move in plan.put_off[:MOST]:
-        yield (
-            f"Later    {move.site}  {move.source or '-'} -> {move.target or '-'}  "
-            f"{move.reason}"
-        )
+        yield (f"Later    {move.site}  {move.source or '-'} -> {move.target or '-'}  {move.reason}")
     if len(plan.put_off) > MOST:
         yield f"         and {len(plan.put_off) - MOST:,} more"
     for stop in plan.stops:
@@ -222,10 +196,7 @@ def _moved_data(brought: Sequence[SiteMoveRow]) -> dict[str, object]:
     stayed = [one for one in brought if one.state in STAYED]
     return {
         "brought": len(brought) - len(stayed),
-        "stayed": [
-            {"site": one.site, "node": one.source, "reason": one.reason}
-            for one in stayed
-        ],
+        "stayed": [{"site": one.site, "node": one.source, "reason": one.reason} for one in stayed],
     }
 
 
@@ -250,16 +221,8 @@ def _balance(before: Balance | None, after: Balance) -> Iterator[str]:
     rows = sorted(after.nodes, key=lambda load: -abs(load.access - load.fair))
     for row in rows[:MOST]:
         was = then.get(row.node)
-        earlier = (
-            f"{amounts.with_sign(was.access / was.fair - 1)} -> "
-            if was and was.fair
-            else ""
-        )
-        now = (
-            amounts.with_sign(row.access / row.fair - 1)
-            if row.fair
-            else "out of service"
-        )
+        earlier = f"{amounts.with_sign(was.access / was.fair - 1)} -> " if was and was.fair else ""
+        now = amounts.with_sign(row.access / row.fair - 1) if row.fair else "out of service"
         bar = "#" * min(round(BAR * row.access / 100), 2 * BAR)
         yield f"Balance  {row.node:<12} {bar:<{2 * BAR}} {earlier}{now}"
 
@@ -281,12 +244,7 @@ def _data(
         "moves": len(plan.moves),
         "moves_later": plan.later,
         "stops": [
-            {
-                "rule": one.rule,
-                "limit": one.limit,
-                "actual": one.actual,
-                "said": one.said,
-            }
+            {"rule": one.rule, "limit": one.limit, "actual": one.actual, "said": one.said}
             for one in plan.stops
         ],
         "imbalance": {
@@ -294,8 +252,7 @@ def _data(
             "after": plan.after.worst,
         },
         "breaches": [
-            {"rule": one.rule, "limit": one.limit, "actual": one.actual}
-            for one in plan.breaches
+            {"rule": one.rule, "limit": one.limit, "actual": one.actual} for one in plan.breaches
         ],
         "plan_url": address,
         "rollback": f"flex rollback --to {undo}" if undo and not code else "",

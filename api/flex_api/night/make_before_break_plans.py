@@ -60,9 +60,7 @@ def publisher(world: World, plan: Plan, doors: DoorsOfNodes | None = None) -> Pu
     def ahead(coming: Coming, wave: int, waves: int) -> None:
         if doors:
             # Doors lead to the others already, by what a killed run did.
-            waiting = {
-                records_of_partition.name_of(site) for site in doors.waiting(plan)
-            }
+            waiting = {records_of_partition.name_of(site) for site in doors.waiting(plan)}
             led = beside.keys() - waiting
             coming = {name: new for name, new in coming.items() if name not in led}
         if not coming:

@@ -19,13 +19,7 @@ from flex.model.nodes import Node
 from flex.ports import Store
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
-from flex.routing.host_to_node_maps import (
-    NO_WRITERS,
-    Heading,
-    Owners,
-    Writers,
-    digest,
-)
+from flex.routing.host_to_node_maps import NO_WRITERS, Heading, Owners, Writers, digest
 from flex.table_schemas import PLACEMENT
 from flex_api.night import (
     doors_lead_to_stand_ins_of_dead_nodes,
@@ -106,9 +100,7 @@ def _doors(settings: Settings, known: Sequence[Node], maps: Owners) -> Doors:
     return Doors(maps, _addresses(known), settings.routing.has_stateful)
 
 
-def _held_since(
-    wanted: PartitionForMaps, last: DoorOrder | None, now: datetime
-) -> datetime | None:
+def _held_since(wanted: PartitionForMaps, last: DoorOrder | None, now: datetime) -> datetime | None:
     """As long as some sites of the order before are held."""
     if not wanted.held:
         return None
@@ -117,11 +109,7 @@ def _held_since(
 
 
 def _next(
-    settings: Settings,
-    store: Store,
-    wanted: PartitionForMaps,
-    last: DoorOrder | None,
-    large: str,
+    settings: Settings, store: Store, wanted: PartitionForMaps, last: DoorOrder | None, large: str
 ) -> tuple[int, Owners]:
     """The number of the order and its maps: those of the last one where nothing else is wanted now
     than then.
@@ -136,9 +124,7 @@ def _next(
     having = {*wanted.serving, *placement["node"].unique()}
     owner_of = which_node_owns_name.owners_of_names(settings, placement, having)
     writers = _writers(settings, owner_of, wanted.held)
-    others_of = which_node_owns_name.others_of_names(
-        settings, placement, wanted.serving
-    )
+    others_of = which_node_owns_name.others_of_names(settings, placement, wanted.serving)
     maps = host_to_node_maps.maps_of(owner_of, large, writers, others_of)
     if maps.is_old and not wanted.coming:
         # Nodes that go by the last order have both maps that this one is made of, and need not
@@ -172,10 +158,7 @@ def _partition(store: Store, wanted: PartitionForMaps) -> pd.DataFrame:
         return coming
     _, in_force = store.placement()
     waits = list(wanted.waiting)
-    parts = [
-        coming[~coming["site"].isin(waits)],
-        in_force[in_force["site"].isin(waits)],
-    ]
+    parts = [coming[~coming["site"].isin(waits)], in_force[in_force["site"].isin(waits)]]
     return PLACEMENT.make(pd.concat(parts, ignore_index=True))
 
 
@@ -183,9 +166,7 @@ def _addresses(known: Sequence[Node]) -> set[str]:
     return {address for node in known for address in node.addresses}
 
 
-def _writers(
-    settings: Settings, owner_of: Mapping[str, str], held: Collection[str]
-) -> Writers:
+def _writers(settings: Settings, owner_of: Mapping[str, str], held: Collection[str]) -> Writers:
     """The names of sites that have one writer; of these, those whose requests wait."""
     sites = settings.routing.stateful_of(owner_of)
     if not sites:

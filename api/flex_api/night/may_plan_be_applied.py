@@ -42,9 +42,7 @@ def refuse_forbidden(
     if world.settings.cluster.mode == "shadow":
         plan = world.store.plan(plan_id)
         raise in_shadow(plan)
-    plan = person_says_yes_or_no_to_plan.waiting(
-        world, plan_id, "applying", checksum=checksum
-    )
+    plan = person_says_yes_or_no_to_plan.waiting(world, plan_id, "applying", checksum=checksum)
     refuse_hints_that_stay(plan, follow=world.settings.dns.address_hints == "follow")
     if lacking := person_says_yes_or_no_to_plan.lacks(world, plan):
         raise _held_error(
@@ -93,18 +91,11 @@ def in_shadow(plan: Plan) -> Held:
     advice = "set cluster.mode to review or auto"
     said = "the mode is shadow, which never writes to DNS"
     return _held_error(
-        plan,
-        said,
-        advice,
-        Stop("cluster.mode", "shadow", "a change in DNS", said, advice),
+        plan, said, advice, Stop("cluster.mode", "shadow", "a change in DNS", said, advice)
     )
 
 
 def _held_error(plan: Plan, answer: str, advice: str, stop: Stop) -> Held:
     return Held(
-        f"applying {plan.id}",
-        answer,
-        kept="nothing was changed",
-        advice=advice,
-        stops=[stop],
+        f"applying {plan.id}", answer, kept="nothing was changed", advice=advice, stops=[stop]
     )

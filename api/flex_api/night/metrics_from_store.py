@@ -34,13 +34,9 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
     in_force = store.plan(base) if base else None
     known_nodes = nodes(settings, store)
     parts = Parts()
-    last_lines, coverage = parts.make(
-        "logs", lambda: of_logs(settings, store, now), NO_LOGS
-    )
+    last_lines, coverage = parts.make("logs", lambda: of_logs(settings, store, now), NO_LOGS)
     none: list[Series] = []
-    owed = parts.make(
-        "delivery", lambda: deliver_haproxy_files.series(settings, store), none
-    )
+    owed = parts.make("delivery", lambda: deliver_haproxy_files.series(settings, store), none)
     known = Known(
         now=now,
         runs=store.runs(RUNS),
@@ -48,10 +44,7 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         in_force=in_force,
         nodes=known_nodes,
         dead=dead_nodes_in_dns.dead(
-            known_nodes,
-            partition["node"].value_counts().to_dict(),
-            store.attempts(),
-            store,
+            known_nodes, partition["node"].value_counts().to_dict(), store.attempts(), store
         ),
         pins=store.pins(),
         sites=len(counts),
@@ -65,23 +58,14 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
         review=settings.cluster.mode == "review",
     )
     moves = parts.make("moves", lambda: metrics_of_moves.series(store, now), none)
-    return (
-        prometheus_metrics.text(known, [*owed, *moves, *parts.series()])
-        + parts.comments()
-    )
+    return prometheus_metrics.text(known, [*owed, *moves, *parts.series()]) + parts.comments()
 
 
-def _latest(
-    store: Store, headlines: Sequence[Headline], in_force: Plan | None
-) -> Plan | None:
+def _latest(store: Store, headlines: Sequence[Headline], in_force: Plan | None) -> Plan | None:
     if not headlines:
         return None
     newest = headlines[0].id
-    return (
-        in_force
-        if in_force is not None and in_force.id == newest
-        else store.plan(newest)
-    )
+    return in_force if in_force is not None and in_force.id == newest else store.plan(newest)
 
 
 def of_logs(

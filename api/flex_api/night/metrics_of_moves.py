@@ -57,10 +57,7 @@ def _series(counts: MoveCounts, resting: int, now: datetime) -> Iterator[Series]
         yield Series(name, "gauge", f"{about} Of moves of the last 24 hours.", told)
     waited = counts.waited
     quantiles: list[tuple[Labels, float]] = [
-        (
-            {"quantile": f"{part:g}"},
-            waited[min(int(len(waited) * part), len(waited) - 1)],
-        )
+        ({"quantile": f"{part:g}"}, waited[min(int(len(waited) * part), len(waited) - 1)])
         for part in (0.5, 0.99, 1.0)
         if waited
     ]

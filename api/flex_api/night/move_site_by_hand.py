@@ -102,9 +102,7 @@ def refuse_no_site(world: World, site: str, facts: Facts) -> None:
         )
 
 
-def what_else_it_means(
-    world: World, plan: Plan, site: str, facts: Facts
-) -> Iterator[str]:
+def what_else_it_means(world: World, plan: Plan, site: str, facts: Facts) -> Iterator[str]:
     """For whoever is about to say yes: is it balanced after, and does it stay there?"""
     safety = world.settings.safety
     if why := facts.guard.staying.get(site):
@@ -128,9 +126,7 @@ def what_else_it_means(
     if is_calm:
         yield f"no night moves anything while the worst node is within {TRIGGER}; {pin}"
     else:
-        when = (
-            "after that" if rests else f"as {COOLDOWN} does not hold it, the next night"
-        )
+        when = "after that" if rests else f"as {COOLDOWN} does not hold it, the next night"
         yield f"{when} {'a night ' if rests else ''}may move {site} again; {pin}"
 
 

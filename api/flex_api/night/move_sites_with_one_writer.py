@@ -120,9 +120,7 @@ def _to_run(
     return go_on_with_moves.with_commands(world, moves, hooks), staying
 
 
-def _whose_new_nodes_hear(
-    world: World, plan: Plan, wanted: list[OnItsWay]
-) -> list[OnItsWay]:
+def _whose_new_nodes_hear(world: World, plan: Plan, wanted: list[OnItsWay]) -> list[OnItsWay]:
     """Those whose new nodes go by the plan's order within the time that requests may wait. The
     others stay: nobody would answer for them at a node that hears of no order. No request waits for
     that.
@@ -140,13 +138,8 @@ def _whose_new_nodes_hear(
     return [one for one in wanted if one.move.target not in deaf]
 
 
-def _unheard(
-    world: World, plan: Plan, nodes: Iterable[str], number: int
-) -> dict[str, str]:
-    said = {
-        node: hold_at_doors.why_unheard(world, plan, node, number)
-        for node in sorted(nodes)
-    }
+def _unheard(world: World, plan: Plan, nodes: Iterable[str], number: int) -> dict[str, str]:
+    said = {node: hold_at_doors.why_unheard(world, plan, node, number) for node in sorted(nodes)}
     return {node: why for node, why in said.items() if why}
 
 
@@ -158,8 +151,5 @@ def _without(world: World, plan: Plan, staying: Mapping[str, str]) -> Plan:
         take_back_half_applied_plan.undo(world, plan)
         go_on_with_moves.go_on(world)
         raise NoneMoved(
-            error.asked,
-            error.answer,
-            kept="nothing was changed",
-            advice=error.advice,
+            error.asked, error.answer, kept="nothing was changed", advice=error.advice
         ) from error

@@ -37,9 +37,7 @@ def with_names_that_hold(world: World) -> World:
             "sites_file": _if_readable(ingest),
         }
     )
-    return replace(
-        world, settings=world.settings.model_copy(update={"ingest": settled})
-    )
+    return replace(world, settings=world.settings.model_copy(update={"ingest": settled}))
 
 
 def _if_readable(ingest: Ingest) -> Path | None:

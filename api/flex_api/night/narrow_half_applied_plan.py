@@ -51,10 +51,7 @@ def without(world: World, plan: Plan, staying: Mapping[str, str]) -> Plan:
 
 
 def only(
-    world: World,
-    plan: Plan,
-    led: Collection[str],
-    because: Mapping[str, str] | None = None,
+    world: World, plan: Plan, led: Collection[str], because: Mapping[str, str] | None = None
 ) -> Plan:
     """The plan with nothing but these sites. It is not judged, as they are there already."""
     named = first_few(sorted(led))
@@ -92,9 +89,7 @@ def _narrow(
     )
 
 
-def _in_its_place(
-    world: World, plan: Plan, made: Proposal, state: PlanState, message: str
-) -> Plan:
+def _in_its_place(world: World, plan: Plan, made: Proposal, state: PlanState, message: str) -> Plan:
     """All of it is in the store or nothing: doors go by a plan that is half applied at any time."""
     store = world.store
     coming = replace(made.plan, state="applying")
@@ -112,10 +107,6 @@ def _in_its_place(
             ]
         )
         store_order_for_doors.order(
-            world.settings,
-            store,
-            coming.id,
-            waiting & {site for site, _ in moved},
-            held=(),
+            world.settings, store, coming.id, waiting & {site for site, _ in moved}, held=()
         )
     return coming

@@ -13,15 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from flex.errors import (
-    Busy,
-    FlexError,
-    Held,
-    NoData,
-    NoneMoved,
-    NotWritten,
-    Unknown,
-)
+from flex.errors import Busy, FlexError, Held, NoData, NoneMoved, NotWritten, Unknown
 from flex.model.nightly_run import NIGHTLY, NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan
@@ -100,11 +92,7 @@ class Night:
 
 
 def run(
-    world: World,
-    force: Collection[str] = (),
-    *,
-    author: str = "",
-    waits: timedelta = AT_ONCE,
+    world: World, force: Collection[str] = (), *, author: str = "", waits: timedelta = AT_ONCE
 ) -> Night:
     """The whole night; `force` are rules to go over, `author` is who runs it where no timer does.
     It `waits` so long for another run that is at work.
@@ -144,11 +132,7 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             step("watch", lambda: watch_round.watch_in_night(world), str)
         if go_on_with_moves.is_something_open(world):
             step("moves", lambda: go_on_with_moves.go_on(world), str)
-        made = step(
-            "plan",
-            lambda: propose(world, force, author=author),
-            lambda made: made.plan.id,
-        )
+        made = step("plan", lambda: propose(world, force, author=author), lambda made: made.plan.id)
         held.concerns(made.plan)
         _tell_of_edits(world, made.plan)
         plan = made.plan
@@ -177,17 +161,13 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
 def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
     """As why_plan_waits.py says; asked once more behind the warm-up, which takes a while."""
     found = step(
-        "gate",
-        lambda: why_plan_waits.why(world, plan),
-        lambda found: found[1] or "passed",
+        "gate", lambda: why_plan_waits.why(world, plan), lambda found: found[1] or "passed"
     )
     if found[1] or not make_before_break_plans.warms_first(world, plan):
         return found
     step("warm", lambda: warm_nodes_that_sites_come_to.ahead(world, plan), str)
     return step(
-        "gate again",
-        lambda: why_plan_waits.why(world, plan),
-        lambda found: found[1] or "passed",
+        "gate again", lambda: why_plan_waits.why(world, plan), lambda found: found[1] or "passed"
     )
 
 
@@ -228,39 +208,27 @@ def _carry_out(world: World, step: Steps, plan: Plan) -> tuple[Plan, int, str]:
             lambda done: done.state,
         )
     except NoneMoved as error:
-        return (
-            world.store.plan(plan.id),
-            error.exit_code,
-            f"{error.asked}: {error.answer}.",
-        )
+        return (world.store.plan(plan.id), error.exit_code, f"{error.asked}: {error.answer}.")
     go_on_with_moves.after(world, done)
     return done, 0, ""
 
 
 def _plan_around(
-    world: World,
-    step: Steps,
-    plan: Plan,
-    force: Collection[str],
-    around: Mapping[str, str],
+    world: World, step: Steps, plan: Plan, force: Collection[str], around: Mapping[str, str]
 ) -> Plan:
     made = step(
         "plan again",
         lambda: propose(world, force, author=plan.author, staying=around),
         lambda made: made.plan.id,
     )
-    message = (
-        f"{REPLACED} {made.plan.id}, which goes around {first_few(sorted(around))}"
-    )
+    message = f"{REPLACED} {made.plan.id}, which goes around {first_few(sorted(around))}"
     world.store.update(replace(plan, state="discarded", message=message))
     return made.plan
 
 
 def _said_of_begun(world: World) -> str:
     begun = world.store.plans(state="applying")
-    return (
-        f"plan {begun[0].id} stays half applied" if begun else "nothing is half applied"
-    )
+    return f"plan {begun[0].id} stays half applied" if begun else "nothing is half applied"
 
 
 def _report(world: World, plan: Plan) -> Path:
@@ -272,10 +240,7 @@ def _report(world: World, plan: Plan) -> Path:
     except NotWritten as error:
         kept = f"plan {plan.id} is {plan.state}; only its report is missing"
         raise NotWritten(
-            error.asked,
-            error.answer,
-            kept=kept,
-            advice=f"{error.advice}; then `flex report`",
+            error.asked, error.answer, kept=kept, advice=f"{error.advice}; then `flex report`"
         ) from error
 
 
@@ -376,18 +341,12 @@ def tidy(world: World, period: Period) -> str:
     keep_from = period.last_day + 1 - days if days else 0
     try:
         done = retention.tidy(
-            world.store,
-            directory,
-            window_from=period.first_day,
-            keep_from=keep_from,
-            table=table,
+            world.store, directory, window_from=period.first_day, keep_from=keep_from, table=table
         )
     except (NotWritten, NoData, Busy) as error:
         world.say(f"Old counts could not be tidied: {error}")
         return str(error)
-    forgotten = (
-        world.store.drop_profiles(period.end - timedelta(days=days)) if days else 0
-    )
+    forgotten = world.store.drop_profiles(period.end - timedelta(days=days)) if days else 0
     return (
         f"{amounts.count(done.added, 'reading')} added up, "
         f"{amounts.count(done.deleted, 'reading')} deleted, "
@@ -420,9 +379,7 @@ def propose(
     )
     made = keep_sites_not_ready.plan_of_ready(
         world,
-        replace(
-            known, guard=what_earlier_nights_allow.guard(world, known.period, force)
-        ),
+        replace(known, guard=what_earlier_nights_allow.guard(world, known.period, force)),
         lambda asked: propose_plan.propose(
             asked,
             rules,
@@ -433,9 +390,7 @@ def propose(
         ),
     )
     told = replace(
-        made.plan,
-        measured=how_prediction_turned_out.measure(world, plain),
-        outlook=outlook,
+        made.plan, measured=how_prediction_turned_out.measure(world, plain), outlook=outlook
     )
     return keep(world, replace(made, plan=told), author)
 
@@ -471,9 +426,7 @@ def _replace_equals(world: World, newer: Plan) -> None:
         if (one.digest, one.base) == (newer.digest, newer.base)
     ]
     for older in (
-        world.store.plan(one.id)
-        for one in equal
-        if one.state == "proposed" and one.id != newer.id
+        world.store.plan(one.id) for one in equal if one.state == "proposed" and one.id != newer.id
     ):
         if not older.approvals:
             message = f"{REPLACED} {newer.id}, which is the same"
@@ -532,9 +485,7 @@ def _partitions(store: Store) -> list[str]:
     plans, now = store.headlines(), store.in_force()
     bases = {plan.base for plan in plans}
     return [
-        plan.id
-        for plan in plans
-        if plan.state == "applied" or plan.id in bases or plan.id == now
+        plan.id for plan in plans if plan.state == "applied" or plan.id in bases or plan.id == now
     ]
 
 

@@ -48,9 +48,7 @@ def note_strays(settings: Settings, store: Store, now: datetime) -> None:
                 store.note_strays(node, reading, now)
 
 
-def _read(
-    due: Sequence[str], node: str, socket: Socket
-) -> tuple[str, StrayReading | None]:
+def _read(due: Sequence[str], node: str, socket: Socket) -> tuple[str, StrayReading | None]:
     """This machine's own HAProxy says itself whose it is."""
     with suppress(FlexError):
         node = node or haproxy_socket.parse_node_name(socket.ask("show", "info"))

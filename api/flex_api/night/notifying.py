@@ -48,21 +48,11 @@ def after(world: World, plan: Plan, waiting: str, code: int) -> str:
     """What was told of a night that came to its end."""
     address = _address(world, f"plans/{plan.id}")
     name = world.settings.cluster.name
-    written = (
-        write_reports.place(world, plan)
-        if world.settings.notify.attach_report
-        else None
-    )
+    written = write_reports.place(world, plan) if world.settings.notify.attach_report else None
     return _tell(
         world,
         mail_of_the_night.of_night(
-            name,
-            plan,
-            waiting,
-            code,
-            address,
-            plan.base,
-            moves_of_plan(world.store, plan),
+            name, plan, waiting, code, address, plan.base, moves_of_plan(world.store, plan)
         ),
         written,
     )
@@ -71,10 +61,7 @@ def after(world: World, plan: Plan, waiting: str, code: int) -> str:
 def tell_failure(world: World, error: FlexError) -> str:
     """What was told of one that was stopped."""
     return _tell(
-        world,
-        mail_of_the_night.of_failure(
-            world.settings.cluster.name, error, _address(world, "")
-        ),
+        world, mail_of_the_night.of_failure(world.settings.cluster.name, error, _address(world, ""))
     )
 
 
@@ -88,9 +75,7 @@ def still_in_dns(world: World, tried: Attempt, error: FlexError) -> str:
     )
 
 
-def sites_worse_off(
-    world: World, plan: Plan | None, sites: Mapping[str, str], advice: str
-) -> str:
+def sites_worse_off(world: World, plan: Plan | None, sites: Mapping[str, str], advice: str) -> str:
     """What was told of sites that were worse off where they moved to: what became of each."""
     address = _address(world, f"plans/{plan.id}" if plan else "moves")
     return _tell(
@@ -131,13 +116,7 @@ def _write_metrics(world: World, path: Path) -> None:
 def _try(world: World, what: str, work: Callable[[], None]) -> str:
     try:
         work()
-    except (
-        OSError,
-        ValueError,
-        HTTPException,
-        smtplib.SMTPException,
-        FlexError,
-    ) as error:
+    except (OSError, ValueError, HTTPException, smtplib.SMTPException, FlexError) as error:
         world.say(f"Not told: {what}: {error}")
         return f"{what} failed: {error}"
     return what
@@ -160,9 +139,7 @@ def mail(world: World, news: Bulletin, report: Path | None = None) -> None:
         server.send_message(message)
 
 
-def post(
-    hook: Webhook, news: Bulletin, event_id: str, pauses: tuple[float, ...] = PAUSES
-) -> None:
+def post(hook: Webhook, news: Bulletin, event_id: str, pauses: tuple[float, ...] = PAUSES) -> None:
     """The same event id each time, so that a receiver that got it twice can tell."""
     content = (
         {"text": f"{news.subject}\n{news.text}"}
@@ -170,11 +147,7 @@ def post(
         else {**news.data, "event_id": event_id}
     )
     body = json.dumps(content, sort_keys=True).encode()
-    headers = {
-        "Content-Type": "application/json",
-        EVENT_ID: event_id,
-        "User-Agent": "flex",
-    }
+    headers = {"Content-Type": "application/json", EVENT_ID: event_id, "User-Agent": "flex"}
     if secret := hook.secret():
         headers[SIGNATURE] = signature(secret, body)
     address = _check_address(hook.address())

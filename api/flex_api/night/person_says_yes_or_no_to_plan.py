@@ -77,16 +77,11 @@ def reject(world: World, plan_id: str, said: Approval, *, checksum: str = "") ->
     why = f": {said.reason}" if said.reason else ""
     message = f"rejected by {said.author or 'somebody'}{why}"
     return _store(
-        world,
-        replace(
-            plan, state="discarded", approvals=(*plan.approvals, said), message=message
-        ),
+        world, replace(plan, state="discarded", approvals=(*plan.approvals, said), message=message)
     )
 
 
-def discard(
-    world: World, plan_id: str, reason: str = "", *, dry_run: bool = False
-) -> Plan:
+def discard(world: World, plan_id: str, reason: str = "", *, dry_run: bool = False) -> Plan:
     """Put a plan aside; raises Ended for one of which something has become."""
     plan = world.store.plan(plan_id)
     if plan.state not in refuse_ended_or_outdated.WAITING:
@@ -139,9 +134,7 @@ def needs_another(plan: Plan, forced: str = "") -> Stop:
     """That one person is not enough, and what somebody else has to do."""
     override = f"somebody else than {_causes(plan)}: flex approve {plan.id}{forced}"
     said = "nobody has approved it but the people who caused it"
-    return Stop(
-        "safety.four_eyes", "an approval by somebody else", "none", said, override
-    )
+    return Stop("safety.four_eyes", "an approval by somebody else", "none", said, override)
 
 
 def lacks(world: World, plan: Plan) -> str:
@@ -188,9 +181,7 @@ def _own(world: World, plan: Plan, yes: Set[str]) -> list[str]:
     the part of the other.
     """
     people = _people(world, plan)
-    return [
-        cause or "who made it" for cause, names in people.items() if not yes - names
-    ]
+    return [cause or "who made it" for cause, names in people.items() if not yes - names]
 
 
 def _people(world: World, plan: Plan) -> dict[str, frozenset[str]]:
@@ -204,9 +195,7 @@ def _people(world: World, plan: Plan) -> dict[str, frozenset[str]]:
 
 def _causes(plan: Plan) -> str:
     return (
-        " and ".join(
-            dict.fromkeys(name for name in (plan.author, *plan.wishers) if name)
-        )
+        " and ".join(dict.fromkeys(name for name in (plan.author, *plan.wishers) if name))
         or "who made it"
     )
 

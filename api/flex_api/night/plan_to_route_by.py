@@ -33,11 +33,7 @@ class Between:
 
 
 def between(
-    settings: Settings,
-    base: str,
-    known: Sequence[Headline],
-    now: datetime,
-    coming: str = "",
+    settings: Settings, base: str, known: Sequence[Headline], now: datetime, coming: str = ""
 ) -> Between:
     """The partition in force, or the plan that comes, or is half applied: routing changes before
     DNS does.
@@ -50,9 +46,7 @@ def between(
     last = next((one for one in known if one.id == base), None)
     if last is None:
         return Between("", "")
-    lasting = last.settled is None or now < last.settled + timedelta(
-        seconds=settings.dns.ttl
-    )
+    lasting = last.settled is None or now < last.settled + timedelta(seconds=settings.dns.ttl)
     return Between(base, last.base if lasting else "")
 
 
@@ -67,25 +61,17 @@ def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
     return between(settings, base, known, datetime.now(UTC), coming)
 
 
-def as_ordered(
-    which: Between, last: DoorOrder | None, known: Sequence[Headline]
-) -> Between:
+def as_ordered(which: Between, last: DoorOrder | None, known: Sequence[Headline]) -> Between:
     """For those who decide nothing: doors go by the plan of the last order while that one is coming
     or in force.
     """
     plan = last.plan if last else ""
-    lives = next(
-        (one.state in ("proposed", "applying") for one in known if one.id == plan),
-        False,
-    )
+    lives = next((one.state in ("proposed", "applying") for one in known if one.id == plan), False)
     return replace(which, ordered=plan if lives else which.wanted)
 
 
 def of_pools(
-    settings: Settings,
-    which: Between,
-    last: DoorOrder | None,
-    known: Sequence[Headline],
+    settings: Settings, which: Between, last: DoorOrder | None, known: Sequence[Headline]
 ) -> Between:
     """The same for the sites on several nodes. Where there are sites with one writer, that is as
     before the plan that is being applied until doors lead by all of it: no HAProxy reloads while

@@ -42,9 +42,7 @@ def with_all_it_needs(world: World, plan: Plan) -> Plan:
     return _put_in_its_place(world, plan, made, staying)
 
 
-def _put_in_its_place(
-    world: World, plan: Plan, made: Proposal, staying: Mapping[str, str]
-) -> Plan:
+def _put_in_its_place(world: World, plan: Plan, made: Proposal, staying: Mapping[str, str]) -> Plan:
     message = f"{REPLACED} {made.plan.id}, without {first_few(sorted(staying))}"
     moved = {(move.site, move.target) for move in made.plan.moves}
     with world.store.together():

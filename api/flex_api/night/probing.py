@@ -20,9 +20,7 @@ from flex_api.settings.health_watch_settings import PROBE
 SIDE_BY_SIDE = 64
 
 
-def answers(
-    nodes: Sequence[Node], probes: Sequence[str], timeout: float
-) -> dict[str, list[bool]]:
+def answers(nodes: Sequence[Node], probes: Sequence[str], timeout: float) -> dict[str, list[bool]]:
     """For each node, whether each probe of each of its addresses is answered."""
     asked = [
         (node.name, address, probe)
@@ -44,9 +42,7 @@ def is_answered(address: str, probe: str, timeout: float) -> bool:
     wanted = PROBE.fullmatch(probe)
     assert wanted is not None, "the settings take no other"
     try:
-        with socket.create_connection(
-            (address, int(wanted["port"])), timeout
-        ) as connection:
+        with socket.create_connection((address, int(wanted["port"])), timeout) as connection:
             return wanted["kind"] == "tcp" or _serves(
                 connection, address, wanted["path"] or "/", timeout
             )

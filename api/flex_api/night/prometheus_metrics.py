@@ -62,18 +62,13 @@ class Series:
 
 
 def text(known: Known, more: Iterable[Series] = ()) -> str:
-    return "".join(
-        _lines(series) for series in (*_series(known), *more) if series.values
-    )
+    return "".join(_lines(series) for series in (*_series(known), *more) if series.values)
 
 
 def _series(known: Known) -> Iterator[Series]:
     build = {"version": flex.__version__, "schema": migration_files.head()}
     yield Series(
-        "flex_build_info",
-        "gauge",
-        "Always 1; the labels say what runs here.",
-        [(build, 1)],
+        "flex_build_info", "gauge", "Always 1; the labels say what runs here.", [(build, 1)]
     )
     yield from _of_runs(known)
     yield from _of_logs(known)
@@ -85,9 +80,7 @@ def _series(known: Known) -> Iterator[Series]:
 
 def _of_runs(known: Known) -> Iterator[Series]:
     runs = known.runs
-    nightly = [
-        run for run in runs if run.message.partition(":")[0] == "nightly"
-    ] or list(runs)
+    nightly = [run for run in runs if run.message.partition(":")[0] == "nightly"] or list(runs)
     good = [run for run in nightly if run.exit_code in (0, 22)]
     yield _one(
         "flex_run_last_start_timestamp_seconds",
@@ -136,9 +129,7 @@ def _of_logs(known: Known) -> Iterator[Series]:
 def of_watch(watched: Watched) -> Iterator[Series]:
     """The series of the process beside `flex serve`."""
     yield _one(
-        "flex_watch_up",
-        "Whether the process of the health watch runs.",
-        [int(watched.is_alive)],
+        "flex_watch_up", "Whether the process of the health watch runs.", [int(watched.is_alive)]
     )
     starts: list[tuple[Labels, float]] = [({}, float(watched.starts))]
     yield Series(
@@ -148,18 +139,13 @@ def of_watch(watched: Watched) -> Iterator[Series]:
         starts,
     )
     yield _one(
-        "flex_watch_last_round_timestamp_seconds",
-        "When it looked last.",
-        [watched.last_round],
+        "flex_watch_last_round_timestamp_seconds", "When it looked last.", [watched.last_round]
     )
 
 
 def _by_node(name: str, about: str, values: Mapping[str, float]) -> Series:
     return Series(
-        name,
-        "gauge",
-        about,
-        [({"node": node}, value) for node, value in sorted(values.items())],
+        name, "gauge", about, [({"node": node}, value) for node, value in sorted(values.items())]
     )
 
 
@@ -171,8 +157,7 @@ def _of_gates(known: Known) -> Iterator[Series]:
     if latest is None:
         return
     rules = sorted(
-        {stop.rule for stop in latest.stops}
-        | {breach.rule for breach in latest.breaches}
+        {stop.rule for stop in latest.stops} | {breach.rule for breach in latest.breaches}
     )
     yield Series(
         "flex_gate_stopped",
@@ -210,12 +195,8 @@ def _of_jobs(known: Known) -> Iterator[Series]:
 
 def _of_plans(known: Known) -> Iterator[Series]:
     latest = list(known.headlines[:1])
-    waiting = [
-        one for one in latest if one.state == "proposed" and one.moves and known.review
-    ]
-    yield _one(
-        "flex_plan_moves", "Moves of the latest plan.", [one.moves for one in latest]
-    )
+    waiting = [one for one in latest if one.state == "proposed" and one.moves and known.review]
+    yield _one("flex_plan_moves", "Moves of the latest plan.", [one.moves for one in latest])
     yield _one(
         "flex_plan_age_seconds",
         "How long ago the latest plan was made.",
@@ -232,19 +213,12 @@ def _of_plans(known: Known) -> Iterator[Series]:
         [int(bool(stale))],
     )
     yield _one(
-        "flex_approval_pending",
-        "Whether the latest plan waits for approval.",
-        [int(bool(waiting))],
+        "flex_approval_pending", "Whether the latest plan waits for approval.", [int(bool(waiting))]
     )
-    imbalance = (
-        [({"kind": "current"}, known.in_force.after.worst)] if known.in_force else []
-    )
+    imbalance = [({"kind": "current"}, known.in_force.after.worst)] if known.in_force else []
     imbalance += [({"kind": "planned"}, one.worst) for one in latest]
     yield Series(
-        "flex_imbalance_ratio",
-        "gauge",
-        "How far the worst node is from its fair share.",
-        imbalance,
+        "flex_imbalance_ratio", "gauge", "How far the worst node is from its fair share.", imbalance
     )
 
 
@@ -258,10 +232,7 @@ def _of_cluster(known: Known) -> Iterator[Series]:
         "flex_nodes",
         "gauge",
         "Nodes by state.",
-        [
-            ({"state": state}, states.count(state))
-            for state in ("active", "draining", "down")
-        ],
+        [({"state": state}, states.count(state)) for state in ("active", "draining", "down")],
     )
     yield from _of_dead(known.dead)
     held = [pin for pin in known.pins if pin.holds(known.now)]
@@ -274,12 +245,7 @@ def _of_cluster(known: Known) -> Iterator[Series]:
     )
     yield _one("flex_pins", "Wishes in force.", [len(held)])
     ends = [({"site": pin.site}, pin.until.timestamp()) for pin in held if pin.until]
-    yield Series(
-        "flex_pin_expiry_timestamp_seconds",
-        "gauge",
-        "When a wish ends by itself.",
-        ends,
-    )
+    yield Series("flex_pin_expiry_timestamp_seconds", "gauge", "When a wish ends by itself.", ends)
     yield _one("flex_frozen", "Whether changes are frozen.", [int(known.frozen)])
     loads = known.in_force.after.nodes if known.in_force else ()
     yield Series(
@@ -289,10 +255,7 @@ def _of_cluster(known: Known) -> Iterator[Series]:
         [
             ({"node": load.node, "resource": name}, value / load.fair)
             for load in loads
-            for name, value in (
-                ("access_rate", load.access),
-                ("working_set", load.working_set),
-            )
+            for name, value in (("access_rate", load.access), ("working_set", load.working_set))
             if load.fair
         ],
     )
@@ -328,8 +291,7 @@ def _one(name: str, about: str, values: Iterable[datetime | float | None]) -> Se
 
 def _lines(series: Series) -> str:
     rows = "".join(
-        f"{series.name}{label_text(labels)} {value:.10g}\n"
-        for labels, value in series.values
+        f"{series.name}{label_text(labels)} {value:.10g}\n" for labels, value in series.values
     )
     return f"# HELP {series.name} {series.help}\n# TYPE {series.name} {series.kind}\n{rows}"
 
@@ -338,11 +300,7 @@ def label_text(labels: Labels) -> str:
     """As they stand behind the name of a series."""
     if not labels:
         return ""
-    return (
-        "{"
-        + ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
-        + "}"
-    )
+    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items()) + "}"
 
 
 def _escape(value: str) -> str:

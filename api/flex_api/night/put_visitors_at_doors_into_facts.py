@@ -42,9 +42,7 @@ def with_visitors(world: World, facts: Facts, *, ask: bool) -> Facts:
     )
 
 
-def visitors_elsewhere(
-    settings: Settings, store: Store, partition: pd.DataFrame
-) -> list[Visitors]:
+def visitors_elsewhere(settings: Settings, store: Store, partition: pd.DataFrame) -> list[Visitors]:
     """Who comes to nodes that do not have the site by this partition, as doors were read last."""
     naming = site_names(settings).naming()
     strays = store.strays()
@@ -52,9 +50,7 @@ def visitors_elsewhere(
     placed = partition[partition["site"].isin(list(sites))]
     nodes = {str(site): set(rows) for site, rows in placed.groupby("site")["node"]}
     return visitors_at_other_nodes.visitors(
-        strays,
-        lambda name: naming(name.encode()),
-        lambda site: nodes.get(site, ()),
+        strays, lambda name: naming(name.encode()), lambda site: nodes.get(site, ())
     )
 
 
@@ -79,9 +75,7 @@ def _not_followed_by_dns(world: World, facts: Facts) -> frozenset[str]:
     alone = visitors_at_other_nodes.left_to_doors(settings, sites)
     theirs = _theirs(world, facts.base)
     led = settings.routing.publishing().by_doors(sites) if theirs else ()
-    return alone.union(
-        site for site in led if records_of_partition.name_of(site) in theirs
-    )
+    return alone.union(site for site in led if records_of_partition.name_of(site) in theirs)
 
 
 def _theirs(world: World, base: str) -> Collection[str]:

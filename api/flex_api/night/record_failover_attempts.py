@@ -33,9 +33,7 @@ def note_failure(world: World, node: str) -> Iterator[None]:
         raise
 
 
-def note_left(
-    world: World, node: str, left: Mapping[str, str], staying: Mapping[str, str]
-) -> None:
+def note_left(world: World, node: str, left: Mapping[str, str], staying: Mapping[str, str]) -> None:
     """After one that went well: all are out, or some are not ours to change, or stay with their
     content, and are looked at again, ever later.
     """
@@ -43,21 +41,15 @@ def note_left(
         forget(world, node)
         return
     said = left_in_words(node, left, staying)
-    _store_failure(
-        world, node, said or "not FLEX's to change, and on it still: some of its sites"
-    )
+    _store_failure(world, node, said or "not FLEX's to change, and on it still: some of its sites")
 
 
-def left_in_words(
-    node: str, left: Mapping[str, str], staying: Mapping[str, str]
-) -> str:
+def left_in_words(node: str, left: Mapping[str, str], staying: Mapping[str, str]) -> str:
     """What still leads to a dead node, or stays there. Nothing where nothing does."""
     said = []
     if left:
         every = f" (`flex nodes down {node}` lists all)" if len(left) > FEW else ""
-        said.append(
-            f"not FLEX's to change, and on {node} still: {_in_words(left)}{every}"
-        )
+        said.append(f"not FLEX's to change, and on {node} still: {_in_words(left)}{every}")
     if staying:
         said.append(stay_sentence(node, staying))
     return "; ".join(said)

@@ -34,9 +34,7 @@ class Steps:
     _now: Stage | None = field(default=None, init=False)
     _since: float = field(default=0.0, init=False)
 
-    def __call__(
-        self, name: str, work: Callable[[], T], outcome: Callable[[T], str]
-    ) -> T:
+    def __call__(self, name: str, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
         """One stage."""
         self.enter(name)
         return self.through(work, outcome)
@@ -63,7 +61,5 @@ class Steps:
     def _leave(self, outcome: str) -> None:
         if self._now:
             ended = time_after(self._now.started, self._since)
-            self.world.store.stage(
-                self.run.id, replace(self._now, ended=ended, outcome=outcome)
-            )
+            self.world.store.stage(self.run.id, replace(self._now, ended=ended, outcome=outcome))
         self._now = None

@@ -99,9 +99,7 @@ def _whose(node: str) -> str:
 class Redelivery:
     """`start` begins work and says whether it has ended: probes wait for nobody."""
 
-    def __init__(
-        self, world: World, start: Callable[[Work], Callable[[], bool]] = beside
-    ) -> None:
+    def __init__(self, world: World, start: Callable[[Work], Callable[[], bool]] = beside) -> None:
         self._world = world
         self._start = start
         self._has_ended: Callable[[], bool] = _ended
@@ -164,20 +162,13 @@ class Redelivery:
         }
         for node, tried in self._refused.items():
             if when_to_retry_failover_or_delivery.is_told(tried):
-                world.say(
-                    f"{_whose(node)} is as before, and is made again later: "
-                    f"{tried.error}."
-                )
+                world.say(f"{_whose(node)} is as before, and is made again later: {tried.error}.")
         self._made = None if refused or _run_at_work(world) else routed
 
     def _due_to_carry(self) -> list[str]:
         now = self._world.time_of_day()
-        owed = deliver_haproxy_files.undelivered_nodes(
-            self._world.settings, self._world.store
-        )
-        self._tried = {
-            node: tried for node, tried in self._tried.items() if node in owed
-        }
+        owed = deliver_haproxy_files.undelivered_nodes(self._world.settings, self._world.store)
+        self._tried = {node: tried for node, tried in self._tried.items() if node in owed}
         return [
             node
             for node in owed
@@ -189,10 +180,8 @@ class Redelivery:
         if not done.error:
             self._world.say(f"The routing of {done.node} has reached it.")
             return
-        tried = self._tried[done.node] = (
-            when_to_retry_failover_or_delivery.after_failure(
-                before, done.node, self._world.time_of_day(), done.error
-            )
+        tried = self._tried[done.node] = when_to_retry_failover_or_delivery.after_failure(
+            before, done.node, self._world.time_of_day(), done.error
         )
         if when_to_retry_failover_or_delivery.is_told(tried):
             self._world.say(

@@ -28,9 +28,7 @@ from flex_api.wiring import World
 
 
 def carry_out(
-    world: World,
-    plan: Plan,
-    enters: Callable[[str], None] = carry_out_plan.unheard,
+    world: World, plan: Plan, enters: Callable[[str], None] = carry_out_plan.unheard
 ) -> Plan:
     """The plan as it ended, or the narrower one that went on in its place. First of all the nodes
     are named whose HAProxy reloads for it, and sites with one writer are moved one by one.
@@ -70,10 +68,7 @@ def carry_out(
 
 
 def _publish(
-    world: World,
-    plan: Plan,
-    enters: Callable[[str], None],
-    doors: DoorsOfNodes | None,
+    world: World, plan: Plan, enters: Callable[[str], None], doors: DoorsOfNodes | None
 ) -> Plan:
     plan = make_before_break_plans.begin(world, plan)
     try:
@@ -93,9 +88,7 @@ def _publish(
         raise _undo_all(world, plan, error, doors) from error
 
 
-def _undo_all(
-    world: World, plan: Plan, error: Unwell, doors: DoorsOfNodes | None
-) -> Unwell:
+def _undo_all(world: World, plan: Plan, error: Unwell, doors: DoorsOfNodes | None) -> Unwell:
     """The error that says so, once all of the plan is taken back that can be."""
     try:
         rest = take_back_half_applied_plan.undo(world, plan)
@@ -107,8 +100,7 @@ def _undo_all(
             advice=trouble.advice,
         ) from trouble
     kept = (
-        "what was begun was taken back: DNS says what it said before, except for "
-        "what others wrote"
+        "what was begun was taken back: DNS says what it said before, except for what others wrote"
     )
     if rest:
         done = _publish(world, rest, carry_out_plan.unheard, doors)

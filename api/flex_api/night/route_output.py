@@ -39,19 +39,14 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
     several = (
         which
         if plan
-        else plan_to_route_by.of_pools(
-            settings, which, store.door_order(), store.headlines()
-        )
+        else plan_to_route_by.of_pools(settings, which, store.door_order(), store.headlines())
     )
     of_all = haproxy_pools_and_files.routing_of(settings, store, several)
     pools = of_all.pools
     wanted = haproxy_pools_and_files.versions(settings, store, pools, which)
     found = (
         ask_every_haproxy.ask_distributors(
-            settings,
-            pools,
-            list(wanted),
-            ask_every_haproxy.known_paths(settings, store, pools),
+            settings, pools, list(wanted), ask_every_haproxy.known_paths(settings, store, pools)
         )
         if live
         else []
@@ -75,9 +70,7 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
             ask_every_haproxy.versions_delivered(settings, list(wanted)),
             found,
             which_order_doors_go_by.door_states(settings, store),
-            which_haproxies_reload.nodes_that_reload(settings, store, plan)
-            if plan
-            else (),
+            which_haproxies_reload.nodes_that_reload(settings, store, plan) if plan else (),
         ),
         live=ask_every_haproxy.as_live(found),
         strays=[stray_row(one) for one in strays[:MOST]],
@@ -102,6 +95,4 @@ def _not_known(world: World) -> list[str]:
     if not settings.routing.leads_to_all:
         return []
     serving = list(haproxy_pools_and_files.addresses(world.nodes))
-    return visitors_at_other_nodes.not_known(
-        store.doors_read(), serving, world.time_of_day()
-    )
+    return visitors_at_other_nodes.not_known(store.doors_read(), serving, world.time_of_day())

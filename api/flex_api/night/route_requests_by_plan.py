@@ -49,9 +49,7 @@ def reroute(
     return frozenset(each.node for each in done if carried and not each.error)
 
 
-def order_doors(
-    world: World, coming: str = "", say: Callable[[str], None] | None = None
-) -> None:
+def order_doors(world: World, coming: str = "", say: Callable[[str], None] | None = None) -> None:
     """Order doors for all sites, where there are any, to go by a plan that is coming or by what is
     in force. What fails is said: a dead node leaves DNS all the same.
     """

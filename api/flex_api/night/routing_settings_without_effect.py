@@ -24,15 +24,11 @@ def misnamed_sites(settings: Settings, store: Store) -> list[str]:
     _, partition = store.placement()
     named = [one.name for one in settings.routing.site]
     rows = partition[partition["site"].isin(named)]
-    serving = {
-        str(site): set(of_site["node"]) for site, of_site in rows.groupby("site")
-    }
+    serving = {str(site): set(of_site["node"]) for site, of_site in rows.groupby("site")}
     known = {node.name for node in nodes(settings, store)}
     found: list[str] = []
     for one in settings.routing.site:
-        found += _of_site(
-            one, known, serving if len(partition) else {one.name: set(one.dynamic)}
-        )
+        found += _of_site(one, known, serving if len(partition) else {one.name: set(one.dynamic)})
     more = len(found) - _MOST
     return [*found[:_MOST], *([f"and {more} more of the kind"] if more > 0 else [])]
 

@@ -23,12 +23,7 @@ from flex_api.wiring import World
 # No rule that somebody may go over: a plan that is too old is made anew.
 EXPIRY = "safety.plan_expiry"
 
-RULES = (
-    FREEZE,
-    freeze_and_change_windows.WINDOWS,
-    *changed_since_plan.RULES,
-    *zone_changes.RULES,
-)
+RULES = (FREEZE, freeze_and_change_windows.WINDOWS, *changed_since_plan.RULES, *zone_changes.RULES)
 
 
 def refuse_unknown(force: Collection[str], doing: str) -> None:
@@ -87,6 +82,6 @@ def in_the_way(world: World, plan: Plan) -> tuple[Stop, ...]:
     """
     if plan.state not in refuse_ended_or_outdated.WAITING:
         return ()
-    return tuple(
-        changed_since_plan.stop_if_overtaken(plan, world.store.in_force())
-    ) or ((old,) if (old := stop_if_expired(world, plan)) else stops(world, plan))
+    return tuple(changed_since_plan.stop_if_overtaken(plan, world.store.in_force())) or (
+        (old,) if (old := stop_if_expired(world, plan)) else stops(world, plan)
+    )

@@ -64,9 +64,7 @@ def doors_ordered(
     now: then it is to be asked for again.
     """
     wanted = _wanted_maps(settings, store, which, last, waiting, held, led_on)
-    return make_host_maps.doors_ordered(
-        settings, store, wanted, last, datetime.now(UTC)
-    )
+    return make_host_maps.doors_ordered(settings, store, wanted, last, datetime.now(UTC))
 
 
 def doors_to_be(settings: Settings, store: Store, which: Between) -> Doors | None:
@@ -118,9 +116,7 @@ def _wanted_maps(
     )
 
 
-def waiting_of(
-    store: Store, coming: str, last: DoorOrder | None = None
-) -> frozenset[str]:
+def waiting_of(store: Store, coming: str, last: DoorOrder | None = None) -> frozenset[str]:
     """The sites that are led as before this plan, by the `last` order or the newest."""
     last = last or store.door_order()
     if last and last.plan == coming:

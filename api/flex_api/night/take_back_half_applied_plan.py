@@ -75,9 +75,7 @@ def undo(
         world.store.new_journal(plan.id)
         return narrow_half_applied_plan.only(world, plan, led)
     message = "taken back: DNS says what it said before, except for what others wrote"
-    world.store.update(
-        replace(plan, state="failed", message=message, taking_back=False)
-    )
+    world.store.update(replace(plan, state="failed", message=message, taking_back=False))
     world.store.new_journal(plan.id)
     # What was begun first is taken back last.
     route_requests_by_plan.reroute(world)
@@ -87,24 +85,18 @@ def undo(
 def _without(made: ZonePlan, names: Collection[str]) -> ZonePlan:
     return replace(
         made,
-        changes=tuple(
-            one for one in made.changes if site_name(made.zone, one.name) not in names
-        ),
+        changes=tuple(one for one in made.changes if site_name(made.zone, one.name) not in names),
     )
 
 
 def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
     state = world.publisher.read(
-        made.zone,
-        names := zone_changes.changed_names(made),
-        hints=zone_changes.changed_hints(made),
+        made.zone, names := zone_changes.changed_names(made), hints=zone_changes.changed_hints(made)
     )
     whole = zone_changes.undoing(made, state, ttl)
     back = _without_denied_hints(world, whole)
     put_back = {
-        site_name(made.zone, change.name)
-        for change in whole.changes
-        if change.type not in HINTED
+        site_name(made.zone, change.name) for change in whole.changes if change.type not in HINTED
     }
     excluded = zone_changes.excluded_names_left(made, state)
     others = _in_words(set(names) - put_back - _as_before(made, state) - excluded)
@@ -116,16 +108,13 @@ def _way_back(world: World, made: ZonePlan, ttl: int) -> ZonePlan:
         left += f"; excluded by markers, and left as they are: {named}"
     if back != whole:
         denied = [
-            f"{kind} of {name.rstrip('.')}"
-            for name, kind in zone_changes.changed_hints(whole)
+            f"{kind} of {name.rstrip('.')}" for name, kind in zone_changes.changed_hints(whole)
         ]
         left += (
             "; FLEX may not change address hints there any more, so that these stay as the "
             f"plan left them: {', '.join(denied[:NAMES_LISTED])}"
         )
-    world.say(
-        f"{made.zone} {amounts.count(len(back.changes), 'record set')} put back{left}."
-    )
+    world.say(f"{made.zone} {amounts.count(len(back.changes), 'record set')} put back{left}.")
     return back
 
 
@@ -147,9 +136,7 @@ def _as_before(made: ZonePlan, state: ZoneState) -> set[str]:
     """The names that the plan never changed, or only marked."""
     have = by_name(state.records)
     changes = [one for one in made.changes if one.type in zone_changes.ADDRESSES]
-    before = [
-        (one, one.before and (one.before.ttl, one.before.values)) for one in changes
-    ]
+    before = [(one, one.before and (one.before.ttl, one.before.values)) for one in changes]
     only_marked = set(zone_changes.changed_names(made)) - {one.name for one in changes}
     return only_marked | {
         one.name for one, said in before if have.get((one.name, one.type)) == said

@@ -36,12 +36,8 @@ def verify_doors(world: World, patience: float = PATIENCE) -> DoorsVerified | No
 def _names_led_elsewhere(world: World) -> int:
     """Than the partition in force says, as far as its nodes serve."""
     store = world.store
-    serving = [
-        node.name for node in world.nodes if node.addresses and node.state != "down"
-    ]
-    wanted = PartitionForMaps(
-        world.nodes, serving, store.in_force(), coming=False, decides=False
-    )
+    serving = [node.name for node in world.nodes if node.addresses and node.state != "down"]
+    wanted = PartitionForMaps(world.nodes, serving, store.in_force(), coming=False, decides=False)
     made = make_host_maps.doors(world.settings, store, wanted).owners
     meant = _backend_by_name(made.large, made.moved)
     led = _backend_by_name(store.large_map(), store.moved_map())

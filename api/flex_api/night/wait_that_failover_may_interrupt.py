@@ -29,16 +29,13 @@ def pause(world: World, seconds: float) -> None:
     )
     with giving_way(world) as run:
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and (
-            not run or world.store.holds(run)
-        ):
+        while (left := until - time.monotonic()) > 0 and (not run or world.store.holds(run)):
             time.sleep(min(left, LOOK))
 
 
 @contextmanager
 def giving_way(
-    world: World,
-    doing: str = "waiting with new and old addresses of what moves in DNS",
+    world: World, doing: str = "waiting with new and old addresses of what moves in DNS"
 ) -> Iterator[str]:
     """Nothing is done to DNS in here. Raises LostLease at its end where another run broke in,
     whatever else went wrong.

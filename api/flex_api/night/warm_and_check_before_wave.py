@@ -29,9 +29,7 @@ from flex_dns.make_before_break import Coming
 
 def tell_of_waits(world: World, seconds: float, waves: int) -> None:
     span = amounts.span(timedelta(seconds=seconds))
-    world.say(
-        f"Resolvers are waited for {span} in all, in {amounts.count(waves, 'wave')}."
-    )
+    world.say(f"Resolvers are waited for {span} in all, in {amounts.count(waves, 'wave')}.")
 
 
 def prepare_wave(
@@ -42,26 +40,18 @@ def prepare_wave(
         world.say(f"Wave {wave} of {waves}: {amounts.count(len(coming), 'name')}.")
     if not (world.settings.warming.bytes or world.settings.dns.warm_command):
         return
-    of_node = {
-        node: names for node in world.nodes if (names := _coming_to(node, coming))
-    }
+    of_node = {node: names for node in world.nodes if (names := _coming_to(node, coming))}
     with giving_way(world):
         if world.settings.warming.bytes:
             by_name = {node.name: names for node, names in of_node.items()}
-            world.say(
-                f"Warming up: {warm_nodes_that_sites_come_to.warm_up_nodes(world, by_name)}."
-            )
+            world.say(f"Warming up: {warm_nodes_that_sites_come_to.warm_up_nodes(world, by_name)}.")
         if world.settings.dns.warm_command:
             warm_command.run(world, of_node)
 
 
 def _refuse_stopped(world: World, forced: Collection[str]) -> None:
     """Raises Frozen or Held where changes were frozen, or a window closed, since the plan began."""
-    broken = [
-        stop
-        for stop in freeze_and_change_windows.of_now(world)
-        if stop.rule not in forced
-    ]
+    broken = [stop for stop in freeze_and_change_windows.of_now(world) if stop.rule not in forced]
     if not broken:
         return
     raise held_or_frozen(broken)(
@@ -76,9 +66,7 @@ def _refuse_stopped(world: World, forced: Collection[str]) -> None:
 def _coming_to(node: Node, coming: Coming) -> list[str]:
     """The host names that get an address of the node, as sites are called."""
     return sorted(
-        name.rstrip(".")
-        for name, new in coming.items()
-        if not new.isdisjoint(node.addresses)
+        name.rstrip(".") for name, new in coming.items() if not new.isdisjoint(node.addresses)
     )
 
 

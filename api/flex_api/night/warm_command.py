@@ -27,15 +27,8 @@ def run(world: World, of_node: Mapping[Node, Sequence[str]]) -> None:
         TemporaryDirectory(prefix="flex-warm-") as folder,
         ThreadPoolExecutor(SIDE_BY_SIDE) as threads,
     ):
-        wanted = [
-            _command(world, node, sites, Path(folder))
-            for node, sites in of_node.items()
-        ]
-        failed = [
-            error
-            for error in threads.map(lambda one: _ran(world, one), wanted)
-            if error
-        ]
+        wanted = [_command(world, node, sites, Path(folder)) for node, sites in of_node.items()]
+        failed = [error for error in threads.map(lambda one: _ran(world, one), wanted) if error]
     for error in failed:
         world.say(f"Warming up failed: {error}")
     if failed and world.settings.dns.warm_or_stop:
@@ -51,17 +44,11 @@ def run(world: World, of_node: Mapping[Node, Sequence[str]]) -> None:
 def _command(world: World, node: Node, sites: Sequence[str], folder: Path) -> list[str]:
     listed = folder / node.name
     listed.write_text("".join(f"{site}\n" for site in sites), encoding="ascii")
-    marks = {
-        "{node}": node.name,
-        "{address}": node.addresses[0],
-        "{sites}": str(listed),
-    }
+    marks = {"{node}": node.name, "{address}": node.addresses[0], "{sites}": str(listed)}
     return run_commands_of_settings.fill(world.settings.dns.warm_command, marks)
 
 
 def _ran(world: World, command: Sequence[str]) -> str:
     """What went wrong; empty when it ended well."""
-    said = run_commands_of_settings.trouble(
-        command, world.settings.dns.warm_time.total_seconds()
-    )
+    said = run_commands_of_settings.trouble(command, world.settings.dns.warm_time.total_seconds())
     return f"{command[0]}: {said}" if said else ""

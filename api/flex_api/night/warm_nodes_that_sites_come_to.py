@@ -15,13 +15,7 @@ from functools import partial
 from flex.errors import FlexError
 from flex.model.plan import Plan
 from flex.ports import Store
-from flex.routing.warm_node_by_fetching_targets import (
-    Target,
-    Warmed,
-    WarmingBudget,
-    hottest,
-    warm,
-)
+from flex.routing.warm_node_by_fetching_targets import Target, Warmed, WarmingBudget, hottest, warm
 from flex_api.in_words import amounts
 from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings
@@ -45,14 +39,9 @@ def coming(store: Store, plan: str) -> dict[str, list[str]]:
     """
     _, now = store.placement()
     wanted = store.placement_of(plan)
-    rows = wanted[wanted["site"].isin(now["site"])].merge(
-        now, how="left", indicator=True
-    )
+    rows = wanted[wanted["site"].isin(now["site"])].merge(now, how="left", indicator=True)
     new = rows[rows["_merge"] == "left_only"]
-    return {
-        str(node): sorted(map(str, group["site"]))
-        for node, group in new.groupby("node")
-    }
+    return {str(node): sorted(map(str, group["site"])) for node, group in new.groupby("node")}
 
 
 def warm_up_nodes(world: World, coming: Mapping[str, Collection[str]]) -> str:
@@ -80,21 +69,15 @@ def _fetch(
     if known is None:
         return {}
     files = file_table(world.store, world.settings.ingest.directory, known[0])
-    chosen = {
-        node: _hottest(world.settings, files, sites) for node, sites in busy.items()
-    }
+    chosen = {node: _hottest(world.settings, files, sites) for node, sites in busy.items()}
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(chosen))) as pool:
         done = pool.map(
-            partial(_warm, world.settings),
-            chosen.values(),
-            (at[node] for node in chosen),
+            partial(_warm, world.settings), chosen.values(), (at[node] for node in chosen)
         )
         return dict(zip(chosen, done, strict=True))
 
 
-def _hottest(
-    settings: Settings, files: FileTable, sites: Collection[str]
-) -> list[Target]:
+def _hottest(settings: Settings, files: FileTable, sites: Collection[str]) -> list[Target]:
     return hottest(files.of(sites), settings.warming.bytes, settings.routing.endings)
 
 
@@ -104,12 +87,7 @@ def _warm(settings: Settings, targets: list[Target], address: str) -> Warmed:
     budget = WarmingBudget(own.bytes, own.per_second, own.time.total_seconds())
     proxied = routing.on and routing.proxy_protocol and not own.port
     return warm(
-        targets,
-        (address, port),
-        budget,
-        clock=time.monotonic,
-        wait=time.sleep,
-        proxied=proxied,
+        targets, (address, port), budget, clock=time.monotonic, wait=time.sleep, proxied=proxied
     )
 
 
@@ -120,7 +98,5 @@ def _sentence(found: Mapping[str, Warmed]) -> str:
         f"{amounts.count(fetched, 'path')} of {amounts.size(size)} fetched on "
         f"{amounts.count(len(found), 'node')}"
     )
-    silent = sorted(
-        node for node, one in found.items() if one.failed and not one.fetched
-    )
+    silent = sorted(node for node, one in found.items() if one.failed and not one.fetched)
     return f"{said}; {', '.join(silent)} did not answer" if silent else said

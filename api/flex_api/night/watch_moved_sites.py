@@ -75,8 +75,7 @@ def _to_watch(world: World, plan: Plan) -> Iterator[SiteMove]:
         if run.state == "undoing"
     }
     brought = {
-        (move.site, move.source, move.target): move
-        for move in world.store.site_moves(plan=plan.id)
+        (move.site, move.source, move.target): move for move in world.store.site_moves(plan=plan.id)
     }
     now = world.time_of_day()
     for one in plan.moves:
@@ -84,9 +83,7 @@ def _to_watch(world: World, plan: Plan) -> Iterator[SiteMove]:
         if not all(way) or way in going_back or nodes.get(one.site) != {one.target}:
             continue
         id_ = secrets.token_hex(NUMBER)
-        yield brought.get(way) or SiteMove(
-            id_, *way, plan.id, now, state="moved", ended=now
-        )
+        yield brought.get(way) or SiteMove(id_, *way, plan.id, now, state="moved", ended=now)
 
 
 def _watches(world: World, moves: Sequence[SiteMove]) -> list[StageRun]:
@@ -164,9 +161,7 @@ def _with_answers(
         yield Watched(move, run, total(before), total(after))
 
 
-def _judge(
-    world: World, one: Watched, nodes: Mapping[str, set[str]], now: datetime
-) -> None:
+def _judge(world: World, one: Watched, nodes: Mapping[str, set[str]], now: datetime) -> None:
     if one.move.target not in nodes.get(one.move.site, ()):
         end(world, one.run, "failed", "the site moved again meanwhile")
         return
@@ -186,17 +181,11 @@ def _send_back(world: World, one: Watched, why: str, now: datetime) -> None:
         world.store.put_site_moves([move])
         world.store.put_stage_run(replace(one.run, state="undoing", said=why))
         world.store.note(WORSE, move.site, None, told)
-    world.say(
-        f"{move.site} is worse off on {move.target} than it was on {move.source}: {why}."
-    )
+    world.say(f"{move.site} is worse off on {move.target} than it was on {move.source}: {why}.")
 
 
 def end(
-    world: World,
-    run: StageRun,
-    state: RunState,
-    said: str,
-    move: SiteMove | None = None,
+    world: World, run: StageRun, state: RunState, said: str, move: SiteMove | None = None
 ) -> bool:
     """The watch is over, and the move as given; unless somebody else has ended it."""
     ended = replace(run, state=state, said=said, ended=world.time_of_day())

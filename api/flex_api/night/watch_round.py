@@ -70,9 +70,7 @@ class WatchOfMoves:
             self._lead_back()
             self._pause = FIRST_PAUSE
         except Busy as error:
-            self._say_once(
-                f"Sites that are worse off could not be led back yet: {error}"
-            )
+            self._say_once(f"Sites that are worse off could not be led back yet: {error}")
         except FlexError as error:
             self._left_out = self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
@@ -82,9 +80,7 @@ class WatchOfMoves:
         world = with_names_that_hold(self._world)
         with lease(world, PURPOSE) as held:
             step = Steps(world, held.run)
-            plan = step.through(
-                lambda: lead_sites_back.lead_back(world, step.enter), _outcome
-            )
+            plan = step.through(lambda: lead_sites_back.lead_back(world, step.enter), _outcome)
             if plan:
                 held.concerns(plan)
 

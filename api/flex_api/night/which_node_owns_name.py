@@ -56,9 +56,7 @@ def others_of_names(
     here = partition[partition["node"].isin(list(serving))]
     several = here[here["site"].duplicated(keep=False)]
     nodes_of: dict[str, list[str]] = {}
-    for site, node in sorted(
-        zip(texts(several["site"]), texts(several["node"]), strict=True)
-    ):
+    for site, node in sorted(zip(texts(several["site"]), texts(several["node"]), strict=True)):
         nodes_of.setdefault(site, []).append(node)
     every = routing.publishing().by_doors(set(texts(here["site"])))
     led = every & nodes_of.keys()
@@ -90,9 +88,7 @@ def node_of_sites(here: pd.DataFrame) -> dict[str, str]:
     owner = dict(zip(texts(alone["site"]), texts(alone["node"]), strict=True))
     counts = Counter(texts(several["site"]))
     turn: Counter[str] = Counter()
-    for site, node in sorted(
-        zip(texts(several["site"]), texts(several["node"]), strict=True)
-    ):
+    for site, node in sorted(zip(texts(several["site"]), texts(several["node"]), strict=True)):
         if turn[site] == _turn(site, counts[site]):
             owner[site] = node
         turn[site] += 1

@@ -41,9 +41,7 @@ def door_states(settings: Settings, store: Store) -> tuple[DoorState, ...]:
     return states_against(settings, store, last.number)
 
 
-def states_against(
-    settings: Settings, store: Store, number: int
-) -> tuple[DoorState, ...]:
+def states_against(settings: Settings, store: Store, number: int) -> tuple[DoorState, ...]:
     """Measured by that order: a newer one counts as well. Who goes by that has heard of this one,
     or never needs to.
     """
@@ -69,19 +67,12 @@ def _impossible_order(number: int) -> str:
     )
 
 
-def _state(
-    node: str,
-    number: int,
-    last: DoorOrder | None,
-    report: DoorReport | None,
-) -> DoorState:
+def _state(node: str, number: int, last: DoorOrder | None, report: DoorReport | None) -> DoorState:
     if report is None:
         return DoorState(node, 0, None, NEVER)
     newest = last.number if last else 0
     goes, since = report.number, report.since
-    is_foreign = goes > newest or bool(
-        last and goes == newest and not report.goes_by(last)
-    )
+    is_foreign = goes > newest or bool(last and goes == newest and not report.goes_by(last))
     if not is_possible(goes, last):
         return DoorState(node, goes, since, _impossible_order(goes))
     if is_foreign:
@@ -90,6 +81,4 @@ def _state(
         return DoorState(node, goes, since)
     by = f"goes by order {goes}" if goes else "goes by no order"
     why = f"it {by} since {since:%Y-%m-%d %H:%M:%S} UTC"
-    return DoorState(
-        node, goes, since, f"{why}: {report.error}" if report.error else why
-    )
+    return DoorState(node, goes, since, f"{why}: {report.error}" if report.error else why)

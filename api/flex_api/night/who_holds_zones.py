@@ -74,18 +74,11 @@ def take_over(world: World, was: str, reason: str = "") -> list[Hold]:
     return taken
 
 
-def _take_over(
-    world: World, at: tuple[Server, Session], zone: str, us: str, was: str
-) -> None:
+def _take_over(world: World, at: tuple[Server, Session], zone: str, us: str, was: str) -> None:
     server, session = at
     try:
         fence.take_over(
-            session,
-            server,
-            zone,
-            us,
-            was,
-            lambda: still_holding_lease.refuse_lost(world),
+            session, server, zone, us, was, lambda: still_holding_lease.refuse_lost(world)
         )
     except Refused as error:
         # It is sure that nothing was taken. After any other trouble nobody knows, and what was
@@ -105,9 +98,7 @@ def _unfinished_takeover(world: World, zone: str, us: str, was: str) -> dict[str
     return told if told["controller"] == us else {}
 
 
-def sessions(
-    settings: Settings,
-) -> Iterator[tuple[Server, Sequence[str], Session]]:
+def sessions(settings: Settings) -> Iterator[tuple[Server, Sequence[str], Session]]:
     """A connection to each primary, with its zones."""
     for primary in settings.dns.primaries:
         server = wiring.server(settings, primary)
@@ -117,7 +108,5 @@ def sessions(
 
 def holders_output(holds: Sequence[Hold]) -> HoldersOutput:
     return HoldersOutput(
-        items=[
-            HoldRow(zone=one.zone, controller=one.by, ours=one.is_ours) for one in holds
-        ]
+        items=[HoldRow(zone=one.zone, controller=one.by, ours=one.is_ours) for one in holds]
     )

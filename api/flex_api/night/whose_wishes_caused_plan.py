@@ -44,9 +44,7 @@ def wishers(world: World, made: Proposal) -> tuple[str, ...]:
             continue
         # The watch takes nodes down, too, and is nobody.
         by_flex = entry.actor == ITSELF and entry.action == "node.order"
-        if by_flex and (
-            entry.subject not in orders or orders[entry.subject].author != ITSELF
-        ):
+        if by_flex and (entry.subject not in orders or orders[entry.subject].author != ITSELF):
             continue
         if made.plan.moves or made.plan.changes:
             found.add(entry.actor)
@@ -57,19 +55,13 @@ def _row_differences(
     before: pd.DataFrame, after: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows that are there no more, and those that were not there."""
-    both = before[["site", "node"]].merge(
-        after[["site", "node"]], how="outer", indicator="side"
-    )
+    both = before[["site", "node"]].merge(after[["site", "node"]], how="outer", indicator="side")
     return both[both["side"] == "left_only"], both[both["side"] == "right_only"]
 
 
 def _since(world: World, base: str) -> Iterator[Entry]:
     """What people wished since the partition in force was planned: it does not know of that."""
-    planned = (
-        world.store.found_entries(1, action="plan.propose", subject=base)
-        if base
-        else ()
-    )
+    planned = world.store.found_entries(1, action="plan.propose", subject=base) if base else ()
     behind = planned[0].number if planned else 0
     for kind in ("pin", "node"):
         yield from world.store.found_entries(MOST, behind, down=False, action=kind)
@@ -81,7 +73,5 @@ def _sites_of(entry: Entry) -> Set[str]:
     for side in (entry.before, entry.after):
         said = json.loads(side)
         if isinstance(said, dict):
-            found |= {
-                site for part in ("together", "apart") for site in said.get(part) or ()
-            }
+            found |= {site for part in ("together", "apart") for site in said.get(part) or ()}
     return found

@@ -32,11 +32,7 @@ class Elsewhere:
 
 
 def elsewhere(
-    settings: Settings,
-    store: Store,
-    partition: pd.DataFrame,
-    serving: Collection[str],
-    plan: str,
+    settings: Settings, store: Store, partition: pd.DataFrame, serving: Collection[str], plan: str
 ) -> dict[str, Elsewhere]:
     """The stateful sites that doors lead to another node than this partition has, by site. It is
     the partition of `plan`, or the one in force. Those whose writer does not serve are among them
@@ -66,13 +62,9 @@ def _keeping(store: Store) -> frozenset[str]:
     )
 
 
-def elsewhere_now(
-    world: World, partition: pd.DataFrame, plan: str
-) -> dict[str, Elsewhere]:
+def elsewhere_now(world: World, partition: pd.DataFrame, plan: str) -> dict[str, Elsewhere]:
     """The same with the nodes of now."""
-    serving = [
-        node.name for node in world.nodes if node.addresses and node.state != "down"
-    ]
+    serving = [node.name for node in world.nodes if node.addresses and node.state != "down"]
     return elsewhere(world.settings, world.store, partition, serving, plan)
 
 
@@ -98,9 +90,7 @@ def _with(partition: pd.DataFrame, kept: Mapping[str, Elsewhere]) -> pd.DataFram
     if not kept:
         return partition
     others = partition[~partition["site"].isin(list(kept))]
-    own = PLACEMENT.from_columns(
-        {"site": list(kept), "node": [one.now for one in kept.values()]}
-    )
+    own = PLACEMENT.from_columns({"site": list(kept), "node": [one.now for one in kept.values()]})
     return PLACEMENT.make(pd.concat([others, own], ignore_index=True))
 
 

@@ -62,9 +62,7 @@ def nodes_of_addresses(
     """Those that many sites have, and those that the panel `said`. Addresses that are called alike
     are one node's.
     """
-    counts = Counter(
-        address for answer in answers.values() for address in answer.addresses
-    )
+    counts = Counter(address for answer in answers.values() for address in answer.addresses)
     least = max(counts.values(), default=0) * SHARE
     often = [address for address, count in counts.items() if count >= least]
     every = sorted(

@@ -98,9 +98,7 @@ def sources_of(sites: Iterable[HostedSite]) -> Sources:
         only = names[0] if len(names) == 1 else ""
         alone.append(LogSource((f"{glob.escape(log)}*",), site=only, sites=len(names)))
     every = sorted((*patterned, *alone), key=lambda source: -source.sites)
-    return Sources(
-        tuple(every[:MOST_SOURCES]), aliases, max(0, len(every) - MOST_SOURCES)
-    )
+    return Sources(tuple(every[:MOST_SOURCES]), aliases, max(0, len(every) - MOST_SOURCES))
 
 
 def _template(log: str, name: str) -> str:
@@ -189,10 +187,7 @@ def _widest(globs: Sequence[str]) -> tuple[str, ...]:
     kept = [
         one
         for one in globs
-        if not any(
-            other != one and PurePosixPath(_as_path(one)).match(other)
-            for other in globs
-        )
+        if not any(other != one and PurePosixPath(_as_path(one)).match(other) for other in globs)
     ]
     return tuple(dict.fromkeys(kept or globs))
 

@@ -47,11 +47,7 @@ def usual_logs(tree: Path) -> tuple[LogSource, ...]:
 
 
 def logs_of_nodes(
-    nodes: Sequence[FoundNode],
-    here: str,
-    sources: Sequence[LogSource],
-    tree: Path,
-    folder: str,
+    nodes: Sequence[FoundNode], here: str, sources: Sequence[LogSource], tree: Path, folder: str
 ) -> LogsFound:
     """`here` is the node that the tree is of. `folder` is where the logs of each node are, with
     {node} in it; empty where nobody keeps them together.
@@ -86,9 +82,7 @@ def _prefix(tree: Path) -> str:
     return str(tree.absolute()).rstrip("/")
 
 
-def _prefix_of(
-    node: str, here: str, tree: Path, folder: str, *, alone: bool
-) -> str | None:
+def _prefix_of(node: str, here: str, tree: Path, folder: str, *, alone: bool) -> str | None:
     if NODE in folder:
         given = folder.replace(NODE, node).rstrip("/")
         is_tree = node == here and not os.path.isdir(given)  # noqa: PTH112
@@ -104,9 +98,7 @@ def _below(prefix: str, source: LogSource) -> LogSource:
         return source
     needed = source.pattern.count("/") + 1
     ways = [
-        replace(
-            source, globs=tuple(_shorten(prefix, one, drop) for one in source.globs)
-        )
+        replace(source, globs=tuple(_shorten(prefix, one, drop) for one in source.globs))
         for drop in range(max(1, source.globs[0].count("/") - needed + 1))
     ]
     return next((one for one in ways if any(_times(one))), ways[0])

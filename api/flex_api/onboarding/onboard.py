@@ -83,9 +83,7 @@ def onboard(
         raise _nothing(wanted, hosting)
     say(f"{len(hosting.sites):,} sites, by {' and '.join(hosting.found_by)}")
     questions = Questions(ask)
-    resolver = Resolver(
-        _address(wanted.resolver) if wanted.resolver else of_this_machine()
-    )
+    resolver = Resolver(_address(wanted.resolver) if wanted.resolver else of_this_machine())
     nodes = _nodes(wanted, hosting, questions, resolver)
     ram = _ram(questions.answer(wanted.ram, "Memory of each to keep files in", RAM))
     sources = sources_of(hosting.sites)
@@ -139,9 +137,7 @@ def _nodes(
     said = {address for site in hosting.sites for address in site.addresses}
     found = nodes_of_addresses(resolver.addresses_of(names), said, resolver)
     answer = questions.answer(
-        None,
-        "Your nodes, by name or address in DNS, and no CDN's",
-        " ".join(map(str, found)),
+        None, "Your nodes, by name or address in DNS, and no CDN's", " ".join(map(str, found))
     )
     if not answer:
         raise BadInput(
@@ -157,10 +153,7 @@ def _nodes(
 
 
 def _logs(
-    wanted: Wanted,
-    nodes: Sequence[FoundNode],
-    sources: Sources,
-    questions: Questions,
+    wanted: Wanted, nodes: Sequence[FoundNode], sources: Sources, questions: Questions
 ) -> LogsFound:
     """Only where there are several nodes it is a question whose the logs are."""
     folder = wanted.logs or ""
@@ -180,19 +173,14 @@ def _logs(
 
 
 def _primary(
-    wanted: Wanted,
-    sites: Sequence[HostedSite],
-    questions: Questions,
-    resolver: Resolver,
+    wanted: Wanted, sites: Sequence[HostedSite], questions: Questions, resolver: Resolver
 ) -> Address | None:
     found = ""
     if wanted.primary is None:
         named = (resolver.primary_of(name_of(one.name)) for one in sites[:MOST_ASKED])
         ordered = Counter(filter(None, named)).most_common(1)
         found = ordered[0][0] if ordered else ""
-    answer = questions.answer(
-        wanted.primary, "Primary name server of their zones", found
-    )
+    answer = questions.answer(wanted.primary, "Primary name server of their zones", found)
     return _address(answer) if answer else None
 
 
@@ -289,9 +277,7 @@ def _write(wanted: Wanted, made: Mapping[str, str]) -> tuple[str, ...]:
     try:
         wanted.folder.mkdir(parents=True, exist_ok=True)
         for name in reversed(settings_text.FILES):
-            _write_file(
-                wanted.folder / name, made[name], is_replaced=wanted.is_replaced
-            )
+            _write_file(wanted.folder / name, made[name], is_replaced=wanted.is_replaced)
     except OSError as error:
         raise NotWritten(
             f"writing settings to {wanted.folder}",

@@ -76,9 +76,7 @@ def other_names(site: HostedSite) -> list[str]:
     bare = site.name.removeprefix("www.")
     twin = bare if bare != site.name else f"www.{bare}"
     return [
-        name
-        for name in site.names[1:]
-        if name != twin and name.partition(".")[0] not in SERVICES
+        name for name in site.names[1:] if name != twin and name.partition(".")[0] not in SERVICES
     ]
 
 

@@ -147,10 +147,7 @@ def _ask_primary(
     return _Primary(
         _why_dns_cannot(found, sites, nodes, {**elsewhere, **untold, **bad}),
         tuple(zone for zone in zones if zone not in elsewhere),
-        {
-            site: frozenset(leads.get(records_of_partition.name_of(site), ()))
-            for site in sites
-        },
+        {site: frozenset(leads.get(records_of_partition.name_of(site), ())) for site in sites},
         _staying_behind(found),
         tuple(f"{zone} {why}" for zone, why in bad.items()),
     )
@@ -192,25 +189,18 @@ def _look(
         dependents=True,
         follow=True,
     )
-    stay = sites_that_stay_for_dependents.reasons_to_stay(
-        found, sites, nodes, Dependents("refuse")
-    )
+    stay = sites_that_stay_for_dependents.reasons_to_stay(found, sites, nodes, Dependents("refuse"))
     return which_sites_dns_lets_flex_move.without(found, stay, sites, nodes)
 
 
 def _why_dns_cannot(
-    found: Reach,
-    sites: Sequence[str],
-    nodes: Sequence[Node],
-    hindered: Mapping[str, str],
+    found: Reach, sites: Sequence[str], nodes: Sequence[Node], hindered: Mapping[str, str]
 ) -> dict[str, str]:
     """`hindered` are zones in which no name can be changed, or by no change that anybody sees."""
     # Of these nobody can see all that leans on their names.
     unseen = {*found.unlooked, *found.unasked}
     every = {*found.states, *hindered}
-    reasons = {
-        name: why for of_zone in found.foreign.values() for name, why in of_zone.items()
-    }
+    reasons = {name: why for of_zone in found.foreign.values() for name, why in of_zone.items()}
     beyond = found.beyond
     leads = _addresses(found)
     ours = {address for node in nodes for address in node.addresses}
@@ -285,9 +275,7 @@ def _servers_named(server: Server, zones: Sequence[str]) -> dict[str, frozenset[
     }
 
 
-def _where_visitors_go(
-    sites: Sequence[str], resolver: Resolver
-) -> dict[str, NameAnswer]:
+def _where_visitors_go(sites: Sequence[str], resolver: Resolver) -> dict[str, NameAnswer]:
     names = [records_of_partition.name_of(site) for site in sites]
     found = resolver.addresses_of(names)
     return {site: found[name] for site, name in zip(sites, names, strict=True)}
@@ -305,11 +293,7 @@ def _staying_behind(found: Reach) -> dict[str, tuple[str, ...]]:
 
 
 def _verdict(
-    why: str,
-    there: NameAnswer | None,
-    ours: Set[str],
-    zone: str,
-    behind: tuple[str, ...],
+    why: str, there: NameAnswer | None, ours: Set[str], zone: str, behind: tuple[str, ...]
 ) -> Verdict:
     if not why:
         return Verdict("dns", zone=zone, stay_behind=behind)

@@ -16,12 +16,7 @@ from flex_api.onboarding.find_nodes import FoundNode
 from flex_api.onboarding.logs_of_nodes import LogsFound
 from flex_api.onboarding.settings_text import SETTINGS, SITES
 from flex_api.onboarding.what_can_move_sites import LED_ELSEWHERE, Movable
-from flex_api.schemas.onboard_output import (
-    OnboardedNode,
-    OnboardedSite,
-    OnboardOutput,
-    UnreadFile,
-)
+from flex_api.schemas.onboard_output import OnboardedNode, OnboardedSite, OnboardOutput, UnreadFile
 from flex_logs_ingest.panels.read_hosting import Hosting
 
 # Files that were not read which are named; others are counted.
@@ -41,9 +36,7 @@ class Onboarded:
     written: tuple[str, ...]
 
 
-def output(
-    found: Onboarded, folder: Path, questions: int, now: datetime
-) -> OnboardOutput:
+def output(found: Onboarded, folder: Path, questions: int, now: datetime) -> OnboardOutput:
     verdicts = found.movable.verdicts
     ways = Counter(one.way for one in verdicts.values())
     hosting = found.hosting
@@ -75,9 +68,7 @@ def output(
             )
             for site in hosting.sites
         ],
-        not_read=[
-            UnreadFile(path=path, why=why) for path, why in not_read[:MOST_NAMED]
-        ],
+        not_read=[UnreadFile(path=path, why=why) for path, why in not_read[:MOST_NAMED]],
         not_read_in_all=len(not_read) + hosting.not_kept,
         remarks=list(_remarks(found)),
         next=list(_next(found, folder, now)),

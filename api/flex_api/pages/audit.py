@@ -32,14 +32,10 @@ def page(
     """Raises NotWhole where somebody asks whether the record is whole and it is not."""
     store = desk.house.store
     since = moment(request.query_params.get("since", ""), "since")
-    query = from_query(AuditQuery, request, "since", "verify").model_copy(
-        update={"since": since}
-    )
+    query = from_query(AuditQuery, request, "since", "verify").model_copy(update={"since": since})
     found = as_model(AuditPage, audit.audit(desk, query))
     head = (
-        desk.house.later.ask(
-            "audit", lambda: verify_audit_log.verify_record(store), lasting=FRESH
-        )
+        desk.house.later.ask("audit", lambda: verify_audit_log.verify_record(store), lasting=FRESH)
         if verify
         else None
     )

@@ -60,11 +60,7 @@ def sent_lately(desk: Desk) -> pd.DataFrame | None:
 
 
 def _past(desk: Desk) -> tuple[Past, ...]:
-    return tuple(
-        _row(one)
-        for one in desk.house.store.plans(MOST, state="applied")
-        if one.settled
-    )
+    return tuple(_row(one) for one in desk.house.store.plans(MOST, state="applied") if one.settled)
 
 
 def _row(plan: Plan) -> Past:
@@ -76,17 +72,14 @@ def _row(plan: Plan) -> Past:
         before=plan.before.worst if plan.before else None,
         after=plan.after.worst,
         moves=tuple(
-            (move.site, move.source or "", move.target or "")
-            for move in plan.moves[:MOST_MOVES]
+            (move.site, move.source or "", move.target or "") for move in plan.moves[:MOST_MOVES]
         ),
         error=measured.error if measured else None,
         predicted=measured.nodes if measured else (),
     )
 
 
-def of_site(
-    found: tuple[Past, ...], site: str
-) -> tuple[tuple[datetime, str, str, str], ...]:
+def of_site(found: tuple[Past, ...], site: str) -> tuple[tuple[datetime, str, str, str], ...]:
     """When it moved, from where, to where, and by which plan."""
     return tuple(
         (one.settled, source, target, one.plan)

@@ -34,11 +34,7 @@ def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Resp
         if ask
         else None
     )
-    return (
-        led_on(desk.request, "/dns?done=asked")
-        if asked
-        else _page(desk, pending=bool(ask))
-    )
+    return led_on(desk.request, "/dns?done=asked") if asked else _page(desk, pending=bool(ask))
 
 
 def _page(desk: Desk, *, pending: bool) -> Response:
@@ -52,14 +48,10 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         "dns.html",
         "/dns",
         plan=plan,
-        zones=[
-            core_to_output_models.zone_row(zone_plan) for zone_plan in plan.zone_plans
-        ]
+        zones=[core_to_output_models.zone_row(zone_plan) for zone_plan in plan.zone_plans]
         if plan
         else [],
-        known={zone_plan.zone: zone_plan for zone_plan in plan.zone_plans}
-        if plan
-        else {},
+        known={zone_plan.zone: zone_plan for zone_plan in plan.zone_plans} if plan else {},
         set=dns_set,
         every=dns_set.every_zone,
         check=check,

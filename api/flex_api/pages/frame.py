@@ -100,9 +100,7 @@ def show(
         f"pages/{template}",
         frame=frame,
         sent=lambda action: (
-            frame.refusal.sent
-            if frame.refusal and frame.refusal.action == action
-            else Sent()
+            frame.refusal.sent if frame.refusal and frame.refusal.action == action else Sent()
         ),
         pages=[page for page in PAGES if desk.caller.may(TAKES.get(page[0], "viewer"))],
         asset=address,
@@ -119,9 +117,7 @@ def _frame(desk: Desk, here: str) -> Frame:
     frozen = freeze_and_change_windows.freeze_in_force(desk.world())
     _, plan = desk.views.base()
     applied = [
-        one.worst
-        for one in desk.views.headlines()
-        if one.state == "applied" and one.settled
+        one.worst for one in desk.views.headlines() if one.state == "applied" and one.settled
     ][:NIGHTS]
     tolerance = desk.settings.solver.tolerance
     refusal: Refusal | None = getattr(desk.request.state, "refusal", None)
@@ -131,9 +127,7 @@ def _frame(desk: Desk, here: str) -> Frame:
         mode="frozen" if frozen else desk.settings.cluster.mode,
         urgent=frozen is not None,
         # What a form was sent to is no page to come back to.
-        path=url.path + (f"?{url.query}" if url.query else "")
-        if method == "GET"
-        else "/",
+        path=url.path + (f"?{url.query}" if url.query else "") if method == "GET" else "/",
         here=here,
         theme=theme(desk.request),
         csrf=csrf_of(cookie(desk.request.headers.get("cookie", ""))),

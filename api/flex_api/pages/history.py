@@ -43,9 +43,7 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
         "/history",
         nights=nights,
         balance=_balance(
-            nights[::-1],
-            desk.settings.solver.tolerance,
-            desk.settings.safety.trigger_imbalance,
+            nights[::-1], desk.settings.solver.tolerance, desk.settings.safety.trigger_imbalance
         ),
         moves=_moves(nights[::-1]),
         errors=errors,
@@ -64,8 +62,7 @@ def _compare(desk: Desk, one: str, other: str) -> DiffOutput | None:
     """None while it is being worked out: a partition of many sites is large."""
     world = desk.world()
     return desk.house.later.ask(
-        f"{one} and {other}",
-        lambda: what_if_frontier_compare.difference(world, one, other),
+        f"{one} and {other}", lambda: what_if_frontier_compare.difference(world, one, other)
     )
 
 
@@ -119,6 +116,4 @@ def _moves(nights: Sequence[Past]) -> Columns | None:
 
 def _days(nights: Sequence[Past]) -> list[tuple[float, str]]:
     step = max(len(nights) // 6, 1)
-    return [(float(at), f"{night.settled:%d %b}") for at, night in enumerate(nights)][
-        ::step
-    ]
+    return [(float(at), f"{night.settled:%d %b}") for at, night in enumerate(nights)][::step]

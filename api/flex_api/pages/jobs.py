@@ -25,11 +25,7 @@ def job(desk: Viewer, job: str) -> Response:
     if found.state == "done" and found.result:
         return led_on(desk.request, _result(found))
     return show(
-        desk,
-        "job.html",
-        "",
-        job=found,
-        share=found.done / found.size if found.size else None,
+        desk, "job.html", "", job=found, share=found.done / found.size if found.size else None
     )
 
 

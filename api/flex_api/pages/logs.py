@@ -35,9 +35,7 @@ def page(desk: Viewer, request: Request) -> Response:
     found = as_model(IngestsPage, log_readings_and_runs.ingests(desk, query))
     period, judged = quality(desk)
     output = logs_good_enough.data_output(
-        judged,
-        period,
-        logs_good_enough.unused_files(desk.settings, desk.house.store, period),
+        judged, period, logs_good_enough.unused_files(desk.settings, desk.house.store, period)
     )
     states = [row.state for row in output.nodes]
     return show(
@@ -51,8 +49,7 @@ def page(desk: Viewer, request: Request) -> Response:
         query=query,
         most=MOST,
         last_of_nodes={
-            name: core_to_output_models.moment(line)
-            for name, line in last_lines(desk).items()
+            name: core_to_output_models.moment(line) for name, line in last_lines(desk).items()
         },
         last_of_sources=_last_of_sources(desk, output),
         samples=_samples(desk),
@@ -65,10 +62,7 @@ def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None
     silent = [row.name for row in found.sources[:MOST] if not row.last_line]
     said = desk.views.of(
         "last-lines-of-sources",
-        lambda: {
-            one: logs_good_enough.last_line(desk.house.store, source=one)
-            for one in silent
-        },
+        lambda: {one: logs_good_enough.last_line(desk.house.store, source=one) for one in silent},
     )
     return {
         row.name: row.last_line or core_to_output_models.moment(said.get(row.name, 0))
@@ -78,16 +72,12 @@ def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None
 
 def _samples(desk: Desk) -> list[tuple[str, BadLine]]:
     """The newest first."""
-    read = desk.views.of(
-        "samples", lambda: desk.house.store.readings(logs_good_enough.LATEST)
-    )
+    read = desk.views.of("samples", lambda: desk.house.store.readings(logs_good_enough.LATEST))
     return [(one.path, bad) for one in read for bad in one.samples][:SAMPLES]
 
 
 @router.post("/data/read")
 def read(desk: Operator, form: TheForm) -> Response:
     return follow(
-        as_model(
-            JobShown, log_readings_and_runs.ingest(desk, from_form(IngestGiven, form))
-        )
+        as_model(JobShown, log_readings_and_runs.ingest(desk, from_form(IngestGiven, form)))
     )

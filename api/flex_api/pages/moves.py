@@ -25,11 +25,7 @@ from flex_api.pages.read_forms_and_redirect import (
 from flex_api.routes import site_moves
 from flex_api.routes.site_moves import SiteMovesQuery
 from flex_api.schemas.rest_bodies_and_answers import JobShown
-from flex_api.schemas.site_moves import (
-    AgainGiven,
-    MovesOutput,
-    SiteMoveGiven,
-)
+from flex_api.schemas.site_moves import AgainGiven, MovesOutput, SiteMoveGiven
 from flex_api.web.moves_by_page import STILL_OPEN
 from flex_api.web.request_context import Operator, Viewer
 

@@ -30,14 +30,7 @@ from flex_api.pages.read_forms_and_redirect import (
 from flex_api.pages.warnings_on_every_page import latest_hours
 from flex_api.pictures import chart_geometry
 from flex_api.pictures.chart_geometry import ROUNDING, Bars, Load
-from flex_api.pictures.time_and_forecast_charts import (
-    HOURS,
-    Heat,
-    Pairs,
-    heat,
-    pairs,
-    week,
-)
+from flex_api.pictures.time_and_forecast_charts import HOURS, Heat, Pairs, heat, pairs, week
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
 from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow
@@ -62,9 +55,7 @@ FAR = 0.1
 @router.get("/nodes", response_class=HTMLResponse)
 def every(desk: Viewer, request: Request) -> Response:
     query = from_query(NodesQuery, request)
-    found = as_model(
-        NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000}))
-    )
+    found = as_model(NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000})))
     _, plan = desk.views.base()
     fair = {load.node: load.fair for load in plan.after.nodes} if plan else {}
     measured, weeks = predictions(desk), latest_hours(desk)
@@ -84,9 +75,7 @@ def every(desk: Viewer, request: Request) -> Response:
     )
 
 
-def predictions(
-    desk: Desk,
-) -> tuple[Pairs | None, tuple[tuple[str, float, float], ...]]:
+def predictions(desk: Desk) -> tuple[Pairs | None, tuple[tuple[str, float, float], ...]]:
     """What the newest plan found of the prediction before it."""
     newest = next((one for one in past(desk) if one.predicted), None)
     if newest is None:
@@ -126,23 +115,16 @@ def one(
         "/nodes",
         node=row,
         etag=etag(row),
-        sites=[
-            (str(found.sites[at]), found.measures(at), found.nodes_of(at))
-            for at in rows
-        ],
+        sites=[(str(found.sites[at]), found.measures(at), found.nodes_of(at)) for at in rows],
         more=more,
         loads=loads,
-        bars=chart_geometry.loads(
-            "Its load", loads, tolerance, chart_geometry.scale(loads)
-        )
+        bars=chart_geometry.loads("Its load", loads, tolerance, chart_geometry.scale(loads))
         if loads
         else None,
         busiest=_busiest(desk.views.rows_as_planned(), row.node),
         tolerance=tolerance,
         measured=measured[0] if measured else None,
-        hours=week(f"Answers of {row.node}", hours, "answers")
-        if hours is not None
-        else None,
+        hours=week(f"Answers of {row.node}", hours, "answers") if hours is not None else None,
         days=weeks.days,
         waits=waits,
         effect=effect,
@@ -177,30 +159,20 @@ def _without(desk: Desk, node: str) -> WhatIf | None:
 
 def _loads(plan: Plan | None, node: str) -> tuple[Load, ...]:
     """The loads of all that is balanced, before the partition in force and under it."""
-    load = (
-        next((one for one in plan.after.nodes if one.node == node), None)
-        if plan
-        else None
-    )
+    load = next((one for one in plan.after.nodes if one.node == node), None) if plan else None
     if plan is None or load is None or not load.fair:
         return ()
     was = (
-        next((one for one in plan.before.nodes if one.node == node), None)
-        if plan.before
-        else None
+        next((one for one in plan.before.nodes if one.node == node), None) if plan.before else None
     )
     before = _shares(was) if was and was.fair else {}
-    return tuple(
-        Load(name, before.get(name), now) for name, now in _shares(load).items()
-    )
+    return tuple(Load(name, before.get(name), now) for name, now in _shares(load).items())
 
 
 def _shares(load: NodeLoad) -> dict[str, float]:
     """By dimension, as parts of the fair share of the node."""
     units = {"access rate": load.access, "working set": load.working_set}
-    return {
-        name: each / load.fair for name, each in (units | dict(load.others)).items()
-    }
+    return {name: each / load.fair for name, each in (units | dict(load.others)).items()}
 
 
 def _busiest(found: Catalogue, node: str) -> Bars | None:
@@ -242,9 +214,6 @@ def drain(desk: Operator, form: TheForm) -> Response:
 def undrain(desk: Operator, form: TheForm) -> Response:
     name = form.text("name")
     nodes.undrain(
-        desk,
-        name,
-        Condition(if_match=form.text("etag")),
-        from_form(DrainGiven, form).reason,
+        desk, name, Condition(if_match=form.text("etag")), from_form(DrainGiven, form).reason
     )
     return redirect_after("undrained", "/node", name=name)

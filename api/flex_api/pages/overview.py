@@ -43,9 +43,7 @@ SOON = timedelta(days=2)
 
 
 @router.get("/", response_class=HTMLResponse)
-def overview(
-    desk: Viewer, light: Annotated[str, Query(max_length=255)] = ""
-) -> Response:
+def overview(desk: Viewer, light: Annotated[str, Query(max_length=255)] = "") -> Response:
     """The plan that waits, or the partition in force; before the first plan, what to do to get
     there. Sites whose names have `light` in them light up in the picture of the partition.
     """
@@ -105,15 +103,10 @@ def _partition(desk: Desk, plan: str) -> PartitionPart | None:
 
 def _draw(desk: Desk, plan: str) -> PartitionPart | None:
     placement = desk.views.placement(plan)
-    columns = (
-        placement["site"].to_numpy(dtype=object),
-        placement["node"].to_numpy(dtype=object),
-    )
+    columns = (placement["site"].to_numpy(dtype=object), placement["node"].to_numpy(dtype=object))
     return partition_of_report.part(
         partition_of_report.of_plan(desk.views.plan_output(plan)),
-        partition_of_report.asked_by_columns(
-            desk.views.catalogue(), spread_of(desk.store, plan)
-        ),
+        partition_of_report.asked_by_columns(desk.views.catalogue(), spread_of(desk.store, plan)),
         columns,
         {site for site, pin in desk.views.pins().items() if pin.nodes},
         hours_in_logs(desk.store, desk.views.plan(plan).period).of_day(),
@@ -136,23 +129,14 @@ def light_up(desk: Desk, part: PartitionPart | None, plan: str, name: str) -> Li
     rows = found[has]
     sites, nodes = set(rows["site"]), sorted(set(rows["node"]))
     segments = frozenset().union(
-        *(
-            shown.lit(sites, nodes)
-            for picture in part.pictures
-            for shown in picture.and_opened()
-        )
+        *(shown.lit(sites, nodes) for picture in part.pictures for shown in picture.and_opened())
     )
     if not sites:
         return Lit(segments, f"No site of this partition has {plain(name, 40)} in it.")
-    return Lit(
-        segments,
-        f"{amounts.count(len(sites), 'site')} on {first_few(nodes)}",
-    )
+    return Lit(segments, f"{amounts.count(len(sites), 'site')} on {first_few(nodes)}")
 
 
-def _content(
-    desk: Desk, plan: Plan, heads: tuple[Headline, ...]
-) -> tuple[ReportData, Content]:
+def _content(desk: Desk, plan: Plan, heads: tuple[Headline, ...]) -> tuple[ReportData, Content]:
     earlier = [
         core_to_output_models.plan_row(one)
         for one in heads
@@ -196,20 +180,12 @@ def _cards(desk: Desk) -> Iterator[Tile]:
 
 
 def _grow(growth: float) -> str:
-    return (
-        f"grow by {amounts.share(growth)} a period"
-        if growth > NO_GROWTH
-        else "do not grow"
-    )
+    return f"grow by {amounts.share(growth)} a period" if growth > NO_GROWTH else "do not grow"
 
 
 def _forecasts(desk: Desk, plan: Plan | None) -> list[ForecastRow]:
     return (
-        [
-            one
-            for one in desk.views.plan_output(plan.id).forecasts
-            if one.policy == "after"
-        ]
+        [one for one in desk.views.plan_output(plan.id).forecasts if one.policy == "after"]
         if plan
         else []
     )

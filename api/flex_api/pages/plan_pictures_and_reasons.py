@@ -78,18 +78,12 @@ def kept_apart(desk: Desk, plan: Plan) -> tuple[StayingSite, ...]:
             if site in unready
             else _why(site, pins.get(site), stopped, put_off, plan)
         )
-        kept.append(
-            StayingSite(site, tuple(found.nodes_of(row)), int(sent[row]) / total, why)
-        )
+        kept.append(StayingSite(site, tuple(found.nodes_of(row)), int(sent[row]) / total, why))
     return tuple(kept)
 
 
 def _why(
-    site: str,
-    pin: Pin | None,
-    stopped: Mapping[str, Stop],
-    put_off: Mapping[str, str],
-    plan: Plan,
+    site: str, pin: Pin | None, stopped: Mapping[str, Stop], put_off: Mapping[str, str], plan: Plan
 ) -> str:
     """What was found when the plan was made: of a rule that is named, that the site would move
     without it.

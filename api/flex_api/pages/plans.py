@@ -19,12 +19,7 @@ from flex_api.night.rules_that_stop_plans import EXPIRY
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.overview import plan_to_look_at
 from flex_api.pages.plan_pictures_and_reasons import figures, kept_apart
-from flex_api.pages.read_forms_and_redirect import (
-    TheForm,
-    from_form,
-    from_query,
-    redirect_after,
-)
+from flex_api.pages.read_forms_and_redirect import TheForm, from_form, from_query, redirect_after
 from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
 from flex_api.routes import make_and_apply_plans, plans
 from flex_api.routes.plans import MovesQuery, PlansQuery
@@ -135,14 +130,10 @@ def _frontier(desk: Desk, chosen: Plan) -> dict[str, object]:
     onward = chosen.id == base
     if not onward and chosen.base != base:
         return {"frontier": None, "curve": None, "onward": onward}
-    found = desk.house.later.ask(
-        "frontier", lambda: what_if_frontier_compare.frontier_of(world)
-    )
+    found = desk.house.later.ask("frontier", lambda: what_if_frontier_compare.frontier_of(world))
     if found is None:
         return {"frontier": None, "curve": None, "onward": onward, "pending": True}
-    named = {
-        0: "as it is" if found.in_force_keeps_wishes else "what wishes alone ask for"
-    }
+    named = {0: "as it is" if found.in_force_keeps_wishes else "what wishes alone ask for"}
     if not onward:
         named |= {chosen.scratch_moves: "from scratch", len(chosen.moves): "this plan"}
     return {
@@ -159,11 +150,7 @@ def curve(found: FrontierOutput, plan: Plan | None) -> Lines:
     if plan is not None:
         said = f"{len(plan.moves):,} moves, {plan.after.worst:.1%}"
         marked = [
-            (
-                "this plan",
-                "two",
-                [Value(len(plan.moves), plan.after.worst, said, strong=True)],
-            )
+            ("this plan", "two", [Value(len(plan.moves), plan.after.worst, said, strong=True)])
         ]
     return points_of(
         found.items, found.tolerance_ratio, marked, ((found.trigger_ratio, "trigger"),)
@@ -188,9 +175,7 @@ def points_of(
     step = max(len(drawn) // 6, 1)
     return lines(
         "What more moves would buy",
-        f"From {drawn[0].text} to {drawn[-1].text}."
-        if drawn
-        else "Nothing can be moved.",
+        f"From {drawn[0].text} to {drawn[-1].text}." if drawn else "Nothing can be moved.",
         [("best with so many moves", "one", drawn), *marked],
         _apart([(one.at, f"{one.at:,.0f}") for one in drawn[::step]]),
         aim=aim,
@@ -220,9 +205,7 @@ def following(request: Request, cursor: str | None) -> str:
 
 @router.post("/plans")
 def make(desk: Operator, form: TheForm) -> Response:
-    return follow(
-        as_model(JobShown, make_and_apply_plans.make(desk, from_form(PlanGiven, form)))
-    )
+    return follow(as_model(JobShown, make_and_apply_plans.make(desk, from_form(PlanGiven, form))))
 
 
 @router.post("/plans/{plan}/approval")
@@ -253,10 +236,7 @@ def discard(desk: Operator, plan: str, form: TheForm) -> Response:
 @router.post("/rollbacks")
 def rollback(desk: Operator, form: TheForm) -> Response:
     return follow(
-        as_model(
-            JobShown,
-            make_and_apply_plans.rollback(desk, from_form(RollbackGiven, form)),
-        )
+        as_model(JobShown, make_and_apply_plans.rollback(desk, from_form(RollbackGiven, form)))
     )
 
 

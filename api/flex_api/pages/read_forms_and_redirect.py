@@ -51,9 +51,7 @@ DONE = {
 
 
 # Fields of a wish that several names can stand in.
-SEVERAL = tuple(
-    name for name, default in DEFAULTS.items() if isinstance(default, tuple)
-)
+SEVERAL = tuple(name for name, default in DEFAULTS.items() if isinstance(default, tuple))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +66,7 @@ class Form:
     def words(self, name: str) -> tuple[str, ...]:
         """The words of a field that may have several values, or several words in one value."""
         return tuple(
-            word
-            for value in self.fields.get(name, ())
-            for word in value.replace(",", " ").split()
+            word for value in self.fields.get(name, ()) for word in value.replace(",", " ").split()
         )
 
 
@@ -130,9 +126,7 @@ TheForm = Annotated[Form, Depends(_form)]
 
 def form_of_query(request: Request) -> Form:
     """What a form says whose answer is an address."""
-    return Form(
-        {name: request.query_params.getlist(name) for name in request.query_params}
-    )
+    return Form({name: request.query_params.getlist(name) for name in request.query_params})
 
 
 def from_form(model: type[Model], form: Form, **more: object) -> Model:
@@ -166,18 +160,14 @@ def from_query(model: type[Model], request: Request, *besides: str) -> Model:
     page remembers.
     """
     found = {
-        name: value
-        for name, value in request.query_params.items()
-        if value and name not in besides
+        name: value for name, value in request.query_params.items() if value and name not in besides
     }
     found.pop("done", None)
     return valid(model, found)
 
 
 def valid(
-    model: type[Model],
-    found: Mapping[str, object],
-    named: Mapping[str, str] | None = None,
+    model: type[Model], found: Mapping[str, object], named: Mapping[str, str] | None = None
 ) -> Model:
     """`named` are the fields that the page calls otherwise. Raises BadInput, in the words of the
     page.
@@ -228,11 +218,7 @@ def address(path: str, **query: str) -> str:
 def led_on(request: Request, to: str) -> Response:
     """A script follows a redirect by itself and would put that page into this one."""
     by_script = "hx-request" in request.headers
-    return (
-        Response(headers={"HX-Redirect": to})
-        if by_script
-        else RedirectResponse(to, 303)
-    )
+    return Response(headers={"HX-Redirect": to}) if by_script else RedirectResponse(to, 303)
 
 
 def redirect_after(word: str, path: str, **query: str) -> Response:

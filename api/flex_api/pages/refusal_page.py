@@ -40,14 +40,8 @@ OF_THE_BODY = (b"content-type", b"content-length")
 
 
 def refuse(request: Request, told: Problem, back: str) -> Response:
-    told = told.model_copy(
-        update={"next_step": IN_PAGES.get(told.code, told.next_step)}
-    )
-    if (
-        request.method == "POST"
-        and getattr(request.state, "form", None)
-        and back != "/"
-    ):
+    told = told.model_copy(update={"next_step": IN_PAGES.get(told.code, told.next_step)})
+    if request.method == "POST" and getattr(request.state, "form", None) and back != "/":
         return Again(request, told, back)
     return page(request, told, back)
 
@@ -70,9 +64,7 @@ def plain_page(request: Request, told: Problem, back: str) -> str:
         back=back,
         theme=theme(request),
         pages=[
-            one
-            for one in PAGES
-            if known and request.state.caller.may(TAKES.get(one[0], "viewer"))
+            one for one in PAGES if known and request.state.caller.may(TAKES.get(one[0], "viewer"))
         ],
     )
 
@@ -106,17 +98,13 @@ class Again(Response):
         url = urlsplit(self.back)
         refusal = Refusal(scope["path"], Sent(Form(self.request.state.form), self.told))
         return {
-            **{
-                name: value for name, value in scope.items() if name not in OF_THE_ROUTE
-            },
+            **{name: value for name, value in scope.items() if name not in OF_THE_ROUTE},
             "method": "GET",
             "path": unquote(url.path),
             "raw_path": url.path.encode(),
             "query_string": url.query.encode(),
             "headers": [
-                (name, value)
-                for name, value in scope["headers"]
-                if name not in OF_THE_BODY
+                (name, value) for name, value in scope["headers"] if name not in OF_THE_BODY
             ],
             "state": {**scope["state"], "refusal": refusal},
         }

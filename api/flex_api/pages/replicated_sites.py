@@ -39,9 +39,7 @@ class Shared:
 
 
 @router.get("/routing", response_class=HTMLResponse)
-def page(
-    desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
-) -> Response:
+def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)] = "") -> Response:
     found = desk.views.catalogue()
     pools = (
         {pool.site: pool for pool in routing_of(desk).routed.pools}
@@ -55,9 +53,7 @@ def page(
     ]
     chosen = [row for row in replicated if name in str(found.sites[row])]
     # One that is away keeps whoever asks it waiting.
-    heard = desk.house.later.ask(
-        "distributors", lambda: distributors(desk), lasting=GOOD
-    )
+    heard = desk.house.later.ask("distributors", lambda: distributors(desk), lasting=GOOD)
     states = which_order_doors_go_by.door_states(desk.settings, desk.store)
     return show(
         desk,
@@ -85,9 +81,7 @@ def page(
 def _shares(found: Catalogue, row: int, pools: dict[str, Pool]) -> Shared:
     site, values = str(found.sites[row]), found.measures(row)
     nodes = tuple(found.nodes_of(row))
-    return Shared(
-        site, nodes, values["access_bytes"], values["working_set"], pools.get(site)
-    )
+    return Shared(site, nodes, values["access_bytes"], values["working_set"], pools.get(site))
 
 
 def _share(found: Catalogue, rows: list[int]) -> float:

@@ -20,9 +20,7 @@ YEAR = 365 * 86400
 
 
 @router.get("/search")
-def search(
-    desk: Viewer, q: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
-) -> Response:
+def search(desk: Viewer, q: Annotated[str, Query(max_length=255, pattern=CLEAN)] = "") -> Response:
     """The node or the site of that name, else the sites that have it in their names."""
     wanted = q.strip()
     if wanted in {node.name for node in desk.world().nodes}:

@@ -13,12 +13,7 @@ from pydantic import TypeAdapter
 from flex.model.roles_and_tokens import ROLES
 from flex_api.in_words import amounts
 from flex_api.pages.frame import as_model, show
-from flex_api.pages.read_forms_and_redirect import (
-    TheForm,
-    from_form,
-    moment,
-    redirect_after,
-)
+from flex_api.pages.read_forms_and_redirect import TheForm, from_form, moment, redirect_after
 from flex_api.routes import freeze, tokens
 from flex_api.routes.tokens import TokensQuery
 from flex_api.schemas.rest_bodies_and_answers import (
@@ -75,9 +70,7 @@ def _page(desk: Desk, made: TokenMade | None = None) -> Response:
     return answer
 
 
-def _sections(
-    settings: config.Settings,
-) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+def _sections(settings: config.Settings) -> list[tuple[str, list[tuple[str, str, bool]]]]:
     """By the table of the file that they are in: names, values, and whether the file says them."""
     stated = config.keys_set(settings)
     rows = [
@@ -117,18 +110,14 @@ def stop(desk: Operator, form: TheForm) -> Response:
 
 @router.post("/settings/thaw")
 def go_on(desk: Operator, form: TheForm) -> Response:
-    freeze.thaw(
-        desk, Condition(if_match=form.text("etag")), from_form(FreezeGiven, form).reason
-    )
+    freeze.thaw(desk, Condition(if_match=form.text("etag")), from_form(FreezeGiven, form).reason)
     return redirect_after("thawed", "/settings")
 
 
 @router.post("/settings/tokens")
 def create(desk: Admin, form: TheForm) -> Response:
     """Answered at once and not led on: nothing keeps the secret for a second page."""
-    return _page(
-        desk, as_model(TokenMade, tokens.create(desk, from_form(TokenGiven, form)))
-    )
+    return _page(desk, as_model(TokenMade, tokens.create(desk, from_form(TokenGiven, form))))
 
 
 @router.post("/settings/tokens/{token}/revoke")

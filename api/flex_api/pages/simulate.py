@@ -31,9 +31,7 @@ router = APIRouter(include_in_schema=False)
 
 USUAL = ("flex", "round_robin", "lard", "optimal")
 # What is kept of logs does not tell who sent a request.
-ABOUT = {
-    name: policy.about for name, policy in POLICIES.items() if not policy.needs_clients
-}
+ABOUT = {name: policy.about for name, policy in POLICIES.items() if not policy.needs_clients}
 # Accesses of a trace that a simulation from the page takes. A guess; the command line takes more.
 MOST_ACCESSES = 200_000
 # Policies of one simulation from the page. A guess.
@@ -65,9 +63,7 @@ def page(
     wanted = from_query_form(AskedSimulation, request, "ask", "done")
     nodes = desk.world().nodes
     count = min(wanted.nodes or max(len(nodes), 1), 64)
-    mib = wanted.ram_mib or max(
-        min((node.ram for node in nodes), default=64 * MIB) // MIB, 1
-    )
+    mib = wanted.ram_mib or max(min((node.ram for node in nodes), default=64 * MIB) // MIB, 1)
     policies = [name for name in wanted.policies if name in ABOUT]
     found = _answer(desk, policies, count, mib, wanted.model) if ask else None
     return show(
@@ -102,32 +98,20 @@ def _answer(
         f"simulate {' '.join(policies)} on {nodes} nodes of {mib} MiB as in "
         f"{model}, {period_to_replay(desk)}"
     )
-    return desk.house.later.ask(
-        question, lambda: _simulate(desk, policies, nodes, mib, model)
-    )
+    return desk.house.later.ask(question, lambda: _simulate(desk, policies, nodes, mib, model))
 
 
-def _simulate(
-    desk: Desk, policies: list[str], nodes: int, mib: int, model: str
-) -> SimulationShown:
+def _simulate(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> SimulationShown:
     """Raises Unknown where no access of the period was kept."""
     period = period_to_replay(desk)
     trace, rate = traces_and_solver.of_own_logs(
         desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES
     )
     cluster = comparing.cluster_of(model, nodes, mib, rate=rate)
-    results = tuple(
-        result for _, result in comparing.compare_policies(trace, [cluster], policies)
-    )
-    misses = [
-        (one.policy, one.miss_ratio, amounts.share(one.miss_ratio)) for one in results
-    ]
+    results = tuple(result for _, result in comparing.compare_policies(trace, [cluster], policies))
+    misses = [(one.policy, one.miss_ratio, amounts.share(one.miss_ratio)) for one in results]
     served = [
-        (
-            one.policy,
-            one.throughput,
-            amounts.rate(one.throughput if one.seconds else None),
-        )
+        (one.policy, one.throughput, amounts.rate(one.throughput if one.seconds else None))
         for one in results
     ]
     return SimulationShown(
@@ -135,7 +119,5 @@ def _simulate(
         period=_days_of_logs(desk),
         results=results,
         misses=quantities("Share of requests read from disk", misses, strong="flex"),
-        served=quantities(
-            "Requests a second the cluster can serve", served, strong="flex"
-        ),
+        served=quantities("Requests a second the cluster can serve", served, strong="flex"),
     )

@@ -45,13 +45,7 @@ from flex_api.pages.read_forms_and_redirect import (
     refuse,
 )
 from flex_api.pages.warnings_on_every_page import latest_hours, latest_weeks
-from flex_api.pictures.time_and_forecast_charts import (
-    Heat,
-    Lines,
-    Value,
-    lines,
-    week,
-)
+from flex_api.pictures.time_and_forecast_charts import Heat, Lines, Value, lines, week
 from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.explain_output import ExplainOutput
@@ -92,19 +86,16 @@ def site(
     name: Annotated[str, Query(max_length=4000)],
     part: Annotated[Part, Query()] = "",
     of: Annotated[
-        str | None,
-        Query(max_length=100, description="the campaign that the form is about"),
+        str | None, Query(max_length=100, description="the campaign that the form is about")
     ] = None,
 ) -> Response:
     find_row(desk.views.catalogue(), name)
     row = as_model(SiteRow, sites.site(desk, name))
     profile = as_model(
-        ProfilePage,
-        sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS)),
+        ProfilePage, sites.profile(desk, name, ProfileQuery(sort="-start", limit=PERIODS))
     )
     wishes = [
-        wishes_and_campaigns.pin_model(desk, pin)
-        for pin in desk.views.wishes().get(row.site, ())
+        wishes_and_campaigns.pin_model(desk, pin) for pin in desk.views.wishes().get(row.site, ())
     ]
     chosen = _choose_wish(wishes, of)
     parts: dict[str, object] = {
@@ -133,8 +124,7 @@ def site(
         site=row,
         periods=profile.items[::-1],
         timed=any(
-            one.service_seconds is not None or one.cpu_seconds is not None
-            for one in profile.items
+            one.service_seconds is not None or one.cpu_seconds is not None for one in profile.items
         ),
         pictures=_pictures(profile) if len(profile.items) > 1 else (),
         ways=names_of_sites_text.MOVES,
@@ -146,16 +136,13 @@ def site(
         move_why=form_of_query(request).text("why"),
         words=site_moves_text,
         wishes=[
-            (one, wishes_and_campaigns.etag_of(desk, row.site, one.campaign))
-            for one in wishes
+            (one, wishes_and_campaigns.etag_of(desk, row.site, one.campaign)) for one in wishes
         ],
         # What begins before that is carried out by the next plan.
         next_plan=desk.now + NIGHT,
         chosen=chosen,
         of=of if chosen is None and of else chosen.campaign if chosen else "",
-        etag=wishes_and_campaigns.etag_of(desk, row.site, chosen.campaign)
-        if chosen
-        else "",
+        etag=wishes_and_campaigns.etag_of(desk, row.site, chosen.campaign) if chosen else "",
         wish=_wish(request, chosen),
         inputs=INPUTS,
         phrases=wish_text.phrases,
@@ -193,16 +180,11 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
             say=in_words.size,
         )
 
-    sent = [
-        (row.access_bytes / (row.end - row.start).total_seconds(), row) for row in rows
-    ]
+    sent = [(row.access_bytes / (row.end - row.start).total_seconds(), row) for row in rows]
     return (
         picture(
             "Sent a second",
-            [
-                (value, f"{in_words.size(value)} a second, {row.start:%d %b}")
-                for value, row in sent
-            ],
+            [(value, f"{in_words.size(value)} a second, {row.start:%d %b}") for value, row in sent],
         ),
         picture(
             "Working set",
@@ -269,32 +251,21 @@ def _preview(desk: Desk, name: str, request: Request) -> Preview:
     form = form_of_query(request)
     wish, campaign = from_form(PinGiven, form, **_moments(form)), _campaign(form)
     return what_if_frontier_compare.with_pin(
-        desk.world(),
-        Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish)),
+        desk.world(), Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish))
     )
 
 
-PARTS = {
-    "why": _why,
-    "files": _files,
-    "hours": _hours,
-    "preview": _preview,
-    "move": _move,
-}
+PARTS = {"why": _why, "files": _files, "hours": _hours, "preview": _preview, "move": _move}
 
 
 def _wish(request: Request, pin: PinShown | None) -> dict[str, object]:
     """What stands in the form: what is being tried out, else what is wished for already."""
     if request.query_params.get("part") == "preview":
-        stated: dict[str, object] = {
-            name: request.query_params.get(name, "") for name in FIELDS
-        }
+        stated: dict[str, object] = {name: request.query_params.get(name, "") for name in FIELDS}
         return stated | {name: str(stated[name])[:16] for name in MOMENTS}
     if pin is None:
         return dict.fromkeys(FIELDS, "")
-    moments = {
-        name: f"{at:%Y-%m-%dT%H:%M}" for name in MOMENTS if (at := getattr(pin, name))
-    }
+    moments = {name: f"{at:%Y-%m-%dT%H:%M}" for name in MOMENTS if (at := getattr(pin, name))}
     return {
         **dict.fromkeys(FIELDS, ""),
         **{name: _as_typed(getattr(pin, name)) for name in wish_text.phrases(pin)},
@@ -342,15 +313,12 @@ def put(desk: Operator, form: TheForm) -> Response:
     wanted = from_form(PinGiven, form, **moments)
     if form.text("do") == "preview":
         others = {
-            key: form.text(key)
-            for key in FIELDS
-            if key not in SEVERAL and key not in MOMENTS
+            key: form.text(key) for key in FIELDS if key not in SEVERAL and key not in MOMENTS
         }
         stated = others | {key: " ".join(form.words(key)) for key in SEVERAL}
         stated |= {key: at.isoformat() for key, at in moments.items()}
         return RedirectResponse(
-            address("/site", name=name, part="preview", of=form.text("of"), **stated)
-            + "#preview",
+            address("/site", name=name, part="preview", of=form.text("of"), **stated) + "#preview",
             303,
         )
     # Under another name it is a wish of its own, which nobody may have made yet.
@@ -374,9 +342,7 @@ def drop(desk: Operator, form: TheForm) -> Response:
         wishes_and_campaigns.delete_campaign(desk, name, campaign, condition, reason)
     else:
         wishes_and_campaigns.delete_pin(desk, name, condition, reason)
-    return redirect_after(
-        "unpinned", "/site", name=which_names_are_sites.site_name(name)
-    )
+    return redirect_after("unpinned", "/site", name=which_names_are_sites.site_name(name))
 
 
 def _moments(form: Form) -> dict[str, datetime]:

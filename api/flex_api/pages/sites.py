@@ -86,11 +86,7 @@ def every(desk: Viewer, request: Request) -> Response:
 def _zoom(request: Request) -> dict[str, int]:
     """Between which working sets and bytes sent sites are drawn; what is no number draws all."""
     stated = {name: request.query_params.get(name, "") for name, _ in ZOOMS}
-    return {
-        name: int(text)
-        for name, text in stated.items()
-        if re.fullmatch("[0-9]{1,18}", text)
-    }
+    return {name: int(text) for name, text in stated.items() if re.fullmatch("[0-9]{1,18}", text)}
 
 
 def _cloud(
@@ -109,12 +105,7 @@ def _cloud(
     rings = np.searchsorted(np.flatnonzero(drawn), marked[drawn[marked]])
     held, sent = held[drawn], sent[drawn]
     picture = charts_cloud.cloud(
-        "Sites by working set and bytes sent",
-        found.sites[drawn],
-        held,
-        sent,
-        share,
-        rings,
+        "Sites by working set and bytes sent", found.sites[drawn], held, sent, share, rings
     )
     return picture, charts_cloud.decades(held, sent)
 
@@ -141,9 +132,7 @@ def _courses(desk: Desk, shown: Sequence[str]) -> dict[str, Spark] | None:
             f"{amounts.size(values[-1])} in the last",
             values,
         )
-        for site, values in zip(
-            rows.index.tolist(), rows.to_numpy().tolist(), strict=True
-        )
+        for site, values in zip(rows.index.tolist(), rows.to_numpy().tolist(), strict=True)
         if len(values) > 1
     }
 
@@ -176,15 +165,11 @@ def table(desk: Viewer, request: Request) -> StreamingResponse:
     """All that are asked for, as the page sorts and filters them."""
     query = from_query(SitesQuery, request, *(name for name, _ in ZOOMS))
     found = desk.views.catalogue()
-    rows, _ = found.page(
-        sites.sites_wanted(desk, query), query.sort, len(found.sites), None
-    )
+    rows, _ = found.page(sites.sites_wanted(desk, query), query.sort, len(found.sites), None)
     pinned = frozenset(desk.views.pins())
     headers = {"Content-Disposition": 'attachment; filename="sites.csv"'}
     return StreamingResponse(
-        _lines(found, rows, pinned),
-        media_type="text/csv; charset=utf-8",
-        headers=headers,
+        _lines(found, rows, pinned), media_type="text/csv; charset=utf-8", headers=headers
     )
 
 
@@ -192,9 +177,7 @@ def _lines(found: Catalogue, rows: list[int], pinned: frozenset[str]) -> Iterato
     yield ",".join(COLUMNS) + "\r\n"
     for first in range(0, len(rows), PIECE):
         text = io.StringIO()
-        csv.writer(text).writerows(
-            _line(found, row, pinned) for row in rows[first : first + PIECE]
-        )
+        csv.writer(text).writerows(_line(found, row, pinned) for row in rows[first : first + PIECE])
         yield text.getvalue()
 
 

@@ -23,11 +23,7 @@ from flex.zones.last_dns_check import Check
 from flex_api.facts import core_to_output_models, dead_nodes_in_dns, logs_good_enough
 from flex_api.facts.hours_in_logs import HoursInLogs, hours_in_logs
 from flex_api.in_words import amounts, dead_nodes_text
-from flex_api.night import (
-    deliver_haproxy_files,
-    freeze_and_change_windows,
-    redelivering,
-)
+from flex_api.night import deliver_haproxy_files, freeze_and_change_windows, redelivering
 from flex_api.pages.read_forms_and_redirect import address
 from flex_api.routes.nodes import in_dns_still
 from flex_api.settings import file as config
@@ -71,14 +67,8 @@ def troubles(desk: Desk) -> tuple[Trouble, ...]:
 
 def _troubles(desk: Desk) -> Iterator[Trouble]:
     if frozen := freeze_and_change_windows.freeze_in_force(desk.world()):
-        yield Trouble(
-            _said_of_freeze(frozen),
-            "Thaw it when changes may go on",
-            "/settings#freeze",
-        )
-    if desk.house.watched and (
-        trouble := desk.house.watched().trouble(datetime.now(UTC))
-    ):
+        yield Trouble(_said_of_freeze(frozen), "Thaw it when changes may go on", "/settings#freeze")
+    if desk.house.watched and (trouble := desk.house.watched().trouble(datetime.now(UTC))):
         yield Trouble(
             f"Nobody looks after dead nodes: {trouble}.",
             "See what flex serve says of the health watch",
@@ -113,15 +103,11 @@ def _troubles(desk: Desk) -> Iterator[Trouble]:
     runs = (
         run
         for run in desk.views.runs()
-        if not (
-            run.is_ordered and run.exit_code == BadInput.exit_code and not run.stages
-        )
+        if not (run.is_ordered and run.exit_code == BadInput.exit_code and not run.stages)
     )
     if (last := next(runs, None)) and last.exit_code not in WELL:
         yield Trouble(
-            _said_of_run(last),
-            "See what it said, fix that, run it again",
-            "/history#runs",
+            _said_of_run(last), "See what it said, fix that, run it again", "/history#runs"
         )
     yield from _of_settings(desk)
     yield from _legible(lambda: _of_logs(desk))
@@ -204,11 +190,7 @@ def waits(desk: Desk, heads: tuple[Headline, ...]) -> Headline | None:
 def undecided_plan(desk: Desk, heads: tuple[Headline, ...]) -> Headline | None:
     """The newest plan, where nobody has decided about it, though it may have expired."""
     newest, base = heads[0] if heads else None, desk.views.base()[0]
-    return (
-        newest
-        if newest and newest.state == "proposed" and newest.base == base
-        else None
-    )
+    return newest if newest and newest.state == "proposed" and newest.base == base else None
 
 
 def has_expired(desk: Desk, plan: Headline) -> bool:
@@ -231,11 +213,7 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
     hour = now.replace(minute=0, second=0, microsecond=0)
 
     def look() -> tuple[datetime, Period, Judged]:
-        return (
-            hour,
-            period,
-            logs_good_enough.judge(desk.settings, desk.house.store, period, now),
-        )
+        return (hour, period, logs_good_enough.judge(desk.settings, desk.house.store, period, now))
 
     found = desk.views.of("quality", look)
     if found[0] != hour:
@@ -250,11 +228,7 @@ def hear_distributors(desk: Desk) -> LogState:
     # Nobody is led to a node without sites, such as one that came back.
     serving &= desk.house.store.sites_of_nodes().keys() or serving
     ever = last_lines(desk)
-    lines = [
-        (node.name, ever.get(node.name, 0))
-        for node in found.nodes
-        if node.name in serving
-    ]
+    lines = [(node.name, ever.get(node.name, 0)) for node in found.nodes if node.name in serving]
     return LogState(
         last=core_to_output_models.moment(max((line for _, line in lines), default=0)),
         nodes=tuple((name, core_to_output_models.moment(line)) for name, line in lines),
@@ -275,10 +249,7 @@ def last_lines(desk: Desk) -> dict[str, int]:
     silent = [node.name for node in found.nodes if not node.last_line]
     read = desk.views.of(
         "last-lines",
-        lambda: {
-            name: logs_good_enough.last_line(desk.house.store, node=name)
-            for name in silent
-        },
+        lambda: {name: logs_good_enough.last_line(desk.house.store, node=name) for name in silent},
     )
     return {node.name: node.last_line or read.get(node.name, 0) for node in found.nodes}
 
@@ -286,16 +257,12 @@ def last_lines(desk: Desk) -> dict[str, int]:
 def latest_weeks(desk: Desk) -> Period:
     """The weeks before today; before the day after the last line, where the logs stopped coming."""
     now, last = desk.house.clock(), newest(desk)
-    return Period.days_before(
-        min(now, last + timedelta(days=1)) if last else now, 7 * WEEKS
-    )
+    return Period.days_before(min(now, last + timedelta(days=1)) if last else now, 7 * WEEKS)
 
 
 def latest_hours(desk: Desk) -> HoursInLogs:
     """How busy the hours of these weeks were, on the days that logs are of."""
-    return desk.views.of(
-        "hours-in-logs", lambda: hours_in_logs(desk.store, latest_weeks(desk))
-    )
+    return desk.views.of("hours-in-logs", lambda: hours_in_logs(desk.store, latest_weeks(desk)))
 
 
 def _of_logs(desk: Desk) -> Iterator[Trouble]:
@@ -306,14 +273,10 @@ def _of_logs(desk: Desk) -> Iterator[Trouble]:
         yield Trouble("No log is read.", "See what was read", "/data")
     if never := [node for node, last in known.nodes if last is None]:
         yield Trouble(
-            f"No line of {_list_nodes(never)} was ever read.",
-            "See that the logs arrive",
-            "/data",
+            f"No line of {_list_nodes(never)} was ever read.", "See that the logs arrive", "/data"
         )
     now = desk.house.clock()
-    late = sorted(
-        (last, node) for node, last in known.nodes if last and now - last > limit
-    )
+    late = sorted((last, node) for node, last in known.nodes if last and now - last > limit)
     if late:
         ages = list(dict.fromkeys(amounts.span(now - late[at][0]) for at in (-1, 0)))
         which = "line" if len(late) == 1 else "lines"
@@ -350,9 +313,7 @@ def last_check(desk: Desk) -> Check | None:
 def _of_dns(desk: Desk) -> Iterator[Trouble]:
     known = last_check(desk)
     if known and known.wrong:
-        yield Trouble(
-            said_of_check(known, desk.now), "Ask them again", address("/dns", ask="now")
-        )
+        yield Trouble(said_of_check(known, desk.now), "Ask them again", address("/dns", ask="now"))
 
 
 def said_of_check(found: Check, now: datetime) -> str:
@@ -365,8 +326,7 @@ def said_of_check(found: Check, now: datetime) -> str:
     if other:
         lines = amounts.count(sum(one.differ for one in other), "line")
         said.append(
-            f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} "
-            f"disagreed in {lines}"
+            f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}"
         )
     if not said:
         agreeing = which_servers_agree.servers(found.servers).agreeing
@@ -379,11 +339,7 @@ def said_of_check(found: Check, now: datetime) -> str:
 
 
 def _said_of_freeze(found: Freeze) -> str:
-    until = (
-        f"until {amounts.when(found.until)}"
-        if found.until
-        else "until somebody thaws it"
-    )
+    until = f"until {amounts.when(found.until)}" if found.until else "until somebody thaws it"
     reason = f": {found.reason}" if found.reason else ""
     return f"All changes are frozen by {found.author or 'somebody'} {until}{reason}."
 

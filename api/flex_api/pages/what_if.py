@@ -75,9 +75,7 @@ def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
     question, world = what_if_and_differences.supposition(wanted), desk.world()
     return desk.house.later.ask(
         f"what if {wanted.model_dump_json()}",
-        lambda: what_if_frontier_compare.what_if(
-            world, question, with_frontier=wanted.frontier
-        ),
+        lambda: what_if_frontier_compare.what_if(world, question, with_frontier=wanted.frontier),
     )
 
 
@@ -117,18 +115,14 @@ def _bars(desk: Desk, answer: WhatIfOutput) -> list[object]:
     ]
     most = scale(row for _, each in rows for row in each)
     drawn = [
-        (title, worst(each, MOST_BARS) if len(each) > MOST_BARS else each)
-        for title, each in rows
+        (title, worst(each, MOST_BARS) if len(each) > MOST_BARS else each) for title, each in rows
     ]
     return [loads(title, each, tolerance, most) for title, each in drawn]
 
 
 def _lines(answer: WhatIfOutput) -> list[NodeLine]:
     """The table behind the bars."""
-    both = (
-        _loads(answer.before, answer.after, name)
-        for _, name in dimensions_of_loads.ALWAYS
-    )
+    both = (_loads(answer.before, answer.after, name) for _, name in dimensions_of_loads.ALWAYS)
     return [
         NodeLine(row.node, row.sites, *loads)
         for row, *loads in zip(answer.after.nodes, *both, strict=True)
@@ -137,11 +131,7 @@ def _lines(answer: WhatIfOutput) -> list[NodeLine]:
 
 def _loads(before: BalanceOutput, after: BalanceOutput, name: str) -> tuple[Load, ...]:
     known = ((row, dimensions_of_loads.units(row, name)) for row in before.nodes)
-    was = {
-        row.node: units / (row.fair_units or 100.0)
-        for row, units in known
-        if units is not None
-    }
+    was = {row.node: units / (row.fair_units or 100.0) for row, units in known if units is not None}
     return tuple(
         Load(
             row.node,

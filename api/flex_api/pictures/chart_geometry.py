@@ -88,9 +88,7 @@ class Bars:
     @property
     def right(self) -> int:
         """Pixels that the longest text takes."""
-        longest = max(
-            (max(len(bar.text), len(bar.note)) for bar in self.bars), default=0
-        )
+        longest = max((max(len(bar.text), len(bar.note)) for bar in self.bars), default=0)
         return margins.beside(longest)
 
     @property
@@ -135,9 +133,7 @@ def loads(title: str, rows: Sequence[Load], tolerance: float, most: float) -> Ba
         title=title,
         desc=_said_of_loads(rows, tolerance),
         bars=tuple(_load_bar(row, tolerance, most) for row in drawn),
-        ticks=tuple(
-            Tick(value / most * 100, f"{value * 100:.0f}") for value in steps(most, 4)
-        ),
+        ticks=tuple(Tick(value / most * 100, f"{value * 100:.0f}") for value in steps(most, 4)),
         band=((1 - tolerance) / most * 100, (1 + tolerance) / most * 100),
         aim=100 / most,
     )
@@ -220,9 +216,7 @@ def distribution(title: str, rows: Sequence[Load], tolerance: float) -> Columns:
         for at, count in enumerate(after)
     )
     ticks = tuple(
-        Tick((at + 1) * width, f"{edge * 100:.0f}")
-        for at, edge in enumerate(BINS)
-        if at % 2 == 0
+        Tick((at + 1) * width, f"{edge * 100:.0f}") for at, edge in enumerate(BINS) if at % 2 == 0
     )
     return Columns(title, _said_of_loads(rows, tolerance), columns, ticks)
 
@@ -242,9 +236,7 @@ def counts(title: str, rows: Sequence[tuple[str, int]]) -> Columns:
         for at, (_, count) in enumerate(rows)
     )
     ticks = tuple(
-        Tick((at + 0.5) * width, label)
-        for at, (label, _) in enumerate(rows)
-        if at % every == 0
+        Tick((at + 0.5) * width, label) for at, (label, _) in enumerate(rows) if at % every == 0
     )
     return Columns(title, f"{total:,} in all, {most:,} at most.", columns, ticks)
 
@@ -272,10 +264,7 @@ def quantities(title: str, rows: Sequence[tuple[str, float, str]], strong: str) 
         for label, value, text in rows
     )
     return Bars(
-        title,
-        "; ".join(f"{label}: {text}" for label, _, text in rows) + ".",
-        bars,
-        ticks=(),
+        title, "; ".join(f"{label}: {text}" for label, _, text in rows) + ".", bars, ticks=()
     )
 
 
@@ -322,9 +311,7 @@ def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Sca
     up = _Log.around([spot.y for spot in seen] + [fair[1]])
     grouped = len(seen) > MOST_POINTS
     points = (
-        _group(seen, across, up)
-        if grouped
-        else tuple(_point(spot, across, up) for spot in seen)
+        _group(seen, across, up) if grouped else tuple(_point(spot, across, up) for spot in seen)
     )
     return Scatter(
         title=title,
@@ -445,9 +432,7 @@ class NightColumn:
 SLOTS = 10
 
 
-def strip(
-    title: str, nights: Sequence[NightColumn], tolerance: float, height: int = 56
-) -> Strip:
+def strip(title: str, nights: Sequence[NightColumn], tolerance: float, height: int = 56) -> Strip:
     """The last nights, oldest first. A few of them keep to the left, so that a column is as wide
     each night.
     """
@@ -455,9 +440,7 @@ def strip(
     most = max([1, *(night.moves or 0 for night in nights)])
     farthest = max([tolerance * 1.5, *(night.worst for night in nights)])
     # What would run into each other on a telephone is left out.
-    said_days = (
-        {0, len(nights) // 2, len(nights) - 1} if len(nights) > 6 else {len(nights) - 1}
-    )
+    said_days = {0, len(nights) // 2, len(nights) - 1} if len(nights) > 6 else {len(nights) - 1}
     marks = tuple(
         NightMark(
             at=(number + 0.5) / slots * 100,
@@ -472,8 +455,7 @@ def strip(
         for number, night in enumerate(nights)
     )
     said = [
-        f"{night.day}: {_moves_text(night)}, {amounts.share(night.worst)} off"
-        for night in nights
+        f"{night.day}: {_moves_text(night)}, {amounts.share(night.worst)} off" for night in nights
     ]
     return Strip(
         title,
@@ -486,16 +468,12 @@ def strip(
 
 
 def _moves_text(night: NightColumn) -> str:
-    return (
-        "first partition" if night.moves is None else amounts.count(night.moves, "move")
-    )
+    return "first partition" if night.moves is None else amounts.count(night.moves, "move")
 
 
 def steps(most: float, wanted: int) -> tuple[float, ...]:
     """Round numbers from zero to `most`, about as many as wanted."""
     raw = most / wanted
     power = 10.0 ** math.floor(math.log10(raw))
-    size = next(
-        factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999
-    )
+    size = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
     return tuple(number * size for number in range(math.floor(most / size + 1e-9) + 1))

@@ -25,16 +25,7 @@ _RIGHT = 170
 _TOP = 34
 # For the marks of the axis.
 _BOTTOM = 34
-_COLORS = (
-    "#1b6ca8",
-    "#d1495b",
-    "#2e933c",
-    "#8e5ea2",
-    "#e08e0b",
-    "#4d4d4d",
-    "#00a6a6",
-    "#a0522d",
-)
+_COLORS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#4d4d4d", "#00a6a6", "#a0522d")
 # Beyond so many lines, colours come again, dashed.
 _DASHES = ("", "6 3", "2 2")
 # What bars are called.
@@ -49,9 +40,7 @@ def svg(title: str, lines: Mapping[str, Points], ranges: Ranges = ()) -> str:
     """One curve a line, from zero up, named at the right in the order of their last values. Ranges
     that somebody else found are drawn as black bars, named below the curves.
     """
-    across = _marks(
-        max((x for points in lines.values() for x, _ in points), default=1.0)
-    )
+    across = _marks(max((x for points in lines.values() for x, _ in points), default=1.0))
     highest = [y for points in lines.values() for _, y in points]
     upward = _marks(max((*highest, *(high for _, _, high in ranges)), default=1.0))
     right, top = across[-1], upward[-1]
@@ -80,9 +69,7 @@ def _marks(largest: float) -> list[float]:
     """Round numbers from 0 to the first that is no less than the largest."""
     wanted = (largest or 1.0) / _MARKS
     power = 10 ** floor(log10(wanted))
-    step = next(
-        power * factor for factor in _ROUND if power * factor >= wanted * (1 - 1e-9)
-    )
+    step = next(power * factor for factor in _ROUND if power * factor >= wanted * (1 - 1e-9))
     return [step * n for n in range(ceil((largest or 1.0) / step - 1e-9) + 1)]
 
 
@@ -91,21 +78,17 @@ def _grid(across: Sequence[float], upward: Sequence[float]) -> list[str]:
     for y in upward:
         at = _y(y, upward[-1])
         parts.append(
-            f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" '
-            'stroke="#ddd"/>'
+            f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>'
         )
         parts.append(_text(_LEFT - 6, at + 4, f"{y:,.10g}", "end"))
     return parts + [
-        _text(_x(x, across[-1]), HEIGHT - _BOTTOM + 16, f"{x:,.10g}", "middle")
-        for x in across
+        _text(_x(x, across[-1]), HEIGHT - _BOTTOM + 16, f"{x:,.10g}", "middle") for x in across
     ]
 
 
 def _curve(points: Points, color: str, dashes: str) -> list[str]:
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    dots = [
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{color}"/>' for x, y in points
-    ]
+    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{color}"/>' for x, y in points]
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     return [
         f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"{dashed}/>',
@@ -138,10 +121,7 @@ def _bar(x: float, high: float, low: float) -> list[str]:
 
 def _text(x: float, y: float, words: str, anchor: str, *, bold: bool = False) -> str:
     weight = ' font-weight="bold"' if bold else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" '
-        f'text-anchor="{anchor}"{weight}>{escape(words)}</text>'
-    )
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight}>{escape(words)}</text>'
 
 
 def _x(value: float, right: float) -> float:

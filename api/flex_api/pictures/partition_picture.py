@@ -181,9 +181,7 @@ def partition(
     """The picture; `prefix` begins the ids of its segments, `say` says an amount."""
     kept = _nodes_to_draw(placed)
     flows = _flows(placed)
-    totals = np.bincount(
-        placed.row_node, weights=placed.asked, minlength=len(placed.nodes)
-    )
+    totals = np.bincount(placed.row_node, weights=placed.asked, minlength=len(placed.nodes))
     gone = dict.fromkeys(placed.nodes, 0.0)
     for flow in flows:
         if flow.source in gone:
@@ -243,11 +241,7 @@ def _open(
         placed.pinned,
     )
     return partition(
-        "The small sites alone",
-        alone,
-        say=say,
-        prefix=f"{prefix}-small",
-        depth=depth + 1,
+        "The small sites alone", alone, say=say, prefix=f"{prefix}-small", depth=depth + 1
     )
 
 
@@ -257,18 +251,11 @@ def _nodes_to_draw(placed: Placed) -> list[int]:
     """
     if len(placed.nodes) <= MOST_BARS:
         return list(range(len(placed.nodes)))
-    moved = [move.source for move in placed.moves] + [
-        move.target for move in placed.moves
-    ]
+    moved = [move.source for move in placed.moves] + [move.target for move in placed.moves]
     touched = Counter(moved)
-    totals = np.bincount(
-        placed.row_node, weights=placed.asked, minlength=len(placed.nodes)
-    )
+    totals = np.bincount(placed.row_node, weights=placed.asked, minlength=len(placed.nodes))
     away = np.abs(totals - np.asarray(placed.fair, dtype=float))
-    order = sorted(
-        range(len(placed.nodes)),
-        key=lambda at: (-touched[placed.nodes[at]], -away[at]),
-    )
+    order = sorted(range(len(placed.nodes)), key=lambda at: (-touched[placed.nodes[at]], -away[at]))
     return sorted(order[:MOST_BARS])
 
 
@@ -344,9 +331,7 @@ class _Drawing:
         self.room = max(MOST_SEGMENTS // max(nodes, 1), FEWEST)
         self.replicas = np.bincount(placed.row_site, minlength=len(placed.sites))
         self.order = np.lexsort((-placed.asked, placed.row_node))
-        self.begins = np.searchsorted(
-            placed.row_node[self.order], np.arange(len(placed.nodes) + 1)
-        )
+        self.begins = np.searchsorted(placed.row_node[self.order], np.arange(len(placed.nodes) + 1))
         self.small: list[np.ndarray] = []
         self.drawn: dict[str, list[str]] = {}
         self.together: dict[str, str] = {}
@@ -396,10 +381,7 @@ class _Drawing:
         if len(small):
             made.append(self._together(small, at, x))
             x += made[-1].width
-        of_site = {
-            str(self.placed.sites[self.placed.row_site[row]]): row
-            for row in new.tolist()
-        }
+        of_site = {str(self.placed.sites[self.placed.row_site[row]]): row for row in new.tolist()}
         node = self.placed.nodes[at]
         for number, flow in enumerate(self.flows):
             if flow.target == node and flow.sites[0] in of_site:
@@ -447,9 +429,7 @@ class _Drawing:
         own = f"{self.prefix}-left-{number}-{at}"
         return Segment(own, x, flow.asked / self.most * 100, "left", text, flow.site)
 
-    def _segment(
-        self, row: int, at: int, x: float, kind: str, said: str = ""
-    ) -> Segment:
+    def _segment(self, row: int, at: int, x: float, kind: str, said: str = "") -> Segment:
         site = str(self.placed.sites[self.placed.row_site[row]])
         size = float(self.placed.asked[row])
         copies = int(self.replicas[self.placed.row_site[row]])

@@ -43,9 +43,7 @@ class Span:
         return Extent(self.low, self.high, "bytes", name, log=True)
 
     def place(self, values: np.ndarray) -> np.ndarray:
-        placed: np.ndarray = (
-            (np.log10(values) - self.low) / (self.high - self.low) * 100
-        )
+        placed: np.ndarray = (np.log10(values) - self.low) / (self.high - self.low) * 100
         return placed
 
     def at(self, value: float) -> float:
@@ -61,12 +59,7 @@ class Span:
 
 
 def cloud(
-    title: str,
-    names: np.ndarray,
-    held: Ints,
-    sent: Ints,
-    share: tuple[float, float],
-    marked: Ints,
+    title: str, names: np.ndarray, held: Ints, sent: Ints, share: tuple[float, float], marked: Ints
 ) -> Scatter:
     """`share` is what one mean node can take of either; `marked` are the rows that get a ring and a
     name.
@@ -82,9 +75,7 @@ def cloud(
         if grouped
         else [_point_with_name(names[row], x[at], y[at]) for at, row in enumerate(seen)]
     )
-    ringed = [
-        _point_with_name(names[seen[at]], x[at], y[at], ring=True) for at in rings
-    ]
+    ringed = [_point_with_name(names[seen[at]], x[at], y[at], ring=True) for at in rings]
     return Scatter(
         title=title,
         desc=f"{amounts.count(len(seen), 'site')}; working set to the right, bytes sent "
@@ -124,17 +115,13 @@ def decades(held: Ints, sent: Ints) -> tuple[tuple[str, int, float, float], ...]
     """The table behind it: working sets of a size, how many sites have one, their shares of bytes
     and of sets.
     """
-    digits = np.where(
-        held > 0, np.floor(np.log10(np.maximum(held, 1))).astype(np.int64) + 1, 0
-    )
+    digits = np.where(held > 0, np.floor(np.log10(np.maximum(held, 1))).astype(np.int64) + 1, 0)
     total_sent, total_held = max(int(sent.sum()), 1), max(int(held.sum()), 1)
     found = []
     for power in np.unique(digits).tolist():
         rows = digits == power
         name = (
-            f"{amounts.size(10 ** (power - 1))} to {amounts.size(10**power)}"
-            if power
-            else "none"
+            f"{amounts.size(10 ** (power - 1))} to {amounts.size(10**power)}" if power else "none"
         )
         found.append(
             (

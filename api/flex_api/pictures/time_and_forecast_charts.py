@@ -208,17 +208,12 @@ HOURS = tuple(f"{hour:02}" for hour in range(24))
 
 def week(title: str, hours: np.ndarray, unit: str) -> Heat:
     """A row a day, from the hours of a week."""
-    rows = [
-        (day, hours[at * 24 : at * 24 + 24].tolist()) for at, day in enumerate(DAYS)
-    ]
+    rows = [(day, hours[at * 24 : at * 24 + 24].tolist()) for at, day in enumerate(DAYS)]
     return heat(f"{title} in each hour of the week, UTC", rows, HOURS, unit)
 
 
 def heat(
-    title: str,
-    rows: Sequence[tuple[str, Sequence[float]]],
-    columns: Sequence[str],
-    unit: str,
+    title: str, rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], unit: str
 ) -> Heat:
     """A cell for each number, darker for more; equal shades are equal numbers in every row.
 
@@ -228,11 +223,7 @@ def heat(
     drawn = [rows[at] for at in sorted(busiest)]
     most = max((value for _, values in drawn for value in values), default=0.0)
     said = max(
-        (
-            (value, name, columns[at])
-            for name, values in drawn
-            for at, value in enumerate(values)
-        ),
+        ((value, name, columns[at]) for name, values in drawn for at, value in enumerate(values)),
         default=(0.0, "", ""),
     )
     cells = []
@@ -254,9 +245,7 @@ def heat(
 
 
 def _shade(value: float, most: float) -> int:
-    return (
-        0 if value <= 0 or not most else min(math.ceil(value / most * SHADES), SHADES)
-    )
+    return 0 if value <= 0 or not most else min(math.ceil(value / most * SHADES), SHADES)
 
 
 def _from(shade: int, most: float) -> float:
@@ -269,9 +258,7 @@ def amount(value: float) -> str:
         if abs(value) >= size * 0.9995:
             part = value / size
             return f"{part:.1f}{letter}" if abs(part) < 9.95 else f"{part:.0f}{letter}"
-    return (
-        f"{value:.0f}" if abs(value) >= 9.95 or value == int(value) else f"{value:.1f}"
-    )
+    return f"{value:.0f}" if abs(value) >= 9.95 or value == int(value) else f"{value:.1f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,9 +322,7 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
             )
             for name, one, other in drawn
         ),
-        ticks=tuple(
-            Tick(x(value), f"{value * 100:.0f}") for value in _between(low, high)
-        ),
+        ticks=tuple(Tick(x(value), f"{value * 100:.0f}") for value in _between(low, high)),
     )
 
 

@@ -13,23 +13,10 @@ from heapq import nlargest
 
 from flex.model.period import Period
 from flex.planning import which_servers_agree
-from flex_api.in_words import (
-    amounts,
-    grouped_moves_text,
-    held_back_moves_text,
-    text_safe_for_html,
-)
+from flex_api.in_words import amounts, grouped_moves_text, held_back_moves_text, text_safe_for_html
 from flex_api.in_words import results_in_terminal as text
 from flex_api.pictures import chart_geometry
-from flex_api.pictures.chart_geometry import (
-    Bars,
-    Columns,
-    Load,
-    NightColumn,
-    Scatter,
-    Spot,
-    Strip,
-)
+from flex_api.pictures.chart_geometry import Bars, Columns, Load, NightColumn, Scatter, Spot, Strip
 from flex_api.report import dimensions_of_loads, partition_of_report
 from flex_api.report.partition_of_report import PartitionPart
 from flex_api.schemas.log_verbs_output import QualityRow
@@ -183,9 +170,7 @@ def _days_of_logs(data: ReportData) -> str:
     if data.days is None:
         none = "" if any(data.lines.values()) else ", of which no line was read"
         return f"{asked}{none}"
-    return (
-        f"{data.days}" if data.days == asked else f"{data.days}, of {asked} asked for"
-    )
+    return f"{data.days}" if data.days == asked else f"{data.days}, of {asked} asked for"
 
 
 def content(data: ReportData) -> Content:
@@ -204,9 +189,7 @@ def content(data: ReportData) -> Content:
         zones=_zones(data.plan),
         forecasts=forecasts,
         nights=nights,
-        busiest=tuple(
-            nlargest(MOST_SITES, items, key=lambda row: (row.access_bytes, row.site))
-        ),
+        busiest=tuple(nlargest(MOST_SITES, items, key=lambda row: (row.access_bytes, row.site))),
         decades=_decades(items),
         lines=_lines(data.lines),
         partition=partition,
@@ -258,8 +241,7 @@ def verdict(data: ReportData) -> str:
     )
     inside = after.worst_ratio <= data.tolerance + chart_geometry.ROUNDING
     return (
-        f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. "
-        f"{_movement(data.plan)}"
+        f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. {_movement(data.plan)}"
     )
 
 
@@ -296,13 +278,9 @@ def _tiles(plan: PlanOutput) -> Iterator[Tile]:
     of_all = amounts.count(plan.sites, "site")
     if plan.before:
         yield Tile(
-            f"{sites:,}",
-            f"of {of_all} {text.move(plan)}",
-            text.least(plan) if plan.moves else "",
+            f"{sites:,}", f"of {of_all} {text.move(plan)}", text.least(plan) if plan.moves else ""
         )
-        yield Tile(
-            f"{plan.moves_from_scratch:,}", "would move in a partition from scratch"
-        )
+        yield Tile(f"{plan.moves_from_scratch:,}", "would move in a partition from scratch")
     else:
         yield Tile(f"{sites:,}", f"of {of_all} placed for the first time")
     yield Tile(amounts.size(plan.cold_bytes), "to read cold on new nodes")
@@ -313,13 +291,9 @@ def _tiles(plan: PlanOutput) -> Iterator[Tile]:
             if "round robin" in misses
             else ""
         )
-        yield Tile(
-            amounts.share(misses["after"]), "of requests from disk, predicted", note
-        )
+        yield Tile(amounts.share(misses["after"]), "of requests from disk, predicted", note)
     else:
-        yield Tile(
-            "not predicted", "how many requests from disk", "no access was replayed"
-        )
+        yield Tile("not predicted", "how many requests from disk", "no access was replayed")
 
 
 def _notices(plan: PlanOutput) -> Iterator[Notice]:
@@ -360,11 +334,7 @@ def _quantity(rule: str, value: float) -> str:
     """The rules that count bytes and shares say so in their names; the others count sites."""
     if rule.endswith("working_set"):
         return amounts.size(value)
-    return (
-        amounts.share(value)
-        if rule.endswith("ratio")
-        else amounts.count(round(value), "site")
-    )
+    return amounts.share(value) if rule.endswith("ratio") else amounts.count(round(value), "site")
 
 
 def _said_of_verdict(row: VerdictRow) -> str:
@@ -385,21 +355,17 @@ def _figures(
     ]
     most = chart_geometry.scale(row for _, of_resource in rows for row in of_resource)
     many = any(len(of_resource) > chart_geometry.MOST_BARS for _, of_resource in rows)
-    misses = [
-        (row.policy, row.miss_ratio, amounts.share(row.miss_ratio)) for row in forecasts
-    ]
+    misses = [(row.policy, row.miss_ratio, amounts.share(row.miss_ratio)) for row in forecasts]
     rates = [
         (row.policy, row.operations_per_second, f"{row.operations_per_second:,.0f}")
         for row in forecasts
     ]
     return Figures(
         balance=tuple(
-            chart_geometry.loads(title, each, data.tolerance, most)
-            for title, each in rows
+            chart_geometry.loads(title, each, data.tolerance, most) for title, each in rows
         ),
         spread=tuple(
-            chart_geometry.distribution(title, each, data.tolerance)
-            for title, each in rows
+            chart_geometry.distribution(title, each, data.tolerance) for title, each in rows
         )
         if many
         else (),
@@ -423,9 +389,7 @@ def _forecasts(plan: PlanOutput) -> tuple[ForecastRow, ...]:
     last.
     """
     place = {policy: number for number, policy in enumerate(PLACEMENTS)}
-    return tuple(
-        sorted(plan.forecasts, key=lambda row: place.get(row.policy, len(place)))
-    )
+    return tuple(sorted(plan.forecasts, key=lambda row: place.get(row.policy, len(place))))
 
 
 def _loads(data: ReportData, resource: str) -> tuple[Load, ...]:
@@ -452,15 +416,11 @@ def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:
 
 def _load(node: str, before: float | None, after: float, fair: float) -> Load:
     scale = fair or 100.0
-    return Load(
-        node, None if before is None else before / scale, after / scale, closed=not fair
-    )
+    return Load(node, None if before is None else before / scale, after / scale, closed=not fair)
 
 
 def _node_lines(data: ReportData) -> tuple[NodeLine, ...]:
-    access, working_set = (
-        _loads(data, resource) for _, resource in dimensions_of_loads.ALWAYS
-    )
+    access, working_set = (_loads(data, resource) for _, resource in dimensions_of_loads.ALWAYS)
     return tuple(
         NodeLine(row.node, row.sites, *loads)
         for row, *loads in zip(data.plan.after.nodes, access, working_set, strict=True)
@@ -484,9 +444,7 @@ def _nights(data: ReportData) -> tuple[PlanRow, ...]:
 
 def _night(row: PlanRow, first: frozenset[str]) -> NightColumn:
     moves = None if row.id in first else row.moves
-    return NightColumn(
-        f"{row.created:%d %b}", moves, row.worst_ratio, row.state == "applied"
-    )
+    return NightColumn(f"{row.created:%d %b}", moves, row.worst_ratio, row.state == "applied")
 
 
 def _scatter(data: ReportData) -> Scatter | None:
@@ -500,8 +458,7 @@ def _scatter(data: ReportData) -> Scatter | None:
         sum(row.access_bytes for row in rows) / nodes,
     )
     spots = [
-        Spot(row.site, row.working_set_bytes, row.access_bytes, row.site in moved)
-        for row in rows
+        Spot(row.site, row.working_set_bytes, row.access_bytes, row.site in moved) for row in rows
     ]
     return chart_geometry.scatter("Sites by working set and access rate", spots, share)
 
@@ -544,10 +501,7 @@ def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:
         room -= len(lines)
         found.append(
             ZoneLines(
-                text_safe_for_html.short(zone.zone),
-                lines,
-                len(zone.changes),
-                tuple(zone.foreign),
+                text_safe_for_html.short(zone.zone), lines, len(zone.changes), tuple(zone.foreign)
             )
         )
     return tuple(found)
@@ -558,8 +512,6 @@ def _lines(by_class: Mapping[str, int]) -> tuple[LineClass, ...]:
     if not total:
         return ()
     return tuple(
-        LineClass(
-            kind.replace("_", " "), number, number / total, LINE_CLASSES.get(kind, "")
-        )
+        LineClass(kind.replace("_", " "), number, number / total, LINE_CLASSES.get(kind, ""))
         for kind, number in by_class.items()
     )

@@ -23,9 +23,7 @@ from flex_api.settings.file import Settings
 def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> ReportData:
     """What is known of the plan now. `made` is when somebody asked."""
     earlier = [
-        one
-        for one in store.plans(10 * NIGHTS)
-        if one.id != plan.id and one.created <= plan.created
+        one for one in store.plans(10 * NIGHTS) if one.id != plan.id and one.created <= plan.created
     ]
     hours = hours_in_logs(store, plan.period)
     return ReportData(

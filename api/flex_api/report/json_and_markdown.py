@@ -10,12 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 
-from flex_api.in_words import (
-    amounts,
-    grouped_moves_text,
-    held_back_moves_text,
-    site_moves_text,
-)
+from flex_api.in_words import amounts, grouped_moves_text, held_back_moves_text, site_moves_text
 from flex_api.report import page as report
 from flex_api.report.content import ReportData, state, verdict
 from flex_api.schemas.plan_parts import MoveRow
@@ -65,9 +60,7 @@ def markdown(data: ReportData) -> str:
             f"Digest `{plan.digest}`.\n"
         ),
         *(f"- {cell(note)}\n" for note in (*plan.notes, *stops)),
-        *_section(
-            "Balance", ("node", "access rate", "working set", "sites"), _loads(data)
-        ),
+        *_section("Balance", ("node", "access rate", "working set", "sites"), _loads(data)),
         *_section("Moves", MOVED, _moves(plan.moves)),
         *_section("Left to later nights", MOVED, _moves(plan.put_off)),
         *_section(
@@ -80,15 +73,9 @@ def markdown(data: ReportData) -> str:
             ("site", "from", "to", "how it went", "took", "stages", "why"),
             _moves_with_stages(data),
         ),
-        *_section(
-            "Name servers", ("server", "zone", "checked", "says"), _verdicts(data)
-        ),
+        *_section("Name servers", ("server", "zone", "checked", "says"), _verdicts(data)),
         *_section("Logs", ("of", "state", "coverage", "last line"), _logs(data)),
-        *_section(
-            "Nights before",
-            ("plan", "state", "moves", "worst node off by"),
-            _earlier(data),
-        ),
+        *_section("Nights before", ("plan", "state", "moves", "worst node off by"), _earlier(data)),
     ]
     return "\n".join(parts)
 
@@ -103,9 +90,7 @@ def cell(said: str) -> str:
     return said.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-def _section(
-    name: str, heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]
-) -> Iterator[str]:
+def _section(name: str, heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
     if found := list(rows):
         yield f"\n## {name}\n\n{table(heads, found)}"
 
@@ -123,13 +108,7 @@ def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
 def _moves(rows: Sequence[MoveRow]) -> Iterator[tuple[str, ...]]:
     found = grouped_moves_text.group(rows)
     for row in found[:MOVES]:
-        yield (
-            row.sites,
-            row.source,
-            row.target,
-            amounts.size(row.cold_bytes),
-            row.reason,
-        )
+        yield (row.sites, row.source, row.target, amounts.size(row.cold_bytes), row.reason)
     if len(found) > MOVES:
         yield f"and {len(found) - MOVES:,} more", "", "", "", ""
 

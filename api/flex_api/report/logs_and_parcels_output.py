@@ -98,9 +98,7 @@ def _rate(name: str, files: Sequence[FileReport]) -> RateRow:
 
 def _parcels(directory: Path) -> ParcelsRow:
     number, size = ingest_only.waiting(directory)
-    return ParcelsRow(
-        directory=str(ingest_only.out(directory)), parcels=number, bytes=size
-    )
+    return ParcelsRow(directory=str(ingest_only.out(directory)), parcels=number, bytes=size)
 
 
 def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOutput:
@@ -121,9 +119,7 @@ def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOu
         taken=sum(arrival.outcome == "taken" for arrival in taken),
         lines=sum(arrival.lines for arrival in taken if arrival.outcome == "taken"),
         missing=[
-            MissingRow(
-                source=hole.source, log=hole.path, before_byte=hole.until or None
-            )
+            MissingRow(source=hole.source, log=hole.path, before_byte=hole.until or None)
             for hole in missing
         ],
     )

@@ -20,12 +20,7 @@ import jinja2
 
 import flex
 from flex.errors import NotWritten
-from flex_api.in_words import (
-    amounts,
-    grouped_moves_text,
-    site_moves_text,
-    text_safe_for_html,
-)
+from flex_api.in_words import amounts, grouped_moves_text, site_moves_text, text_safe_for_html
 from flex_api.pictures import margins
 from flex_api.report.content import ReportData, content
 
@@ -79,8 +74,7 @@ def put(report: str | bytes, path: Path) -> None:
         raise NotWritten(
             f"writing the report {path}",
             error.strerror or str(error),
-            kept="the plan and its results are kept; an older report of that name "
-            "stays as it was",
+            kept="the plan and its results are kept; an older report of that name stays as it was",
             advice="make room or fix the rights, then write it again with `flex report`",
         ) from error
 
@@ -137,9 +131,7 @@ def _environment() -> jinja2.Environment:
         "grouped": grouped_moves_text.group,
         "path": partial(quote, safe=""),
     }
-    style = environment.get_template("style.css").render(
-        step=margins.STEP, steps=margins.STEPS
-    )
+    style = environment.get_template("style.css").render(step=margins.STEP, steps=margins.STEPS)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     # The text between <style> and </style> of every page that brings its own, and what its policy
     # allows it by.

@@ -79,9 +79,7 @@ def spread_of(spreads: pd.DataFrame, partition: pd.DataFrame) -> dict[str, int]:
     """The working set on each of its nodes of every site that is on several."""
     copies = partition.groupby("site", observed=True).size()
     several = copies[copies > 1]
-    wanted = pd.DataFrame(
-        {"site": several.index.astype(str), "replicas": several.to_numpy()}
-    )
+    wanted = pd.DataFrame({"site": several.index.astype(str), "replicas": several.to_numpy()})
     found = wanted.merge(spreads, on=["site", "replicas"])
     return dict(zip(found["site"].tolist(), found["working_set"].tolist(), strict=True))
 
@@ -131,9 +129,7 @@ def part(
         )
     )
     drawn = [row.node for row in pictures[0].rows]
-    return PartitionPart(
-        pictures, day_of(drawn, hours), misses_of(drawn, plan.forecasts)
-    )
+    return PartitionPart(pictures, day_of(drawn, hours), misses_of(drawn, plan.forecasts))
 
 
 def day_of(nodes: Sequence[str], hours: Mapping[str, Sequence[float]]) -> Days | None:
@@ -141,20 +137,13 @@ def day_of(nodes: Sequence[str], hours: Mapping[str, Sequence[float]]) -> Days |
     return beside_partition.days(title, nodes, hours, "answers")
 
 
-def misses_of(
-    nodes: Sequence[str], forecasts: Sequence[ForecastRow]
-) -> MissPairs | None:
+def misses_of(nodes: Sequence[str], forecasts: Sequence[ForecastRow]) -> MissPairs | None:
     by_policy = {
-        row.policy: {node.node: node.miss_ratio for node in row.nodes}
-        for row in forecasts
+        row.policy: {node.node: node.miss_ratio for node in row.nodes} for row in forecasts
     }
     title = "From disk, predicted"
     return beside_partition.misses(
-        title,
-        nodes,
-        by_policy.get("round robin", {}),
-        by_policy.get("after", {}),
-        MISSES,
+        title, nodes, by_policy.get("round robin", {}), by_policy.get("after", {}), MISSES
     )
 
 
@@ -173,9 +162,7 @@ def _what_is_drawn(
         pd.Index(columns[1][known], dtype=object)
     )
     copies = np.bincount(row_site, minlength=len(sites))
-    on_each = (
-        values.copy() if values is asked.working_set else values / np.maximum(copies, 1)
-    )
+    on_each = values.copy() if values is asked.working_set else values / np.maximum(copies, 1)
     if values is asked.working_set and asked.spread:
         at = sites.get_indexer(pd.Index(list(asked.spread), dtype=object))
         on_each[at[at >= 0]] = np.fromiter(asked.spread.values(), float)[at >= 0]
@@ -183,14 +170,7 @@ def _what_is_drawn(
     fair = np.array([units for _, units in plan.nodes], dtype=float)
     shares = per_row.sum() * fair / fair.sum() if fair.sum() else fair
     return Placed(
-        asked.sites,
-        plan.names,
-        shares.tolist(),
-        row_site,
-        row_node,
-        per_row,
-        plan.moves,
-        pinned,
+        asked.sites, plan.names, shares.tolist(), row_site, row_node, per_row, plan.moves, pinned
     )
 
 

@@ -24,9 +24,7 @@ def print_pdf(page: Path, to: Path) -> Path:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise _not_printed(
-            to,
-            "there is no Chromium on this machine",
-            "install chromium, or print the HTML file",
+            to, "there is no Chromium on this machine", "install chromium, or print the HTML file"
         )
     with tempfile.TemporaryDirectory(prefix="flex-print-", dir=to.parent) as folder:
         made = Path(folder) / "report.pdf"
@@ -37,9 +35,7 @@ def print_pdf(page: Path, to: Path) -> Path:
             made.chmod(0o640)
             made.replace(to)
         except (OSError, subprocess.SubprocessError) as error:
-            raise _not_printed(
-                to, str(error)[:300], "print the HTML file by hand"
-            ) from error
+            raise _not_printed(to, str(error)[:300], "print the HTML file by hand") from error
     return to
 
 
@@ -76,8 +72,5 @@ def _command(browser: str, page: Path, made: Path, folder: str) -> list[str]:
 
 def _not_printed(to: Path, answer: str, advice: str) -> NotPrinted:
     return NotPrinted(
-        f"printing the report {to}",
-        answer,
-        kept="the report as HTML is written",
-        advice=advice,
+        f"printing the report {to}", answer, kept="the report as HTML is written", advice=advice
     )

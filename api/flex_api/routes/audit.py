@@ -22,10 +22,7 @@ class AuditQuery(TimedQuery):
     sort: Literal["-number", "number", "-time", "time"] = "-number"
     actor: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
     action: Annotated[
-        str,
-        Query(
-            max_length=100, pattern=CLEAN, description="`pin` stands for `pin.put` too"
-        ),
+        str, Query(max_length=100, pattern=CLEAN, description="`pin` stands for `pin.put` too")
     ] = ""
     subject: Annotated[
         str, Query(max_length=1000, pattern=CLEAN, description="what was changed")
@@ -50,13 +47,9 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
         until=query.until,
     )
     rows = found[: query.limit]
-    following = (
-        encode(order, [rows[-1].number, ""]) if len(found) > query.limit else None
-    )
+    following = encode(order, [rows[-1].number, ""]) if len(found) > query.limit else None
     return page_response(
-        desk.request,
-        AuditPage(items=list(map(audit_row, rows)), next=following),
-        following,
+        desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following
     )
 
 
@@ -65,11 +58,7 @@ def verification(
     desk: Reader,
     last: Annotated[
         str,
-        Query(
-            max_length=64,
-            pattern=r"^[0-9a-f]*$",
-            description="a hash that was noted before",
-        ),
+        Query(max_length=64, pattern=r"^[0-9a-f]*$", description="a hash that was noted before"),
     ] = "",
 ) -> Response:
     """Whether no entry was altered or taken out, and all is as they say. Reads all of it."""
@@ -79,7 +68,5 @@ def verification(
         head, wrong = desk.store.audit_head(), error.answer
     return reply(
         desk.request,
-        AuditVerified(
-            holds=not wrong, wrong=wrong, entries=head.number, last=head.hash
-        ),
+        AuditVerified(holds=not wrong, wrong=wrong, entries=head.number, last=head.hash),
     )

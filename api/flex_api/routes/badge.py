@@ -27,18 +27,13 @@ def badge(desk: Viewer) -> Response:
     said, colour = _state(desk)
     left, right = _width(desk.settings.cluster.name), _width(said)
     return Response(
-        _draw(desk.settings.cluster.name, said, colour, left, right),
-        media_type="image/svg+xml",
+        _draw(desk.settings.cluster.name, said, colour, left, right), media_type="image/svg+xml"
     )
 
 
 def _state(desk: Desk) -> tuple[str, str]:
     """The first of these that is so."""
-    runs, plans, (_, in_force) = (
-        desk.views.runs(),
-        desk.views.headlines(),
-        desk.views.base(),
-    )
+    runs, plans, (_, in_force) = (desk.views.runs(), desk.views.headlines(), desk.views.base())
     if freeze_and_change_windows.freeze_in_force(desk.world()):
         return "frozen", WAITS
     if runs and runs[0].exit_code not in (0, 22, None):

@@ -72,9 +72,7 @@ class RecordsQuery(ListQuery):
     zone: Annotated[
         str, Query(max_length=255, pattern=CLEAN, description="only those of this zone")
     ] = ""
-    name: Annotated[
-        str, Query(max_length=255, pattern=CLEAN, description="part of the name")
-    ] = ""
+    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the name")] = ""
 
 
 @router.get("/records", response_model=RecordsPage)
@@ -109,14 +107,8 @@ def _records(desk: Desk, only: str) -> Iterator[RecordRow]:
     ).items():
         names = sorted(set(of_zone["name"]))
         if names and only in ("", zone, zone.rstrip(".")):
-            said = records_of_partition.by_name(
-                world.publisher.read(zone, names).records
-            )
+            said = records_of_partition.by_name(world.publisher.read(zone, names).records)
             for (name, kind), (ttl, values) in said.items():
                 yield RecordRow(
-                    zone=zone,
-                    name=name,
-                    type=kind,
-                    ttl_seconds=ttl,
-                    values=list(values),
+                    zone=zone, name=name, type=kind, ttl_seconds=ttl, values=list(values)
                 )

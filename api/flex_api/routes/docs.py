@@ -82,14 +82,9 @@ def _parameter(one: dict[str, Any]) -> tuple[str, str, str, str]:
     )
 
 
-def _fields(
-    document: dict[str, Any], told: dict[str, Any]
-) -> Iterator[tuple[str, str, str]]:
+def _fields(document: dict[str, Any], told: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     content = (
-        told.get("requestBody", {})
-        .get("content", {})
-        .get("application/json", {})
-        .get("schema", {})
+        told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     )
     name = content.get("$ref", "").rpartition("/")[2]
     schema = document["components"]["schemas"].get(name, {})

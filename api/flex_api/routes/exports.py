@@ -26,9 +26,7 @@ AS_TEXT: dict[int | str, dict[str, Any]] = {
 def export(
     desk: Reader,
     plan: str,
-    form: Annotated[
-        str, Query(alias="format", json_schema_extra={"enum": list(EXPORTS)})
-    ],
+    form: Annotated[str, Query(alias="format", json_schema_extra={"enum": list(EXPORTS)})],
     zone: Annotated[
         str,
         Query(
@@ -41,8 +39,6 @@ def export(
     """The records of a plan for another tool. nsupdate gets its changes, with what they require."""
     plan_by_zone_for_other_tools.refuse_unknown(form)
     only = [name for name in zone.split(",") if name]
-    found = plan_by_zone_for_other_tools.zones_for(
-        desk.world(), the_plan(desk, plan), form, only
-    )
+    found = plan_by_zone_for_other_tools.zones_for(desk.world(), the_plan(desk, plan), form, only)
     text = plan_by_zone_for_other_tools.together(form, found)
     return text_response(desk.request, text, TEXT)

@@ -20,17 +20,13 @@ router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
 def freeze(desk: Viewer) -> Response:
     """Whether changes are frozen, by whom and until when."""
     return reply(
-        desk.request,
-        _freeze_model(freeze_and_change_windows.freeze_in_force(desk.world())),
+        desk.request, _freeze_model(freeze_and_change_windows.freeze_in_force(desk.world()))
     )
 
 
 @router.put("", response_model=FreezeShown)
 def put(
-    desk: Operator,
-    given: FreezeGiven,
-    condition: TheCondition,
-    dry_run: OnlyTry = False,
+    desk: Operator, given: FreezeGiven, condition: TheCondition, dry_run: OnlyTry = False
 ) -> Response:
     """Stop all changes in DNS; nights go on to read logs and to make plans."""
     desk = desk.because(given.reason)
@@ -44,9 +40,7 @@ def put(
 @router.delete(
     "",
     status_code=204,
-    responses={
-        200: {"model": FreezeShown, "description": "of a dry run: what would end"}
-    },
+    responses={200: {"model": FreezeShown, "description": "of a dry run: what would end"}},
 )
 def thaw(
     desk: Operator,
@@ -74,9 +68,5 @@ def _freeze_model(found: Freeze | None) -> FreezeShown:
     if found is None:
         return FreezeShown(frozen=False)
     return FreezeShown(
-        frozen=True,
-        since=found.since,
-        until=found.until,
-        reason=found.reason,
-        author=found.author,
+        frozen=True, since=found.since, until=found.until, reason=found.reason, author=found.author
     )

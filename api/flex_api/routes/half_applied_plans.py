@@ -26,9 +26,7 @@ def recover(
     given: RecoveryGiven,
     if_match: Annotated[
         str | None,
-        Header(
-            description="the digests of the plans that are half applied, each in quotes"
-        ),
+        Header(description="the digests of the plans that are half applied, each in quotes"),
     ] = None,
 ) -> Response:
     """Finish what an interrupted run began, take it back, or give it up. `/plans?state=applying`
@@ -67,8 +65,7 @@ def _refuse_unseen(begun: Sequence[Plan], tags: Sequence[str], way: str) -> None
         if f'"{plan.digest}"' not in tags:
             raise Overtaken(
                 asked,
-                f"its digest is {plan.digest[:12]}, which is none of those that were "
-                "looked at",
+                f"its digest is {plan.digest[:12]}, which is none of those that were looked at",
                 kept="it stays half applied",
                 advice="look at the plan, then decide again",
             )

@@ -14,16 +14,12 @@ from flex_api.web.check_query_parameters import refuse_unknown
 from flex_api.web.request_context import TheHouse
 
 
-async def as_probed(
-    verbose: Annotated[str, Query(description="makes no difference")] = "",
-) -> str:
+async def as_probed(verbose: Annotated[str, Query(description="makes no difference")] = "") -> str:
     """Probes are often written with it; every part is named in any case."""
     return verbose
 
 
-router = APIRouter(
-    tags=["health"], dependencies=[Depends(refuse_unknown), Depends(as_probed)]
-)
+router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown), Depends(as_probed)])
 
 OK = "ok"
 

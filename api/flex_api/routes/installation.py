@@ -49,14 +49,10 @@ def route(
     plan: Annotated[
         str,
         Query(
-            max_length=200,
-            pattern=CLEAN,
-            description="by this plan, which is about to be applied",
+            max_length=200, pattern=CLEAN, description="by this plan, which is about to be applied"
         ),
     ] = "",
-    live: Annotated[
-        bool, Query(description="ask the nodes' HAProxies what they do now")
-    ] = False,
+    live: Annotated[bool, Query(description="ask the nodes' HAProxies what they do now")] = False,
 ) -> Response:
     """All sites on several nodes at once, their members, by what requests are spread; the version
     of each node's files. `/routing` has them a page at a time.

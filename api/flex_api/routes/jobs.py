@@ -35,9 +35,7 @@ QUIET = 60
 
 
 class JobsQuery(TimedQuery):
-    sort: Literal["-created", "created", "kind", "-kind", "state", "-state"] = (
-        "-created"
-    )
+    sort: Literal["-created", "created", "kind", "-kind", "state", "-state"] = "-created"
     state: Annotated[JobState | None, Query()] = None
     kind: Annotated[str, Query(max_length=50, pattern=CLEAN)] = ""
     author: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
@@ -68,9 +66,7 @@ def jobs(desk: Viewer, query: Annotated[JobsQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     return page_response(
-        desk.request,
-        JobsPage(items=list(map(job_model, found.items)), next=found.next),
-        found.next,
+        desk.request, JobsPage(items=list(map(job_model, found.items)), next=found.next), found.next
     )
 
 
@@ -83,9 +79,7 @@ def job(desk: Viewer, job: str) -> Response:
 @router.delete("/{job}", status_code=202, response_model=JobShown)
 def cancel(desk: Operator, job: str) -> Response:
     """End it at the next safe point. Once DNS is being changed it goes on to its end."""
-    return reply(
-        desk.request, job_model(working.cancel(desk.store, job, desk.caller.name)), 202
-    )
+    return reply(desk.request, job_model(working.cancel(desk.store, job, desk.caller.name)), 202)
 
 
 @router.get(
@@ -120,9 +114,7 @@ async def _tell(desk: Desk, job_id: str) -> AsyncIterator[str]:
 
 def _may_listen(desk: Desk) -> bool:
     request = desk.request
-    asked = AskedOfGate(
-        "GET", request.client.host if request.client else "", request.headers
-    )
+    asked = AskedOfGate("GET", request.client.host if request.client else "", request.headers)
     try:
         caller = desk.house.gate.caller(asked, desk.now)
     except Unauthenticated:

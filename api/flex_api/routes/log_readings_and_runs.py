@@ -57,15 +57,9 @@ def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
         until=query.until,
     )
     rows = found[: query.limit]
-    following = (
-        encode(order, [rows[-1].read_at, rows[-1].id])
-        if len(found) > query.limit
-        else None
-    )
+    following = encode(order, [rows[-1].read_at, rows[-1].id]) if len(found) > query.limit else None
     return page_response(
-        desk.request,
-        IngestsPage(items=list(map(_row, rows)), next=following),
-        following,
+        desk.request, IngestsPage(items=list(map(_row, rows)), next=following), following
     )
 
 
@@ -94,19 +88,13 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
     desk = desk.because(given.reason)
 
     every = sources(desk.settings)
-    chosen = (
-        choose(AskedSources((), given.source, "", "", ""), every)
-        if given.source
-        else None
-    )
+    chosen = choose(AskedSources((), given.source, "", "", ""), every) if given.source else None
 
     def work(world: World, _: Follow) -> str:
         files = nightly.ingest(world, chosen)
         lines = sum(number for file in files for _, number in file.lines)
         world.store.note("ingest", "", None, {"files": len(files), "lines": lines})
-        world.say(
-            f"{amounts.count(len(files), 'file')}, {amounts.count(lines, 'new line')}"
-        )
+        world.say(f"{amounts.count(len(files), 'file')}, {amounts.count(lines, 'new line')}")
         if unread := error_of_unread(files):
             raise DoneInPart("/api/v1/ingests", unread)
         return "/api/v1/ingests"
@@ -119,17 +107,11 @@ def ingest(desk: Operator, given: IngestGiven) -> Response:
 
 class RunsQuery(TimedQuery):
     sort: Literal["-started", "started"] = "-started"
-    failed: Annotated[
-        bool | None, Query(description="ended with another exit code than 0")
-    ] = None
+    failed: Annotated[bool | None, Query(description="ended with another exit code than 0")] = None
     live: Annotated[bool | None, Query(description="still at work, or not")] = None
     exit_code: Annotated[int | None, Query(ge=0, le=255)] = None
-    plan: Annotated[
-        str, Query(max_length=100, pattern=CLEAN, description="of this plan")
-    ] = ""
-    figures: Annotated[
-        bool, Query(description="with the figures of each run's plan")
-    ] = False
+    plan: Annotated[str, Query(max_length=100, pattern=CLEAN, description="of this plan")] = ""
+    figures: Annotated[bool, Query(description="with the figures of each run's plan")] = False
 
 
 @router.get("/runs", response_model=RunsPage)
@@ -140,9 +122,7 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
     `since` and `until` go by when it really began.
     """
     rows = [
-        run
-        for run in desk.views.runs()
-        if query.holds(run.wall_time) and _asked_for(run, query)
+        run for run in desk.views.runs() if query.holds(run.wall_time) and _asked_for(run, query)
     ]
     found = page(
         rows,
@@ -158,9 +138,7 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
         )
         for run in found.items
     ]
-    return page_response(
-        desk.request, RunsPage(items=items, next=found.next), found.next
-    )
+    return page_response(desk.request, RunsPage(items=items, next=found.next), found.next)
 
 
 def _asked_for(run: NightlyRun, query: RunsQuery) -> bool:

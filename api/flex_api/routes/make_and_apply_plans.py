@@ -42,9 +42,7 @@ from flex_api.work_in_background import Follow, Work
 
 router = APIRouter(prefix="/api/v1", tags=["plans"])
 
-TryPlan = Annotated[
-    bool, Query(description="make the plan and show it; it is not kept")
-]
+TryPlan = Annotated[bool, Query(description="make the plan and show it; it is not kept")]
 
 
 @router.post("/plans", status_code=202, response_model=JobShown)
@@ -62,11 +60,7 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             nightly.learn(world, given.force)
             follow.say("looking for a better partition")
             made = nightly.propose(
-                world,
-                given.force,
-                author=author,
-                wanted=wanted,
-                take_back=given.take_back,
+                world, given.force, author=author, wanted=wanted, take_back=given.take_back
             )
             chosen = made.plan
             held.concerns(chosen)
@@ -81,17 +75,14 @@ def approval(
     plan: str,
     given: ApprovalGiven,
     if_match: Annotated[
-        str | None,
-        Header(description="the digest of the plan that was looked at, in quotes"),
+        str | None, Header(description="the digest of the plan that was looked at, in quotes")
     ] = None,
 ) -> Response:
     """A yes or a no to a plan as it is. Under four eyes a yes names the rules that may be gone
     over, too.
     """
     desk = desk.because(given.reason)
-    said = Approval(
-        given.decision, desk.caller.name, desk.now, given.reason, given.force
-    )
+    said = Approval(given.decision, desk.caller.name, desk.now, given.reason, given.force)
     decide = (
         person_says_yes_or_no_to_plan.approve
         if given.decision == "approve"
@@ -115,9 +106,7 @@ def apply(
     desk: Approver,
     plan: str,
     given: ApplyGiven,
-    if_match: Annotated[
-        str | None, Header(description="the plan's digest, in quotes")
-    ] = None,
+    if_match: Annotated[str | None, Header(description="the plan's digest, in quotes")] = None,
 ) -> Response:
     """Push a plan to the name servers and check what they answer. It is applied as it was shown, or
     refused. One that an interrupted run began is finished.
@@ -145,8 +134,7 @@ def apply(
                     lambda _: "done",
                 )
             step.through(
-                partial(_carry_out, world, chosen, given, step, unread),
-                lambda done: done.state,
+                partial(_carry_out, world, chosen, given, step, unread), lambda done: done.state
             )
         return f"/api/v1/plans/{chosen.id}"
 
@@ -160,12 +148,7 @@ def _carry_out(
     if given.by_hand:
         return apply_or_accept_plan.accept(world, plan.id, force=force, checksum=digest)
     return apply_or_accept_plan.apply(
-        world,
-        plan.id,
-        force=force,
-        checksum=digest,
-        enters=step.enter,
-        unread=unread,
+        world, plan.id, force=force, checksum=digest, enters=step.enter, unread=unread
     )
 
 
@@ -176,9 +159,7 @@ def _carry_out(
     responses={200: {"model": PlanOutput, "description": "of a dry run"}},
     dependencies=[DRY_IN_TURN],
 )
-def rollback(
-    desk: Operator, given: RollbackGiven, dry_run: TryPlan = False
-) -> Response:
+def rollback(desk: Operator, given: RollbackGiven, dry_run: TryPlan = False) -> Response:
     """Make a plan back to a partition that was in force. It is an ordinary plan, to be approved and
     applied like any other.
     """

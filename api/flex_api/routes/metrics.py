@@ -15,13 +15,7 @@ from flex_api.night import (
 )
 from flex_api.night.metrics_despite_failed_parts import Parts
 from flex_api.night.metrics_from_store import JOBS, NO_LOGS, of_logs
-from flex_api.night.prometheus_metrics import (
-    CONTENT_TYPE,
-    Known,
-    Series,
-    of_watch,
-    text,
-)
+from flex_api.night.prometheus_metrics import CONTENT_TYPE, Known, Series, of_watch, text
 from flex_api.routes.nodes import in_dns_still
 from flex_api.web import strays_and_sites_outside_dns
 from flex_api.web.cached_haproxy_state import distributors
@@ -38,9 +32,7 @@ def metrics(desk: Viewer) -> Response:
     parts = Parts()
     last_lines, coverage = parts.make(
         "logs",
-        lambda: desk.views.of(
-            "logs", lambda: of_logs(desk.settings, desk.store, desk.now)
-        ),
+        lambda: desk.views.of("logs", lambda: of_logs(desk.settings, desk.store, desk.now)),
         NO_LOGS,
     )
     known = Known(
@@ -65,13 +57,9 @@ def metrics(desk: Viewer) -> Response:
     more = [
         *parts.make("routing", lambda: _of_routing(desk), none),
         *parts.make(
-            "delivery",
-            lambda: deliver_haproxy_files.series(desk.settings, desk.store),
-            none,
+            "delivery", lambda: deliver_haproxy_files.series(desk.settings, desk.store), none
         ),
-        *parts.make(
-            "moves", lambda: metrics_of_moves.series(desk.store, desk.now), none
-        ),
+        *parts.make("moves", lambda: metrics_of_moves.series(desk.store, desk.now), none),
         *(of_watch(desk.house.watched()) if desk.house.watched else ()),
     ]
     said = text(known, [*more, *parts.series()]) + parts.comments()
@@ -85,7 +73,5 @@ def _of_routing(desk: Desk) -> list[Series]:
             ask_every_haproxy.as_order(desk.settings, desk.store),
             which_order_doors_go_by.door_states(desk.settings, desk.store),
         ),
-        *ask_every_haproxy.series_of_strays(
-            strays_and_sites_outside_dns.at_doors(desk).doors
-        ),
+        *ask_every_haproxy.series_of_strays(strays_and_sites_outside_dns.at_doors(desk).doors),
     ]

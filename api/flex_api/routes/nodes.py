@@ -38,13 +38,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
 )
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.web.cached_views import Carried
-from flex_api.web.etag_responses import (
-    Condition,
-    TheCondition,
-    nothing,
-    page_response,
-    reply,
-)
+from flex_api.web.etag_responses import Condition, TheCondition, nothing, page_response, reply
 from flex_api.web.paging import page
 from flex_api.web.request_context import (
     DRY_IN_TURN,
@@ -67,17 +61,9 @@ Sort = Literal[
     "capacity_ratio", "-capacity_ratio",
     "access_units", "-access_units", "working_set_units", "-working_set_units",
 ]  # fmt: skip
-FIELDS = (
-    "node",
-    "sites",
-    "ram_bytes",
-    "capacity_ratio",
-    "access_units",
-    "working_set_units",
-)
+FIELDS = ("node", "sites", "ram_bytes", "capacity_ratio", "access_units", "working_set_units")
 DryRun = Annotated[
-    bool,
-    Query(description="check it and say what the next plan would do; change nothing"),
+    bool, Query(description="check it and say what the next plan would do; change nothing")
 ]
 Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
 # Seconds that who turns sites to a node or away from it waits to hear how many. A guess: longer
@@ -98,18 +84,11 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     rows = [row for row in _every(desk) if query.state in (None, row.state)]
     fields = {name: attrgetter(name) for name in FIELDS}
     found = page(
-        rows,
-        fields,
-        lambda row: row.node,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        rows, fields, lambda row: row.node, sort=query.sort, limit=query.limit, cursor=query.cursor
     )
     still = [dead.row(one) for one in in_dns_still(desk)]
     return page_response(
-        desk.request,
-        NodesPage(items=list(found.items), next=found.next, dead=still),
-        found.next,
+        desk.request, NodesPage(items=list(found.items), next=found.next, dead=still), found.next
     )
 
 
@@ -188,11 +167,7 @@ def turn(desk: Reader, node: str) -> Response:
 
 @router.patch("/{node}", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
 def change(
-    desk: Admin,
-    node: str,
-    given: NodeChange,
-    condition: TheCondition,
-    dry_run: DryRun = False,
+    desk: Admin, node: str, given: NodeChange, condition: TheCondition, dry_run: DryRun = False
 ) -> Response:
     """Other memory, capacity or addresses, from the next plan on."""
     desk = desk.because(given.reason)
@@ -203,9 +178,7 @@ def change(
         return _try(desk, _row(desk, carried, node), notes, _look_at(desk, wanted))
     with desk.store.together():
         notes = noding.put(desk.world(), _change(desk, carried, node, given, condition))
-        return reply(
-            desk.request, NodeChanged(node=_row(desk, carried, node), notes=notes)
-        )
+        return reply(desk.request, NodeChanged(node=_row(desk, carried, node), notes=notes))
 
 
 def _change(
@@ -230,11 +203,7 @@ def _change(
     dependencies=[DRY_IN_TURN],
 )
 def remove(
-    desk: Admin,
-    node: str,
-    condition: TheCondition,
-    reason: Why = "",
-    dry_run: DryRun = False,
+    desk: Admin, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False
 ) -> Response:
     """Forget a node that serves nothing any more."""
     desk = desk.because(reason)
@@ -251,27 +220,17 @@ def remove(
 
 @router.put("/{node}/drain", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
 def drain(
-    desk: Operator,
-    node: str,
-    given: DrainGiven,
-    condition: TheCondition,
-    dry_run: DryRun = False,
+    desk: Operator, node: str, given: DrainGiven, condition: TheCondition, dry_run: DryRun = False
 ) -> Response:
     """Take its sites off it with the next plans, until the deadline where there is one."""
     desk = desk.because(given.reason)
-    wanted = NodeOrder(
-        node, "draining", desk.now, given.deadline, given.reason, desk.caller.name
-    )
+    wanted = NodeOrder(node, "draining", desk.now, given.deadline, given.reason, desk.caller.name)
     return _order(desk, wanted, condition, dry_run=dry_run)
 
 
 @router.delete("/{node}/drain", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
 def undrain(
-    desk: Operator,
-    node: str,
-    condition: TheCondition,
-    reason: Why = "",
-    dry_run: DryRun = False,
+    desk: Operator, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False
 ) -> Response:
     """Give it sites again from the next plan on."""
     return _active(desk.because(reason), node, condition, reason, dry_run=dry_run)
@@ -285,11 +244,7 @@ def undrain(
     dependencies=[DRY_IN_TURN],
 )
 def down(
-    desk: Approver,
-    node: str,
-    given: DownGiven,
-    condition: TheCondition,
-    dry_run: DryRun = False,
+    desk: Approver, node: str, given: DownGiven, condition: TheCondition, dry_run: DryRun = False
 ) -> Response:
     """Take a dead node out of DNS now: its sites go on elsewhere. The job's result is the plan, or
     the node.
@@ -300,27 +255,17 @@ def down(
     here = desk.world()
     dead = noding.find(here, node)
     if condition.is_given:
-        condition.refuse_overtaken(
-            f"the node {node}", _row(desk, desk.views.nodes_view(), node)
-        )
+        condition.refuse_overtaken(f"the node {node}", _row(desk, desk.views.nodes_view(), node))
     noding.refuse_last(here, node)
     if dry_run:
         notes, row = (
             noding.stopped_by(here, node, "down"),
             _row(desk, desk.views.nodes_view(), node),
         )
-        look = partial(
-            previewing.of_failure, here, dead, without_content=given.without_content
-        )
+        look = partial(previewing.of_failure, here, dead, without_content=given.without_content)
         return _try(desk, row, notes, look)
     wanted = NodeOrder(
-        node,
-        "down",
-        desk.now,
-        None,
-        given.reason,
-        desk.caller.name,
-        given.without_content,
+        node, "down", desk.now, None, given.reason, desk.caller.name, given.without_content
     )
 
     def work(world: World, follow: Follow) -> str:
@@ -333,9 +278,7 @@ def down(
             raise _with_what_is_known(error, node, known) from error
         if not taken.is_whole:
             raise _left_error(node, taken)
-        return (
-            f"/api/v1/plans/{taken.plan.id}" if taken.plan else f"/api/v1/nodes/{node}"
-        )
+        return f"/api/v1/plans/{taken.plan.id}" if taken.plan else f"/api/v1/nodes/{node}"
 
     job = desk.house.workers.start(
         here, "down", desk.caller.name, work, desk.request.state.request_id
@@ -345,11 +288,7 @@ def down(
 
 @router.delete("/{node}/down", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
 def up(
-    desk: Operator,
-    node: str,
-    condition: TheCondition,
-    reason: Why = "",
-    dry_run: DryRun = False,
+    desk: Operator, node: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False
 ) -> Response:
     """Give a node that was down sites again from the next plan on."""
     return _active(desk.because(reason), node, condition, reason, dry_run=dry_run)
@@ -364,9 +303,7 @@ def _left_error(node: str, taken: Taken) -> Unverified:
     )
 
 
-def _with_what_is_known(
-    error: FlexError, node: str, known: Sequence[Taken]
-) -> FlexError:
+def _with_what_is_known(error: FlexError, node: str, known: Sequence[Taken]) -> FlexError:
     """The error, with where the sites of the node went and what leads to it still."""
     answer, advice = [error.answer], [error.advice]
     for taken in known:
@@ -393,33 +330,23 @@ def _advice(taken: Taken) -> list[str]:
     return found
 
 
-def _active(
-    desk: Desk, node: str, condition: Condition, reason: str, *, dry_run: bool
-) -> Response:
+def _active(desk: Desk, node: str, condition: Condition, reason: str, *, dry_run: bool) -> Response:
     wanted = NodeOrder(node, "active", desk.now, None, reason, desk.caller.name)
     return _order(desk, wanted, condition, dry_run=dry_run)
 
 
-def _order(
-    desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool
-) -> Response:
+def _order(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: bool) -> Response:
     carried = desk.views.nodes_view()
     with desk.store.together():
-        old, row = (
-            noding.find(desk.world(), wanted.node),
-            _row(desk, carried, wanted.node),
-        )
+        old, row = (noding.find(desk.world(), wanted.node), _row(desk, carried, wanted.node))
         condition.refuse_unmet(f"the node {wanted.node}", row)
         notes = noding.order(desk.world(), wanted, dry_run=dry_run)
         made = NodeChanged(node=_row(desk, carried, wanted.node), notes=notes)
     if dry_run:
-        return _try(
-            desk, row, notes, _look_at(desk, noding.in_state(old, wanted.state))
-        )
+        return _try(desk, row, notes, _look_at(desk, noding.in_state(old, wanted.state)))
     turned = made.node.state != old.state
     return reply(
-        desk.request,
-        made.model_copy(update={"turn": _turn(desk, wanted.node) if turned else []}),
+        desk.request, made.model_copy(update={"turn": _turn(desk, wanted.node) if turned else []})
     )
 
 
@@ -433,20 +360,14 @@ def effect_of(desk: Desk, node: str, *, patience: float | None = None) -> Effect
     """What the next plan does with the node as it is; None while that is being worked out."""
     here = desk.world()
     return desk.house.later.ask(
-        f"turn of {node}",
-        lambda: effect_of_draining.effect(here, node),
-        patience=patience,
+        f"turn of {node}", lambda: effect_of_draining.effect(here, node), patience=patience
     )
 
 
-def _try(
-    desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewRow]
-) -> Response:
+def _try(desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewRow]) -> Response:
     """The node as it is, and what would be done were it otherwise."""
     preview, why = previewing.look_if_possible(look)
-    return reply(
-        desk.request, NodeChanged(node=row, notes=[*notes, *why], preview=preview)
-    )
+    return reply(desk.request, NodeChanged(node=row, notes=[*notes, *why], preview=preview))
 
 
 def _look_at(desk: Desk, changed: Node) -> Callable[[], PreviewRow]:
@@ -486,9 +407,7 @@ def _in_words(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     return "; ".join(
-        f"{one['loc'][0]}: {one['msg'].removeprefix('Value error, ')}"
-        if one["loc"]
-        else one["msg"]
+        f"{one['loc'][0]}: {one['msg'].removeprefix('Value error, ')}" if one["loc"] else one["msg"]
         for one in error.errors()
     )
 

@@ -31,17 +31,14 @@ UNROUTED = (
     "By DNS alone: each replica gets the share of visitors that resolvers "
     "send it ([routing] on = false)."
 )
-ROUTED = (
-    "By content: HAProxy on its nodes sends each request to the replica that "
-    "has it in memory."
-)
+ROUTED = "By content: HAProxy on its nodes sends each request to the replica that has it in memory."
 ALONE = "It has one node, which gets every request."
 
 
 class PartitionsQuery(TimedQuery):
-    sort: Literal[
-        "-settled", "settled", "-moves", "moves", "-worst_ratio", "worst_ratio"
-    ] = "-settled"
+    sort: Literal["-settled", "settled", "-moves", "moves", "-worst_ratio", "worst_ratio"] = (
+        "-settled"
+    )
     max_worst_ratio: Annotated[float | None, Query(ge=0, le=1e6)] = None
     min_moves: Annotated[int, Query(ge=0, le=2**62)] = 0
 
@@ -64,9 +61,7 @@ def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Resp
     found = page(
         rows,
         {
-            "settled": lambda one: (
-                one.settled and one.settled.isoformat(timespec="microseconds")
-            ),
+            "settled": lambda one: one.settled and one.settled.isoformat(timespec="microseconds"),
             "moves": lambda one: one.moves,
             "worst_ratio": lambda one: one.worst,
         },
@@ -76,9 +71,7 @@ def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Resp
         cursor=query.cursor,
     )
     items = [core_to_output_models.plan_row(one) for one in found.items]
-    return page_response(
-        desk.request, PlansPage(items=items, next=found.next), found.next
-    )
+    return page_response(desk.request, PlansPage(items=items, next=found.next), found.next)
 
 
 @router.get("/partitions/current", response_model=PlanOutput)
@@ -102,9 +95,7 @@ def _none_in_force() -> NoData:
 @router.get("/partitions/{partition}", response_model=PlanOutput)
 def partition(desk: Viewer, partition: str) -> Response:
     """One partition, by the id of its plan."""
-    return reply(
-        desk.request, core_to_output_models.plan_output(desk.store.plan(partition))
-    )
+    return reply(desk.request, core_to_output_models.plan_output(desk.store.plan(partition)))
 
 
 class PlacementQuery(ListQuery):
@@ -113,18 +104,14 @@ class PlacementQuery(ListQuery):
 
 
 @router.get("/partitions/{partition}/placement", response_model=PlacementPage)
-def placement(
-    desk: Viewer, partition: str, query: Annotated[PlacementQuery, Query()]
-) -> Response:
+def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Query()]) -> Response:
     """Which node has which site, a row for each replica; `current` is the partition in force."""
     name = desk.store.in_force() if partition == "current" else partition
     if not name:
         raise _none_in_force()
     plan = the_id(desk, name)
     found = page_in_order(
-        desk.views.few(
-            f"placed {plan}", lambda: _sites_with_nodes(desk.store, plan), len
-        ),
+        desk.views.few(f"placed {plan}", lambda: _sites_with_nodes(desk.store, plan), len),
         " ".join,
         sort=query.sort,
         limit=query.limit,
@@ -133,9 +120,7 @@ def placement(
     )
     rows = [PlacementRow(site=site, node=node) for site, node in found.items]
     return page_response(
-        desk.request,
-        PlacementPage(partition=plan, items=rows, next=found.next),
-        found.next,
+        desk.request, PlacementPage(partition=plan, items=rows, next=found.next), found.next
     )
 
 
@@ -143,8 +128,7 @@ def _sites_with_nodes(store: Store, plan: str) -> list[tuple[str, str]]:
     """Sites with their nodes. Nodes are few: each name is there once."""
     frame = store.placement_of(plan)
     return sorted(
-        zip(frame["site"].tolist(), map(intern, frame["node"].tolist()), strict=True),
-        key=" ".join,
+        zip(frame["site"].tolist(), map(intern, frame["node"].tolist()), strict=True), key=" ".join
     )
 
 

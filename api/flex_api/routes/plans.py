@@ -28,14 +28,7 @@ from flex_api.web.etag_responses import (
     reply,
     text_response,
 )
-from flex_api.web.paging import (
-    Fields,
-    Order,
-    page,
-    page_in_order,
-    page_of_ordered,
-    sort_rows,
-)
+from flex_api.web.paging import Fields, Order, page, page_in_order, page_of_ordered, sort_rows
 from flex_api.web.request_context import Desk, OnlyTry, Operator, Viewer
 
 router = APIRouter(prefix="/api/v1/plans", tags=["plans"])
@@ -59,25 +52,18 @@ Sort = Literal[
 class PlansQuery(TimedQuery):
     sort: Sort = "-created"
     state: Annotated[
-        Literal["proposed", "applying", "applied", "discarded", "failed"] | None,
-        Query(),
+        Literal["proposed", "applying", "applied", "discarded", "failed"] | None, Query()
     ] = None
     min_moves: Annotated[int, Query(ge=0, le=2**62)] = 0
     base: Annotated[
         str | None,
         Query(
-            max_length=100,
-            pattern=CLEAN,
-            description="made from this partition; empty: from none",
+            max_length=100, pattern=CLEAN, description="made from this partition; empty: from none"
         ),
     ] = None
     author: Annotated[
         str | None,
-        Query(
-            max_length=255,
-            pattern=CLEAN,
-            description="who asked for it; empty: no person",
-        ),
+        Query(max_length=255, pattern=CLEAN, description="who asked for it; empty: no person"),
     ] = None
 
 
@@ -109,12 +95,8 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
     )
     in_force = desk.views.base()[0]
     too_old = desk.now - desk.settings.safety.plan_expiry
-    items = [
-        core_to_output_models.plan_row(one, in_force, too_old) for one in found.items
-    ]
-    return page_response(
-        desk.request, PlansPage(items=items, next=found.next), found.next
-    )
+    items = [core_to_output_models.plan_row(one, in_force, too_old) for one in found.items]
+    return page_response(desk.request, PlansPage(items=items, next=found.next), found.next)
 
 
 @router.get(
@@ -145,11 +127,7 @@ def the_plan(desk: Desk, plan: str) -> Plan:
 def the_id(desk: Desk, plan: str) -> str:
     """The id of the plan of this id, or of the only one whose id begins so. Raises Unknown."""
     every = [one.id for one in desk.views.headlines()]
-    found = (
-        [plan]
-        if plan in every
-        else [one for one in every if plan and one.startswith(plan)]
-    )
+    found = [plan] if plan in every else [one for one in every if plan and one.startswith(plan)]
     return found[0] if len(found) == 1 else desk.store.plan(plan).id
 
 
@@ -176,10 +154,7 @@ class MovesQuery(ListQuery):
         "-reason",
     ] = "site"
     node: Annotated[
-        str,
-        Query(
-            max_length=255, pattern=CLEAN, description="only those from or to this node"
-        ),
+        str, Query(max_length=255, pattern=CLEAN, description="only those from or to this node")
     ] = ""
 
 
@@ -188,11 +163,7 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
     """What moves where, each with its reason."""
     plan = the_id(desk, plan)
     found = page_of_ordered(
-        desk.views.few(
-            f"moves {plan} {query.sort}",
-            lambda: _moves(desk, plan, query.sort),
-            len,
-        ),
+        desk.views.few(f"moves {plan} {query.sort}", lambda: _moves(desk, plan, query.sort), len),
         MOVED,
         _told_apart,
         sort=query.sort,
@@ -219,16 +190,12 @@ class DnsDiffQuery(ListQuery):
     zone: Annotated[
         str, Query(max_length=255, pattern=CLEAN, description="only those of this zone")
     ] = ""
-    name: Annotated[
-        str, Query(max_length=255, pattern=CLEAN, description="part of the name")
-    ] = ""
+    name: Annotated[str, Query(max_length=255, pattern=CLEAN, description="part of the name")] = ""
     foreign: Annotated[bool | None, Query(description="somebody else's, or not")] = None
 
 
 @router.get("/{plan}/dns-diff", response_model=DnsDiffPage)
-def dns_diff(
-    desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]
-) -> Response:
+def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -> Response:
     """What the zones would say otherwise, name by name, and which names are left alone."""
     plan, by = the_id(desk, plan), Order.parse(query.sort).field
     found = page_in_order(

@@ -70,9 +70,7 @@ def of_error(request: Request, error: FlexError) -> Response:
         and not request.url.path.startswith(FOR_PROGRAMS)
     ):
         return RedirectResponse(_sign_in(request), 303)
-    answer = _answer(
-        request, problem(request.url.path, request.state.request_id, error)
-    )
+    answer = _answer(request, problem(request.url.path, request.state.request_id, error))
     if error.slug == "unauthenticated":
         answer.headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooMany):
@@ -130,20 +128,11 @@ def of_bad_request(request: Request, error: RequestValidationError) -> Response:
     if unread := _unread(error):
         return _answer(
             request,
-            _plain(
-                request,
-                unread,
-                f"{KINDS[unread].title}: {first['msg']}",
-                NOTHING,
-                DESCRIBED,
-            ),
+            _plain(request, unread, f"{KINDS[unread].title}: {first['msg']}", NOTHING, DESCRIBED),
         )
     where = " ".join(str(part) for part in first["loc"])
     refused = BadInput(
-        "the request",
-        f"{where}: {first['msg']}",
-        kept=NOTHING,
-        advice="correct it and ask again",
+        "the request", f"{where}: {first['msg']}", kept=NOTHING, advice="correct it and ask again"
     )
     told = problem(request.url.path, request.state.request_id, refused)
     return _answer(request, told.model_copy(update={"errors": faults[:MOST_FAULTS]}))
@@ -196,14 +185,10 @@ def _methods(request: Request) -> list[str]:
 def of_fault(request: Request, _error: BaseException) -> Response:
     """A bug. What it was stands in the log, not in the answer."""
     kind = KINDS["internal"]
-    return _answer(
-        request, _plain(request, "internal", kind.title, kind.effect, REPORT)
-    )
+    return _answer(request, _plain(request, "internal", kind.title, kind.effect, REPORT))
 
 
-def _plain(
-    request: Request, slug: str, detail: str, unchanged: str, next_step: str
-) -> Problem:
+def _plain(request: Request, slug: str, detail: str, unchanged: str, next_step: str) -> Problem:
     kind = KINDS[slug]
     return Problem(
         type=f"/problems/{slug}",
@@ -230,18 +215,13 @@ def _answer(request: Request, told: Problem) -> Response:
             with suppress(FlexError):
                 framed: Response = request.app.state.refused(request, told, back)
                 return framed
-        return HTMLResponse(
-            request.app.state.unframed(request, told, back), told.status
-        )
+        return HTMLResponse(request.app.state.unframed(request, told, back), told.status)
     return ProblemAnswer(told.model_dump(exclude_defaults=True), told.status)
 
 
 def _is_for_people(request: Request) -> bool:
     # A script of our pages takes anything, and puts it into the page.
-    wanted = (
-        "text/html" in request.headers.get("accept", "")
-        or "hx-request" in request.headers
-    )
+    wanted = "text/html" in request.headers.get("accept", "") or "hx-request" in request.headers
     return wanted and not request.url.path.startswith(FOR_PROGRAMS)
 
 

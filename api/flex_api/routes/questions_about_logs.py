@@ -29,36 +29,27 @@ def data(desk: Reader) -> Response:
 def files(
     desk: Reader,
     site: Annotated[
-        str,
-        Query(
-            max_length=255, pattern=CLEAN, description="all sites together, if empty"
-        ),
+        str, Query(max_length=255, pattern=CLEAN, description="all sites together, if empty")
     ] = "",
     sort: Annotated[
         Literal["requests", "bytes", "size", "last"], Query(description="largest first")
     ] = "requests",
     most: Annotated[int, Query(ge=1, le=1_000_000)] = 20,
     match: Annotated[
-        str,
-        Query(max_length=1000, pattern=CLEAN, description="paths like `/img/*.jpg`"),
+        str, Query(max_length=1000, pattern=CLEAN, description="paths like `/img/*.jpg`")
     ] = "",
     days: Annotated[
-        int,
-        Query(ge=0, le=366, description="the last days; 0: the period of the profiles"),
+        int, Query(ge=0, le=366, description="the last days; 0: the period of the profiles")
     ] = 0,
 ) -> Response:
     """The files of a site that are asked for most, and how few of them make nearly all of its
     traffic.
     """
-    found = files_output(
-        desk.world(), site, days=days, order=sort, limit=most, match=match
-    )
+    found = files_output(desk.world(), site, days=days, order=sort, limit=most, match=match)
     return reply(desk.request, found)
 
 
 @router.get("/unknown-names", response_model=UnknownOutput)
-def unknown_names(
-    desk: Reader, most: Annotated[int, Query(ge=1, le=1000)] = 20
-) -> Response:
+def unknown_names(desk: Reader, most: Annotated[int, Query(ge=1, le=1000)] = 20) -> Response:
     """What visitors asked of names that are no known sites, since the profiles begin."""
     return reply(desk.request, unknown_output(desk.world(), most))

@@ -16,12 +16,7 @@ from flex_api.report.json_and_markdown import FORMATS, MEDIA
 from flex_api.routes.plans import the_plan
 from flex_api.schemas.request_and_page_base import TimedQuery
 from flex_api.schemas.rest_bodies_and_answers import ReportRow, ReportShown, ReportsPage
-from flex_api.web.etag_responses import (
-    accepted_form,
-    etag_of,
-    made_response,
-    page_response,
-)
+from flex_api.web.etag_responses import accepted_form, etag_of, made_response, page_response
 from flex_api.web.paging import page
 from flex_api.web.request_context import Desk, Viewer, in_turn
 
@@ -44,8 +39,7 @@ Form = Annotated[Literal["html", "json", "md", "pdf"] | None, Query(alias="forma
 
 PRINTED_IN_TURN = in_turn(
     lambda request: (
-        request.query_params.get("format") == "pdf"
-        or PDF in request.headers.get("accept", "")
+        request.query_params.get("format") == "pdf" or PDF in request.headers.get("accept", "")
     )
 )
 
@@ -53,8 +47,7 @@ PRINTED_IN_TURN = in_turn(
 class ReportsQuery(TimedQuery):
     sort: Literal["-created", "created"] = "-created"
     state: Annotated[
-        Literal["proposed", "applying", "applied", "discarded", "failed"] | None,
-        Query(),
+        Literal["proposed", "applying", "applied", "discarded", "failed"] | None, Query()
     ] = None
 
 
@@ -75,20 +68,12 @@ def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     items = [
-        ReportRow(plan=one.id, created=one.created, formats=list(MEDIA))
-        for one in found.items
+        ReportRow(plan=one.id, created=one.created, formats=list(MEDIA)) for one in found.items
     ]
-    return page_response(
-        desk.request, ReportsPage(items=items, next=found.next), found.next
-    )
+    return page_response(desk.request, ReportsPage(items=items, next=found.next), found.next)
 
 
-@router.get(
-    "/latest",
-    response_model=ReportShown,
-    responses=FORMS,
-    dependencies=[PRINTED_IN_TURN],
-)
+@router.get("/latest", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])
 def latest(desk: Viewer, form: Form = None) -> Response:
     """The report of the latest plan: a page that opens anywhere, or what `format` or `Accept` ask
     for.
@@ -104,12 +89,7 @@ def latest(desk: Viewer, form: Form = None) -> Response:
     return _report(desk, newest[0].id, form)
 
 
-@router.get(
-    "/{plan}",
-    response_model=ReportShown,
-    responses=FORMS,
-    dependencies=[PRINTED_IN_TURN],
-)
+@router.get("/{plan}", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])
 def of_plan(desk: Viewer, plan: str, form: Form = None) -> Response:
     """The report of a plan, or of the last one of a day, as 2026-11-21: a page that opens anywhere,
     or what `format` or `Accept` ask for.

@@ -13,24 +13,13 @@ from flex.routing import host_to_node_maps
 from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
 from flex.routing.host_to_node_maps import OWNERS
 from flex.routing.pool import Pool
-from flex_api.night import (
-    ask_every_haproxy,
-    haproxy_pools_and_files,
-    which_order_doors_go_by,
-)
+from flex_api.night import ask_every_haproxy, haproxy_pools_and_files, which_order_doors_go_by
 from flex_api.night.count_answers_at_nodes import names_wanted
 from flex_api.night.which_haproxies_reload import nodes_that_reload
 from flex_api.schemas.answers_of_sites import AnswersGiven, NamesWanted, answers_of
 from flex_api.schemas.paged_dns_changes_differences_and_routes import RoutingPage
 from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.routing import (
-    DoorsQuery,
-    DoorsTold,
-    NodeFiles,
-    left_out,
-    pool_row,
-    port_rows,
-)
+from flex_api.schemas.routing import DoorsQuery, DoorsTold, NodeFiles, left_out, pool_row, port_rows
 from flex_api.schemas.strays import StraysGiven, door_row, reading_of, stray_row
 from flex_api.web import strays_and_sites_outside_dns
 from flex_api.web.cached_haproxy_state import distributors
@@ -38,12 +27,7 @@ from flex_api.web.door_answers import wait_for_doors
 from flex_api.web.etag_responses import nothing, page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.request_context import NodeItself, NodeOrViewer, Viewer
-from flex_api.web.routing_view import (
-    digest_of_others,
-    files,
-    routing_of,
-    wrong_names,
-)
+from flex_api.web.routing_view import digest_of_others, files, routing_of, wrong_names
 from flex_api.web.tell_waiting_nodes_of_door_orders import Others
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
@@ -57,14 +41,10 @@ class RoutingQuery(ListQuery):
     plan: Annotated[
         str,
         Query(
-            max_length=200,
-            pattern=CLEAN,
-            description="by this plan, which is about to be applied",
+            max_length=200, pattern=CLEAN, description="by this plan, which is about to be applied"
         ),
     ] = ""
-    live: Annotated[
-        bool, Query(description="ask the nodes' HAProxies what they do now")
-    ] = False
+    live: Annotated[bool, Query(description="ask the nodes' HAProxies what they do now")] = False
     name: Annotated[
         str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")
     ] = ""
@@ -129,14 +109,12 @@ def node(
     desk: NodeOrViewer,
     node: str,
     plan: Annotated[
-        str,
-        Query(max_length=200, pattern=CLEAN, description="as it will be by this plan"),
+        str, Query(max_length=200, pattern=CLEAN, description="as it will be by this plan")
     ] = "",
     flex_large_map: Annotated[
         str,
         Header(
-            max_length=64,
-            description="the digest of the large map of owners that the node has",
+            max_length=64, description="the digest of the large map of owners that the node has"
         ),
     ] = "",
 ) -> Response:
@@ -170,9 +148,7 @@ def node(
     response_model=DoorsTold,
     responses={204: {"description": "Nothing is new so far: the node asks again."}},
 )
-async def doors(
-    desk: NodeItself, node: str, query: Annotated[DoorsQuery, Query()]
-) -> Response:
+async def doors(desk: NodeItself, node: str, query: Annotated[DoorsQuery, Query()]) -> Response:
     """By what the node's door is to go: at once where the node has an older order, or other files,
     and else when there is a newer one; nothing after `wait` seconds at the latest. What the node
     says of itself is kept.

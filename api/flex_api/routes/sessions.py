@@ -39,10 +39,7 @@ async def form(
 
 def _form(following: str, *, wrong: bool = False) -> str:
     return page(
-        "login.html",
-        wrong=wrong,
-        hours=int(SESSION.total_seconds() // 3600),
-        following=following,
+        "login.html", wrong=wrong, hours=int(SESSION.total_seconds() // 3600), following=following
     )
 
 
@@ -60,16 +57,9 @@ async def login(request: Request, house: TheHouse) -> Response:
     except FlexError:
         return HTMLResponse(_form(following, wrong=True), 401)
     answer = RedirectResponse(following, 303)
-    secure = (
-        request.url.scheme == "https"
-        or request.headers.get("x-forwarded-proto") == "https"
-    )
-    age = (
-        int((token.expires - token.created).total_seconds()) if token.expires else None
-    )
-    answer.set_cookie(
-        COOKIE, secret, max_age=age, httponly=True, samesite="strict", secure=secure
-    )
+    secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    age = int((token.expires - token.created).total_seconds()) if token.expires else None
+    answer.set_cookie(COOKIE, secret, max_age=age, httponly=True, samesite="strict", secure=secure)
     return answer
 
 
@@ -77,10 +67,7 @@ async def login(request: Request, house: TheHouse) -> Response:
 async def logout(request: Request, house: TheHouse) -> Response:
     _refuse_foreign(request)
     await run_in_threadpool(
-        _close,
-        house,
-        cookie(request.headers.get("cookie", "")),
-        request.state.request_id,
+        _close, house, cookie(request.headers.get("cookie", "")), request.state.request_id
     )
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE)
@@ -92,21 +79,13 @@ def open_session(house: House, secret: str, request_id: str) -> tuple[Token, str
     nothing.
     """
     now = datetime.now(UTC)
-    caller = house.gate.caller(
-        AskedOfGate("GET", "", {"authorization": f"Bearer {secret}"}), now
-    )
+    caller = house.gate.caller(AskedOfGate("GET", "", {"authorization": f"Bearer {secret}"}), now)
     assert caller is not None, "a token was given"
     store = house.store.in_the_name_of(Author(caller.name, "", request_id))
     name = caller.name.removeprefix("token:")
     parent = store.token(caller.token)
-    ends = (
-        min(now + SESSION, parent.expires)
-        if parent and parent.expires
-        else now + SESSION
-    )
-    return manage_tokens.create(
-        store, caller, name, caller.role, now, ends, parent=caller.token
-    )
+    ends = min(now + SESSION, parent.expires) if parent and parent.expires else now + SESSION
+    return manage_tokens.create(store, caller, name, caller.role, now, ends, parent=caller.token)
 
 
 def _close(house: House, secret: str, request_id: str) -> None:

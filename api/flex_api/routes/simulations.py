@@ -32,9 +32,7 @@ def _one_of(names: tuple[str, ...]) -> str:
     return f"^({'|'.join(names)})?$"
 
 
-Policy = Annotated[
-    str, Field(pattern=_one_of((*POLICIES, *FORMER_NAMES)), min_length=1)
-]
+Policy = Annotated[str, Field(pattern=_one_of((*POLICIES, *FORMER_NAMES)), min_length=1)]
 
 
 class Simulation(Given):
@@ -43,29 +41,22 @@ class Simulation(Given):
     twin: Annotated[
         str,
         Field(
-            pattern=_one_of(tuple(PUBLISHED)),
-            description="a made-up trace; none is our own logs",
+            pattern=_one_of(tuple(PUBLISHED)), description="a made-up trace; none is our own logs"
         ),
     ] = ""
-    policies: Annotated[tuple[Policy, ...], Field(min_length=1, max_length=8)] = (
-        comparing.USUAL
-    )
+    policies: Annotated[tuple[Policy, ...], Field(min_length=1, max_length=8)] = comparing.USUAL
     nodes: Annotated[
-        tuple[Annotated[int, Field(ge=1, le=64)], ...],
-        Field(min_length=1, max_length=2),
+        tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1, max_length=2)
     ] = (4,)
     ram_mib: Annotated[
-        tuple[Annotated[int, Field(ge=0, le=2**20)], ...],
-        Field(min_length=1, max_length=2),
+        tuple[Annotated[int, Field(ge=0, le=2**20)], ...], Field(min_length=1, max_length=2)
     ] = (64,)
     model: Annotated[str, Field(pattern=_one_of(tuple(MODELS)), min_length=1)] = "flex"
     cache: Annotated[
         str, Field(pattern=_one_of(tuple(CACHES)), description="none is the model's")
     ] = ""
     disks: Annotated[int, Field(ge=1, le=64)] = 1
-    accesses: Annotated[int, Field(ge=1, le=500_000, description="at most so many")] = (
-        MOST
-    )
+    accesses: Annotated[int, Field(ge=1, le=500_000, description="at most so many")] = MOST
 
 
 @router.post("", response_model=SimulateOutput)
@@ -100,16 +91,11 @@ def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
     if given.twin:
         return traces.first(traces_and_solver.of_twin(given.twin), given.accesses), 1.0
     return traces_and_solver.of_own_logs(
-        desk.store,
-        desk.settings.ingest.directory,
-        period_to_replay(desk),
-        given.accesses,
+        desk.store, desk.settings.ingest.directory, period_to_replay(desk), given.accesses
     )
 
 
 def period_to_replay(desk: Desk) -> Period:
     """The latest days that sites were measured in; those before now where there are none."""
     measured = desk.views.catalogue().period
-    return measured or Period.days_before(
-        desk.house.clock(), desk.settings.profile.window.days
-    )
+    return measured or Period.days_before(desk.house.clock(), desk.settings.profile.window.days)

@@ -61,12 +61,8 @@ class SitesQuery(ListQuery):
     node: Annotated[
         str, Query(max_length=255, pattern=CLEAN, description="only those on this node")
     ] = ""
-    replicated: Annotated[bool | None, Query(description="on more than one node")] = (
-        None
-    )
-    pinned: Annotated[
-        bool | None, Query(description="somebody wished something of it")
-    ] = None
+    replicated: Annotated[bool | None, Query(description="on more than one node")] = None
+    pinned: Annotated[bool | None, Query(description="somebody wished something of it")] = None
     min_access_bytes: Annotated[int, Query(ge=0, le=2**62)] = 0
 
 
@@ -83,13 +79,10 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     if more:
         last = rows[-1]
         following = encode(
-            Order.parse(query.sort),
-            [found.value(last, query.sort), str(found.sites[last])],
+            Order.parse(query.sort), [found.value(last, query.sort), str(found.sites[last])]
         )
     items = [_row(desk, found, row) for row in rows]
-    start, end = (
-        (found.period.start, found.period.end) if found.period else (None, None)
-    )
+    start, end = (found.period.start, found.period.end) if found.period else (None, None)
     return page_response(
         desk.request,
         SitesPage(period_start=start, period_end=end, items=items, next=following),
@@ -137,9 +130,7 @@ def find_row(found: Catalogue, site: str) -> int:
     if row is None:
         near = bisect_left(found.sites, site)
         raise unknown_site(
-            site,
-            [str(one) for one in found.sites[max(near - 50, 0) : near + 50]],
-            len(found.sites),
+            site, [str(one) for one in found.sites[max(near - 50, 0) : near + 50]], len(found.sites)
         )
     return row
 
@@ -155,9 +146,7 @@ class ProfileQuery(ListQuery):
 
 
 @router.get("/{site}/profile", response_model=ProfilePage)
-def profile(
-    desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]
-) -> Response:
+def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) -> Response:
     """What it asked in each period that profiles were made of; a period is one or more whole
     days.
     """
@@ -165,9 +154,7 @@ def profile(
     find_row(desk.views.catalogue(), site)
     rows = [
         _period(one, values)
-        for one, values in desk.views.few(
-            f"history {name}", lambda: desk.store.history(name), len
-        )
+        for one, values in desk.views.few(f"history {name}", lambda: desk.store.history(name), len)
         if (query.after is None or one.end > query.after)
         and (query.before is None or one.start < query.before)
     ]
@@ -180,16 +167,12 @@ def profile(
         cursor=query.cursor,
     )
     return page_response(
-        desk.request,
-        ProfilePage(site=name, items=list(found.items), next=found.next),
-        found.next,
+        desk.request, ProfilePage(site=name, items=list(found.items), next=found.next), found.next
     )
 
 
 def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
-    others = {
-        name: measured[name] for name in PROFILES.earlier[1:] if name != "working_set"
-    }
+    others = {name: measured[name] for name in PROFILES.earlier[1:] if name != "working_set"}
     return ProfileRow(
         start=period.start,
         end=period.end,
@@ -204,7 +187,5 @@ def explanation(desk: Reader, site: str) -> Response:
     """Why it moves or stays, in numbers, and where else it could be."""
     return reply(
         desk.request,
-        why_site_is_there.explain_site(
-            desk.world(), which_names_are_sites.site_name(site)
-        ),
+        why_site_is_there.explain_site(desk.world(), which_names_are_sites.site_name(site)),
     )

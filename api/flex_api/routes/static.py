@@ -19,14 +19,7 @@ from flex_api.report import page as report
 router = APIRouter(include_in_schema=False)
 
 TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-SERVED = (
-    "flex.css",
-    "flex.js",
-    "htmx.min.js",
-    "charts.js",
-    "echarts.common.min.js",
-    "flex.svg",
-)
+SERVED = ("flex.css", "flex.js", "htmx.min.js", "charts.js", "echarts.common.min.js", "flex.svg")
 FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -40,9 +33,7 @@ async def static(digest: str, name: str) -> Response:
             advice="reload the page",
         )
     media_type = TYPES[name.rpartition(".")[2]]
-    return Response(
-        content(name), media_type=media_type, headers={"Cache-Control": FOREVER}
-    )
+    return Response(content(name), media_type=media_type, headers={"Cache-Control": FOREVER})
 
 
 @router.get("/favicon.ico")

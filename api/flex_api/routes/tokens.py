@@ -21,14 +21,7 @@ router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
 
 class TokensQuery(ListQuery):
     sort: Literal[
-        "name",
-        "-name",
-        "-created",
-        "created",
-        "-last_used",
-        "last_used",
-        "role",
-        "-role",
+        "name", "-name", "-created", "created", "-last_used", "last_used", "role", "-role"
     ] = "name"
     role: Annotated[Role | None, Query()] = None
     revoked: Annotated[bool | None, Query()] = None
@@ -90,9 +83,7 @@ def token(desk: Admin, token: str) -> Response:
 
 @router.delete("/{token}", status_code=204)
 def revoke(
-    desk: Admin,
-    token: str,
-    reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = "",
+    desk: Admin, token: str, reason: Annotated[str, Query(max_length=1000, pattern=CLEAN)] = ""
 ) -> Response:
     """It opens nothing any more, nor do sessions that were opened with it."""
     desk = desk.because(reason)

@@ -72,20 +72,13 @@ class DifferenceQuery(ListQuery):
     sort: Literal["site", "-site"] = "site"
     to: Annotated[
         str,
-        Query(
-            max_length=100,
-            pattern=CLEAN,
-            description="another; the one in force, if left out",
-        ),
+        Query(max_length=100, pattern=CLEAN, description="another; the one in force, if left out"),
     ] = "current"
     name: Annotated[
         str, Query(max_length=255, pattern=CLEAN, description="part of the site's name")
     ] = ""
     node: Annotated[
-        str,
-        Query(
-            max_length=255, pattern=CLEAN, description="on this node in one of the two"
-        ),
+        str, Query(max_length=255, pattern=CLEAN, description="on this node in one of the two")
     ] = ""
 
 
@@ -103,22 +96,16 @@ def difference(
         cursor=query.cursor,
         wanted=lambda name: query.name in name,
     )
-    output = DifferencePage(
-        **found.fields(), items=found.rows_of(rows.items), next=rows.next
-    )
+    output = DifferencePage(**found.fields(), items=found.rows_of(rows.items), next=rows.next)
     return page_response(desk.request, output, rows.next)
 
 
 def _difference(desk: Desk, one: str, other: str) -> Difference:
     """Who asks for one page asks for the next one, too."""
-    ids = [
-        desk.store.in_force() if name == "current" else name for name in (one, other)
-    ]
+    ids = [desk.store.in_force() if name == "current" else name for name in (one, other)]
     first, second = (the_id(desk, name) for name in ids)
     return desk.views.few(
-        f"difference {first} {second}",
-        lambda: _difference_of(desk, first, second),
-        _rows,
+        f"difference {first} {second}", lambda: _difference_of(desk, first, second), _rows
     )
 
 
@@ -127,9 +114,7 @@ def _rows(made: Difference) -> int:
 
 
 def _difference_of(desk: Desk, one: str, other: str) -> Difference:
-    first, second = (
-        partition_differences.head(desk.store, name) for name in (one, other)
-    )
+    first, second = (partition_differences.head(desk.store, name) for name in (one, other))
     return partition_differences.difference(
         first, second, (desk.views.placement(one), desk.views.placement(other))
     )

@@ -15,14 +15,7 @@ from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
 from flex_api.schemas.rest_bodies_and_answers import PinsPage
 from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, PinTried
 from flex_api.schemas.what_if_output import PreviewRow
-from flex_api.web.etag_responses import (
-    Condition,
-    TheCondition,
-    etag,
-    nothing,
-    page_response,
-    reply,
-)
+from flex_api.web.etag_responses import Condition, TheCondition, etag, nothing, page_response, reply
 from flex_api.web.paging import page
 from flex_api.web.request_context import DRY_IN_TURN, Desk, Operator, Viewer
 from flex_api.wiring import World
@@ -34,31 +27,24 @@ router = APIRouter(prefix="/api/v1", tags=["pins"])
 CAMPAIGN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 CampaignName = Annotated[str, Path(min_length=1, max_length=100, pattern=CAMPAIGN)]
 DryRun = Annotated[
-    bool,
-    Query(description="check it and say what the next plan would do; change nothing"),
+    bool, Query(description="check it and say what the next plan would do; change nothing")
 ]
 # Any, below: plain JSON of the API's description.
 MADE: dict[int | str, dict[str, Any]] = {201: {"model": PinShown}}
-TRIED: dict[int | str, dict[str, Any]] = {
-    200: {"model": PinTried, "description": "of a dry run"}
-}
+TRIED: dict[int | str, dict[str, Any]] = {200: {"model": PinTried, "description": "of a dry run"}}
 Why = Annotated[str, Query(max_length=1000, pattern=CLEAN)]
 
 
 class PinsQuery(ListQuery):
-    sort: Literal[
-        "site", "-site", "until", "-until", "since", "-since", "author", "-author"
-    ] = "site"
+    sort: Literal["site", "-site", "until", "-until", "since", "-since", "author", "-author"] = (
+        "site"
+    )
     node: Annotated[
-        str,
-        Query(
-            max_length=255, pattern=CLEAN, description="only those that name this node"
-        ),
+        str, Query(max_length=255, pattern=CLEAN, description="only those that name this node")
     ] = ""
     author: Annotated[str, Query(max_length=255, pattern=CLEAN)] = ""
     site: Annotated[
-        str,
-        Query(max_length=255, pattern=CLEAN, description="only those for this site"),
+        str, Query(max_length=255, pattern=CLEAN, description="only those for this site")
     ] = ""
     holds: Annotated[bool | None, Query(description="in force now, or not")] = None
 
@@ -89,17 +75,14 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     items = [pin_model(desk, pin) for pin in found.items]
-    return page_response(
-        desk.request, PinsPage(items=items, next=found.next), found.next
-    )
+    return page_response(desk.request, PinsPage(items=items, next=found.next), found.next)
 
 
 @router.get("/sites/{site}/pin", response_model=PinShown)
 def pin(desk: Viewer, site: str) -> Response:
     """The wish that stands for one site; its ETag is what a change of it needs."""
     return reply(
-        desk.request,
-        pin_model(desk, _pin_of(desk, which_names_are_sites.site_name(site))),
+        desk.request, pin_model(desk, _pin_of(desk, which_names_are_sites.site_name(site)))
     )
 
 
@@ -119,11 +102,7 @@ def campaign(desk: Viewer, site: str, campaign: CampaignName) -> Response:
     dependencies=[DRY_IN_TURN],
 )
 def put_pin(
-    desk: Operator,
-    site: str,
-    given: PinGiven,
-    condition: TheCondition,
-    dry_run: DryRun = False,
+    desk: Operator, site: str, given: PinGiven, condition: TheCondition, dry_run: DryRun = False
 ) -> Response:
     """Wish something for a site from the next plan on. What cannot be kept is refused, naming the
     conflict.
@@ -151,15 +130,9 @@ def put_campaign(
     return _put(desk, site, campaign, given, condition, dry_run)
 
 
-@router.delete(
-    "/sites/{site}/pin", status_code=204, responses=TRIED, dependencies=[DRY_IN_TURN]
-)
+@router.delete("/sites/{site}/pin", status_code=204, responses=TRIED, dependencies=[DRY_IN_TURN])
 def delete_pin(
-    desk: Operator,
-    site: str,
-    condition: TheCondition,
-    reason: Why = "",
-    dry_run: DryRun = False,
+    desk: Operator, site: str, condition: TheCondition, reason: Why = "", dry_run: DryRun = False
 ) -> Response:
     """Take the wish that stands back."""
     return _drop(desk.because(reason), site, "", condition, dry_run)
@@ -184,12 +157,7 @@ def delete_campaign(
 
 
 def _put(
-    desk: Desk,
-    site: str,
-    campaign: str,
-    given: PinGiven,
-    condition: Condition,
-    dry_run: bool,
+    desk: Desk, site: str, campaign: str, given: PinGiven, condition: Condition, dry_run: bool
 ) -> Response:
     desk = desk.because(given.reason)
     name = which_names_are_sites.site_name(site)
@@ -210,14 +178,11 @@ def _put(
 def _try(desk: Desk, pin: Pin, look: Callable[[World, Pin], PreviewRow]) -> Response:
     preview, notes = previewing.look_if_possible(lambda: look(desk.world(), pin))
     return reply(
-        desk.request,
-        PinTried(**pin_model(desk, pin).model_dump(), preview=preview, notes=notes),
+        desk.request, PinTried(**pin_model(desk, pin).model_dump(), preview=preview, notes=notes)
     )
 
 
-def _drop(
-    desk: Desk, site: str, campaign: str, condition: Condition, dry_run: bool
-) -> Response:
+def _drop(desk: Desk, site: str, campaign: str, condition: Condition, dry_run: bool) -> Response:
     name = which_names_are_sites.site_name(site)
     if dry_run:
         pinned = _pin_of(desk, name, campaign)

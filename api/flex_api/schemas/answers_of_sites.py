@@ -22,8 +22,7 @@ class AnswersOfSpanGiven(Given):
     span: Annotated[int, Field(ge=0, le=10**10)]
     requests: Count
     errors: Annotated[
-        int,
-        Field(ge=0, le=_MOST, description="answers that are 5xx, or that never came"),
+        int, Field(ge=0, le=_MOST, description="answers that are 5xx, or that never came")
     ]
     times: Annotated[
         list[Count],
@@ -36,9 +35,7 @@ class AnswersOfSpanGiven(Given):
 
 
 class AnswersGiven(Given):
-    counted: Annotated[
-        tuple[AnswersOfSpanGiven, ...], Field(max_length=MOST_NAMES * SPANS)
-    ] = ()
+    counted: Annotated[tuple[AnswersOfSpanGiven, ...], Field(max_length=MOST_NAMES * SPANS)] = ()
 
 
 class NamesWanted(Output):

@@ -57,9 +57,7 @@ class AssessedNames(Part):
     sites: int
     movable: int
     movable_requests_ratio: float = Field(description="of all requests")
-    why_not: dict[str, int] = Field(
-        description="how many sites DNS cannot move, by why"
-    )
+    why_not: dict[str, int] = Field(description="how many sites DNS cannot move, by why")
 
 
 class AssessOutput(Output):
@@ -78,14 +76,11 @@ class AssessOutput(Output):
         description="round robin, after (what FLEX would do), and best: all nodes as "
         "one machine that has their memory and their speed together"
     )
-    benefit: BenefitRow | None = Field(
-        None, description="null where nothing is predicted"
-    )
+    benefit: BenefitRow | None = Field(None, description="null where nothing is predicted")
     worst_ratio: float = Field(description="how far FLEX's worst node is off its share")
     moves: AssessedMoves
     nodes_enough: int = Field(
-        description="with FLEX these serve as many requests a second as round robin on "
-        "all of them"
+        description="with FLEX these serve as many requests a second as round robin on all of them"
     )
     names: AssessedNames | None = None
     in_the_way: list[str]

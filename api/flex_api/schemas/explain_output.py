@@ -12,9 +12,7 @@ from flex_api.schemas.strays import StrayRow
 class OtherRow(Part):
     source: str
     target: str
-    node: str = Field(
-        description="the one of the two that would be farther from its fair share"
-    )
+    node: str = Field(description="the one of the two that would be farther from its fair share")
     dimension: str
     off_ratio: float
     outside: bool = Field(description="whether that is outside the tolerance")
@@ -35,15 +33,12 @@ class ExplainOutput(Output):
     )
     edited: EditRow | None = Field(
         None,
-        description="what somebody else changed at the site's name in DNS; FLEX "
-        "leaves it alone",
+        description="what somebody else changed at the site's name in DNS; FLEX leaves it alone",
     )
     leaning: list[LeaningRow] = Field(
         [], description="what depends on the site's name, as the plan found it in DNS"
     )
-    visitors: list[StrayRow] = Field(
-        [], description="who comes to nodes that do not have the site"
-    )
+    visitors: list[StrayRow] = Field([], description="who comes to nodes that do not have the site")
     visitors_not_known: list[str] = Field(
         [],
         description="nodes whose doors were not read for a day, counted more names than are "

@@ -74,8 +74,7 @@ class IngestOutput(Output):
     invalid: InvalidRow | None = None
     parcels: ParcelsRow | None = None
     no_cpu: list[str] = Field(
-        [],
-        description="cgroups of [[ingest.cpu]] whose processor time is not known, and why",
+        [], description="cgroups of [[ingest.cpu]] whose processor time is not known, and why"
     )
     next_step: str = Field(
         "",

@@ -21,15 +21,10 @@ class NodeRow(Part):
     access_units: float | None
     working_set_units: float | None
     from_settings: bool = Field(
-        True,
-        description="whether nobody added or changed it with `flex nodes add` or `set`",
+        True, description="whether nobody added or changed it with `flex nodes add` or `set`"
     )
-    since: datetime | None = Field(
-        None, description="when somebody put it into this state"
-    )
-    deadline: datetime | None = Field(
-        None, description="when a draining node should be empty"
-    )
+    since: datetime | None = Field(None, description="when somebody put it into this state")
+    deadline: datetime | None = Field(None, description="when a draining node should be empty")
     reason: str = ""
     author: str = ""
 
@@ -59,8 +54,7 @@ class DeadRow(Part):
     )
     error: str = Field(description="what the last attempt came to")
     held_back: str = Field(
-        default="",
-        description="why nobody tries again by itself; empty where somebody does",
+        default="", description="why nobody tries again by itself; empty where somebody does"
     )
 
 
@@ -74,9 +68,7 @@ class NodeTurn(Part):
     way: Literal["comes", "leaves"] | None = Field(
         None, description="what sites do; null where no plan could be made yet"
     )
-    next_plan: int | None = Field(
-        None, description="sites that do so with the next plan"
-    )
+    next_plan: int | None = Field(None, description="sites that do so with the next plan")
     later: int | None = Field(None, description="sites that do so with later plans")
 
 
@@ -88,8 +80,7 @@ class NodesOutput(Output):
         [], description="names that still lead to the node that was taken out of DNS"
     )
     staying: list[StayingRow] = Field(
-        [],
-        description="sites that stay at the node that was taken out of DNS: nobody answers",
+        [], description="sites that stay at the node that was taken out of DNS: nobody answers"
     )
     preview: PreviewRow | None = Field(
         None, description="with --dry-run: what the next plan would do then"
@@ -98,9 +89,7 @@ class NodesOutput(Output):
 
 class HoldRow(Part):
     zone: str
-    controller: str = Field(
-        description="who may change it; empty where nobody has it yet"
-    )
+    controller: str = Field(description="who may change it; empty where nobody has it yet")
     ours: bool
 
 

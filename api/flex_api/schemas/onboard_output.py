@@ -12,9 +12,7 @@ from flex_api.schemas.output_base import Output, Part
 class OnboardedNode(Part):
     name: str
     addresses: list[str]
-    sites: int = Field(
-        description="whose names lead to it, of those that were asked for"
-    )
+    sites: int = Field(description="whose names lead to it, of those that were asked for")
 
 
 class OnboardedSite(Part):
@@ -23,9 +21,7 @@ class OnboardedSite(Part):
     document_root: str = Field(description="empty where no file says it")
     logs: list[str] = Field(description="as the machine has them")
     way: Literal["dns", "doors", "nothing"] = Field(description="what can move it")
-    why: str = Field(
-        description="what hinders DNS, and doors where nothing can move it"
-    )
+    why: str = Field(description="what hinders DNS, and doors where nothing can move it")
     zone: str = Field(description="of the primary; empty where it lies in none")
     stay_behind: list[str] = Field(description="other names that do not go along")
 

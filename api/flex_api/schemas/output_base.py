@@ -28,12 +28,9 @@ class StopRow(Part):
     limit: str
     actual: str
     said: str
-    override: str = Field(
-        description="the command, or what somebody has to do, to get past it"
-    )
+    override: str = Field(description="the command, or what somebody has to do, to get past it")
     sites: list[str] = Field(
-        [],
-        description="what would move without it; where several rules are named, without all",
+        [], description="what would move without it; where several rules are named, without all"
     )
     until: datetime | None = Field(
         None, description="when time alone lifts it, for the first of the sites"

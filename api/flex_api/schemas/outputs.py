@@ -9,11 +9,7 @@ from flex_api.schemas.decisions import DecisionsOutput, DifferencesOutput
 from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.log_verbs_output import DataOutput, ImportOutput, IngestOutput
 from flex_api.schemas.name_server_config import ConfigServersOutput
-from flex_api.schemas.nodes_holders_jobs_freezes import (
-    FreezeOutput,
-    HoldersOutput,
-    NodesOutput,
-)
+from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput, HoldersOutput, NodesOutput
 from flex_api.schemas.onboard_output import OnboardOutput
 from flex_api.schemas.output_base import ErrorOutput, Output
 from flex_api.schemas.routing import (

@@ -8,13 +8,7 @@ from pydantic import Field
 
 from flex_api.schemas.output_base import Part
 from flex_api.schemas.request_and_page_base import PageOf
-from flex_api.schemas.routing import (
-    LeftOut,
-    LiveRow,
-    NodeVersion,
-    OrderTold,
-    RoutedRow,
-)
+from flex_api.schemas.routing import LeftOut, LiveRow, NodeVersion, OrderTold, RoutedRow
 from flex_api.schemas.strays import DoorReadRow, StrayRow
 from flex_api.schemas.what_if_output import DiffRow
 
@@ -29,9 +23,7 @@ class DnsChangeRow(Part):
     type: str = Field(description="empty where the name is somebody else's")
     before: list[str]
     after: list[str]
-    changes: list[str] = Field(
-        description="in the words of a plan: what goes, what comes"
-    )
+    changes: list[str] = Field(description="in the words of a plan: what goes, what comes")
     foreign: bool = Field(description="it is somebody else's, and left alone")
 
 

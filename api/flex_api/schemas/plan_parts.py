@@ -41,22 +41,16 @@ class ForecastNode(Part):
     requests: int
     miss_ratio: float
     disk_bytes: int
-    operations_per_second: float = Field(
-        description="how many it can serve in these proportions"
-    )
-    utilisation_ratio: float = Field(
-        description="of its time, at the mean of the period"
-    )
+    operations_per_second: float = Field(description="how many it can serve in these proportions")
+    utilisation_ratio: float = Field(description="of its time, at the mean of the period")
     busiest_utilisation_ratio: float = Field(
         description="of its busiest hour; over one is more than it can serve"
     )
     passed_on: int = Field(
-        0,
-        description="requests for sites of other nodes that its door passes on besides",
+        0, description="requests for sites of other nodes that its door passes on besides"
     )
     passed_on_bytes: int = Field(
-        0,
-        description="of their answers, which come and go over the inner network",
+        0, description="of their answers, which come and go over the inner network"
     )
 
 
@@ -70,9 +64,7 @@ class ForecastRow(Part):
     operations_per_second: float
     utilisation_ratio: float = 0.0
     busiest_utilisation_ratio: float = 0.0
-    passed_on: int = Field(
-        0, description="requests that come to nodes without their site"
-    )
+    passed_on: int = Field(0, description="requests that come to nodes without their site")
     passed_on_bytes: int = Field(0, description="of the answers to these requests")
     nodes: list[ForecastNode] = Field([], description="of the placement, each")
 
@@ -84,9 +76,7 @@ class BenefitRow(Part):
     busiest_ratio: float = Field(
         description="of its busiest hour, that round robin's busiest node is at work"
     )
-    files_bytes: int = Field(
-        description="of all files of sites that were asked for, each once"
-    )
+    files_bytes: int = Field(description="of all files of sites that were asked for, each once")
     least_ram_bytes: int = Field(description="of the smallest node")
     site: str = Field("", description="that is too much of the traffic")
     site_ratio: float = Field(0.0, description="of all bytes sent, that it sends")
@@ -113,14 +103,10 @@ class ServedNode(Part):
 
     node: str
     predicted_ratio: float
-    came_ratio: float = Field(
-        description="by the same model, with the traffic that came"
-    )
+    came_ratio: float = Field(description="by the same model, with the traffic that came")
     logged_ratio: float | None = Field(None, description="by the nodes' own logs")
     predicted_miss_ratio: float
-    miss_ratio: float = Field(
-        description="by the same model, with the traffic that came"
-    )
+    miss_ratio: float = Field(description="by the same model, with the traffic that came")
 
 
 class MeasuredSite(Part):
@@ -145,9 +131,7 @@ class MeasuredRow(Part):
     )
     nodes: list[MeasuredNode]
     served: list[ServedNode] = Field([], description="requests and misses of each node")
-    sites: list[MeasuredSite] = Field(
-        [], description="those whose bytes were farthest off"
-    )
+    sites: list[MeasuredSite] = Field([], description="those whose bytes were farthest off")
 
 
 class EditRow(Part):
@@ -156,8 +140,7 @@ class EditRow(Part):
     found: list[str] = Field(description="those that somebody else put there")
     since: datetime = Field(description="when a plan first found it so")
     said_ttl: int | None = Field(
-        None,
-        description="the TTL that FLEX said there last; null where it is not known",
+        None, description="the TTL that FLEX said there last; null where it is not known"
     )
     found_ttls: list[int] = Field([], description="those that are there")
 
@@ -201,8 +184,7 @@ class VerdictRow(Part):
     lag_seconds: float = 0.0
     zone: str = ""
     next_step: str = Field(
-        "",
-        description="what to run where a server does not agree, as far as that is known",
+        "", description="what to run where a server does not agree, as far as that is known"
     )
 
 

@@ -33,9 +33,7 @@ CLEAN = r"^[^\x00-\x1f\x7f]*$"
 LONGEST_TEXT = 1000
 Moment = Annotated[AwareDatetime, AfterValidator(_moment_in_range)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT, pattern=CLEAN)]
-Name = Annotated[
-    str, Field(min_length=1, max_length=255, pattern=r"^[^\s\x00-\x1f\x7f,/]+$")
-]
+Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\s\x00-\x1f\x7f,/]+$")]
 Names = Annotated[tuple[Name, ...], Field(max_length=1000)]
 
 
@@ -68,6 +66,4 @@ class TimedQuery(ListQuery):
 
 
 class PageOf(Part):
-    next: str | None = Field(
-        description="the cursor of the next page; none on the last"
-    )
+    next: str | None = Field(description="the cursor of the next page; none on the last")

@@ -18,15 +18,7 @@ from flex_api.schemas.log_verbs_output import QualityRow
 from flex_api.schemas.nodes_holders_jobs_freezes import TURN, DeadRow, NodeRow
 from flex_api.schemas.output_base import Part
 from flex_api.schemas.plan_parts import MoveRow, VerdictRow
-from flex_api.schemas.request_and_page_base import (
-    CLEAN,
-    Given,
-    Moment,
-    Name,
-    Names,
-    PageOf,
-    Text,
-)
+from flex_api.schemas.request_and_page_base import CLEAN, Given, Moment, Name, Names, PageOf, Text
 from flex_api.schemas.site_moves import SiteMoveRow
 from flex_api.schemas.sites_and_wishes import PinShown, SiteRow
 from flex_api.schemas.times_of_sites import cpu_seconds, service_seconds
@@ -92,8 +84,7 @@ class NodeGiven(Given):
         ),
     ]
     addresses: Annotated[
-        tuple[Annotated[str, Field(max_length=64)], ...],
-        Field(min_length=1, max_length=64),
+        tuple[Annotated[str, Field(max_length=64)], ...], Field(min_length=1, max_length=64)
     ]
     ram_bytes: Annotated[int, Field(ge=2**20, le=2**60)]
     capacity_ratio: Annotated[float, Field(ge=0.001, le=1000)] = 1.0
@@ -105,8 +96,7 @@ class NodeChange(Given):
 
     addresses: (
         Annotated[
-            tuple[Annotated[str, Field(max_length=64)], ...],
-            Field(min_length=1, max_length=64),
+            tuple[Annotated[str, Field(max_length=64)], ...], Field(min_length=1, max_length=64)
         ]
         | None
     ) = None
@@ -123,16 +113,13 @@ class DrainGiven(Given):
 class DownGiven(Given):
     reason: Text = ""
     without_content: bool = Field(
-        False,
-        description="sites whose content is on this node alone go to other nodes, too",
+        False, description="sites whose content is on this node alone go to other nodes, too"
     )
 
 
 class NodeChanged(Part):
     node: NodeRow
-    notes: list[str] = Field(
-        description="what follows from it, such as pins that are suspended"
-    )
+    notes: list[str] = Field(description="what follows from it, such as pins that are suspended")
     preview: PreviewRow | None = Field(
         None,
         description="of a dry run: what the next plan would do then; none where no "
@@ -165,18 +152,14 @@ class PlacementPage(PageOf):
 class PlanGiven(Given):
     force: Annotated[
         tuple[Text, ...],
-        Field(
-            max_length=50,
-            description="rules for logs that this plan may be made in spite of",
-        ),
+        Field(max_length=50, description="rules for logs that this plan may be made in spite of"),
     ] = ()
     tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
     max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
     take_back: Annotated[
         tuple[Name, ...],
         Field(
-            max_length=1000,
-            description="sites that get again what FLEX said, whoever changed it",
+            max_length=1000, description="sites that get again what FLEX said, whoever changed it"
         ),
     ] = ()
     reason: Text = ""
@@ -189,8 +172,7 @@ class Supposed(Given):
     """What is left out stays as it is."""
 
     more_nodes: Annotated[
-        int,
-        Field(ge=0, le=1000, description="so many nodes more, each like the others"),
+        int, Field(ge=0, le=1000, description="so many nodes more, each like the others")
     ] = 0
     without_nodes: Names = ()
     ram_factor: Annotated[
@@ -204,33 +186,24 @@ class Supposed(Given):
     ] = Field({})
     tolerance_ratio: Annotated[float, Field(ge=0.0001, lt=1)] | None = None
     max_moves: Annotated[int, Field(ge=0, le=2**31)] | None = None
-    frontier: Annotated[
-        bool, Field(description="and what more moves would buy then")
-    ] = False
+    frontier: Annotated[bool, Field(description="and what more moves would buy then")] = False
 
 
 class ApprovalGiven(Given):
     decision: Literal["approve", "reject"]
     force: Annotated[
         tuple[Text, ...],
-        Field(
-            max_length=50,
-            description="rules that it may be applied in spite of; for four eyes",
-        ),
+        Field(max_length=50, description="rules that it may be applied in spite of; for four eyes"),
     ] = ()
     reason: Text = ""
 
 
 class ApplyGiven(Given):
     force: Annotated[
-        tuple[Text, ...],
-        Field(max_length=50, description="rules that it is applied in spite of"),
+        tuple[Text, ...], Field(max_length=50, description="rules that it is applied in spite of")
     ] = ()
     by_hand: Annotated[
-        bool,
-        Field(
-            description="it is in DNS already: nothing is sent, every name server is asked"
-        ),
+        bool, Field(description="it is in DNS already: nothing is sent, every name server is asked")
     ] = False
     reason: Text = ""
 
@@ -249,11 +222,7 @@ class RecoveryGiven(Given):
 class RollbackGiven(Given):
     to: Annotated[
         str,
-        Field(
-            max_length=100,
-            pattern=CLEAN,
-            description="a partition; the one before, if empty",
-        ),
+        Field(max_length=100, pattern=CLEAN, description="a partition; the one before, if empty"),
     ] = ""
     reason: Text = ""
 
@@ -374,9 +343,7 @@ class AuditVerified(Part):
 
 
 class TokenGiven(Given):
-    name: Annotated[
-        str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._@-]+$")
-    ]
+    name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._@-]+$")]
     role: Role = "viewer"
     expires: Moment | None = None
     reason: Text = ""
@@ -407,9 +374,7 @@ class ReportShown(Part):
     verdict: str
     plan: PlanOutput
     earlier: list[PlanRow]
-    busiest: list[SiteRow] = Field(
-        description="the busiest sites; the list of sites has them all"
-    )
+    busiest: list[SiteRow] = Field(description="the busiest sites; the list of sites has them all")
     lines: dict[str, int] = Field(description="log lines by class")
     stages: list[StageRow] = Field(description="of the run that made the plan")
     logs: list[QualityRow]

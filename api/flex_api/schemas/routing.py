@@ -97,8 +97,7 @@ class NodeVersion(Part):
     )
     order_since: datetime | None = Field(None, description="when it first said so")
     unheard: str = Field(
-        "",
-        description="why its doors do not go by the newest order; empty where they do",
+        "", description="why its doors do not go by the newest order; empty where they do"
     )
 
 
@@ -115,12 +114,8 @@ class OrderTold(Part):
     sites_waiting: int = Field(
         0, description="that are led as before the plan until their wave begins"
     )
-    sites_held: int = Field(
-        0, description="with one writer, whose requests wait at every door"
-    )
-    held_since: datetime | None = Field(
-        None, description="since when some do; null where none do"
-    )
+    sites_held: int = Field(0, description="with one writer, whose requests wait at every door")
+    held_since: datetime | None = Field(None, description="since when some do; null where none do")
 
 
 class LeftOut(Part):
@@ -151,13 +146,10 @@ class RouteOutput(Output):
         [], description="what [routing] says of sites and nodes that are not there"
     )
     order: OrderTold | None = Field(
-        None,
-        description="by what all doors are to go; null without doors for all sites",
+        None, description="by what all doors are to go; null without doors for all sites"
     )
     nodes: list[NodeVersion]
-    live: list[LiveRow] = Field(
-        [], description="when asked for: what the nodes' HAProxies say"
-    )
+    live: list[LiveRow] = Field([], description="when asked for: what the nodes' HAProxies say")
     strays: list[StrayRow] = Field(
         [],
         description="visitors who come to nodes without the site, by site and node; the 100 with "
@@ -179,9 +171,7 @@ def port_rows(found: Iterable[PortBetweenNodes]) -> list[PortRow]:
 
 
 def left_out(reasons: Mapping[str, str]) -> list[LeftOut]:
-    return [
-        LeftOut(site=site, reason=reason) for site, reason in sorted(reasons.items())
-    ]
+    return [LeftOut(site=site, reason=reason) for site, reason in sorted(reasons.items())]
 
 
 def pool_row(pool: Pool) -> RoutedRow:
@@ -196,10 +186,7 @@ def pool_row(pool: Pool) -> RoutedRow:
         admitted=limits.most_under_way(len(pool.members)) if limits.admission else 0,
         members=[
             MemberRow(
-                node=each.node,
-                address=each.address,
-                server=f"s{each.bit}",
-                leaving=each.leaving,
+                node=each.node, address=each.address, server=f"s{each.bit}", leaving=each.leaving
             )
             for each in pool.members
         ],
@@ -215,9 +202,7 @@ class DeliveredRow(Part):
 
 class RouteDeliverOutput(Output):
     items: list[DeliveredRow]
-    order: int = Field(
-        0, description="by which doors for all sites are to go; 0 for none"
-    )
+    order: int = Field(0, description="by which doors for all sites are to go; 0 for none")
 
 
 class NodeFiles(Part):
@@ -238,16 +223,12 @@ class NodeFiles(Part):
 class DoorsQuery(Given):
     """What a node says of itself, and for how long it waits."""
 
-    have: Annotated[
-        int, Field(ge=0, le=MOST_ORDERS, description="the order that it has")
-    ] = 0
+    have: Annotated[int, Field(ge=0, le=MOST_ORDERS, description="the order that it has")] = 0
     goes: Annotated[
-        int | None,
-        Field(ge=0, le=MOST_ORDERS, description="the one that its HAProxy goes by"),
+        int | None, Field(ge=0, le=MOST_ORDERS, description="the one that its HAProxy goes by")
     ] = None
     moved: Annotated[
-        str,
-        Field(max_length=64, pattern=CLEAN, description="the digest of its small map"),
+        str, Field(max_length=64, pattern=CLEAN, description="the digest of its small map")
     ] = ""
     cluster: Annotated[
         str, Field(max_length=64, pattern=CLEAN, description="whose order that is")
@@ -261,12 +242,10 @@ class DoorsQuery(Given):
         ),
     ] = ""
     wait: Annotated[
-        float,
-        Field(ge=0, le=60, description="seconds until an answer without news"),
+        float, Field(ge=0, le=60, description="seconds until an answer without news")
     ] = 25.0
     error: Annotated[
-        str,
-        Field(max_length=300, pattern=CLEAN, description="why it goes by no newer one"),
+        str, Field(max_length=300, pattern=CLEAN, description="why it goes by no newer one")
     ] = ""
     busy: Annotated[
         str,
@@ -279,9 +258,7 @@ class DoorsQuery(Given):
     ] = ""
     busy_names: Annotated[
         int | None,
-        Field(
-            ge=0, le=10_000_000, description="how many names those are, with all others"
-        ),
+        Field(ge=0, le=10_000_000, description="how many names those are, with all others"),
     ] = None
 
 

@@ -49,9 +49,7 @@ class SiteMoveRow(Part):
     begun: datetime
     ended: datetime | None
     reason: str = Field(description="why it stayed or is taken back")
-    rests_until: datetime | None = Field(
-        description="until when the site is not moved again"
-    )
+    rests_until: datetime | None = Field(description="until when the site is not moved again")
     stages: list[StageRow]
     waited_seconds: float | None = Field(
         None, description="for how long requests of the site waited at the doors"
@@ -60,9 +58,7 @@ class SiteMoveRow(Part):
 
 class MovesOutput(Output):
     items: list[SiteMoveRow]
-    next: str | None = Field(
-        None, description="the cursor of the next page; none on the last"
-    )
+    next: str | None = Field(None, description="the cursor of the next page; none on the last")
 
 
 class ReadyAsked(Part):
@@ -102,10 +98,7 @@ class ReadyGiven(Given):
         Field(min_length=1, max_length=100),
     ]
     to: Annotated[
-        Names,
-        Field(
-            description="the nodes; if empty, every active one that does not serve it"
-        ),
+        Names, Field(description="the nodes; if empty, every active one that does not serve it")
     ] = ()
 
 
@@ -120,9 +113,7 @@ class SiteMoveGiven(Given):
     """One site is to go to other nodes."""
 
     site: Annotated[str, Field(min_length=1, max_length=1000, pattern=CLEAN)]
-    to: Annotated[
-        Names, Field(min_length=1, description="the nodes that it is to be on after it")
-    ]
+    to: Annotated[Names, Field(min_length=1, description="the nodes that it is to be on after it")]
     reason: Text = ""
 
 
@@ -133,9 +124,7 @@ class RestOutput(Output):
     dry_run: bool = False
 
 
-def move_row(
-    move: SiteMove, runs: Sequence[StageRun], *, with_output: bool
-) -> SiteMoveRow:
+def move_row(move: SiteMove, runs: Sequence[StageRun], *, with_output: bool) -> SiteMoveRow:
     return SiteMoveRow(
         id=move.id,
         site=move.site,
@@ -171,7 +160,4 @@ def move_rows(
     of_move: dict[str, list[StageRun]] = {}
     for run in runs:
         of_move.setdefault(run.move, []).append(run)
-    return [
-        move_row(move, of_move.get(move.id, []), with_output=with_output)
-        for move in moves
-    ]
+    return [move_row(move, of_move.get(move.id, []), with_output=with_output) for move in moves]

@@ -44,10 +44,7 @@ def _field_to_read(name: str) -> Any:
 def _field_to_read_or_lack(name: str) -> Any:
     """A field of a wish that an answer of another version may lack. Any: as pydantic's own."""
     default = DEFAULTS[name]
-    return Field(
-        [*default] if isinstance(default, tuple) else default,
-        description=ASKS[name].help,
-    )
+    return Field([*default] if isinstance(default, tuple) else default, description=ASKS[name].help)
 
 
 def values(pin: Pin) -> dict[str, Any]:
@@ -171,8 +168,7 @@ class SiteRow(Part):
         None, description="its other names; null where nobody looked at them"
     )
     names_not_known: str = Field(
-        "",
-        description="why nobody can tell its other names, such as two sites claiming one",
+        "", description="why nobody can tell its other names, such as two sites claiming one"
     )
     pinned_to: list[str] = _field_to_read("nodes")
     min_replicas: int = _field_to_read("min_replicas")

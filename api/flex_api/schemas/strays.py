@@ -49,12 +49,7 @@ class CountedGiven(Given):
     requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
     quiet: Annotated[
         float,
-        Field(
-            ge=0,
-            le=_LONGEST,
-            allow_inf_nan=False,
-            description="seconds since the last of them",
-        ),
+        Field(ge=0, le=_LONGEST, allow_inf_nan=False, description="seconds since the last of them"),
     ]
 
 
@@ -70,12 +65,8 @@ class StraysGiven(Given):
 
 
 def reading_of(given: StraysGiven) -> StrayReading:
-    counted = {
-        one.name: Counted(one.name, one.requests, one.quiet) for one in given.counted
-    }
-    return StrayReading(
-        given.uptime, given.names, given.requests, tuple(counted.values())
-    )
+    counted = {one.name: Counted(one.name, one.requests, one.quiet) for one in given.counted}
+    return StrayReading(given.uptime, given.names, given.requests, tuple(counted.values()))
 
 
 def stray_row(one: Visitors) -> StrayRow:

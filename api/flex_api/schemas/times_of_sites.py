@@ -11,8 +11,7 @@ MICROSECONDS = 1_000_000
 
 def service_seconds() -> float | None:
     said: float | None = Field(
-        None,
-        description="that answers took, by those that say it; none where none does",
+        None, description="that answers took, by those that say it; none where none does"
     )
     return said
 
@@ -27,10 +26,6 @@ def cpu_seconds() -> float | None:
 def of_measured(measured: Mapping[str, int]) -> dict[str, float | None]:
     """By field, from the columns of PROFILES."""
     return {
-        "service_seconds": measured["service_us"] / MICROSECONDS
-        if measured["timed"]
-        else None,
-        "cpu_seconds": measured["cpu_us"] / MICROSECONDS
-        if measured["cpu_us"]
-        else None,
+        "service_seconds": measured["service_us"] / MICROSECONDS if measured["timed"] else None,
+        "cpu_seconds": measured["cpu_us"] / MICROSECONDS if measured["cpu_us"] else None,
     }

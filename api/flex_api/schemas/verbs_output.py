@@ -12,9 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from flex_api.schemas.nodes_holders_jobs_freezes import (
-    ApprovalRow,
-)
+from flex_api.schemas.nodes_holders_jobs_freezes import ApprovalRow
 from flex_api.schemas.output_base import Output, Part, StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
@@ -133,12 +131,10 @@ class PlanRow(Part):
     worst_ratio: float
     author: str = Field("", description="who asked for it; empty where no person did")
     outdated: bool = Field(
-        False,
-        description="another partition came into force since: it can only be discarded",
+        False, description="another partition came into force since: it can only be discarded"
     )
     expired: bool = Field(
-        False,
-        description="it is older than safety.plan_expiry, so nobody can approve or apply it",
+        False, description="it is older than safety.plan_expiry, so nobody can approve or apply it"
     )
 
 
@@ -172,9 +168,7 @@ class ProofOutput(Output):
     )
     claimed_at_least: int = Field(description="what the solver says of the same")
     claimed_least: bool
-    bytes: int = Field(
-        description="how large the certificate is, without the statement"
-    )
+    bytes: int = Field(description="how large the certificate is, without the statement")
     cpu_seconds: float = Field(description="what the check took")
 
 
@@ -226,22 +220,18 @@ class PlanOutput(Output):
     old_answers_until: datetime | None = None
     author: str = ""
     wishers: list[str] = Field(
-        [],
-        description="whose wishes it keeps or no longer keeps; under four eyes authors too",
+        [], description="whose wishes it keeps or no longer keeps; under four eyes authors too"
     )
     approvals: list[ApprovalRow] = Field([])
     stops: list[StopRow] = Field(
-        [],
-        description="rules without which other sites would move, tonight or in the end",
+        [], description="rules without which other sites would move, tonight or in the end"
     )
     in_the_way: list[StopRow] | None = Field(
         None,
         description="what it would be refused for now; null where that was not "
         "asked. Nobody goes over plan.base",
     )
-    moves_later: int = Field(
-        0, description="moves that limits leave to the next nights"
-    )
+    moves_later: int = Field(0, description="moves that limits leave to the next nights")
     put_off: list[MoveRow] = Field(
         [], description="these moves, each with its reason and the limits that leave it"
     )
@@ -260,9 +250,7 @@ class PlanOutput(Output):
 
 
 class OtherNameRow(Part):
-    name: str = Field(
-        description="another name of the site, which does not move with it"
-    )
+    name: str = Field(description="another name of the site, which does not move with it")
     site: str
     zone: str
     addresses: list[str]
@@ -274,34 +262,25 @@ class OtherNameRow(Part):
 class DoorsVerified(Part):
     order: int = Field(description="by which all doors are to go")
     plan: str = Field(description="whose partition that is")
-    differ: int = Field(
-        description="how many names that leads elsewhere than what is in force"
-    )
+    differ: int = Field(description="how many names that leads elsewhere than what is in force")
     known: bool = Field(description="whether any node says by which order it goes")
-    unheard: dict[str, str] = Field(
-        description="the nodes that do not go by it, with the reason"
-    )
+    unheard: dict[str, str] = Field(description="the nodes that do not go by it, with the reason")
 
 
 # What `flex verify` prints and what the API answers have these in common, each in an order of its
 # own.
 Drift = Annotated[
     int | None,
-    Field(
-        description="how many differences all servers have; null where no server answered"
-    ),
+    Field(description="how many differences all servers have; null where no server answered"),
 ]
 NotChecked = Annotated[
-    dict[str, int],
-    Field(description="sites on nodes that are not known any more, by node"),
+    dict[str, int], Field(description="sites on nodes that are not known any more, by node")
 ]
 Behind = Annotated[
-    list[BehindRow],
-    Field(description="servers with an older serial than another, and what to do"),
+    list[BehindRow], Field(description="servers with an older serial than another, and what to do")
 ]
 OtherNames = Annotated[
-    list[OtherNameRow],
-    Field(description="other names of sites that do not move with them"),
+    list[OtherNameRow], Field(description="other names of sites that do not move with them")
 ]
 Doors = Annotated[
     DoorsVerified | None,
@@ -370,8 +349,7 @@ class CheckRow(Part):
     detail: str
     advice: str
     names: list[str] = Field(
-        [],
-        description="all names that a warning is about, where it is about names of sites",
+        [], description="all names that a warning is about, where it is about names of sites"
     )
 
 

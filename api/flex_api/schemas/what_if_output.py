@@ -16,9 +16,7 @@ class PointRow(Part):
 
 
 class WhatIfOutput(Output):
-    before: BalanceOutput = Field(
-        description="what the partition in force would be like"
-    )
+    before: BalanceOutput = Field(description="what the partition in force would be like")
     after: BalanceOutput
     moves: list[MoveRow]
     moves_from_scratch: int
@@ -52,9 +50,7 @@ class PreviewRow(Part):
     worst_node: str
     worst_resource: str
     worst_ratio_without: float
-    items: list[MoveRow] = Field(
-        description="those that there would not be anyhow; at most 1,000"
-    )
+    items: list[MoveRow] = Field(description="those that there would not be anyhow; at most 1,000")
     notes: list[str]
 
 

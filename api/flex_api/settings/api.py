@@ -13,9 +13,7 @@ from flex_api.settings.quantities import Section, Size, Whole
 
 
 class Api(Section):
-    listen: str = Field(
-        "127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$"
-    )
+    listen: str = Field("127.0.0.1:8080", pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$")
     hosts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:\[\]-]+$")], ...] = Field(
         (),
         description="names by which people and programs reach the server, besides localhost, its "
@@ -33,9 +31,7 @@ class Api(Section):
         "without a token, may make in a second; 0 is "
         "no limit",
     )
-    max_body: Size = Field(
-        2**20, ge=1024, description="the largest body of a request, in bytes"
-    )
+    max_body: Size = Field(2**20, ge=1024, description="the largest body of a request, in bytes")
 
 
 class Auth(Section):
@@ -58,8 +54,7 @@ class Auth(Section):
         "visitor, by which requests are counted; '' for none",
     )
     proxy_role: Role = Field(
-        "viewer",
-        description="the role of people that a proxy names, unless `users` gives another",
+        "viewer", description="the role of people that a proxy names, unless `users` gives another"
     )
     users: Mapping[str, Role] = Field(
         {}, description="roles of people that a proxy names, by user name"

@@ -16,8 +16,7 @@ class CpuSection(Section):
         "'system.slice/php-fpm@{site}.service'"
     )
     pools: Path | None = Field(
-        None,
-        description="a file with the sites of each {pool}: on each line a pool and its sites",
+        None, description="a file with the sites of each {pool}: on each line a pool and its sites"
     )
 
     @field_validator("pattern")
@@ -30,7 +29,5 @@ class CpuSection(Section):
     @model_validator(mode="after")
     def _pools_are_named(self) -> CpuSection:
         if ("{pool}" in self.pattern) != (self.pools is not None):
-            raise ValueError(
-                "{pool} and pools go together: which sites are in which pool"
-            )
+            raise ValueError("{pool} and pools go together: which sites are in which pool")
         return self

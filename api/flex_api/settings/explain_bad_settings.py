@@ -103,9 +103,7 @@ def explain_value(problem: Any) -> str:
     """
     if problem["type"] == "value_error":
         message = str(problem["msg"]).removeprefix("Value error, ")
-        return re.sub(rf"\S{{{_QUOTED},}}", lambda word: _short(word[0]), message)[
-            :_SENTENCE
-        ]
+        return re.sub(rf"\S{{{_QUOTED},}}", lambda word: _short(word[0]), message)[:_SENTENCE]
     if wanted := _WANTED.get(problem["type"]):
         return wanted.format(**problem.get("ctx", {}))
     form = str(problem.get("ctx", {}).get("pattern", ""))
@@ -128,23 +126,17 @@ def of_register(value: str, name: str, known: Sequence[str]) -> str:
     if name in known:
         return value
     near = difflib.get_close_matches(name, known, n=1)
-    raise ValueError(
-        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    )
+    raise ValueError(f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}")
 
 
 def _likely_meant(location: tuple[str | int, ...], settings: type[BaseModel]) -> str:
     section = _section(location[:-1], settings)
-    known = (
-        [name for name in section.model_fields if name != "schema_"] if section else []
-    )
+    known = [name for name in section.model_fields if name != "schema_"] if section else []
     near = difflib.get_close_matches(str(location[-1]), known, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
 
 
-def _section(
-    location: tuple[str | int, ...], settings: type[BaseModel]
-) -> type[BaseModel] | None:
+def _section(location: tuple[str | int, ...], settings: type[BaseModel]) -> type[BaseModel] | None:
     model: type[BaseModel] | None = settings
     for part in location:
         if isinstance(part, str) and model and part in model.model_fields:

@@ -119,13 +119,9 @@ def _read(path: Path) -> Mapping[str, Any]:
             "make one with `flex init DIR`, or name yours with --config",
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise _bad(
-            path, why_unreadable(error), "make the file readable, as UTF-8 text"
-        ) from error
+        raise _bad(path, why_unreadable(error), "make the file readable, as UTF-8 text") from error
     except tomllib.TOMLDecodeError as error:
-        raise _bad(
-            path, f"this is not TOML: {error!s:.300}", "correct the line named"
-        ) from error
+        raise _bad(path, f"this is not TOML: {error!s:.300}", "correct the line named") from error
 
 
 def parse(values: Mapping[str, Any], path: Path) -> Settings:
@@ -169,9 +165,7 @@ def names_without_credentials(path: Path) -> frozenset[str]:
     if os.environ.get(_CREDENTIALS):
         return frozenset()
     return frozenset(
-        name
-        for name, value in flat(_read(path)).items()
-        if f"${{{_CREDENTIALS}}}" in str(value)
+        name for name, value in flat(_read(path)).items() if f"${{{_CREDENTIALS}}}" in str(value)
     )
 
 
@@ -194,9 +188,7 @@ def mask_secrets(settings: Settings) -> dict[str, object]:
     unreadable.
     """
     plain: dict[str, Any] = settings.model_dump(mode="json", by_alias=True)
-    plain["database"]["url"] = re.sub(
-        r"(://[^/@:]+):[^@]*@", r"\1:***@", plain["database"]["url"]
-    )
+    plain["database"]["url"] = re.sub(r"(://[^/@:]+):[^@]*@", r"\1:***@", plain["database"]["url"])
     for hook in plain["notify"]["webhook"]:
         hook["url"] = re.sub(r"(://[^/]+)/.+", r"\1/***", hook["url"])
     return plain
@@ -208,9 +200,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             found |= flat(value, f"{prefix}{name}.")
-        elif (
-            isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping)
-        ):
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
             for number, entry in enumerate(value):
                 found |= flat(entry, f"{prefix}{name}[{number}].")
         else:
@@ -236,9 +226,7 @@ def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
                 else section
                 for section in settings.ingest.cpu
             ),
-            "source": tuple(
-                _anchored_source(source, folder) for source in settings.ingest.source
-            ),
+            "source": tuple(_anchored_source(source, folder) for source in settings.ingest.source),
         }
     )
     return settings.model_copy(
@@ -250,22 +238,14 @@ def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
             "move": settings.move.model_copy(
                 update={
                     "ready": settings.move.ready.model_copy(
-                        update={
-                            "ca_file": _anchored_secret(
-                                settings.move.ready.ca_file, folder
-                            )
-                        }
+                        update={"ca_file": _anchored_secret(settings.move.ready.ca_file, folder)}
                     )
                 }
             ),
-            "metrics": Metrics(
-                textfile=_anchored_secret(settings.metrics.textfile, folder)
-            ),
+            "metrics": Metrics(textfile=_anchored_secret(settings.metrics.textfile, folder)),
             "dns": _anchored_primary(settings.dns, folder).model_copy(
                 update={
-                    "primary": tuple(
-                        _anchored_primary(one, folder) for one in settings.dns.primary
-                    )
+                    "primary": tuple(_anchored_primary(one, folder) for one in settings.dns.primary)
                 }
             ),
         }
@@ -281,9 +261,7 @@ def _anchored_source(source: SourceSection, folder: Path) -> SourceSection:
 def _anchored_database(database: Database, folder: Path) -> Database:
     file = _anchored_secret(database.url_file, folder)
     url = _read_url(file) if file else database.url
-    return database.model_copy(
-        update={"url": _anchored_url(url, folder), "url_file": file}
-    )
+    return database.model_copy(update={"url": _anchored_url(url, folder), "url_file": file})
 
 
 def _read_url(file: Path) -> str:
@@ -336,15 +314,10 @@ def _anchored_notify(notify: Notify, folder: Path) -> Notify:
         }
         return hook.model_copy(update=files)
 
-    return notify.model_copy(
-        update={"webhook": tuple(anchor(hook) for hook in notify.webhook)}
-    )
+    return notify.model_copy(update={"webhook": tuple(anchor(hook) for hook in notify.webhook)})
 
 
 def _bad(path: Path, answer: str, advice: str) -> BadSetting:
     return BadSetting(
-        f"reading the settings in {path}",
-        answer,
-        kept="nothing was read or changed",
-        advice=advice,
+        f"reading the settings in {path}", answer, kept="nothing was read or changed", advice=advice
     )

@@ -39,9 +39,7 @@ class Watch(Section):
         5, ge=1, description="rounds in a row that pass until it counts as alive again"
     )
     quorum: Whole = Field(
-        1,
-        ge=1,
-        description="probes of a node that must succeed for a round to pass",
+        1, ge=1, description="probes of a node that must succeed for a round to pass"
     )
     max_down: Share = Field(
         0.25,
@@ -59,9 +57,7 @@ class Watch(Section):
                 or not 0 < int(found["port"]) < 65536
                 or (found["kind"] == "tcp" and found["path"])
             ):
-                raise ValueError(
-                    f"{probe!r} is no probe; wanted 'tcp:443' or 'http:80/path'"
-                )
+                raise ValueError(f"{probe!r} is no probe; wanted 'tcp:443' or 'http:80/path'")
         return value
 
     def terms(self) -> Terms:

@@ -48,9 +48,7 @@ class Hook(Section):
         ge=SECOND,
         description="a command that takes longer is ended, with all that it started",
     )
-    retries: Whole = Field(
-        1, le=100, description="how often it is run again where it failed"
-    )
+    retries: Whole = Field(1, le=100, description="how often it is run again where it failed")
     sites: tuple[str, ...] = Field(
         (), description="the sites that it is for; empty: all, but for `classes`"
     )
@@ -97,15 +95,11 @@ class WorseSettings(Section):
         description="so many times as many errors, or as long for half of the answers",
     )
     requests: Whole = Field(
-        20,
-        ge=1,
-        description="fewer requests than that, on either node, say nothing",
+        20, ge=1, description="fewer requests than that, on either node, say nothing"
     )
     errors: Share = Field(0.01, description="a smaller share of errors is never worse")
     slow_ms: Whole = Field(
-        250,
-        le=8192,
-        description="answers that take no more milliseconds are never slow",
+        250, le=8192, description="answers that take no more milliseconds are never slow"
     )
 
     def terms(self) -> Worse:
@@ -115,15 +109,12 @@ class WorseSettings(Section):
 class Move(Section):
     """What goes with a site that moves from one node to another."""
 
-    at_once: Whole = Field(
-        4, ge=1, le=1000, description="sites whose commands are run at a time"
-    )
+    at_once: Whole = Field(4, ge=1, le=1000, description="sites whose commands are run at a time")
     at_once_per_node: Whole = Field(
         2, ge=1, le=1000, description="of these, how many come from or go to one node"
     )
     rest: Span = Field(
-        timedelta(days=7),
-        description="how long a site stays where it is after its move failed",
+        timedelta(days=7), description="how long a site stays where it is after its move failed"
     )
     clean_after: Span = Field(
         timedelta(days=3),

@@ -40,9 +40,7 @@ class Primary(Section):
         description="with verify empty, check every name server that a zone names, "
         "at the primary's port",
     )
-    zones: tuple[str, ...] = Field(
-        (), description="zones in which sites have their names"
-    )
+    zones: tuple[str, ...] = Field((), description="zones in which sites have their names")
 
     @field_validator("zones")
     @classmethod
@@ -54,9 +52,7 @@ class Primary(Section):
     def _reachable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
             host, colon, port = name.rpartition(":")
-            if not name or (
-                colon and port.isdigit() and not (host and 0 < int(port) < 65536)
-            ):
+            if not name or (colon and port.isdigit() and not (host and 0 < int(port) < 65536)):
                 raise ValueError(f"{name!r} is no server; wanted 'host' or 'host:port'")
         return value
 
@@ -95,13 +91,9 @@ class DnsSite(Section):
 
 
 class Dns(Primary):
-    ttl: Whole = Field(
-        300, ge=1, le=604800, description="the TTL of the address records"
-    )
+    ttl: Whole = Field(300, ge=1, le=604800, description="the TTL of the address records")
     owner: str = Field(
-        "",
-        description="the mark of the names that this FLEX owns; the cluster's "
-        "name when empty",
+        "", description="the mark of the names that this FLEX owns; the cluster's name when empty"
     )
     adopt: bool = Field(
         False, description="take over names that lead to addresses of our nodes only"
@@ -172,21 +164,16 @@ class Dns(Primary):
         "file that lists them, are filled in, no shell",
     )
     warm_time: Span = Field(
-        timedelta(minutes=10),
-        ge=SECOND,
-        description="how long one warm_command may take",
+        timedelta(minutes=10), ge=SECOND, description="how long one warm_command may take"
     )
     warm_or_stop: bool = Field(
         False,
-        description="take the plan back when a warm_command fails, instead of only "
-        "reporting it",
+        description="take the plan back when a warm_command fails, instead of only reporting it",
     )
     primary: tuple[Primary, ...] = Field(
         (), description="further primaries, each with its own key and zones"
     )
-    zone: tuple[DnsZone, ...] = Field(
-        (), description="settings for the sites of single zones"
-    )
+    zone: tuple[DnsZone, ...] = Field((), description="settings for the sites of single zones")
     site: tuple[DnsSite, ...] = Field((), description="settings for single sites")
 
     @model_validator(mode="after")
@@ -206,13 +193,9 @@ class Dns(Primary):
             if name in self.model_fields_set
         ]
         if alone and not self.make_before_break:
-            raise ValueError(
-                f"{alone[0]} does nothing without make_before_break = true"
-            )
+            raise ValueError(f"{alone[0]} does nothing without make_before_break = true")
         of_command = [
-            name
-            for name in ("warm_time", "warm_or_stop")
-            if name in self.model_fields_set
+            name for name in ("warm_time", "warm_or_stop") if name in self.model_fields_set
         ]
         if of_command and not self.warm_command:
             raise ValueError(f"{of_command[0]} does nothing without warm_command")

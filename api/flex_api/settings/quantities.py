@@ -26,9 +26,7 @@ LONGEST = timedelta(days=3660)
 def _size(value: object) -> object:
     if not isinstance(value, str):
         return _whole(value)
-    found = re.fullmatch(
-        r"(\d{1,19}(?:\.\d{1,19})?)\s*([KMGT]?i?B)", value.strip(), re.IGNORECASE
-    )
+    found = re.fullmatch(r"(\d{1,19}(?:\.\d{1,19})?)\s*([KMGT]?i?B)", value.strip(), re.IGNORECASE)
     if not found or found[2].upper() not in UNITS:
         raise ValueError("wanted a size such as '12 GiB' or '64 MB'")
     return int(float(found[1]) * UNITS[found[2].upper()])
@@ -42,9 +40,7 @@ def _whole(value: object) -> object:
 
 
 def span(value: object) -> timedelta:
-    found = isinstance(value, str) and re.fullmatch(
-        r"(\d{1,12})\s*([smhdw])", value.strip()
-    )
+    found = isinstance(value, str) and re.fullmatch(r"(\d{1,12})\s*([smhdw])", value.strip())
     if not found:
         raise ValueError("wanted a time such as '7d', '36h' or '10m'")
     seconds = int(found[1]) * SPANS[found[2]]

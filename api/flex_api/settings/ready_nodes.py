@@ -18,9 +18,7 @@ SECOND = timedelta(seconds=1)
 
 
 def _path(value: str) -> str:
-    if value and not (
-        value.startswith("/") and value.isascii() and value.isprintable()
-    ):
+    if value and not (value.startswith("/") and value.isascii() and value.isprintable()):
         raise ValueError("wanted a path such as '/' or '/status.php'")
     if " " in value or "#" in value:
         raise ValueError("spaces and # are written as %20 and %23 in a path")
@@ -68,9 +66,7 @@ class Ready(Section):
         description="statuses that the new node may answer; empty: the one of the old node, "
         "and any below 400 where there is none to compare with",
     )
-    marker: str = Field(
-        "", max_length=1000, description="a text that the answer must have in it"
-    )
+    marker: str = Field("", max_length=1000, description="a text that the answer must have in it")
     length_factor: float = Field(
         1.5,
         ge=1,
@@ -85,9 +81,7 @@ class Ready(Section):
     certificate_days: Whole = Field(
         3, le=3660, description="days for which a certificate must still be valid"
     )
-    self_signed: bool = Field(
-        False, description="a certificate may be signed by nobody but itself"
-    )
+    self_signed: bool = Field(False, description="a certificate may be signed by nobody but itself")
     age_path: Path_ = Field(
         "",
         description="path that says how old the content is, by its Last-Modified or by a "
@@ -116,9 +110,7 @@ class Ready(Section):
         description="how long all questions of one plan may take; a site that was not "
         "asked for by then stays",
     )
-    at_once: Whole = Field(
-        4, ge=1, le=100, description="questions to one node side by side"
-    )
+    at_once: Whole = Field(4, ge=1, le=100, description="questions to one node side by side")
     per_second: Whole = Field(
         20, ge=1, le=10_000, description="questions to one node in a second, on average"
     )
@@ -131,9 +123,7 @@ class MovedSite(Section):
     failover: Failover | None = Field(
         None, description="whether it goes to another node when its own is dead"
     )
-    ready_check: bool | None = Field(
-        None, description="false: it moves without being asked for"
-    )
+    ready_check: bool | None = Field(None, description="false: it moves without being asked for")
     ready_scheme: Literal["http", "https", "both"] | None = None
     ready_path: Path_ | None = None
     ready_status: Statuses | None = None

@@ -34,14 +34,11 @@ class Warming(Section):
         "DNS sends their visitors there; 0: none",
     )
     per_second: Size = Field(
-        10_000_000,
-        ge=1,
-        description="bytes in a second that each node is asked for, on average",
+        10_000_000, ge=1, description="bytes in a second that each node is asked for, on average"
     )
     time: Span = Field(
         timedelta(minutes=10),
-        description="how long the warm-up of all nodes together may take; then the "
-        "plan goes on",
+        description="how long the warm-up of all nodes together may take; then the plan goes on",
     )
     port: Whole = Field(
         0,
@@ -60,8 +57,7 @@ class RoutedSite(Section):
     hold: Span | None = None
     popular: Whole | None = None
     by_query: bool = Field(
-        False,
-        description="answers differ by the query, so each query is a path of its own",
+        False, description="answers differ by the query, so each query is a path of its own"
     )
     dynamic: tuple[str, ...] = Field(
         (),
@@ -70,8 +66,7 @@ class RoutedSite(Section):
     )
     publish: Way | None = Field(
         None,
-        description="how it becomes known which node has the site, otherwise than for "
-        "its zone",
+        description="how it becomes known which node has the site, otherwise than for its zone",
     )
     stateful: bool | None = Field(
         None, description="whether it has one writer, otherwise than for all"
@@ -94,23 +89,15 @@ class ByContent:
     named: frozenset[str]
 
     def __contains__(self, site: object) -> bool:
-        routed = (
-            isinstance(site, str)
-            and is_host(site)
-            and (site in self.others) != self.most
-        )
+        routed = isinstance(site, str) and is_host(site) and (site in self.others) != self.most
         return routed or site in self.named
 
 
 class PublishedZone(Section):
     """What is otherwise for the sites of one zone, whoever owns it."""
 
-    name: str = Field(
-        min_length=1, description="a zone, also one that FLEX may not change"
-    )
-    publish: Way = Field(
-        description="how it becomes known which node has a site of this zone"
-    )
+    name: str = Field(min_length=1, description="a zone, also one that FLEX may not change")
+    publish: Way = Field(description="how it becomes known which node has a site of this zone")
 
     @field_validator("name")
     @classmethod
@@ -120,8 +107,7 @@ class PublishedZone(Section):
 
 class Routing(Section):
     on: bool = Field(
-        False,
-        description="replicated sites are routed by content, by HAProxy on their nodes",
+        False, description="replicated sites are routed by content, by HAProxy on their nodes"
     )
     doors: Literal["replicated", "all"] = Field(
         "replicated",
@@ -154,9 +140,7 @@ class Routing(Section):
         "is asked to come again",
     )
     policy: str = Field("lardr", description=f"who gets a request: {', '.join(RULES)}")
-    low: Whole = Field(
-        25, description="a member with fewer requests under way has room"
-    )
+    low: Whole = Field(25, description="a member with fewer requests under way has room")
     high: Whole = Field(65, description="a member with more requests has too many")
     delay: Span = Field(
         timedelta(),
@@ -164,13 +148,10 @@ class Routing(Section):
         "with room; sets high",
     )
     service_ms: Whole = Field(
-        10,
-        ge=1,
-        description="how long a mean request takes a member, where delay is set",
+        10, ge=1, description="how long a mean request takes a member, where delay is set"
     )
     endings: tuple[str, ...] = Field(
-        (".php",),
-        description="how paths end that are computed, for sites with `dynamic` nodes",
+        (".php",), description="how paths end that are computed, for sites with `dynamic` nodes"
     )
     hold: Span = Field(
         timedelta(seconds=20),
@@ -207,12 +188,10 @@ class Routing(Section):
     )
     origin_port: Whole = Field(8080, description="port of every node's web server")
     origin_tls_port: Whole = Field(
-        8443,
-        description="port on which every node's web server ends TLS, with `listen_sni`",
+        8443, description="port on which every node's web server ends TLS, with `listen_sni`"
     )
     proxy_protocol: bool = Field(
-        False,
-        description="tell web servers of visitors by the PROXY protocol, not in a header",
+        False, description="tell web servers of visitors by the PROXY protocol, not in a header"
     )
     check_path: str = Field(
         "",
@@ -220,12 +199,10 @@ class Routing(Section):
         "empty: whether it listens",
     )
     peers_port: Whole = Field(
-        10_000,
-        description="port on which distributors tell each other what they decided",
+        10_000, description="port on which distributors tell each other what they decided"
     )
     inner_port: Whole = Field(
-        10_001,
-        description="port on which nodes pass requests to each other, with `doors` for all",
+        10_001, description="port on which nodes pass requests to each other, with `doors` for all"
     )
     inner_listen: tuple[str, ...] = Field(
         (),
@@ -243,12 +220,10 @@ class Routing(Section):
         "whoever has one counts as a node",
     )
     member_port: Whole = Field(
-        10_002,
-        description="port on which members of replicated sites reach each other by that TLS",
+        10_002, description="port on which members of replicated sites reach each other by that TLS"
     )
     socket: str = Field(
-        "/run/haproxy/flex.sock",
-        description="socket by which a node's HAProxy is told of changes",
+        "/run/haproxy/flex.sock", description="socket by which a node's HAProxy is told of changes"
     )
     sockets: str = Field(
         "",
@@ -261,8 +236,7 @@ class Routing(Section):
         "to reload its configuration",
     )
     deliver: str = Field(
-        "",
-        description="folder for the files of each node, which {node} stands for; empty: none",
+        "", description="folder for the files of each node, which {node} stands for; empty: none"
     )
     deliver_command: tuple[str, ...] = Field(
         (),
@@ -280,8 +254,7 @@ class Routing(Section):
         "such as '/var/lib/haproxy'; empty: it sees all",
     )
     metrics: str = Field(
-        "127.0.0.1:8405",
-        description="address at which HAProxy answers Prometheus; empty: none",
+        "127.0.0.1:8405", description="address at which HAProxy answers Prometheus; empty: none"
     )
     threads: Whole = Field(0, description="0: one for each core")
     connections: Whole = Field(
@@ -375,9 +348,7 @@ class Routing(Section):
     @classmethod
     def _a_folder_each(cls, value: str) -> str:
         if value and ("{node}" not in value or not value.startswith("/")):
-            raise ValueError(
-                "a whole path with {node} in it, so that each node has its own folder"
-            )
+            raise ValueError("a whole path with {node} in it, so that each node has its own folder")
         return value
 
     @model_validator(mode="after")
@@ -452,16 +423,12 @@ class Routing(Section):
             return frozenset(named)
         most = self.policy in BY_CONTENT
         others = (
-            one.name
-            for one in self.site
-            if ((one.policy or self.policy) in BY_CONTENT) != most
+            one.name for one in self.site if ((one.policy or self.policy) in BY_CONTENT) != most
         )
         return ByContent(most, frozenset(others), frozenset(named))
 
     def of(self, site: str) -> RoutedSite:
-        return next(
-            (one for one in self.site if one.name == site), RoutedSite(name=site)
-        )
+        return next((one for one in self.site if one.name == site), RoutedSite(name=site))
 
     def most_popular(self, site: str) -> int:
         """How many targets of it are told their members; 0 where the policy has no sets."""
@@ -472,11 +439,8 @@ class Routing(Section):
     def limits(self, site: RoutedSite) -> LardLimits:
         hold = self.hold if site.hold is None else site.hold
         low, high = (
-            getattr(self if getattr(site, name) is None else site, name)
-            for name in ("low", "high")
+            getattr(self if getattr(site, name) is None else site, name) for name in ("low", "high")
         )
         if self.delay and site.high is None:
-            high = low + max(
-                1, round(self.delay / timedelta(milliseconds=self.service_ms))
-            )
+            high = low + max(1, round(self.delay / timedelta(milliseconds=self.service_ms)))
         return LardLimits(low, high, round(hold.total_seconds()), self.admission)

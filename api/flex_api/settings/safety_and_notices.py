@@ -18,8 +18,7 @@ from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 class Safety(Section):
     trigger_imbalance: Share = Field(
         0.05,
-        description="nothing moves while the worst node is within this share "
-        "of its fair share",
+        description="nothing moves while the worst node is within this share of its fair share",
     )
     min_improvement: float = Field(
         0.01, ge=0, lt=1, description="nothing moves for a smaller gain than this"
@@ -69,8 +68,7 @@ class Safety(Section):
         timedelta(hours=12), description="an older plan is not applied any more"
     )
     four_eyes: bool = Field(
-        False,
-        description="a plan is applied by hand only when somebody else has approved it",
+        False, description="a plan is applied by hand only when somebody else has approved it"
     )
     windows: tuple[str, ...] = Field(
         (),
@@ -131,9 +129,7 @@ class Notify(Section):
         description="which events are told; a night with nothing to do never is",
     )
     mail_to: tuple[str, ...] = Field((), description="the addresses that get mails")
-    mail_from: str = Field(
-        "flex@localhost", min_length=3, description="the sender's address"
-    )
+    mail_from: str = Field("flex@localhost", min_length=3, description="the sender's address")
     smtp: str = Field(
         "localhost:25",
         pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
@@ -152,8 +148,7 @@ class Notify(Section):
 
 class Metrics(Section):
     textfile: Path | None = Field(
-        None,
-        description="a file for the node exporter's textfile collector, ending in .prom",
+        None, description="a file for the node exporter's textfile collector, ending in .prom"
     )
 
 

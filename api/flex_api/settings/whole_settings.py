@@ -55,8 +55,7 @@ class Cluster(Section):
         "applies within [safety]",
     )
     timezone: str = Field(
-        "UTC",
-        description="the time zone of safety.windows; everything is stored and shown in UTC",
+        "UTC", description="the time zone of safety.windows; everything is stored and shown in UTC"
     )
 
     @field_validator("timezone")
@@ -70,12 +69,9 @@ class Cluster(Section):
 
 
 class Database(Section):
-    url: str = Field(
-        "sqlite:///flex.db", description="SQLite file, or postgresql://user@host/name"
-    )
+    url: str = Field("sqlite:///flex.db", description="SQLite file, or postgresql://user@host/name")
     url_file: Path | None = Field(
-        None,
-        description="a file with the URL in place of url, where it holds a password",
+        None, description="a file with the URL in place of url, where it holds a password"
     )
 
     @model_validator(mode="after")
@@ -90,12 +86,7 @@ def _public_address(address: str) -> str:
     there.
     """
     found = ipaddress.ip_address(address)
-    if (
-        found.is_unspecified
-        or found.is_multicast
-        or found.is_link_local
-        or "%" in address
-    ):
+    if found.is_unspecified or found.is_multicast or found.is_link_local or "%" in address:
         raise ValueError(f"{address} is no address that visitors could reach")
     return str(found)
 
@@ -105,14 +96,9 @@ class NodeSection(Section):
     addresses: tuple[str, ...] = Field(
         min_length=1, description="what DNS says for a site on this node"
     )
-    ram: Size = Field(
-        ge=2**20, description="memory of the node that holds files: its page cache"
-    )
+    ram: Size = Field(ge=2**20, description="memory of the node that holds files: its page cache")
     capacity: float = Field(
-        1.0,
-        ge=0.001,
-        le=1000,
-        description="service rate, compared with the other nodes",
+        1.0, ge=0.001, le=1000, description="service rate, compared with the other nodes"
     )
 
     @field_validator("addresses")
@@ -139,9 +125,7 @@ class SourceSection(Section):
         description="logs that are counted on another machine; `flex import` takes the counts",
     )
     node: str = Field(description="the node whose logs these are")
-    format: str = Field(
-        "auto", description="a log format, or auto to look at the files"
-    )
+    format: str = Field("auto", description="a log format, or auto to look at the files")
     site: str = Field("", description="the site of logs whose lines do not name it")
 
     site_pattern: str = Field(
@@ -198,8 +182,7 @@ class SourceSection(Section):
             )
         if self.site_by == "directory" and "{site}" in self.document_root:
             raise ValueError(
-                "paths begin with the site's directory already: leave {site} out of "
-                "document_root"
+                "paths begin with the site's directory already: leave {site} out of document_root"
             )
         return self
 
@@ -218,14 +201,9 @@ class SourceSection(Section):
 
 
 class Ingest(Section):
-    directory: Path = Field(
-        Path("partials"), description="the folder with the counts of read logs"
-    )
+    directory: Path = Field(Path("partials"), description="the folder with the counts of read logs")
     sample_limit: Whole = Field(
-        2_000_000,
-        ge=1000,
-        le=10**9,
-        description="accesses kept for the prediction of load",
+        2_000_000, ge=1000, le=10**9, description="accesses kept for the prediction of load"
     )
     keep_days: int = Field(
         90,
@@ -234,17 +212,13 @@ class Ingest(Section):
         description="counts, profiles and tables that are older are deleted; 0 keeps all",
     )
     workers: Whole = Field(
-        0,
-        le=64,
-        description="logs read at the same time; 0: one for each core, up to 4",
+        0, le=64, description="logs read at the same time; 0: one for each core, up to 4"
     )
     aliases: dict[str, str] = Field(
-        default_factory=dict,
-        description="other names of sites: 'www.a.example' = 'a.example'",
+        default_factory=dict, description="other names of sites: 'www.a.example' = 'a.example'"
     )
     aliases_file: Path | None = Field(
-        None,
-        description="a file with more of them: on each line a name and its site",
+        None, description="a file with more of them: on each line a name and its site"
     )
     vhosts: tuple[str, ...] = Field(
         (),
@@ -268,8 +242,7 @@ class Ingest(Section):
 
 class Profile(Section):
     window: Span = Field(
-        timedelta(days=1),
-        description="how many past days make a profile, in whole UTC days",
+        timedelta(days=1), description="how many past days make a profile, in whole UTC days"
     )
     half_life: Span | None = Field(
         None, description="a day weighs half as much as one that is this much later"
@@ -283,15 +256,13 @@ class Profile(Section):
         3.0, gt=1, le=1000, description="a site that grew this many times is reported"
     )
     max_age: Span = Field(
-        timedelta(hours=36),
-        description="a source whose last line is older keeps the old partition",
+        timedelta(hours=36), description="a source whose last line is older keeps the old partition"
     )
     max_malformed: float = Field(
         0.05,
         ge=0,
         le=1,
-        description="a larger share of malformed lines in a node's logs keeps the "
-        "old partition",
+        description="a larger share of malformed lines in a node's logs keeps the old partition",
     )
     min_coverage: float = Field(
         0.8,
@@ -301,8 +272,7 @@ class Profile(Section):
         "should not be silent",
     )
     max_skew: Span = Field(
-        timedelta(minutes=10),
-        description="so do lines that are dated later than they were read",
+        timedelta(minutes=10), description="so do lines that are dated later than they were read"
     )
 
     @field_validator("window")
@@ -342,16 +312,14 @@ class Solver(Section):
         0.50,
         gt=0,
         le=1,
-        description="a split site is joined again when it is smaller than this, or "
-        "replicate_above",
+        description="a split site is joined again when it is smaller than this, or replicate_above",
     )
     dimensions: tuple[str, ...] = Field(
         DIMENSIONS,
         description=f"what is balanced: {', '.join(RESOURCES)}; the first two always are",
     )
     content_routed: tuple[str, ...] = Field(
-        (),
-        description="sites whose requests are sent to replicas by content, not at random",
+        (), description="sites whose requests are sent to replicas by content, not at random"
     )
     classes: Mapping[str, ClassSection] = Field(
         {}, description="classes of sites, by name: how much spare capacity each gets"
@@ -365,9 +333,7 @@ class Solver(Section):
         "cost of balance if necessary",
     )
     max_cold_per_node: Size | None = Field(
-        None,
-        description="bytes that any one node has to read, at the cost of "
-        "balance if necessary",
+        None, description="bytes that any one node has to read, at the cost of balance if necessary"
     )
     steps: Whole = Field(
         200_000,
@@ -404,15 +370,11 @@ class Solver(Section):
             raise ValueError(f"{twice[0]} is in two classes")
         return self
 
-    def terms(
-        self, pins: Sequence[Pin] = (), *, routed: Container[str] = frozenset()
-    ) -> Terms:
+    def terms(self, pins: Sequence[Pin] = (), *, routed: Container[str] = frozenset()) -> Terms:
         """Pins put sites into classes, and weigh them: twice as large and half a node more are
         three times as large.
         """
-        headroom = {
-            site: each.headroom for each in self.classes.values() for site in each.sites
-        }
+        headroom = {site: each.headroom for each in self.classes.values() for site in each.sites}
         for pin in pins:
             promised = (
                 self.classes[pin.sla].headroom
@@ -432,8 +394,7 @@ class Solver(Section):
 class Report(Section):
     dir: Path = Path("reports")
     pdf: bool = Field(
-        False,
-        description="write each night's report as PDF, too, where Chromium is installed",
+        False, description="write each night's report as PDF, too, where Chromium is installed"
     )
 
 
@@ -464,12 +425,9 @@ class Settings(Section):
         names = [node.name for node in self.node]
         if twice := twice_in(names):
             raise ValueError(f"the node {twice!r} is there twice")
-        if twice := twice_in(
-            [address for node in self.node for address in node.addresses]
-        ):
+        if twice := twice_in([address for node in self.node for address in node.addresses]):
             raise ValueError(
-                f"two nodes have the address {twice}: nobody could tell which of them "
-                "serves a site"
+                f"two nodes have the address {twice}: nobody could tell which of them serves a site"
             )
         needed = self.profile.window.days + SIZE_LOOKBACK_DAYS
         if 0 < self.ingest.keep_days < needed:
@@ -511,7 +469,4 @@ class Settings(Section):
         return self.routing.layout(counts_answers=bool(self.move.watch))
 
     def nodes(self) -> tuple[Node, ...]:
-        return tuple(
-            Node(node.name, node.addresses, node.ram, node.capacity)
-            for node in self.node
-        )
+        return tuple(Node(node.name, node.addresses, node.ram, node.capacity) for node in self.node)

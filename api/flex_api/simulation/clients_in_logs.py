@@ -18,12 +18,7 @@ from flex.prediction.replay_accesses_through_caches import Ints
 from flex_logs_ingest.files.find_and_unpack_logs import Log
 from flex_logs_ingest.formats import detect, layout_of
 from flex_logs_ingest.lines.extract import HEADING, extractor
-from flex_logs_ingest.lines.field_values import (
-    STATUSES,
-    method_and_path,
-    number,
-    seconds,
-)
+from flex_logs_ingest.lines.field_values import STATUSES, method_and_path, number, seconds
 from flex_logs_ingest.lines.layout import Layout
 
 # Bytes at a log's beginning that tell its format. A guess.
@@ -46,11 +41,7 @@ def of_logs(paths: Sequence[Path], format_: str, times: Ints) -> Ints | None:
             when.append(time)
     found = np.asarray(when, dtype=np.int64)
     order = np.argsort(found, kind="stable")
-    return (
-        np.asarray(who, dtype=np.int64)[order]
-        if np.array_equal(found[order], times)
-        else None
-    )
+    return np.asarray(who, dtype=np.int64)[order] if np.array_equal(found[order], times) else None
 
 
 def _format(path: Path) -> str:

@@ -24,13 +24,7 @@ USUAL = ("flex", "round_robin", "optimal")
 
 
 def cluster_of(
-    model: str,
-    nodes: int,
-    mib: int,
-    *,
-    cache: str = "",
-    disks: int = 1,
-    rate: float = 1.0,
+    model: str, nodes: int, mib: int, *, cache: str = "", disks: int = 1, rate: float = 1.0
 ) -> SimulatedCluster:
     """Memory is as much smaller as `rate` says where a trace holds that share of the targets."""
     if model not in MODELS:
@@ -47,9 +41,7 @@ def cluster_of(
 def every_policy(trace: Trace) -> list[str]:
     """Those that need to know who asked only where that is known."""
     return [
-        name
-        for name, policy in POLICIES.items()
-        if len(trace.client) or not policy.needs_clients
+        name for name, policy in POLICIES.items() if len(trace.client) or not policy.needs_clients
     ]
 
 
@@ -66,10 +58,7 @@ def compare_policies(
             (
                 cluster,
                 simulate(
-                    trace,
-                    cluster,
-                    name,
-                    lambda t, c: traces_and_solver.place_by_solver(t, t, c),
+                    trace, cluster, name, lambda t, c: traces_and_solver.place_by_solver(t, t, c)
                 ),
             )
         )

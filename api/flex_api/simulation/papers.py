@@ -12,19 +12,11 @@ from pathlib import Path
 
 from flex.errors import BadInput, NotWritten, Unknown
 from flex.sim.papers import EXPERIMENTS, MADE_UP, judge
-from flex.sim.papers.assumptions import (
-    CALIBRATED,
-    CALIBRATED_EXPERIMENTS,
-    Assumptions,
-)
+from flex.sim.papers.assumptions import CALIBRATED, CALIBRATED_EXPERIMENTS, Assumptions
 from flex.sim.papers.calibration import INPUTS, USUAL, USUAL_SPREAD_OF_SIZES
 from flex.sim.papers.claim import HOLDS, HOLDS_FOR, Claim
 from flex.sim.papers.experiment_lab import Lab, Simulated
-from flex.sim.papers.published_points import (
-    RATE,
-    RATE_AT_WORK,
-    published_points,
-)
+from flex.sim.papers.published_points import RATE, RATE_AT_WORK, published_points
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.traces import Trace
 from flex.sim.twins_of_published_traces import MB, fit
@@ -98,9 +90,7 @@ def run(
     return SimulatePaperOutput(items=rows, pages=pages)
 
 
-def _lab_under(
-    assumed: Assumptions, told: Callable[[str], None], most: int | None
-) -> Lab:
+def _lab_under(assumed: Assumptions, told: Callable[[str], None], most: int | None) -> Lab:
     return Lab(place_by_solver, told, most, assumed=assumed, explains=False)
 
 
@@ -146,10 +136,7 @@ def write(folder: Path, rows: Sequence[ClaimRow], lab: Lab) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         for name, markup in pictures.items():
             (folder / name).write_text(markup, encoding="utf-8")
-        parts = [
-            page(rows, list(pictures), lab.real),
-            *([] if lab.real is not None else _fits()),
-        ]
+        parts = [page(rows, list(pictures), lab.real), *([] if lab.real is not None else _fits())]
         (folder / PAGE).write_text("\n".join(parts) + "\n", encoding="utf-8")
     except OSError as error:
         raise NotWritten(
@@ -190,19 +177,14 @@ def _values_to_draw(point: Simulated) -> dict[str, float]:
     """
     result = point.result
     served = (
-        {
-            RATE_AT_WORK: result.per_server,
-            WHOLE: result.throughput,
-        }
+        {RATE_AT_WORK: result.per_server, WHOLE: result.throughput}
         if point.apart
         else {RATE: result.throughput}
     )
     return served | {"miss ratio in per cent": 100 * result.miss_ratio}
 
 
-def page(
-    rows: Sequence[ClaimRow], pictures: Sequence[str], real: Trace | None = None
-) -> str:
+def page(rows: Sequence[ClaimRow], pictures: Sequence[str], real: Trace | None = None) -> str:
     """Claims, reasons and pictures, in Markdown."""
     counts = Counter(row.verdict for row in rows)
     ran = dict.fromkeys(row.experiment for row in rows)
@@ -250,10 +232,7 @@ def _inputs() -> list[str]:
         "## What was set\n\n| paper | published figure | value | where | what it sets |\n"
         "| --- | --- | --- | --- | --- |"
     )
-    rows = [
-        f"| {i.paper} | {i.figure} | {i.value:g} | {i.where} | {i.sets} |"
-        for i in INPUTS
-    ]
+    rows = [f"| {i.paper} | {i.figure} | {i.value:g} | {i.where} | {i.sets} |" for i in INPUTS]
     usual = (
         f"\nCalibrated twins have what is usual of real logs: {USUAL.repeats:.0%} of the accesses "
         "follow the one before to the same file, at a gap with a median of "
@@ -275,8 +254,7 @@ def _reasons(rows: Sequence[ClaimRow]) -> list[str]:
         if row.verdict not in (HOLDS, HOLDS_FOR) and row.reason:
             said.setdefault((row.reason, row.counter), []).append(row.claim)
     return [
-        f"- **{'; '.join(claims)}**: "
-        f"{reason}.{f' Put to the test: {counter}.' if counter else ''}"
+        f"- **{'; '.join(claims)}**: {reason}.{f' Put to the test: {counter}.' if counter else ''}"
         for (reason, counter), claims in said.items()
     ]
 

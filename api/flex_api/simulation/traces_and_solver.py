@@ -58,9 +58,7 @@ def of_twin(name: str) -> Trace:
     return twin(PUBLISHED[name])
 
 
-def of_own_logs(
-    store: Store, folder: Path, period: Period, most: int
-) -> tuple[Trace, float]:
+def of_own_logs(store: Store, folder: Path, period: Period, most: int) -> tuple[Trace, float]:
     """The kept accesses of a period, and which share of the targets they hold. Raises Unknown where
     there is none.
     """
@@ -75,9 +73,7 @@ def of_own_logs(
     return of_sample("our own logs", sample), sample.rate
 
 
-def of_logs(
-    paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True
-) -> Trace:
+def of_logs(paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True) -> Trace:
     """All accesses of the logs; sites are the first directories of the paths, or the virtual
     hosts.
     """
@@ -93,11 +89,7 @@ def of_logs(
             raise _unread(NoData, files, error.answer) from error
         sample = sample_of(store, Path(folder), _EVER, _MOST)
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} logs"
-    who = (
-        clients_in_logs.of_logs(paths, format_, sample.time)
-        if len(sample.target)
-        else None
-    )
+    who = clients_in_logs.of_logs(paths, format_, sample.time) if len(sample.target) else None
     return of_sample(name, sample, who)
 
 
@@ -128,17 +120,14 @@ def _unread(kind: type[FlexError], files: Sequence[str], answer: str) -> FlexErr
     )
 
 
-def place_by_solver(
-    asked: Trace, before: Trace, cluster: SimulatedCluster
-) -> list[list[int]]:
+def place_by_solver(asked: Trace, before: Trace, cluster: SimulatedCluster) -> list[list[int]]:
     """The nodes of each site of the trace asked, when the solver balances what the trace before
     asked for.
 
     A site that the trace before says nothing about goes to one node, whichever is next.
     """
     nodes = [
-        Node(f"n{n:04}", (), ram, capacity=speed / 100)
-        for n, (ram, speed) in _machines(cluster)
+        Node(f"n{n:04}", (), ram, capacity=speed / 100) for n, (ram, speed) in _machines(cluster)
     ]
     files, hours = _tables(before)
     profiles = rate_and_working_set.profiles(files, hours)
@@ -156,9 +145,7 @@ def place_by_solver(
     found: dict[str, list[int]] = {}
     for site, node in solution.rows.tolist():
         found.setdefault(problem.sites[site], []).append(node)
-    return [
-        found.get(name, [place % len(nodes)]) for place, name in enumerate(asked.sites)
-    ]
+    return [found.get(name, [place % len(nodes)]) for place, name in enumerate(asked.sites)]
 
 
 def _machines(cluster: SimulatedCluster) -> list[tuple[int, tuple[int, int]]]:

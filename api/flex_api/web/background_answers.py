@@ -53,9 +53,7 @@ class Later:
     patience: float = PATIENCE
     held: dict[str, Question] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    turn: threading.Semaphore = field(
-        default_factory=lambda: threading.Semaphore(AT_ONCE)
-    )
+    turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
 
     def ask(
         self,
@@ -79,9 +77,7 @@ class Later:
             raise question.error
         return cast(Answer, question.value)
 
-    def _question(
-        self, name: str, make: Callable[[], Answer], lasting: float
-    ) -> Question:
+    def _question(self, name: str, make: Callable[[], Answer], lasting: float) -> Question:
         version, now = self.store.last_number(*outdated_by("slow")), self.ticks()
         with self.lock:
             known = self.held.get(name)

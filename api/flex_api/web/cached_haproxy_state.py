@@ -4,11 +4,7 @@ some seconds, no matter how many look. What their doors counted is kept in the s
 
 from __future__ import annotations
 
-from flex_api.night import (
-    ask_every_haproxy,
-    haproxy_pools_and_files,
-    note_strays_of_doors,
-)
+from flex_api.night import ask_every_haproxy, haproxy_pools_and_files, note_strays_of_doors
 from flex_api.night.ask_every_haproxy import HaproxyAnswer
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import routing_of
@@ -35,8 +31,5 @@ def _ask(desk: Desk) -> list[HaproxyAnswer]:
         "routed-paths", lambda: ask_every_haproxy.known_paths(settings, store, pools)
     )
     return ask_every_haproxy.ask_distributors(
-        settings,
-        pools,
-        list(haproxy_pools_and_files.addresses(nodes(settings, store))),
-        paths,
+        settings, pools, list(haproxy_pools_and_files.addresses(nodes(settings, store))), paths
     )

@@ -25,11 +25,7 @@ from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.model.wish import Pin
 from flex.planning.leave_out_the_immovable import strays_in
-from flex.planning.traffic_by_other_names import (
-    partition_of_parts,
-    parts_of,
-    profiles_with,
-)
+from flex.planning.traffic_by_other_names import partition_of_parts, parts_of, profiles_with
 from flex.ports import Store
 from flex.table_schemas import PLACEMENT
 from flex.wishes import wishes_in_force_now
@@ -116,8 +112,7 @@ class Views:
 
     def _wishes(self) -> dict[str, tuple[Pin, ...]]:
         return {
-            site: tuple(pins)
-            for site, pins in groupby(self.store.pins(), lambda pin: pin.site)
+            site: tuple(pins) for site, pins in groupby(self.store.pins(), lambda pin: pin.site)
         }
 
     def headlines(self) -> tuple[Headline, ...]:
@@ -125,8 +120,7 @@ class Views:
 
     def catalogue(self) -> Catalogue:
         return self.of(
-            "catalogue",
-            lambda: catalogue(self.store.profiles(), self.store.placement()[1]),
+            "catalogue", lambda: catalogue(self.store.profiles(), self.store.placement()[1])
         )
 
     def rows_as_planned(self) -> Catalogue:
@@ -178,12 +172,8 @@ class Views:
 
     def names(self, settings: Settings) -> NamesOfSites:
         """All other names of sites, anew where files of them have changed."""
-        read = self.lately(
-            "names-read", NAMES_READ, lambda: names_of_sites.read_names(settings)
-        )
-        return self.few(
-            f"names {read.state}", lambda: self._names(settings, read), _names_kept
-        )
+        read = self.lately("names-read", NAMES_READ, lambda: names_of_sites.read_names(settings))
+        return self.few(f"names {read.state}", lambda: self._names(settings, read), _names_kept)
 
     def _names(self, settings: Settings, read: ReadNames) -> NamesOfSites:
         latest = self.headlines()[:1]
@@ -207,9 +197,7 @@ class Views:
         )
 
     def placement(self, plan_id: str) -> pd.DataFrame:
-        return self.few(
-            f"placement {plan_id}", lambda: self.store.placement_of(plan_id), len
-        )
+        return self.few(f"placement {plan_id}", lambda: self.store.placement_of(plan_id), len)
 
     def warm(self) -> None:
         """Make beforehand what most pages are made from, so that nobody waits for it after a
@@ -222,12 +210,7 @@ class Views:
         if base := self.base()[0]:
             self.plan_output(base)
 
-    def few(
-        self,
-        name: str,
-        make: Callable[[], View],
-        rows: Callable[[View], int],
-    ) -> View:
+    def few(self, name: str, make: Callable[[], View], rows: Callable[[View], int]) -> View:
         """One of the few of its kind, which is the first word of the name, that were read last."""
         found = self.of(name, make)
         if (held := self.held.get(name)) is not None:
@@ -241,9 +224,7 @@ class Views:
         """
         kind = name.partition(" ")[0]
         alike = {
-            one: held.rows
-            for one, held in list(self.held.items())
-            if one.partition(" ")[0] == kind
+            one: held.rows for one, held in list(self.held.items()) if one.partition(" ")[0] == kind
         }
         for one in [one for one in alike if one != name]:
             if len(alike) <= FEW and sum(alike.values()) <= ROWS:

@@ -27,9 +27,7 @@ def refuse_unknown(request: Request) -> None:
     if is_page and route.dependant.request_param_name:
         return
     there = _names_of(route.dependant)
-    if unknown := sorted(
-        set(request.query_params) - there - ({DONE} if is_page else set())
-    ):
+    if unknown := sorted(set(request.query_params) - there - ({DONE} if is_page else set())):
         raise BadInput(
             f"the parameter {unknown[0][:100]!r}",
             f"there are {', '.join(sorted(there)) or 'none'} here",

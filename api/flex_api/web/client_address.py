@@ -33,9 +33,7 @@ def parse(text: str) -> Address | None:
 
 def is_trusted(text: str, proxies: Sequence[str]) -> bool:
     address = parse(text)
-    return address is not None and any(
-        address in ipaddress.ip_network(proxy) for proxy in proxies
-    )
+    return address is not None and any(address in ipaddress.ip_network(proxy) for proxy in proxies)
 
 
 def of_client(peer: str, forwarded: Sequence[str], proxies: Sequence[str]) -> str:

@@ -23,12 +23,7 @@ from flex_api.web.etag_responses import JSON, nothing
 from flex_api.web.gate import unauthenticated_error
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import others_digest
-from flex_api.web.tell_waiting_nodes_of_door_orders import (
-    Has,
-    Newest,
-    Others,
-    report_of,
-)
+from flex_api.web.tell_waiting_nodes_of_door_orders import Has, Newest, Others, report_of
 from flex_api.wiring import nodes
 
 # Seconds for which it is believed which nodes serve. A guess: no order waits for it.
@@ -73,9 +68,7 @@ async def _answer(desk: Desk, node: str, query: DoorsQuery) -> Response:
             # of both at once can make the large map of what it has, and is not sent it.
             await asyncio.wait({order}, timeout=2 * watch.every)
             newest = order.result() if order.done() else None
-            return _newest_order(
-                watch.cluster, node, newest or watch.newest, await others
-            )
+            return _newest_order(watch.cluster, node, newest or watch.newest, await others)
         newest = await order
         if newest is None:
             # What has changed may be what the look at the other files is about to find.
@@ -124,9 +117,7 @@ def _others(desk: Desk, node: str) -> str:
     return known
 
 
-def _newest_order(
-    cluster: str, node: str, newest: Newest | None, files: str
-) -> Response:
+def _newest_order(cluster: str, node: str, newest: Newest | None, files: str) -> Response:
     order = newest and OrderTold.model_validate(newest.order, from_attributes=True)
     told = DoorsTold(node=node, cluster=cluster, order=order, files=files, moved="")
     if newest is None:

@@ -33,19 +33,12 @@ def _bytes(model: BaseModel) -> bytes:
     return model.model_dump_json().encode()
 
 
-def reply(
-    request: Request, model: BaseModel, status: int = 200, **headers: str
-) -> Response:
+def reply(request: Request, model: BaseModel, status: int = 200, **headers: str) -> Response:
     """The model as JSON with its ETag, or nothing where the caller has it already."""
     body = _bytes(model)
     tag = etag_of(body)
-    told = {
-        "ETag": tag,
-        **{name.replace("_", "-"): value for name, value in headers.items()},
-    }
-    if request.method in ("GET", "HEAD") and matches(
-        request.headers.get("if-none-match", ""), tag
-    ):
+    told = {"ETag": tag, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=told)
     return Response(body, status, told, JSON)
 
@@ -57,14 +50,10 @@ def text_response(request: Request, text: str, media: str) -> Response:
     return made_response(request, etag_of(text.encode()), text.encode, media)
 
 
-def made_response(
-    request: Request, tag: str, make: Callable[[], bytes], media: str
-) -> Response:
+def made_response(request: Request, tag: str, make: Callable[[], bytes], media: str) -> Response:
     """The same of what is only made where the caller has not got it."""
     said = {"ETag": tag, **NEGOTIATED}
-    if request.method in ("GET", "HEAD") and matches(
-        request.headers.get("if-none-match", ""), tag
-    ):
+    if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=said)
     return Response(make(), 200, said, media)
 
@@ -85,9 +74,7 @@ def accepted_form(request: Request, media: Mapping[str, str], usual: str) -> str
     raise HTTPException(406)
 
 
-def page_response(
-    request: Request, model: BaseModel, following: str | None
-) -> Response:
+def page_response(request: Request, model: BaseModel, following: str | None) -> Response:
     """A page, with the address of the next one in its Link header, and a cursor that holds for
     these filters alone.
     """
@@ -132,26 +119,18 @@ class Condition(BaseModel):
         """For what may be asked without a condition. Raises Overtaken where one was given and does
         not hold.
         """
-        if self.if_none_match and (
-            self.if_none_match.strip() != "*" or current is not None
-        ):
+        if self.if_none_match and (self.if_none_match.strip() != "*" or current is not None):
             raise _overtaken_change(thing, "it is there already")
         if self.if_match and current is None:
             raise _overtaken_change(thing, "it is not there any more")
-        if (
-            self.if_match
-            and current is not None
-            and not matches(self.if_match, etag(current))
-        ):
+        if self.if_match and current is not None and not matches(self.if_match, etag(current)):
             raise _overtaken_change(thing, "somebody changed it since")
 
 
 def _condition(
     if_match: Annotated[
         str | None,
-        Header(
-            description="the ETag of what the change was made from; `*` for whatever is there"
-        ),
+        Header(description="the ETag of what the change was made from; `*` for whatever is there"),
     ] = None,
     if_none_match: Annotated[
         str | None, Header(description="`*` where nothing must be there yet")

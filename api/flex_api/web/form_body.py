@@ -32,9 +32,7 @@ def fields(body: bytes) -> Fields:
     """None where it is no form: then nothing in it proves anything."""
     try:
         return parse_qs(
-            body.decode("utf-8", "replace"),
-            keep_blank_values=True,
-            max_num_fields=MOST_FIELDS,
+            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
         )
     except ValueError:
         return {}

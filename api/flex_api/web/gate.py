@@ -66,9 +66,7 @@ class Gate:
         """
         scheme, _, secret = asked.headers.get("authorization", "").partition(" ")
         if scheme:
-            return self._of_token(
-                secret.strip() if scheme.lower() == "bearer" else "", now
-            )
+            return self._of_token(secret.strip() if scheme.lower() == "bearer" else "", now)
         session = cookie(asked.headers.get("cookie", ""))
         if session:
             return self._of_session(asked, session, now)
@@ -82,9 +80,9 @@ class Gate:
 
     def remembers(self, asked: AskedOfGate) -> bool:
         """Whether the store need not be asked for this one."""
-        secret = asked.headers.get("authorization", "").partition(" ")[
-            2
-        ].strip() or cookie(asked.headers.get("cookie", ""))
+        secret = asked.headers.get("authorization", "").partition(" ")[2].strip() or cookie(
+            asked.headers.get("cookie", "")
+        )
         told, _ = (
             self.known.get(digest_of(secret), (float("-inf"), None))
             if secret
@@ -99,14 +97,10 @@ class Gate:
     def _of_token(self, secret: str, now: datetime) -> Caller:
         token = self._token(secret, now)
         if token is None or token.parent:
-            raise unauthenticated_error(
-                "the token is not known, or it has expired or was revoked"
-            )
+            raise unauthenticated_error("the token is not known, or it has expired or was revoked")
         return Caller(caller_of(token), token.role, token.id)
 
-    def _of_session(
-        self, asked: AskedOfGate, secret: str, now: datetime
-    ) -> Caller | None:
+    def _of_session(self, asked: AskedOfGate, secret: str, now: datetime) -> Caller | None:
         token = self._token(secret, now)
         if token is None or not token.parent:
             return self._anybody() if asked.method in SAFE else None
@@ -119,15 +113,11 @@ class Gate:
 
     def _of_proxy(self, asked: AskedOfGate) -> Caller | None:
         name = (
-            asked.headers.get(self.auth.proxy_header.lower(), "")
-            if self.auth.proxy_header
-            else ""
+            asked.headers.get(self.auth.proxy_header.lower(), "") if self.auth.proxy_header else ""
         )
         if not name or not is_trusted(asked.peer, self.auth.trusted_proxies):
             return None
-        return Caller(
-            f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role)
-        )
+        return Caller(f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role))
 
     def _anybody(self) -> Caller | None:
         return Caller(ANYBODY, self.auth.anonymous) if self.auth.anonymous else None
@@ -151,11 +141,7 @@ class Gate:
     def _stored_token(self, digest: str) -> Token | None:
         """As the store has it; of a session what its token leaves of it."""
         token = self.store.token_of(digest)
-        return (
-            within(token, self.store.token(token.parent))
-            if token and token.parent
-            else token
-        )
+        return within(token, self.store.token(token.parent)) if token and token.parent else token
 
 
 def is_foreign(headers: Mapping[str, str]) -> bool:
@@ -166,10 +152,7 @@ def is_foreign(headers: Mapping[str, str]) -> bool:
         return site not in ("same-origin", "none")
     said = headers.get("origin", "") or headers.get("referer", "")
     ours = {headers.get("host", ""), headers.get("x-forwarded-host", "")}
-    return (
-        bool(said)
-        and (said.partition("://")[2].partition("/")[0] or "null") not in ours
-    )
+    return bool(said) and (said.partition("://")[2].partition("/")[0] or "null") not in ours
 
 
 def may_be_foreign(headers: Mapping[str, str]) -> bool:
@@ -177,9 +160,7 @@ def may_be_foreign(headers: Mapping[str, str]) -> bool:
     three kinds anywhere, and anything else only after the browser has asked us, with the page's
     origin.
     """
-    silent = not any(
-        headers.get(name, "") for name in ("sec-fetch-site", "origin", "referer")
-    )
+    silent = not any(headers.get(name, "") for name in ("sec-fetch-site", "origin", "referer"))
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     return is_foreign(headers) or (silent and kind in SENT_BY_FORMS)
 
@@ -202,8 +183,7 @@ def unauthenticated_error(answer: str) -> Unauthenticated:
         "finding out who asks",
         answer,
         kept="nothing was read or changed",
-        advice="send `Authorization: Bearer TOKEN`; `flex token create` on the "
-        "server makes one",
+        advice="send `Authorization: Bearer TOKEN`; `flex token create` on the server makes one",
     )
 
 

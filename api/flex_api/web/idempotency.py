@@ -49,9 +49,7 @@ class OnceOnly:
         request = Request(scope, receive) if scope["type"] == "http" else None
         # Who is nobody is refused by the route, whatever came with that key before.
         known = (
-            request is not None
-            and scope["method"] == "POST"
-            and request.state.caller is not None
+            request is not None and scope["method"] == "POST" and request.state.caller is not None
         )
         if request is None or not known or (key := request.headers.get(HEADER)) is None:
             await self.app(scope, receive, send)
@@ -64,9 +62,7 @@ class OnceOnly:
             await self.problem(request, error)(scope, receive, send)
             return
         if kept is not None:
-            await Response(kept.body, kept.status, json.loads(kept.headers))(
-                scope, receive, send
-            )
+            await Response(kept.body, kept.status, json.loads(kept.headers))(scope, receive, send)
             return
         await self._do(asked, scope, again(body, receive), send)
 
@@ -77,20 +73,12 @@ class OnceOnly:
             return None
         if kept.fingerprint != asked.fingerprint:
             raise _refusal(
-                Reused,
-                "another request used this key before",
-                "take a new key for a new request",
+                Reused, "another request used this key before", "take a new key for a new request"
             )
-        if not kept.status and has_ended(
-            kept.headers, kept.created + PATIENCE, present()
-        ):
-            answer = (
-                "the process that was doing it ended: nobody knows whether it was done"
-            )
+        if not kept.status and has_ended(kept.headers, kept.created + PATIENCE, present()):
+            answer = "the process that was doing it ended: nobody knows whether it was done"
             raise _refusal(
-                Reused,
-                answer,
-                "look whether it was; take a new key to ask for it again",
+                Reused, answer, "look whether it was; take a new key to ask for it again"
             )
         if not kept.status:
             raise _refusal(
@@ -112,9 +100,7 @@ class OnceOnly:
             )
         return kept
 
-    async def _do(
-        self, asked: Once, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _do(self, asked: Once, scope: Scope, receive: Receive, send: Send) -> None:
         seen, size = list[Message](), 0
 
         async def note_and_send(message: Message) -> None:
@@ -145,9 +131,7 @@ def _request_as_kept(request: Request, key: str, body: bytes) -> Once:
     owner = (caller.token or caller.name) if caller else ""
     what = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + body
     # Until there are headers of an answer, who is at it stands in their place.
-    return Once(
-        _hash(f"{owner}\n{key}".encode()), _hash(what), present(), headers=holder()
-    )
+    return Once(_hash(f"{owner}\n{key}".encode()), _hash(what), present(), headers=holder())
 
 
 def _answer_to_keep(asked: Once, messages: list[Message], size: int) -> Once | None:
@@ -158,17 +142,11 @@ def _answer_to_keep(asked: Once, messages: list[Message], size: int) -> Once | N
     if status >= 500 or status in PASSING or messages[-1].get("more_body", False):
         return None
     headers = {
-        name.decode("latin-1"): value.decode("latin-1")
-        for name, value in messages[0]["headers"]
+        name.decode("latin-1"): value.decode("latin-1") for name, value in messages[0]["headers"]
     }
-    for why, without in (
-        (SHOWN_ONCE, SHOWN_ONCE in headers),
-        (TOO_LARGE, size > LARGEST),
-    ):
+    for why, without in ((SHOWN_ONCE, SHOWN_ONCE in headers), (TOO_LARGE, size > LARGEST)):
         if without:
-            return replace(
-                asked, status=status, headers=json.dumps({why: "yes"}), body=b""
-            )
+            return replace(asked, status=status, headers=json.dumps({why: "yes"}), body=b"")
     kept = {name: headers[name] for name in KEPT if name in headers}
     body = b"".join(message.get("body", b"") for message in messages[1:])
     return replace(asked, status=status, headers=json.dumps(kept), body=body)
@@ -185,8 +163,5 @@ def _hash(value: bytes) -> str:
 
 def _refusal(kind: type[FlexError], answer: str, advice: str) -> FlexError:
     return kind(
-        "a request with an Idempotency-Key",
-        answer,
-        kept="nothing was done again",
-        advice=advice,
+        "a request with an Idempotency-Key", answer, kept="nothing was done again", advice=advice
     )

@@ -35,9 +35,7 @@ class Timing:
 
     def took(self, route: str, method: str, status: int, seconds: float) -> None:
         key = (route, method, f"{status // 100}xx")
-        self.counts.setdefault(key, [0] * (len(BOUNDS) + 1))[
-            bisect_left(BOUNDS, seconds)
-        ] += 1
+        self.counts.setdefault(key, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
         self.sums[key] = self.sums.get(key, 0.0) + seconds
 
     def text(self) -> str:
@@ -59,9 +57,7 @@ class Timing:
         own = str(os.getpid())
         others = [path for path in self.shared.iterdir() if path.name.isdecimal()]
         return "".join(
-            path.read_text(encoding="utf-8")
-            for path in sorted(others)
-            if path.name != own
+            path.read_text(encoding="utf-8") for path in sorted(others) if path.name != own
         )
 
     def _lines(self) -> Iterator[str]:
@@ -74,9 +70,7 @@ class Timing:
                 "status": status,
                 "process": str(os.getpid()),
             }
-            for bound, count in zip(
-                (*map(str, BOUNDS), "+Inf"), _rising(counts), strict=True
-            ):
+            for bound, count in zip((*map(str, BOUNDS), "+Inf"), _rising(counts), strict=True):
                 yield f"{NAME}_bucket{label_text({**labels, 'le': bound})} {count}\n"
             yield f"{NAME}_sum{label_text(labels)} {self.sums[key]:.6g}\n"
             yield f"{NAME}_count{label_text(labels)} {sum(counts)}\n"

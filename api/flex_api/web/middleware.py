@@ -120,8 +120,7 @@ class Asking:
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.max_body:
             raise too_large(
-                self.max_body,
-                f"{int(length)} bytes" if length.isdecimal() else "no length",
+                self.max_body, f"{int(length)} bytes" if length.isdecimal() else "no length"
             )
 
     async def _let_in(self, request: Request) -> None:
@@ -153,9 +152,7 @@ class Asking:
 
     def _address(self, request: Request, peer: str) -> str:
         auth = self.gate.auth
-        forwarded = (
-            request.headers.getlist(auth.address_header) if auth.address_header else []
-        )
+        forwarded = request.headers.getlist(auth.address_header) if auth.address_header else []
         return client_address.bucket(
             client_address.of_client(peer, forwarded, auth.trusted_proxies)
         )
@@ -171,9 +168,7 @@ def _name(caller: Caller | None, path: str, at: str) -> str:
     """
     if caller and (caller.token or caller.name != ANYBODY):
         return caller.token or caller.name
-    kind = (
-        "sign-in" if path in SIGN_IN else "open" if OPEN.fullmatch(path) else "unknown"
-    )
+    kind = "sign-in" if path in SIGN_IN else "open" if OPEN.fullmatch(path) else "unknown"
     return f"{kind} from {at}"
 
 
@@ -186,9 +181,7 @@ def _route(scope: Scope) -> str:
 def _refuse_twice(request: Request) -> None:
     """The framework would take the last of several values and say nothing of the others."""
     ticked = TICKED.get(request.url.path)
-    names = Counter(
-        name for name, _ in request.query_params.multi_items() if name != ticked
-    )
+    names = Counter(name for name, _ in request.query_params.multi_items() if name != ticked)
     if twice := sorted(name for name, times in names.items() if times > 1):
         raise BadInput(
             f"the parameter {twice[0][:100]!r}",

@@ -60,9 +60,7 @@ def page_of_moves(
     return MovesOutput(items=items, next=following)
 
 
-def few_moves(
-    desk: Desk, *, site: str = "", plan: str = "", node: str = ""
-) -> list[SiteMoveRow]:
+def few_moves(desk: Desk, *, site: str = "", plan: str = "", node: str = "") -> list[SiteMoveRow]:
     """The newest, as the caller may see them."""
     return page_of_moves(
         desk.store,

@@ -27,10 +27,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     """What `app.openapi` answers; made once."""
     if app.openapi_schema is None:
         document = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
+            title=app.title, version=app.version, description=app.description, routes=app.routes
         )
         parts = document.setdefault("components", {})
         parts["securitySchemes"] = {
@@ -38,7 +35,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
                 "type": "http",
                 "scheme": "bearer",
                 "description": "`flex token create` makes one",
-            },
+            }
         }
         schemas = parts.setdefault("schemas", {})
         schemas["Problem"] = Problem.model_json_schema()
@@ -60,9 +57,7 @@ def _exact(path: str, method: str, operation: dict[str, Any]) -> None:
         return
     operation["security"] = [{"token": []}]
     if method == "get" and "200" in answers:
-        answers["304"] = {
-            "description": "As the caller has it already, by `If-None-Match`"
-        }
+        answers["304"] = {"description": "As the caller has it already, by `If-None-Match`"}
         _etag(answers["200"])
     if method == "post":
         operation.setdefault("parameters", []).append(_key())
@@ -72,10 +67,7 @@ def _exact(path: str, method: str, operation: dict[str, Any]) -> None:
 
 def _etag(answer: dict[str, Any]) -> None:
     if "application/json" in answer.get("content", {}):
-        answer.setdefault("headers", {})["ETag"] = {
-            "schema": {"type": "string"},
-            "required": True,
-        }
+        answer.setdefault("headers", {})["ETag"] = {"schema": {"type": "string"}, "required": True}
 
 
 def _key() -> dict[str, Any]:

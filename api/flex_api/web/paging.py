@@ -70,11 +70,7 @@ def page(
 
 
 def sort_rows(
-    rows: Sequence[Row],
-    fields: Fields[Row],
-    identity: Callable[[Row], str],
-    *,
-    sort: str,
+    rows: Sequence[Row], fields: Fields[Row], identity: Callable[[Row], str], *, sort: str
 ) -> tuple[Row, ...]:
     """A row that has no value for the field comes last, whichever way it is sorted."""
     order = Order.parse(sort)
@@ -103,9 +99,7 @@ def page_of_ordered(
     order = Order.parse(sort)
     key = _key(fields[order.field], identity)
     first = _first(rows, key, decode(cursor, order), down=order.down) if cursor else 0
-    shown, more = _fill_page(
-        map(rows.__getitem__, range(first, len(rows))), limit, wanted
-    )
+    shown, more = _fill_page(map(rows.__getitem__, range(first, len(rows))), limit, wanted)
     return Page(tuple(shown), encode(order, list(key(shown[-1]))) if more else None)
 
 
@@ -125,24 +119,18 @@ def page_in_order(
         end = len(rows) if after is None else bisect_left(rows, after, key=key)
         behind = range(end - 1, -1, -1)
     else:
-        behind = range(
-            0 if after is None else bisect_right(rows, after, key=key), len(rows)
-        )
+        behind = range(0 if after is None else bisect_right(rows, after, key=key), len(rows))
     shown, more = _fill_page(map(rows.__getitem__, behind), limit, wanted)
     return Page(tuple(shown), encode(order, [key(shown[-1])]) if more else None)
 
 
-def _fill_page(
-    rows: Iterator[Row], limit: int, wanted: Wanted[Row]
-) -> tuple[list[Row], bool]:
+def _fill_page(rows: Iterator[Row], limit: int, wanted: Wanted[Row]) -> tuple[list[Row], bool]:
     """A page of those that are wanted, and whether there are more."""
     found = list(islice(rows if wanted is None else filter(wanted, rows), limit + 1))
     return found[:limit], len(found) > limit
 
 
-def _key(
-    value: Callable[[Row], object], identity: Callable[[Row], str]
-) -> Callable[[Row], Key]:
+def _key(value: Callable[[Row], object], identity: Callable[[Row], str]) -> Callable[[Row], Key]:
     def key(row: Row) -> Key:
         found = value(row)
         return found is None, "" if found is None else _plain(found), identity(row)
@@ -165,9 +153,7 @@ def refuse_other_filters(query: Mapping[str, str]) -> None:
 def _mark(query: Mapping[str, str]) -> str:
     """Nothing where nothing is filtered."""
     filters = sorted(
-        (name, said)
-        for name, said in query.items()
-        if name not in ("limit", "cursor", "sort")
+        (name, said) for name, said in query.items() if name not in ("limit", "cursor", "sort")
     )
     return (
         MARK + hashlib.blake2b(json.dumps(filters).encode(), digest_size=6).hexdigest()
@@ -181,9 +167,7 @@ def _first(
 ) -> int:
     """Where the next page begins."""
     try:
-        return bisect_left(
-            rows, True, key=lambda row: _behind(key(row), last, down=down)
-        )
+        return bisect_left(rows, True, key=lambda row: _behind(key(row), last, down=down))
     except TypeError:
         raise foreign_cursor("it does not come from a list") from None
 
@@ -208,16 +192,12 @@ def encode(order: Order, key: Sequence[object]) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def decode(
-    cursor: str, order: Order, types: Sequence[type] = (bool, object, str)
-) -> list[Any]:
+def decode(cursor: str, order: Order, types: Sequence[type] = (bool, object, str)) -> list[Any]:
     """Raises BadInput for what is none of ours, or belongs to a list in another order."""
     try:
         text = cursor.partition(MARK)[0]
         made_for, *key = json.loads(
-            base64.b64decode(
-                text + "=" * (-len(text) % 4), altchars=b"-_", validate=True
-            )
+            base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         )
     except (ValueError, TypeError, RecursionError):
         raise foreign_cursor("it does not come from a list") from None

@@ -153,9 +153,7 @@ def in_turn(takes_long: Callable[[Request], bool]) -> Any:
 
 
 # What a dry run would come to takes long; what is only written down does not.
-DRY_IN_TURN = in_turn(
-    lambda request: request.query_params.get("dry_run", "") not in ("", "false")
-)
+DRY_IN_TURN = in_turn(lambda request: request.query_params.get("dry_run", "") not in ("", "false"))
 
 
 async def _node_or_viewer(request: Request, node: str) -> Desk:

@@ -76,9 +76,7 @@ class ResponseCache:
                 # Copied: who sends it on adds what belongs to this one request.
                 seen.append({**message, "headers": list(message.get("headers", ()))})
             if len(seen) == 2 and _is_whole(*seen):
-                self._keep(
-                    key, CachedAnswer(stamp, made, scope.get("route"), seen[0], message)
-                )
+                self._keep(key, CachedAnswer(stamp, made, scope.get("route"), seen[0], message))
             await send(message)
 
         return note_and_send
@@ -94,11 +92,7 @@ def _key(scope: Scope) -> Key | None:
     """None for what is asked of the route each time, as by who may not read it: a role alone opens
     nothing.
     """
-    if (
-        scope["type"] != "http"
-        or scope["method"] != "GET"
-        or not STORED.fullmatch(scope["path"])
-    ):
+    if scope["type"] != "http" or scope["method"] != "GET" or not STORED.fullmatch(scope["path"]):
         return None
     caller: Caller | None = scope["state"]["caller"]
     if caller is None or not caller.may("viewer"):
@@ -126,9 +120,7 @@ def _again(known: CachedAnswer, given: bytes) -> tuple[Message, Message]:
     tag = next(value for name, value in headers if name == b"etag")
     if not matches(given.decode("latin-1"), tag.decode("latin-1")):
         return {**known.start, "headers": list(headers)}, known.body
-    spared = [
-        (name, value) for name, value in headers if not name.startswith(b"content-")
-    ]
+    spared = [(name, value) for name, value in headers if not name.startswith(b"content-")]
     return {**known.start, "status": 304, "headers": spared}, {
         "type": "http.response.body",
         "body": b"",

@@ -45,9 +45,7 @@ def routing_of(desk: Desk, coming: str = "") -> RoutingView:
 def _routing_of(desk: Desk, which: Between, several: Between) -> RoutingView:
     settings, store = desk.settings, desk.house.store
     found = haproxy_pools_and_files.routing_of(settings, store, several)
-    return RoutingView(
-        found, haproxy_pools_and_files.versions(settings, store, found.pools, which)
-    )
+    return RoutingView(found, haproxy_pools_and_files.versions(settings, store, found.pools, which))
 
 
 def _rows(made: RoutingView) -> int:
@@ -63,9 +61,7 @@ def files(desk: Desk, node: str) -> dict[str, str]:
     several = _of_pools(desk, which, last)
     make = desk.views.few(
         f"files {_state(desk, which, several)} {_doors_state(desk, which)}",
-        lambda: haproxy_pools_and_files.maker(
-            settings, store, lambda last: _following(desk, last)
-        ),
+        lambda: haproxy_pools_and_files.maker(settings, store, lambda last: _following(desk, last)),
         lambda made: ROWS_A_POOL * len(made.pools),
     )
     return make(node)
@@ -83,9 +79,7 @@ def others_digest(desk: Desk, node: str) -> str:
     several = _of_pools(desk, which, last)
     make = desk.views.few(
         f"frames {_state(desk, which, several)}",
-        lambda: haproxy_pools_and_files.maker_without_owners(
-            settings, store, which, several
-        ),
+        lambda: haproxy_pools_and_files.maker_without_owners(settings, store, which, several),
         lambda made: ROWS_A_POOL * len(made.pools),
     )
     large = last.large if last else store.large_map_digest()
@@ -99,9 +93,7 @@ def digest_of_others(files: Mapping[str, str], large: str) -> str:
 
 
 def wrong_names(desk: Desk) -> list[str]:
-    return desk.views.of(
-        "misnamed", lambda: misnamed_sites(desk.settings, desk.house.store)
-    )
+    return desk.views.of("misnamed", lambda: misnamed_sites(desk.settings, desk.house.store))
 
 
 def _which(desk: Desk, coming: str = "") -> Between:
@@ -125,8 +117,7 @@ def _state(desk: Desk, which: Between, several: Between) -> str:
     listed = desk.settings.ingest.sites_file
     written = listed.stat().st_mtime_ns if listed and listed.exists() else 0
     slots = frozenset(
-        (site, *sorted(given.items()))
-        for site, given in desk.house.store.slots().items()
+        (site, *sorted(given.items())) for site, given in desk.house.store.slots().items()
     )
     between = f"{which.wanted} {which.before} {several.wanted} {several.before}"
     return f"{between} {written} {hash(slots)}"

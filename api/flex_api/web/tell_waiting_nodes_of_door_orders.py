@@ -170,9 +170,7 @@ class DoorWatch:
     def _begin(self) -> None:
         self._poked.set()
         if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._run, name="orders for doors", daemon=True
-            )
+            self._thread = threading.Thread(target=self._run, name="orders for doors", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:

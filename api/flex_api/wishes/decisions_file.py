@@ -139,9 +139,7 @@ def read(path: Path) -> Decisions:
             raise _bad(path, f"wish.{place}.site = {given!r}: there is no such name")
     found = found.model_copy(update={"wish": wishes})
     every = Counter(map(_name, _all(found)))
-    (kind, of), times = max(
-        every.items(), key=lambda one: one[1], default=(("", ""), 0)
-    )
+    (kind, of), times = max(every.items(), key=lambda one: one[1], default=(("", ""), 0))
     if times > 1:
         raise _bad(path, f"the {kind} {of} is in it {times} times")
     return found
@@ -176,12 +174,7 @@ def differences(now: Decisions, wanted: Decisions) -> list[Difference]:
     ]
     return sorted(
         found,
-        key=lambda each: (
-            each.kind == "freeze",
-            bool(each.wanted),
-            each.kind == "node",
-            each.of,
-        ),
+        key=lambda each: (each.kind == "freeze", bool(each.wanted), each.kind == "node", each.of),
     )
 
 

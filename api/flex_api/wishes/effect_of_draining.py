@@ -72,16 +72,11 @@ def effect(world: World, node: str) -> Effect:
         return Effect()
     except FlexError as error:
         # What was ordered is stored by now.
-        return Effect(
-            (f"how many sites that is with the next plan is not known: {error}",)
-        )
+        return Effect((f"how many sites that is with the next plan is not known: {error}",))
     if state == "active":
         said = (_coming(turn, node), *remarks_on_names_that_stay.remarks(world))
     elif turn.now or turn.later:
-        said = (
-            _going(turn, node, state),
-            *remarks_on_names_that_stay.remarks(world, [node]),
-        )
+        said = (_going(turn, node, state), *remarks_on_names_that_stay.remarks(world, [node]))
     else:
         said = (f"no site is on {node}",)
     return Effect(said, turn)
@@ -116,9 +111,7 @@ def _sites(turn: SitesInAndOut, one: str, many: str) -> str:
 
 
 def _because(turn: SitesInAndOut) -> str:
-    limits = [
-        f"{stop.rule} is {stop.limit}" for stop in turn.stops if stop.rule in LIFTED
-    ]
+    limits = [f"{stop.rule} is {stop.limit}" for stop in turn.stops if stop.rule in LIFTED]
     why = f" ({'; '.join(limits)})" if turn.later and limits else ""
     return f"{why}{'; ' + NOTE if turn.by_short_search else ''}"
 
@@ -138,9 +131,7 @@ def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
 
     solver = quick(world.solver)
     asked, done, stops = decide_with_stops(build, solver, rules.budget, reins)
-    now, whole = (
-        _of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole)
-    )
+    now, whole = (_of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole))
     if not comes or now or whole:
         is_short = NOTE in done.quality.note
         return SitesInAndOut(now, whole - now, stops.of_plan, is_short)
@@ -161,9 +152,7 @@ def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
     return SitesInAndOut(0, 0, those_without_which(comes_without, stops))
 
 
-def those_without_which(
-    comes: Callable[[Sequence[str]], bool], stops: Stops
-) -> tuple[Stop, ...]:
+def those_without_which(comes: Callable[[Sequence[str]], bool], stops: Stops) -> tuple[Stop, ...]:
     """The rules that keep sites from this very node; others stop moves between other nodes."""
     groups = groupby((*stops.of_plan, *stops.of_sites), key=lambda stop: stop.way_past)
     found: list[Stop] = []
@@ -177,8 +166,4 @@ def those_without_which(
 def _of(asked: Problem, rows: Ints, node: str, *, comes: bool) -> int:
     """How many rows of the node are new, or are given up."""
     changed = score.new_rows(asked, rows) if comes else score.rows_given_up(asked, rows)
-    return (
-        int((changed[:, 1] == asked.nodes.index(node)).sum())
-        if node in asked.nodes
-        else 0
-    )
+    return int((changed[:, 1] == asked.nodes.index(node)).sum()) if node in asked.nodes else 0

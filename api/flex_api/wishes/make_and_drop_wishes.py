@@ -45,9 +45,7 @@ def unpin(world: World, site: str, campaign: str = "", *, dry_run: bool = False)
     BadInput for none.
     """
     pins = [pin for pin in world.store.pins() if pin.site == site]
-    found = [pin for pin in pins if pin.campaign == campaign] or (
-        [] if campaign else pins
-    )
+    found = [pin for pin in pins if pin.campaign == campaign] or ([] if campaign else pins)
     if len(found) != 1:
         raise _not_pinned(world, site, campaign, pins)
     if not dry_run:
@@ -57,10 +55,7 @@ def unpin(world: World, site: str, campaign: str = "", *, dry_run: bool = False)
 
 def _not_pinned(world: World, site: str, campaign: str, pins: list[Pin]) -> BadInput:
     sites = sorted({pin.site for pin in world.store.pins()})
-    of_site = (
-        "its campaigns are "
-        f"{', '.join(pin.campaign or 'the permanent wish' for pin in pins)}"
-    )
+    of_site = f"its campaigns are {', '.join(pin.campaign or 'the permanent wish' for pin in pins)}"
     return BadInput(
         f"unpinning {site!r}{f' from the campaign {campaign}' if campaign else ''}",
         of_site
@@ -105,11 +100,7 @@ def _refuse_meaningless(world: World, wanted: Pin) -> None:
         )
     if not suspended_wishes.asks(wanted):
         *others, last = filter(None, map(option, ASKS))
-        raise _bad(
-            wanted,
-            "it asks for nothing",
-            f"give {', '.join(others)} or {last}",
-        )
+        raise _bad(wanted, "it asks for nothing", f"give {', '.join(others)} or {last}")
     if not LIGHTEST <= wanted.weight <= HEAVIEST:
         answer = f"a weight of {wanted.weight:g} is not between {LIGHTEST:g} and {HEAVIEST:g}"
         raise _bad(wanted, answer, "2 counts the site as twice as large as it is")
@@ -121,8 +112,7 @@ def _refuse_meaningless(world: World, wanted: Pin) -> None:
             f"classes are in [solver.classes]; there are: {known}",
         )
     if wanted.until and (
-        wanted.until <= world.time_of_day()
-        or (wanted.since and wanted.until <= wanted.since)
+        wanted.until <= world.time_of_day() or (wanted.since and wanted.until <= wanted.since)
     ):
         raise _bad(
             wanted,
@@ -132,6 +122,4 @@ def _refuse_meaningless(world: World, wanted: Pin) -> None:
 
 
 def _bad(wanted: Pin, answer: str, advice: str) -> BadInput:
-    return BadInput(
-        f"a pin on {wanted.site}", answer, kept="nothing was changed", advice=advice
-    )
+    return BadInput(f"a pin on {wanted.site}", answer, kept="nothing was changed", advice=advice)

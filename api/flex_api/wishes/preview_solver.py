@@ -30,12 +30,8 @@ def short(budget: Budget) -> Budget:
 
 def quick(solver: Solver) -> Solver:
     def place(problem: Problem, budget: Budget) -> Solution:
-        asking = np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(
-            problem.open
-        )
-        found = (solver if asking <= SMALL else SOLVERS["local"])(
-            problem, short(budget)
-        )
+        asking = np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open)
+        found = (solver if asking <= SMALL else SOLVERS["local"])(problem, short(budget))
         return found if found.proven or found.note else replace(found, note=NOTE)
 
     return place

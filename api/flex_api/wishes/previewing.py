@@ -60,19 +60,13 @@ def with_pin(world: World, wanted: Pin) -> Preview:
     later = wanted.since is not None and wanted.since > now + NIGHT
     return _preview(
         world,
-        in_force(every, wanted.since)
-        if later and wanted.since
-        else in_force(every, now, NIGHT),
+        in_force(every, wanted.since) if later and wanted.since else in_force(every, now, NIGHT),
     )
 
 
 def without_pin(world: World, dropped: Pin) -> PreviewRow:
     return _row(
-        _preview(
-            world,
-            in_force(_others(world, dropped), world.clock(), NIGHT),
-        ),
-        {dropped.site},
+        _preview(world, in_force(_others(world, dropped), world.clock(), NIGHT)), {dropped.site}
     )
 
 
@@ -84,21 +78,16 @@ def of_node(world: World, changed: Node) -> PreviewRow:
     return _row(found, {changed.name})
 
 
-def of_failure(
-    world: World, node: Node, *, without_content: bool = False
-) -> PreviewRow:
+def of_failure(world: World, node: Node, *, without_content: bool = False) -> PreviewRow:
     """What taking a dead node out of DNS would do at once: nothing else moves, and nothing is
     balanced. Sites whose content is there alone stay, unless they are to go `without_content`.
     """
     facts, rules = failing.facts(world), world.rules
     nodes = tuple(
-        replace(one, state="down") if one.name == node.name else one
-        for one in facts.nodes
+        replace(one, state="down") if one.name == node.name else one for one in facts.nodes
     )
     content = (
-        NO_CONTENT
-        if without_content
-        else find_content_of_dead_nodes.of_partition(world, nodes)
+        NO_CONTENT if without_content else find_content_of_dead_nodes.of_partition(world, nodes)
     )
     failed = replace(facts, nodes=nodes, content=content)
     if seen := remarks_on_names_that_stay.newest_plan(world):
@@ -118,9 +107,7 @@ def of_failure(
     moves = propose_plan.moves(problem, rows, propose_plan.because(failed))
     after = score.balance(problem, rows, failed.parts)
     said = [*remarks_on_names_that_stay.remarks(world, [node.name])]
-    if stay := {
-        site: one.why for site, one in content.away.items() if one.node == node.name
-    }:
+    if stay := {site: one.why for site, one in content.away.items() if one.node == node.name}:
         said.append(stay_sentence(node.name, stay))
     return _preview_row(moves, (), after, before, {node.name}, said)
 
@@ -135,17 +122,12 @@ def look_if_possible(look: Callable[[], PreviewRow]) -> Tried:
 
 def _others(world: World, mine: Pin) -> list[Pin]:
     return [
-        pin
-        for pin in world.store.pins()
-        if (pin.site, pin.campaign) != (mine.site, mine.campaign)
+        pin for pin in world.store.pins() if (pin.site, pin.campaign) != (mine.site, mine.campaign)
     ]
 
 
 def _preview(
-    world: World,
-    pins: Sequence[Pin],
-    nodes: Sequence[Node] = (),
-    leaving: Collection[str] = (),
+    world: World, pins: Sequence[Pin], nodes: Sequence[Node] = (), leaving: Collection[str] = ()
 ) -> Preview:
     """`leaving` are the nodes whose sites go elsewhere."""
     every = gather_facts.gather(world, replayed=False)
@@ -169,12 +151,7 @@ def _next(world: World, every: Facts) -> WhatIf:
 def _row(found: Preview, names: Collection[str]) -> PreviewRow:
     without, with_it = found.without, found.with_it
     return _preview_row(
-        with_it.moves,
-        without.moves,
-        with_it.after,
-        without.after,
-        names,
-        with_it.notes,
+        with_it.moves, without.moves, with_it.after, without.after, names, with_it.notes
     )
 
 

@@ -34,9 +34,7 @@ def refuse(world: World, facts: Facts, wanted: Pin) -> None:
         rest = tuple(pin for pin in every if pin.site != wanted.site)
         if mine not in tried:
             planned = tuple(one for one in rest if not one.excluded)
-            propose_plan.refuse_impossible(
-                replace(facts, pins=planned), world.rules, mine
-            )
+            propose_plan.refuse_impossible(replace(facts, pins=planned), world.rules, mine)
             tried.add(mine)
         sites = {pin.site for pin in near}
         _refuse_beside(world, facts, mine, [pin for pin in rest if pin.site in sites])
@@ -48,14 +46,10 @@ def _near(wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
     """
     reached, left = {wanted.site, *wanted.together, *wanted.apart}, list(others)
     found: list[Pin] = []
-    while tied := [
-        one for one in left if reached & {one.site, *one.together, *one.apart}
-    ]:
+    while tied := [one for one in left if reached & {one.site, *one.together, *one.apart}]:
         found += tied
         left = [one for one in left if one not in tied]
-        reached.update(
-            site for one in tied for site in (one.site, *one.together, *one.apart)
-        )
+        reached.update(site for one in tied for site in (one.site, *one.together, *one.apart))
     return found
 
 
@@ -106,9 +100,7 @@ def _conflict(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[Pin]:
 
 def _what_would_stop(facts: Facts, wanted: Pin, others: Sequence[Pin]) -> list[str]:
     """What would be suspended by it, its own included."""
-    before, after = (
-        set(_suspended_wishes(facts, pins)) for pins in (others, (*others, wanted))
-    )
+    before, after = (set(_suspended_wishes(facts, pins)) for pins in (others, (*others, wanted)))
     return sorted(after - before)
 
 

@@ -10,10 +10,7 @@ from collections.abc import Collection
 from typing import TypedDict
 
 from flex_api.facts import other_names_to_route, visitors_at_other_nodes
-from flex_api.night import (
-    haproxy_pools_and_files,
-    note_strays_of_doors,
-)
+from flex_api.night import haproxy_pools_and_files, note_strays_of_doors
 from flex_api.schemas.strays import StrayRow, stray_row
 from flex_api.wiring import World, nodes
 
@@ -25,17 +22,13 @@ class VisitorsElsewhere(TypedDict):
     visitors_not_known: list[str]
 
 
-def visitors_elsewhere(
-    world: World, site: str, here: Collection[str]
-) -> VisitorsElsewhere:
+def visitors_elsewhere(world: World, site: str, here: Collection[str]) -> VisitorsElsewhere:
     settings, store, now = world.settings, world.store, world.time_of_day()
     if not here or not settings.routing.publishing().by_doors([site]):
         return VisitorsElsewhere(visitors=[], visitors_not_known=[])
     note_strays_of_doors.note_strays(settings, store, now)
     names = [site, *other_names_to_route.other_names(settings, [site])[site]]
-    found = visitors_at_other_nodes.visitors(
-        store.strays(names), lambda _: site, lambda _: here
-    )
+    found = visitors_at_other_nodes.visitors(store.strays(names), lambda _: site, lambda _: here)
     serving = haproxy_pools_and_files.addresses(nodes(settings, store))
     elsewhere = [node for node in serving if node not in here]
     seen = {one.node for one in found}

@@ -29,12 +29,7 @@ from flex_api.facts import (
 )
 from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.night import gather_facts
-from flex_api.schemas.what_if_output import (
-    DiffOutput,
-    FrontierOutput,
-    PointRow,
-    WhatIfOutput,
-)
+from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes, previewing
 from flex_api.wishes.preview_solver import quick, short
@@ -42,9 +37,7 @@ from flex_api.wishes.previewing import Preview
 from flex_solver import frontier
 
 
-def what_if(
-    world: World, wanted: Supposition, *, with_frontier: bool = False
-) -> WhatIfOutput:
+def what_if(world: World, wanted: Supposition, *, with_frontier: bool = False) -> WhatIfOutput:
     """Raises Unknown, BadInput or Infeasible."""
     facts = gather_facts.facts(world)
     found = suppose.suppose(
@@ -79,9 +72,7 @@ def _output(found: WhatIf, period: Period, points: Sequence[Point]) -> WhatIfOut
         certified_at_least=found.quality.certified,
         forecasts=forecast_and_measured_rows.rows(found.forecasts, period),
         requests_per_second=found.asked,
-        frontier=[
-            PointRow(moves=point.moves, worst_ratio=point.worst) for point in points
-        ],
+        frontier=[PointRow(moves=point.moves, worst_ratio=point.worst) for point in points],
         notes=list(found.notes),
     )
 
@@ -119,12 +110,8 @@ def frontier_of(world: World) -> FrontierOutput:
     seen = remarks_on_names_that_stay.newest_plan(world)
     counted = as_in(seen, known, world.rules) if seen else count_forwarding(known)
     facts = replace(_possible(counted), guard=guard)
-    asked = decide_moves_of_tonight.resting(
-        propose_plan.build(facts, world.rules), facts.guard
-    )
-    waiting = [
-        one for one in world.store.plans(1, state="proposed") if one.base == facts.base
-    ]
+    asked = decide_moves_of_tonight.resting(propose_plan.build(facts, world.rules), facts.guard)
+    waiting = [one for one in world.store.plans(1, state="proposed") if one.base == facts.base]
     planned = [
         problem.rows_of(asked, with_parts(world.store.placement_of(one.id), facts))
         for one in waiting
@@ -136,9 +123,7 @@ def frontier_of(world: World) -> FrontierOutput:
         trigger_ratio=world.settings.safety.trigger_imbalance,
         in_force_worst_ratio=score.balance_in_force(asked).worst,
         in_force_keeps_wishes=keeps_wishes(asked, asked.old),
-        items=[
-            PointRow(moves=point.moves, worst_ratio=point.worst) for point in points
-        ],
+        items=[PointRow(moves=point.moves, worst_ratio=point.worst) for point in points],
         plan=waiting[0].id if waiting else "",
         plan_moves=len(waiting[0].moves) if waiting else None,
         plan_worst_ratio=waiting[0].after.worst if waiting else None,

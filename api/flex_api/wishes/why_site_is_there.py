@@ -18,12 +18,7 @@ from flex.placing.other_nodes_for_site import Chosen, Other
 from flex.placing.problem import Ints, Problem, rows_of
 from flex.planning import advice_on_names_not_ours, propose_plan, which_rules_stop_moves
 from flex.planning.facts_and_rules import Facts
-from flex.planning.leave_out_the_immovable import (
-    as_in,
-    immovable_in,
-    strays_in,
-    with_parts,
-)
+from flex.planning.leave_out_the_immovable import as_in, immovable_in, strays_in, with_parts
 from flex.planning.names_edited_by_others import remark
 from flex.planning.reason_to_stay_for_dependents import by_doors, is_reason, stays_here
 from flex.planning.rules_of_movement import COOLDOWN, LIFTED, OFTEN, REST, Guard
@@ -54,9 +49,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     if site not in facts.sites:
         raise unknown_site(site, facts.sites)
     waiting = [
-        one
-        for one in world.store.plans(1)
-        if one.state == "proposed" and one.base == facts.base
+        one for one in world.store.plans(1) if one.state == "proposed" and one.base == facts.base
     ]
     plan = waiting[0].id if waiting else facts.base
     made = waiting[0] if waiting else _in_force(world, facts.base)
@@ -64,9 +57,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     movable = set(facts.sites) - ({site} if stuck else set())
     kept = suspended_wishes.possible(facts.pins, movable, facts.nodes)
     facts = replace(
-        facts,
-        pins=kept.pins,
-        guard=what_earlier_nights_allow.guard(world, facts.period),
+        facts, pins=kept.pins, guard=what_earlier_nights_allow.guard(world, facts.period)
     )
     facts = as_in(made, facts, world.rules, site) if made else facts
     problem = propose_plan.build(facts, world.rules)
@@ -86,20 +77,14 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     unready = [one for one in made.not_ready if one.site == site] if made else []
     held_back = [f"its new node is not ready: {one.why}" for one in unready]
     if left := facts.content.away.get(site):
-        held_back.append(
-            f"{left.sentence}; nobody answers for it until that node is back"
-        )
+        held_back.append(f"{left.sentence}; nobody answers for it until that node is back")
     ahead = [] if later or edit or held_back else _not_yet(problem, rows, position, why)
     return ExplainOutput(
         site=site,
         plan=plan,
-        nodes=[
-            problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()
-        ],
+        nodes=[problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()],
         replicas=int(problem.replicas[position]),
-        asks_units=dict(
-            zip(problem.dimensions, problem.load[position].tolist(), strict=True)
-        ),
+        asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
         reasons=[
             *map(_put_off, later),
             *not_ours,
@@ -157,9 +142,7 @@ def _by_other_names(made: Plan, site: str) -> Iterator[str]:
     """
     left = {entry.partition(" ")[0] for one in made.zone_plans for entry in one.foreign}
     along = [
-        name
-        for name, of in pairs_of(made.zone_plans)
-        if of == site and name_of(name) not in left
+        name for name, of in pairs_of(made.zone_plans) if of == site and name_of(name) not in left
     ]
     if along:
         named = first_few(along, MOST_NAMES)
@@ -233,18 +216,14 @@ def _not_ours(world: World, made: Plan | None, site: str) -> Iterator[str]:
             if name == name_of(site) and is_reason(reason):
                 stays = any(one.stays for one in leaning_on(made, site))
                 yield stays_here(reason, site) if stays else by_doors(reason)
-            elif name == name_of(
-                site
-            ) and not advice_on_names_not_ours.is_told_otherwise(reason):
+            elif name == name_of(site) and not advice_on_names_not_ours.is_told_otherwise(reason):
                 yield advice_on_names_not_ours.remark(
                     name, zone_plan.zone, reason, world.settings.owner
                 )
 
 
 def _put_off(move: Move) -> str:
-    return (
-        f"{move.source or 'new'} -> {move.target or 'given up'}, later: {move.reason}"
-    )
+    return f"{move.source or 'new'} -> {move.target or 'given up'}, later: {move.reason}"
 
 
 def _rules_in_the_way(made: Plan | None, guard: Guard, site: str) -> Iterator[str]:
@@ -263,9 +242,7 @@ def _rule(stop: Stop, rests: str) -> str:
         return f"{rests}: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
     if stop.rule in (COOLDOWN, OFTEN, REST):
         # What the rule says of them is not said of this one, which makes room for them.
-        return (
-            f"other sites rest: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
-        )
+        return f"other sites rest: {stop.rule} is {stop.limit} (past it: {stop.way_past})"
     return stop.sentence
 
 
@@ -276,20 +253,12 @@ def _rules_that_keep(guard: Guard, count: int, site: str) -> list[str]:
         for each in guard.resting
         if 0 < count <= each.needed.get(site, 0)
     ]
-    return (
-        [f"keeps {count} nodes: it needed as many lately; {', '.join(rules)}"]
-        if rules
-        else []
-    )
+    return [f"keeps {count} nodes: it needed as many lately; {', '.join(rules)}"] if rules else []
 
 
 def _given_way(suspended: Sequence[str], site: str) -> list[str]:
     """What of the site's own wish cannot be kept now; each is told after the name of its site."""
-    return [
-        f"its wish gives way: {why}"
-        for why in suspended
-        if why.partition(" (")[0] == site
-    ]
+    return [f"its wish gives way: {why}" for why in suspended if why.partition(" (")[0] == site]
 
 
 def _row(other: Other) -> OtherRow:

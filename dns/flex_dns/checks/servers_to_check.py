@@ -34,9 +34,7 @@ def servers_to_check(server: Server, zone: str) -> tuple[Address, ...]:
         found = of_zone(server, zone)
     except DnsError:
         found = {}
-    others = dict.fromkeys(
-        address for addresses in found.values() for address in addresses
-    )
+    others = dict.fromkeys(address for addresses in found.values() for address in addresses)
     ours = _own(server)
     return (server.address, *(address for address in others if address[0] not in ours))
 
@@ -62,9 +60,7 @@ def names_of_servers(server: Server, zones: Sequence[str]) -> dict[str, frozense
     """The names alone that zones have for their servers; none for a zone that it does not serve.
     Raises a DnsError.
     """
-    answers = verify.ask(
-        server.address, [(zone, "NS") for zone in zones], server.timeout
-    )
+    answers = verify.ask(server.address, [(zone, "NS") for zone in zones], server.timeout)
     return {zone: frozenset(_targets(answers[zone, "NS"], zone)) for zone in zones}
 
 
@@ -77,15 +73,12 @@ def _targets(answer: dns.message.Message, zone: str) -> set[str]:
     }
 
 
-def _addresses_by_primary(
-    server: Server, names: Sequence[str]
-) -> Mapping[str, tuple[str, ...]]:
+def _addresses_by_primary(server: Server, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """What the primary itself answers for."""
     asked: list[Question] = [(name, kind) for name in names for kind in ("A", "AAAA")]
     answers = verify.ask(server.address, asked, server.timeout) if asked else {}
     return {
-        name: _addresses(answers[name, "A"]) or _addresses(answers[name, "AAAA"])
-        for name in names
+        name: _addresses(answers[name, "A"]) or _addresses(answers[name, "AAAA"]) for name in names
     }
 
 
@@ -95,10 +88,7 @@ def _addresses(answer: dns.message.Message) -> tuple[str, ...]:
         return ()
     kinds = (dns.rdatatype.A, dns.rdatatype.AAAA)
     return tuple(
-        rdata.to_text()
-        for rrset in answer.answer
-        if rrset.rdtype in kinds
-        for rdata in rrset
+        rdata.to_text() for rrset in answer.answer if rrset.rdtype in kinds for rdata in rrset
     )
 
 

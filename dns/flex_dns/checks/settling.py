@@ -42,10 +42,7 @@ def verdicts(
     patience: float,
 ) -> tuple[NameServerVerdict, ...]:
     """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
-    wait, every = (
-        _Wait(time.monotonic(), patience, timeout),
-        verify.ExpectedAnswers.of(wanted),
-    )
+    wait, every = (_Wait(time.monotonic(), patience, timeout), verify.ExpectedAnswers.of(wanted))
     first = _serial(servers[0], zone, wait) if patience and len(servers) > 1 else None
 
     def wait_for(server: Address) -> NameServerVerdict:
@@ -75,9 +72,7 @@ def catch_up(
     def follow(server: Address) -> None:
         serial = _serial(server, zone, wait)
         if serial is not None and not is_since(serial, first):
-            telling = _Telling(
-                lambda: nudged(server, zone, key, wait.for_answer), unheard=0.0
-            )
+            telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer), unheard=0.0)
             _await(server, zone, wait, lambda serial: is_since(serial, first), telling)
 
     with ThreadPoolExecutor(max(1, len(servers))) as threads:
@@ -102,9 +97,7 @@ class _Wait:
         some time.
         """
         return (
-            min(self.timeout, max(self.seconds_left, LAST_LOOK))
-            if self.patience
-            else self.timeout
+            min(self.timeout, max(self.seconds_left, LAST_LOOK)) if self.patience else self.timeout
         )
 
     @property
@@ -134,11 +127,7 @@ def _wait_for_server(
 
 
 def _await(
-    server: Address,
-    zone: str,
-    wait: _Wait,
-    enough: Callable[[int], bool],
-    telling: _Telling,
+    server: Address, zone: str, wait: _Wait, enough: Callable[[int], bool], telling: _Telling
 ) -> None:
     """Until the server has such a serial or the time is up."""
     begun = time.monotonic()
@@ -171,9 +160,7 @@ class _Telling:
 def _serial(server: Address, zone: str, wait: _Wait) -> int | None:
     """None where it cannot be learnt now: that is the next look's business."""
     try:
-        return verify.serial_of(
-            verify.ask(server, [(zone, "SOA")], wait.for_answer)[zone, "SOA"]
-        )
+        return verify.serial_of(verify.ask(server, [(zone, "SOA")], wait.for_answer)[zone, "SOA"])
     except DnsError:
         return None
 

@@ -74,9 +74,7 @@ class ExpectedAnswers:
                 sets[name, kind] = ttl, tuple(spelled)
         names = dict.fromkeys(name for name, kind in sets if kind in KINDS)
         markers = [name for name, kind in sets if kind == "TXT"]
-        hints = [
-            (name, hinted) for name, kind in sets for hinted in HINTED if kind == hinted
-        ]
+        hints = [(name, hinted) for name, kind in sets for hinted in HINTED if kind == hinted]
         return cls(list(names), markers, sets, hints)
 
     @property
@@ -90,11 +88,7 @@ class ExpectedAnswers:
 
 
 def verdict(
-    address: Address,
-    zone: str,
-    wanted: ExpectedAnswers,
-    timeout: float,
-    key: Key | None = None,
+    address: Address, zone: str, wanted: ExpectedAnswers, timeout: float, key: Key | None = None
 ) -> NameServerVerdict:
     """What one server says of the zone's serial, of both address types of each wanted name, and of
     the markers.
@@ -127,13 +121,7 @@ def _but_hints(sets: Sets, wanted: ExpectedAnswers) -> Sets:
 
 
 def _contents_by_transfer(
-    address: Address,
-    zone: str,
-    names: Sequence[str],
-    timeout: float,
-    key: Key,
-    *,
-    hints: bool,
+    address: Address, zone: str, names: Sequence[str], timeout: float, key: Key, *, hints: bool
 ) -> Contents | None:
     """None where the server gives this key no transfers, or does not know it: then anybody's
     questions do.
@@ -154,21 +142,14 @@ def _verdict_by_questions(
     except DnsError as error:
         return NameServerVerdict(address_text(address), 0, error=str(error))
     troubles = [
-        trouble
-        for question, answer in answers.items()
-        if (trouble := _trouble(question, answer))
+        trouble for question, answer in answers.items() if (trouble := _trouble(question, answer))
     ]
     if troubles:
         more = f", and {len(troubles) - 1} more" if len(troubles) > 1 else ""
         return NameServerVerdict(
-            address_text(address),
-            0,
-            serial_of(answers[zone, "SOA"]),
-            error=troubles[0] + more,
+            address_text(address), 0, serial_of(answers[zone, "SOA"]), error=troubles[0] + more
         )
-    wrong = differences(
-        wanted, lambda name, kind: set_of(name, kind, answers[name, kind])
-    )
+    wrong = differences(wanted, lambda name, kind: set_of(name, kind, answers[name, kind]))
     return NameServerVerdict(
         address_text(address), wanted.size, serial_of(answers[zone, "SOA"]), wrong
     )
@@ -179,12 +160,7 @@ def differences(
 ) -> tuple[Change, ...]:
     """From what to what each set that differs would have to change."""
     pairs = (
-        (
-            name,
-            kind,
-            _as_compared(kind, found(name, kind)),
-            wanted.sets.get((name, kind)),
-        )
+        (name, kind, _as_compared(kind, found(name, kind)), wanted.sets.get((name, kind)))
         for name, kind in wanted.questions()
     )
     return tuple(
@@ -243,9 +219,7 @@ def ask(address: Address, questions: Sequence[Question], timeout: float) -> Answ
 class _Window:
     """A number of questions on their way at a time; each is sent up to three times."""
 
-    def __init__(
-        self, sock: socket.socket, questions: Sequence[Question], patience: float
-    ) -> None:
+    def __init__(self, sock: socket.socket, questions: Sequence[Question], patience: float) -> None:
         self._socket = sock
         self._left = deque((question, 1) for question in questions)
         self._patience = patience
@@ -271,12 +245,7 @@ class _Window:
             question, tries = self._left.popleft()
             query = query_of(question)
             query.id = self._fresh_id()
-            self._sent[query.id] = (
-                question,
-                tries,
-                time.monotonic() + self._patience,
-                query,
-            )
+            self._sent[query.id] = (question, tries, time.monotonic() + self._patience, query)
             self._socket.send(query.to_wire())
 
     def _fresh_id(self) -> int:
@@ -312,10 +281,7 @@ def query_of(question: Question) -> dns.message.Message:
 
 def set_of(name: str, kind: RecordType, answer: dns.message.Message) -> Set | None:
     for rrset in answer.answer:
-        if (
-            rrset.rdtype == dns.rdatatype.from_text(kind)
-            and rrset.name.to_text().lower() == name
-        ):
+        if rrset.rdtype == dns.rdatatype.from_text(kind) and rrset.name.to_text().lower() == name:
             return rrset.ttl, reading.values(rrset)
     return None
 

@@ -54,9 +54,7 @@ def checks(
     """
     key = session.server.key.name
     within = [name for name in servers if name.endswith(f".{zone}")]
-    policy = update_policy(
-        zone, key, within, own_name=own_name, hints=session.server.hints
-    )
+    policy = update_policy(zone, key, within, own_name=own_name, hints=session.server.hints)
     of_names, of_servers = (
         (OF_NAMES, (*OF_SERVERS, *HINTED))
         if session.server.hints
@@ -64,10 +62,7 @@ def checks(
     )
     tries = [
         *((zone, zone, kind) for kind in OF_ZONE),
-        *(
-            (zone, f"flex-preflight-{secrets.token_hex(8)}.{zone}", kind)
-            for kind in of_names
-        ),
+        *((zone, f"flex-preflight-{secrets.token_hex(8)}.{zone}", kind) for kind in of_names),
         *((zone, name, kind) for name in within for kind in of_servers),
     ]
     granted = [
@@ -113,22 +108,16 @@ def _hidden(session: Session, zone: str) -> bool:
         return False
 
 
-def _own_name(
-    session: Session, zone: str, policy: str, *, own_name: bool
-) -> PreflightResult:
+def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> PreflightResult:
     name, bare = "own name", zone.rstrip(".")
-    may = all(
-        _which_are_granted(session, [(zone, zone, "A"), (zone, zone, "AAAA")], LIMITS)
-    )
+    may = all(_which_are_granted(session, [(zone, zone, "A"), (zone, zone, "AAAA")], LIMITS))
     if may and own_name:
         return PreflightResult(
             name, "ok", f"the site {bare} is called as its zone is, and may be moved"
         )
     if not may and not own_name:
         return PreflightResult(
-            name,
-            "ok",
-            f"no site is called {bare}, and its addresses may not be changed",
+            name, "ok", f"no site is called {bare}, and its addresses may not be changed"
         )
     if may:
         said = f"no site is called {bare}, and the key may change its addresses all the same"
@@ -150,15 +139,11 @@ def refuse_denied(session: Session, tries: Sequence[Try]) -> None:
     ):
         if not may:
             hints = ", to change its address hints" if kind in HINTED else ""
-            right = (
-                f"the right to change {kind} of {name}{hints}, before anything is sent"
-            )
+            right = f"the right to change {kind} of {name}{hints}, before anything is sent"
             raise not_granted(session.server, zone, right, [name], [kind])
 
 
-def _which_are_granted(
-    session: Session, tries: Sequence[Try], asked: str
-) -> list[bool]:
+def _which_are_granted(session: Session, tries: Sequence[Try], asked: str) -> list[bool]:
     """Only a refusal says that something is not granted; of any other trouble nothing follows."""
     zones = first_few(list(dict.fromkeys(zone for zone, _, _ in tries)))
     try:
@@ -167,10 +152,7 @@ def _which_are_granted(
         if not disowned(error):
             raise
         return [_alone(session, one, asked) for one in tries]
-    return [
-        _may(session, one, asked, answer)
-        for one, answer in zip(tries, answers, strict=True)
-    ]
+    return [_may(session, one, asked, answer) for one, answer in zip(tries, answers, strict=True)]
 
 
 def _may(session: Session, one: Try, asked: str, answer: dns.message.Message) -> bool:
@@ -185,9 +167,7 @@ def _alone(session: Session, one: Try, asked: str) -> bool:
     it may.
     """
     try:
-        return _may(
-            session, one, asked, session.ask(_away(*one), f"{asked} in {one[0]}")
-        )
+        return _may(session, one, asked, session.ask(_away(*one), f"{asked} in {one[0]}"))
     except Refused as error:
         if not disowned(error):
             raise

@@ -54,25 +54,16 @@ PLAIN = ExpectedOfPrimary()
 
 
 def preflight(
-    server: Server,
-    zone: str,
-    clock: Clock = time.time,
-    wanted: ExpectedOfPrimary = PLAIN,
+    server: Server, zone: str, clock: Clock = time.time, wanted: ExpectedOfPrimary = PLAIN
 ) -> tuple[PreflightResult, ...]:
     """Every check that makes sense after the ones before it: a closed port ends the list. Never a
     DnsError.
     """
     found = tuple(_checks(server, zone, clock, wanted))
     named = tuple(
-        _other(server, other, zone)
-        for other in wanted.verified
-        if other != server.address
+        _other(server, other, zone) for other in wanted.verified if other != server.address
     )
-    return (
-        *found,
-        *named,
-        *(_name_servers(server, zone, wanted) if len(found) > 1 else ()),
-    )
+    return (*found, *named, *(_name_servers(server, zone, wanted) if len(found) > 1 else ()))
 
 
 def _name_servers(
@@ -95,9 +86,7 @@ def _name_servers(
             )
 
 
-def _check_follower(
-    server: Server, zone: str, name: str, address: Address
-) -> PreflightResult:
+def _check_follower(server: Server, zone: str, name: str, address: Address) -> PreflightResult:
     found = _other(server, address, zone)
     if found.state == "ok":
         return replace(found, name=f"name server {name}")
@@ -111,10 +100,7 @@ def _check_follower(
 def _unchecked_server(name: str, address: Address) -> PreflightResult:
     said = f"the zone names it, and after a change {address_text(address)} is not asked"
     return PreflightResult(
-        f"name server {name}",
-        "warn",
-        said,
-        f'add "{address_text(address)}" to dns.verify',
+        f"name server {name}", "warn", said, f'add "{address_text(address)}" to dns.verify'
     )
 
 
@@ -143,35 +129,26 @@ def _checks(
         if signed.state == "fail":
             return
         yield _clock(session, zone, clock)
-        served = _try(
-            "zone", lambda: f"serial {reading.soa_serial(session, server, zone)}"
-        )
+        served = _try("zone", lambda: f"serial {reading.soa_serial(session, server, zone)}")
         yield served
         if served.state == "fail":
             return
         yield _transfer(server, zone, clock)
         name = permission.unused_name(zone)
         yield _try(
-            "addresses",
-            lambda: permission.may_change(session, server, zone, name, "A", "AAAA"),
+            "addresses", lambda: permission.may_change(session, server, zone, name, "A", "AAAA")
         )
         if server.hints:
             yield _try(
-                "address hints",
-                lambda: permission.may_change(session, server, zone, name, *HINTED),
+                "address hints", lambda: permission.may_change(session, server, zone, name, *HINTED)
             )
         yield _try(
             "markers",
-            lambda: permission.may_change(
-                session, server, zone, marker_name(name, zone), "TXT"
-            ),
+            lambda: permission.may_change(session, server, zone, marker_name(name, zone), "TXT"),
         )
         yield from _limits(session, zone, own_name=wanted.own_name)
         if wanted.controller:
-            yield _try(
-                "controller",
-                lambda: _holder_text(session, server, zone, wanted.controller),
-            )
+            yield _try("controller", lambda: _holder_text(session, server, zone, wanted.controller))
         yield _try("signing", lambda: _signing(session, server, zone))
 
 
@@ -209,10 +186,7 @@ def _clock(session: Session, zone: str, clock: Clock) -> PreflightResult:
     detail = f"{apart} seconds apart, at most 300 are allowed"
     if apart > APART:
         return PreflightResult(
-            "clock",
-            "warn",
-            detail,
-            "bring both clocks in step (`timedatectl set-ntp true`)",
+            "clock", "warn", detail, "bring both clocks in step (`timedatectl set-ntp true`)"
         )
     return PreflightResult("clock", "ok", detail)
 
@@ -242,14 +216,10 @@ def _holder_text(session: Session, server: Server, zone: str, controller: str) -
     return "no other controller changes the zone"
 
 
-def _limits(
-    session: Session, zone: str, *, own_name: bool
-) -> Iterator[PreflightResult]:
+def _limits(session: Session, zone: str, *, own_name: bool) -> Iterator[PreflightResult]:
     try:
         servers = list(servers_to_check.of_zone(session.server, zone))
-        yield from excessive_key_rights.checks(
-            session, zone, servers, own_name=own_name
-        )
+        yield from excessive_key_rights.checks(session, zone, servers, own_name=own_name)
     except DnsError as error:
         yield PreflightResult("limits of the key", "fail", str(error), error.advice)
 
@@ -285,8 +255,7 @@ def _other(server: Server, other: Address, zone: str) -> PreflightResult:
     name = f"server {address_text(other)}"
     try:
         here, there = (
-            _serial(address, zone, server.timeout)
-            for address in (server.address, other)
+            _serial(address, zone, server.timeout) for address in (server.address, other)
         )
     except DnsError as error:
         return PreflightResult(name, "fail", str(error), error.advice)
@@ -301,9 +270,7 @@ def _other(server: Server, other: Address, zone: str) -> PreflightResult:
         "see that the primary notifies it and lets it transfer; named.conf: "
         f"{PRIMARY_OPTIONS.splitlines()[0]}"
     )
-    return PreflightResult(
-        name, "warn", f"serial {there}, the primary has {here}", advice
-    )
+    return PreflightResult(name, "warn", f"serial {there}, the primary has {here}", advice)
 
 
 def _serial(address: Address, zone: str, timeout: float) -> int | None:

@@ -198,15 +198,7 @@ class PrivateNamed:
         """With -g it would log whatever the configuration says; -L is for what goes wrong before it
         has read that.
         """
-        return [
-            "-f",
-            "-L",
-            str(self._log),
-            "-n",
-            str(self._threads),
-            "-c",
-            str(self._conf),
-        ]
+        return ["-f", "-L", str(self._log), "-n", str(self._threads), "-c", str(self._conf)]
 
     def _write(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -214,9 +206,7 @@ class PrivateNamed:
         self._conf.write_text(self._configuration())
         self._log.touch()
         for zone in self.zones if "type secondary" not in self._clause else ():
-            (self.directory / f"{zone}db").write_text(
-                zone_file(zone, self._records.get(zone, ""))
-            )
+            (self.directory / f"{zone}db").write_text(zone_file(zone, self._records.get(zone, "")))
         if self._account:
             self._give_to(self._account)
 
@@ -227,9 +217,7 @@ class PrivateNamed:
 
     def _configuration(self) -> str:
         keys = (self.key, *self._readers)
-        may = " ".join(
-            f"key {key.name};" for key in (self._readers if self._apart else keys)
-        )
+        may = " ".join(f"key {key.name};" for key in (self._readers if self._apart else keys))
         may = may if self._transfers else "none;"
         options = f"""\
 options {{
@@ -296,9 +284,7 @@ controls {{ {self._controls} }};
             return False
 
     def _says_nonce(self) -> bool:
-        query = dns.message.make_query(
-            "version.bind", dns.rdatatype.TXT, dns.rdataclass.CH
-        )
+        query = dns.message.make_query("version.bind", dns.rdatatype.TXT, dns.rdataclass.CH)
         answer = dns.query.tcp(query, LOOPBACK, timeout=1, port=self.port)
         return any(self._nonce in rrset.to_text() for rrset in answer.answer)
 
@@ -360,9 +346,7 @@ def reserve_port(held: ExitStack, port: int) -> int:
             tcp.bind((LOOPBACK, port))
             udp.bind((LOOPBACK, port))
             if sys.platform == "linux":
-                held.enter_context(socket.socket(socket.AF_UNIX)).bind(
-                    f"\0flex-named-{port}"
-                )
+                held.enter_context(socket.socket(socket.AF_UNIX)).bind(f"\0flex-named-{port}")
         except OSError:
             return 0
     return port
@@ -387,9 +371,7 @@ def _account(user: str | None) -> pwd.struct_passwd | None:
 
 def _can_reach(account: pwd.struct_passwd, directory: Path) -> bool:
     """Whether the account may enter all folders above; the directory itself will be its own."""
-    return all(
-        _can_enter(account, parent) for parent in directory.parents if parent.exists()
-    )
+    return all(_can_enter(account, parent) for parent in directory.parents if parent.exists())
 
 
 def _can_enter(account: pwd.struct_passwd, folder: Path) -> bool:

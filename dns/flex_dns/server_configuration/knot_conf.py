@@ -15,11 +15,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from flex.zones.marker import LABEL
-from flex_dns.server_configuration.primary_setup_values import (
-    KeyFile,
-    PrimarySetup,
-    ZoneRights,
-)
+from flex_dns.server_configuration.primary_setup_values import KeyFile, PrimarySetup, ZoneRights
 
 # Stands where a secret belongs. It is no valid secret, so Knot refuses it.
 UNFILLED = "FILL-IN-THE-SECRET-OF"
@@ -35,10 +31,7 @@ def configuration(setup: PrimarySetup) -> str:
         _section("remote", list(_remotes(setup))),
         _section(
             "acl",
-            [
-                *_everywhere(setup),
-                *(line for zone in setup.zones for line in _rules(setup, zone)),
-            ],
+            [*_everywhere(setup), *(line for zone in setup.zones for line in _rules(setup, zone))],
         ),
         _section("zone", [line for zone in setup.zones for line in _zone(setup, zone)]),
     ]
@@ -102,9 +95,7 @@ def _rules(setup: PrimarySetup, zone: ZoneRights) -> Iterator[str]:
         "# Beside other records in one message Knot lets them pass, and other TXT: "
         "nobody but FLEX may have this key."
     )
-    yield from _rule(
-        setup, zone, "keep", "deny: on", *_owners("sub-or-equal", *subtrees)
-    )
+    yield from _rule(setup, zone, "keep", "deny: on", *_owners("sub-or-equal", *subtrees))
     yield from _rule(
         setup,
         zone,
@@ -120,14 +111,10 @@ def _rules(setup: PrimarySetup, zone: ZoneRights) -> Iterator[str]:
         )
     match = "sub-or-equal" if zone.own_name else "sub"
     types = ", ".join((*zone.types, "TXT"))
-    yield from _rule(
-        setup, zone, "name", f"update-type: [ {types} ]", *_owners(match, zone.zone)
-    )
+    yield from _rule(setup, zone, "name", f"update-type: [ {types} ]", *_owners(match, zone.zone))
 
 
-def _rule(
-    setup: PrimarySetup, zone: ZoneRights, kind: str, *limits: str
-) -> Iterator[str]:
+def _rule(setup: PrimarySetup, zone: ZoneRights, kind: str, *limits: str) -> Iterator[str]:
     yield f"- id: flex-{kind}-{zone.zone}"
     yield f"  key: [ {', '.join(setup.keys.names)} ]"
     yield "  action: update"

@@ -9,11 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flex.zones.marker import LABEL
-from flex_dns.server_configuration.primary_setup_values import (
-    KeyFile,
-    PrimarySetup,
-    ZoneRights,
-)
+from flex_dns.server_configuration.primary_setup_values import KeyFile, PrimarySetup, ZoneRights
 
 # Options of the primary, for some thousands of zones that change at once.
 # notify-delay: the secondaries hear of each change at once, not up to five seconds later.
@@ -35,9 +31,7 @@ PRIMARY_OPTIONS = (
 SECONDARY_OPTIONS = "serial-query-rate 1250;\ntransfers-in 100;\ntransfers-per-ns 100;"
 
 # Tells a reader how to get all of this for the zones in the settings.
-PRINTED = (
-    "`flex config named` prints all of it, `flex config knot` the same for Knot DNS"
-)
+PRINTED = "`flex config named` prints all of it, `flex config knot` the same for Knot DNS"
 
 
 def tcp_only_clause(primary: str) -> str:
@@ -79,8 +73,7 @@ def update_policy(
     BIND drops what is over them and reports success.
     """
     return policy_of(
-        ZoneRights(zone, tuple(name_servers), own_name=own_name, hints=hints),
-        [key_name],
+        ZoneRights(zone, tuple(name_servers), own_name=own_name, hints=hints), [key_name]
     )
 
 
@@ -118,23 +111,15 @@ def bind_snippet(
 
 def configuration(setup: PrimarySetup) -> str:
     """The lines for the named.conf of one primary, with the reasons beside them."""
-    return (
-        _keys(setup)
-        + _around(setup)
-        + "".join(_zone(setup, zone) for zone in setup.zones)
-    )
+    return _keys(setup) + _around(setup) + "".join(_zone(setup, zone) for zone in setup.zones)
 
 
 def _keys(setup: PrimarySetup) -> str:
-    remarks = [
-        f"{'both ' if setup.reader else ''}owned by the user named runs as, mode 640"
-    ]
+    remarks = [f"{'both ' if setup.reader else ''}owned by the user named runs as, mode 640"]
     lines = []
     for file in setup.files:
         said = "; ".join([*remarks, *([f"a copy of {file.path}"] if file.path else [])])
-        lines.append(
-            f'include "/etc/bind/{file.names[0]}.key";{f"   // {said}" if said else ""}\n'
-        )
+        lines.append(f'include "/etc/bind/{file.names[0]}.key";{f"   // {said}" if said else ""}\n')
         remarks = []
     return "".join(lines)
 
@@ -170,11 +155,7 @@ def _around(setup: PrimarySetup) -> str:
 def _zone(setup: PrimarySetup, zone: ZoneRights) -> str:
     """A zone that is there already keeps its clause: what is in this one goes into it."""
     may_read = " ".join(f"key {name};" for name in setup.readers)
-    apex = (
-        f"A site is called {zone.zone}: its addresses may be changed."
-        if zone.own_name
-        else ""
-    )
+    apex = f"A site is called {zone.zone}: its addresses may be changed." if zone.own_name else ""
     return f"""
 zone "{zone.zone}" {{
   type primary;

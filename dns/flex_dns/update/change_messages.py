@@ -82,9 +82,7 @@ class Message:
         if self.claim.owner:
             names = names_to_mark(self.zone, self.changes)
             first = fence.NAME if self.claim.controller else ""
-            yield wire.require_markers(
-                self.zone, names, marker_text(self.claim.owner), first
-            )
+            yield wire.require_markers(self.zone, names, marker_text(self.claim.owner), first)
 
     def only(self, changes: Sequence[Change]) -> Message:
         """The same message with some of its changes."""
@@ -116,11 +114,7 @@ def messages(
 
 
 def _groups(
-    zone: str,
-    changes: Sequence[Change],
-    limit: int,
-    claim: Claim,
-    sites: Mapping[str, str],
+    zone: str, changes: Sequence[Change], limit: int, claim: Claim, sites: Mapping[str, str]
 ) -> Iterator[tuple[list[Change], int]]:
     """What is in one message, each with the bytes that it needs."""
     mark = wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None
@@ -129,9 +123,7 @@ def _groups(
         needed = sum([wire.part_size(zone, change) for change in together])
         if mark is not None and "TXT" not in [change.type for change in together]:
             needed += len(name) + mark
-        needed += sum(
-            [wire.kept_size(zone, one) for one in sets_to_keep(zone, together)]
-        )
+        needed += sum([wire.kept_size(zone, one) for one in sets_to_keep(zone, together)])
         sized.setdefault(sites.get(name, name), []).append((together, needed))
     for names in sized.values():
         size = sum([needed for _, needed in names])
@@ -158,9 +150,7 @@ def names_to_mark(zone: str, changes: Sequence[Change]) -> list[str]:
     them.
     """
     names = dict.fromkeys(change.name for change in changes if change.type != "TXT")
-    making = {
-        site_name(zone, change.name) for change in changes if change.type == "TXT"
-    }
+    making = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
     return [name for name in names if name not in making and lies_in(zone, name)]
 
 

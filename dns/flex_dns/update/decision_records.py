@@ -41,11 +41,7 @@ class TextsToReplace:
 
 
 def replace_texts(
-    session: Session,
-    server: Server,
-    zone: str,
-    holder: str,
-    changes: Sequence[TextsToReplace],
+    session: Session, server: Server, zone: str, holder: str, changes: Sequence[TextsToReplace]
 ) -> DnsError | None:
     """Replace the texts at some names of a zone, all or none: if it is `holder` who holds the zone,
     and the texts are still as they were. Return what came in between: the next run tries again.

@@ -22,11 +22,7 @@ from flex.errors import DnsError
 from flex_dns.update.change_messages import Message
 from flex_dns.update.pace_of_secondaries import AHEAD, Pace
 from flex_dns.wire import signing
-from flex_dns.wire.explain_dns_errors import (
-    translate,
-    translate_errors,
-    untrusted_error,
-)
+from flex_dns.wire.explain_dns_errors import translate, translate_errors, untrusted_error
 from flex_dns.wire.name_server_and_key import Address, Server
 from flex_dns.wire.session import Clock, connect
 
@@ -72,12 +68,8 @@ def deliver(
                 pace.question()
             for line in lines if not any(pace.holds for pace in paces) else ():
                 yield from line.fill(queue, deep)
-            for line, is_readable in _ready(
-                [line for line in lines if line.sent], paces
-            ):
-                for message, outcome in (
-                    line.receive() if is_readable else line.give_up()
-                ):
+            for line, is_readable in _ready([line for line in lines if line.sent], paces):
+                for message, outcome in line.receive() if is_readable else line.give_up():
                     for pace in paces if outcome == dns.rcode.NOERROR else ():
                         pace.note_acknowledged(message)
                     yield message, outcome
@@ -90,9 +82,7 @@ def deliver(
             pace.close()
 
 
-def _ready(
-    lines: Sequence[_Line], paces: Sequence[Pace]
-) -> Iterator[tuple[_Line, bool]]:
+def _ready(lines: Sequence[_Line], paces: Sequence[Pace]) -> Iterator[tuple[_Line, bool]]:
     """Those with something to read, and those that waited too long for it. What secondaries said is
     heard, too.
     """
@@ -187,9 +177,7 @@ class _Line:
 
     def give_up(self) -> Iterator[Outcome]:
         first, _, _ = next(iter(self.sent.values()))
-        yield from self._broke(
-            translate(TimeoutError(), self._server, _what_was_asked(first))
-        )
+        yield from self._broke(translate(TimeoutError(), self._server, _what_was_asked(first)))
 
     def _send(self, message: Message) -> None:
         while self._next_id in self.sent:
@@ -210,9 +198,7 @@ class _Line:
             if not piece:
                 raise EOFError
         self._bytes += piece
-        while len(self._bytes) >= 2 and len(self._bytes) >= 2 + int.from_bytes(
-            self._bytes[:2]
-        ):
+        while len(self._bytes) >= 2 and len(self._bytes) >= 2 + int.from_bytes(self._bytes[:2]):
             end = 2 + int.from_bytes(self._bytes[:2])
             wire = bytes(self._bytes[2:end])
             del self._bytes[:end]
@@ -223,15 +209,11 @@ class _Line:
         if len(wire) < 12 or number not in self.sent or not wire[2] & RESPONSE:
             message, _, _ = next(iter(self.sent.values()), (None, b"", 0.0))
             asked = _what_was_asked(message) if message else "update"
-            raise untrusted_error(
-                self._server, asked, "the answer is to another question"
-            )
+            raise untrusted_error(self._server, asked, "the answer is to another question")
         message, mac, _ = self.sent[number]
         asked = _what_was_asked(message)
         with translate_errors(self._server, asked):
-            rcode = signing.rcode_of(
-                wire, mac, self._key, self._server, int(self._clock()), asked
-            )
+            rcode = signing.rcode_of(wire, mac, self._key, self._server, int(self._clock()), asked)
         del self.sent[number]
         return message, rcode
 

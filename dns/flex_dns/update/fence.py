@@ -79,16 +79,12 @@ def holders(session: Session, server: Server, zones: Sequence[str]) -> dict[str,
     }
 
 
-def controller_records(
-    session: Session, server: Server, zones: Sequence[str]
-) -> dict[str, str]:
+def controller_records(session: Session, server: Server, zones: Sequence[str]) -> dict[str, str]:
     """The same with the epoch: what a message for the zone has to require."""
     if not zones:
         return {}
     asked = f"controller of {zones[0]}"
-    queries = [
-        dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones
-    ]
+    queries = [dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones]
     return {
         zone: _controller_text(server, zone, answer)
         for zone, answer in zip(zones, session.ask_all(queries, asked), strict=True)
@@ -119,13 +115,9 @@ def hold(
     return found
 
 
-def free(
-    session: Session, server: Server, zones: Sequence[str], controller: str
-) -> list[str]:
+def free(session: Session, server: Server, zones: Sequence[str], controller: str) -> list[str]:
     """Those of the zones that nobody holds. Raises Refused where another controller holds one."""
-    return [
-        zone for zone, by in ours(session, server, zones, controller).items() if not by
-    ]
+    return [zone for zone, by in ours(session, server, zones, controller).items() if not by]
 
 
 def begin_epoch(
@@ -145,28 +137,19 @@ def begin_epoch(
 
 
 def _begin_epoch(
-    session: Session,
-    server: Server,
-    zone: str,
-    was: str,
-    controller: str,
-    refuse_lost: Ask,
+    session: Session, server: Server, zone: str, was: str, controller: str, refuse_lost: Ask
 ) -> None:
     for _ in range(TRIES):
         if controller_of(was) != controller:
             return
         refuse_lost()
-        if _replaced(
-            session, server, zone, was, f"{controller}{EPOCH}{secrets.token_hex(8)}"
-        ):
+        if _replaced(session, server, zone, was, f"{controller}{EPOCH}{secrets.token_hex(8)}"):
             return
         was = controller_records(session, server, [zone])[zone]
     raise ended_by_another_run(server, zone)
 
 
-def ours(
-    session: Session, server: Server, zones: Sequence[str], controller: str
-) -> dict[str, str]:
+def ours(session: Session, server: Server, zones: Sequence[str], controller: str) -> dict[str, str]:
     """What `said` gives. Raises Refused where another controller holds one."""
     found = controller_records(session, server, zones)
     for zone, by in found.items():
@@ -186,15 +169,11 @@ def take_over(
     """The zone is ours from now on, if it is `was` who holds it still. Raises Refused otherwise."""
     found = controller_records(session, server, [zone])[zone]
     refuse_lost()
-    if controller_of(found) != was or not _replaced(
-        session, server, zone, found, controller
-    ):
+    if controller_of(found) != was or not _replaced(session, server, zone, found, controller):
         raise held_error(server, zone, holders(session, server, [zone])[zone])
 
 
-def _replaced(
-    session: Session, server: Server, zone: str, was: str, holder: str
-) -> bool:
+def _replaced(session: Session, server: Server, zone: str, was: str, holder: str) -> bool:
     """Whether the record said `was` until now; it says `holder` then."""
     asked = f"taking {zone} over from {controller_of(was)}"
     update = dns.update.UpdateMessage(zone)

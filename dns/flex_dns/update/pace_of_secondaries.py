@@ -41,9 +41,7 @@ class Pace:
     read.
     """
 
-    def __init__(
-        self, secondary: Address, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, secondary: Address, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._behind = deque[Message]()
         self._asked: dns.message.Message | None = None
@@ -82,12 +80,7 @@ class Pace:
         now = self._clock()
         if self.holds and now >= self._since + PATIENCE:
             self.close()
-        if (
-            self._socket
-            and not self._asked
-            and now >= self._next
-            and len(self._behind) >= STEP
-        ):
+        if self._socket and not self._asked and now >= self._next and len(self._behind) >= STEP:
             change = self._behind[STEP - 1].changes[0]
             self._asked = verify.query_of((change.name, change.type))
             try:
@@ -119,9 +112,7 @@ class Pace:
 def _connect(address: Address) -> socket.socket | None:
     """Takes packets from this peer only; None where there is no such host."""
     try:
-        family, kind, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[
-            0
-        ]
+        family, kind, _, _, peer = socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0]
         made = socket.socket(family, kind)
     except OSError:
         return None

@@ -22,9 +22,7 @@ def unused_name(zone: str) -> str:
     return f"flex-preflight-{secrets.token_hex(8)}.{zone}"
 
 
-def may_change(
-    session: Session, server: Server, zone: str, name: str, *kinds: str
-) -> str:
+def may_change(session: Session, server: Server, zone: str, name: str, *kinds: str) -> str:
     """Delete what is not there: the policy is asked, the zone and its serial stay as they are."""
     asked = f"right to change {' and '.join(kinds)} in {zone}"
     update = dns.update.UpdateMessage(zone)
@@ -35,9 +33,7 @@ def may_change(
         rcode = session.ask(update, asked).rcode()
     except Refused as error:
         # Signed questions pass by now: the key is known, and may not do this.
-        raise (
-            not_granted(server, zone, asked) if disowned(error) else error
-        ) from error
+        raise (not_granted(server, zone, asked) if disowned(error) else error) from error
     if rcode == dns.rcode.REFUSED:
         raise not_granted(server, zone, asked)
     if rcode != dns.rcode.NOERROR:

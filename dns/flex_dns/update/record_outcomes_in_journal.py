@@ -58,9 +58,7 @@ class Ledger:
     ) -> None:
         self.tallies = {row.zone: Tally(row.zone) for row, _ in rows}
         self._journal = journal
-        self._open = {
-            row.number: _Open(row.zone, len(changes)) for row, changes in rows
-        }
+        self._open = {row.number: _Open(row.zone, len(changes)) for row, changes in rows}
         self._ended: list[int] = []
 
     @property
@@ -76,23 +74,15 @@ class Ledger:
         self._settle(message.row, len(changes))
 
     def note_overtaken(
-        self,
-        message: Message,
-        conflicts: Sequence[Conflict],
-        withheld: Sequence[Change] = (),
+        self, message: Message, conflicts: Sequence[Conflict], withheld: Sequence[Change] = ()
     ) -> None:
         self.tallies[message.zone].conflicts += conflicts
         self._settle(
-            message.row,
-            len(conflicts) + len(withheld),
-            "conflict",
-            "; ".join(map(str, conflicts)),
+            message.row, len(conflicts) + len(withheld), "conflict", "; ".join(map(str, conflicts))
         )
 
     def note_refused(self, message: Message, error: DnsError) -> None:
-        self.tallies[message.zone].refused += [
-            (change, error) for change in message.changes
-        ]
+        self.tallies[message.zone].refused += [(change, error) for change in message.changes]
         self._settle(
             message.row,
             len(message.changes),
@@ -100,9 +90,7 @@ class Ledger:
             f"{message.changes[0].name}: {error.answer}",
         )
 
-    def stop(
-        self, zones: Collection[str], trouble: DnsError | None, note: str = ""
-    ) -> None:
+    def stop(self, zones: Collection[str], trouble: DnsError | None, note: str = "") -> None:
         """Nothing more is sent for these zones; what was sent is known not to have been made."""
         for zone in zones:
             tally = self.tallies[zone]

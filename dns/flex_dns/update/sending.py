@@ -18,12 +18,7 @@ from flex.errors import DnsError, Unreachable
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.zone_plan import Change
 from flex.zones.address_hints import HINTED
-from flex_dns.update import (
-    change_messages,
-    deliver_many_messages_at_once,
-    fence,
-    permission,
-)
+from flex_dns.update import change_messages, deliver_many_messages_at_once, fence, permission
 from flex_dns.update.change_messages import NOBODY, Claim, Message
 from flex_dns.update.record_outcomes_in_journal import Ledger, Tally
 from flex_dns.wire.explain_dns_errors import not_granted, said_no
@@ -83,9 +78,7 @@ def carry(
         sent = _send(server, todo, ledger, clock, secondaries)
         todo = [*sent.unsent, *_halve(server, sent.refused, ledger, clock)]
         todo += _looked_after(server, sent.opened, ledger, clock, patience)
-        todo = [
-            message for message in todo if not ledger.tallies[message.zone].is_stopped
-        ]
+        todo = [message for message in todo if not ledger.tallies[message.zone].is_stopped]
         if todo and sent.opened and before == (ledger.open_changes, len(todo)):
             pause = next(pauses, None)
             if pause is None:
@@ -151,10 +144,7 @@ def _no(server: Server, message: Message, rcode: dns.rcode.Rcode) -> DnsError:
 
 
 def _halve(
-    server: Server,
-    refused: Sequence[tuple[Message, dns.rcode.Rcode]],
-    ledger: Ledger,
-    clock: Clock,
+    server: Server, refused: Sequence[tuple[Message, dns.rcode.Rcode]], ledger: Ledger, clock: Clock
 ) -> Iterator[Message]:
     """Halves of what was refused. A name by itself is at fault; so is the zone when it takes
     nothing at all.
@@ -177,17 +167,13 @@ def _halve(
             ledger.note_refused(message, _no(server, message, rcode))
 
 
-def _takes_updates(
-    server: Server, zone: str, rcode: dns.rcode.Rcode, clock: Clock
-) -> bool:
+def _takes_updates(server: Server, zone: str, rcode: dns.rcode.Rcode, clock: Clock) -> bool:
     """Whether the key may change anything in the zone, asked by an update that changes nothing."""
     if rcode != dns.rcode.REFUSED:
         return True
     try:
         with Session(server, clock) as session:
-            permission.may_change(
-                session, server, zone, permission.unused_name(zone), "A"
-            )
+            permission.may_change(session, server, zone, permission.unused_name(zone), "A")
     except DnsError:
         return False
     return True
@@ -208,22 +194,14 @@ def _looked_after(
         messages = [message for message, _ in opened if message.zone == zone]
         changes = [change for message in messages for change in message.changes]
         try:
-            contents = _contents(
-                server, zone, questions(zone, changes), clock, deadline
-            )
+            contents = _contents(server, zone, questions(zone, changes), clock, deadline)
             lost = _error_of_lost_zone(server, messages[0], clock)
         except DnsError:
             ledger.lose(
-                zone,
-                len(changes),
-                next(error for message, error in opened if message.zone == zone),
+                zone, len(changes), next(error for message, error in opened if message.zone == zone)
             )
             continue
-        pending = [
-            again
-            for message in messages
-            for again in _settle(message, contents, ledger)
-        ]
+        pending = [again for message in messages for again in _settle(message, contents, ledger)]
         tally = ledger.tallies[zone]
         if pending and lost:
             ledger.stop([zone], lost)
@@ -233,18 +211,14 @@ def _looked_after(
 
 
 def _settle(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Message]:
-    found = standing(
-        message.zone, message.changes, contents, message.claim.owner, message.sites
-    )
+    found = standing(message.zone, message.changes, contents, message.claim.owner, message.sites)
     ledger.note_done(message, found.done)
     ledger.note_overtaken(message, found.conflicts, found.withheld)
     if found.pending:
         yield message.only(found.pending)
 
 
-def _error_of_lost_zone(
-    server: Server, message: Message, clock: Clock
-) -> DnsError | None:
+def _error_of_lost_zone(server: Server, message: Message, clock: Clock) -> DnsError | None:
     """Whether another controller holds the zone by now, or another run of ours began a new epoch
     there.
     """

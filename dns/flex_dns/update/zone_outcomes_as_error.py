@@ -19,9 +19,7 @@ RESUME = "then `flex apply --resume` finishes it"
 
 
 def judge(
-    zone_plans: Sequence[ZonePlan],
-    tallies: Mapping[str, Tally],
-    done: Mapping[str, int],
+    zone_plans: Sequence[ZonePlan], tallies: Mapping[str, Tally], done: Mapping[str, int]
 ) -> DnsError | PartlyApplied | None:
     """`done` changes of each zone held before the run began."""
     wrong = [
@@ -37,9 +35,7 @@ def judge(
         for zone_plan in zone_plans
     }
     errors = {
-        zone_plan.zone: _of_zone(
-            zone_plan, tallies[zone_plan.zone], held[zone_plan.zone]
-        )
+        zone_plan.zone: _of_zone(zone_plan, tallies[zone_plan.zone], held[zone_plan.zone])
         for zone_plan in wrong
     }
     first = errors[wrong[0].zone]
@@ -67,9 +63,7 @@ def _of_all(
     errors: Mapping[str, DnsError | PartlyApplied],
     held: Mapping[str, int],
 ) -> PartlyApplied:
-    named = "; ".join(
-        f"{zone}: {error.answer}" for zone, error in list(errors.items())[:SHOWN]
-    )
+    named = "; ".join(f"{zone}: {error.answer}" for zone, error in list(errors.items())[:SHOWN])
     more = f"; and {len(errors) - SHOWN} more zones" if len(errors) > SHOWN else ""
     partly = [zone for zone in errors if held[zone]]
     whole = len(zone_plans) - len(errors)
@@ -98,9 +92,7 @@ def _list_zones(zones: Sequence[str]) -> str:
     return f" ({', '.join(zones[:SHOWN])}{more})" if zones else ""
 
 
-def _faulty(
-    error: DnsError, zone_plan: ZonePlan, tally: Tally, done: int
-) -> PartlyApplied:
+def _faulty(error: DnsError, zone_plan: ZonePlan, tally: Tally, done: int) -> PartlyApplied:
     names = list(dict.fromkeys(change.name for change, _ in tally.refused))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return kind(error)(

@@ -80,23 +80,15 @@ class Resolver:
         for name in names:
             four, six = islice(answers, 2)
             unknown = next((one.why for one in (four, six) if not one.is_known), "")
-            found[name] = NameAnswer(
-                (*four.values, *six.values), four.chain or six.chain, unknown
-            )
+            found[name] = NameAnswer((*four.values, *six.values), four.chain or six.chain, unknown)
         return found
 
     def name_servers_of(self, zones: Sequence[str]) -> dict[str, Said]:
-        return dict(
-            zip(
-                zones, self._all(self._ask, [(one, "NS") for one in zones]), strict=True
-            )
-        )
+        return dict(zip(zones, self._all(self._ask, [(one, "NS") for one in zones]), strict=True))
 
     def names_of(self, addresses: Sequence[str]) -> dict[str, str]:
         """What each address is called, where it is called anything."""
-        questions = [
-            (dns.reversename.from_address(one).to_text(), "PTR") for one in addresses
-        ]
+        questions = [(dns.reversename.from_address(one).to_text(), "PTR") for one in addresses]
         answers = self._all(self._ask, questions)
         return {
             address: said.values[0].rstrip(".")
@@ -114,9 +106,7 @@ class Resolver:
         return ""
 
     def _all(
-        self,
-        ask: Callable[[tuple[str, str]], Said],
-        questions: Sequence[tuple[str, str]],
+        self, ask: Callable[[tuple[str, str]], Said], questions: Sequence[tuple[str, str]]
     ) -> Iterator[Said]:
         if self.is_silent:
             yield from (Said(why=NOBODY, is_known=False) for _ in questions)

@@ -78,9 +78,7 @@ NO_ROUTE = Meaning(
     "check the address, and the routes and firewalls on the way",
 )
 NO_ADDRESS = Meaning(
-    Unreachable,
-    "its host name has no address",
-    "check the host name, or write an address",
+    Unreachable, "its host name has no address", "check the host name, or write an address"
 )
 OUR_DATA = Meaning(
     Refused,
@@ -126,9 +124,7 @@ RCODES: Mapping[dns.rcode.Rcode, Meaning] = {
         f"check the zone's name in the settings and the zone clause in named.conf; {PRINTED}",
     ),
     dns.rcode.NOTZONE: Meaning(
-        Refused,
-        "NOTZONE: a name lies outside the zone",
-        "check the zones in the settings",
+        Refused, "NOTZONE: a name lies outside the zone", "check the zones in the settings"
     ),
     dns.rcode.SERVFAIL: Meaning(
         Unreachable,
@@ -180,9 +176,7 @@ def skewed_error(apart: int, server: Server, asked: str) -> DnsError:
 
 def said_no(rcode: dns.rcode.Rcode, server: Server | str, asked: str) -> DnsError:
     name = dns.rcode.to_text(rcode)
-    other = Meaning(
-        Refused, f"it answered {name}", "read the name server's log for the reason"
-    )
+    other = Meaning(Refused, f"it answered {name}", "read the name server's log for the reason")
     return _say(RCODES.get(rcode, other), f"asking {server}: {asked}")
 
 
@@ -205,18 +199,12 @@ def not_granted(
         zone, key, own_name=zone in names, hints=server.hints or hints or hints_sent
     )
     if hints:
-        without = (
-            "make a new plan, which leaves sites with address hints where they are; or "
-        )
+        without = "make a new plan, which leaves sites with address hints where they are; or "
     elif hints_sent:
         without = "`flex apply --undo` takes back what of the plan is in DNS; or "
     else:
         without = ""
-    but = (
-        ""
-        if zone in names
-        else f" (without its line for {zone} where a site is called so)"
-    )
+    but = "" if zone in names else f" (without its line for {zone} where a site is called so)"
     denied = sorted(name for name in names if f"deny {key} name {name} " in policy)
     servers = (
         f"; it denies {', '.join(denied)} as a name server's: `flex sites exclude`"
@@ -244,9 +232,7 @@ def not_authoritative(server: Server | str, zone: str, asked: str) -> DnsError:
 
 
 def untrusted_error(server: Server | str, asked: str, why: str) -> DnsError:
-    return Unreachable(
-        f"asking {server}: {asked}", why, kept=UNCHANGED, advice=NOT_OURS.advice
-    )
+    return Unreachable(f"asking {server}: {asked}", why, kept=UNCHANGED, advice=NOT_OURS.advice)
 
 
 def _say(meaning: Meaning, asked: str) -> DnsError:

@@ -42,13 +42,9 @@ class Key:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name.lower().rstrip("."))
         if not NAME.fullmatch(self.name):
-            raise _unusable(
-                self, "a key's name is made of letters, digits, dots and dashes"
-            )
+            raise _unusable(self, "a key's name is made of letters, digits, dots and dashes")
         if self.algorithm not in ALGORITHMS:
-            raise _unusable(
-                self, f"{self.algorithm} is not one of {', '.join(ALGORITHMS)}"
-            )
+            raise _unusable(self, f"{self.algorithm} is not one of {', '.join(ALGORITHMS)}")
         if len(_decode(self)) < LEAST_BYTES:
             raise _unusable(self, f"its secret is shorter than {LEAST_BYTES} bytes")
 
@@ -58,16 +54,13 @@ class Key:
     def signer(self) -> dns.tsig.Key:
         """The key as dnspython wants it."""
         return _Masked(
-            dns.name.from_text(self.name),
-            _decode(self),
-            dns.name.from_text(self.algorithm),
+            dns.name.from_text(self.name), _decode(self), dns.name.from_text(self.algorithm)
         )
 
     def clause(self) -> str:
         """The key as named.conf has it. This is the one text that shows the secret."""
         return (
-            f'key "{self.name}" {{\n  algorithm {self.algorithm};\n  secret '
-            f'"{self.secret}";\n}};\n'
+            f'key "{self.name}" {{\n  algorithm {self.algorithm};\n  secret "{self.secret}";\n}};\n'
         )
 
 
@@ -118,9 +111,7 @@ def _private_text(path: Path) -> str:
             _refuse_open_doors(path, os.fstat(file.fileno()).st_mode)
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
-        reason = (
-            error.strerror if isinstance(error, OSError) else "it is not a text file"
-        )
+        reason = error.strerror if isinstance(error, OSError) else "it is not a text file"
         raise BadSetting(
             f"reading the TSIG key in {path}",
             str(reason),
@@ -141,16 +132,12 @@ def _refuse_open_doors(path: Path, mode: int) -> None:
 
 def _keys(text: str) -> Iterator[Key]:
     words = [
-        word.strip('"')
-        for word in WORD.findall(text)
-        if not word.startswith(("#", "//", "/*"))
+        word.strip('"') for word in WORD.findall(text) if not word.startswith(("#", "//", "/*"))
     ]
     for at, word in enumerate(words):
         if word == "key" and words[at + 2 : at + 3] == ["{"] and "}" in words[at:]:
             body = words[at + 3 : words.index("}", at)]
-            yield Key(
-                words[at + 1], _after("secret", body), _after("algorithm", body).lower()
-            )
+            yield Key(words[at + 1], _after("secret", body), _after("algorithm", body).lower())
 
 
 def _after(word: str, words: list[str]) -> str:

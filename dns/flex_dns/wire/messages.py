@@ -25,13 +25,7 @@ from flex_dns.wire.read_names_in_messages import HEADER
 from flex_dns.wire.service_records import data_of_text
 
 # Numbers of record types (RFC 1035, RFC 3596, RFC 9460).
-TYPES: Mapping[RecordType, int] = {
-    "A": 1,
-    "AAAA": 28,
-    "TXT": 16,
-    "SVCB": 64,
-    "HTTPS": 65,
-}
+TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16, "SVCB": 64, "HTTPS": 65}
 # The same, of types that a message only asks about.
 NS = 2
 CNAME = 5
@@ -62,12 +56,8 @@ LONGEST_NAME = 254
 
 _LENGTH = tuple(bytes((length,)) for length in range(LONGEST_LABEL + 1))
 _EQUAL = {kind: struct.pack("!HHI", number, IN, 0) for kind, number in TYPES.items()}
-_ABSENT = {
-    kind: struct.pack("!HHIH", number, NONE, 0, 0) for kind, number in TYPES.items()
-}
-_DELETE = {
-    kind: struct.pack("!HHIH", number, ANY, 0, 0) for kind, number in TYPES.items()
-}
+_ABSENT = {kind: struct.pack("!HHIH", number, NONE, 0, 0) for kind, number in TYPES.items()}
+_DELETE = {kind: struct.pack("!HHIH", number, ANY, 0, 0) for kind, number in TYPES.items()}
 _NONE = {
     "A": _ABSENT["A"],
     "AAAA": _ABSENT["AAAA"],
@@ -137,9 +127,7 @@ def require_text(zone: str, name: str, text: str) -> MessagePart:
     )
 
 
-def require_markers(
-    zone: str, names: Sequence[str], text: str, first: str = ""
-) -> MessagePart:
+def require_markers(zone: str, names: Sequence[str], text: str, first: str = "") -> MessagePart:
     """The same of the marker of each of these names of the zone.
 
     `first` is the label of the message's first prerequisite, where that stands among the markers:
@@ -149,10 +137,7 @@ def require_markers(
     marks = struct.pack("!H", at) if first else MARKS
     tail = _EQUAL["TXT"] + rdata_bytes("TXT", text)
     return MessagePart(
-        b"".join([_marker(zone, name, marks) + tail for name in names]),
-        len(names),
-        b"",
-        0,
+        b"".join([_marker(zone, name, marks) + tail for name in names]), len(names), b"", 0
     )
 
 
@@ -162,9 +147,7 @@ def require_kept(zone: str, sets: Sequence[RequiredSet]) -> MessagePart:
     for name, kind, values in sets:
         owner = owner_bytes(zone, name)
         if kind in ("A", "AAAA"):
-            records += [
-                owner + _EQUAL[kind] + rdata_bytes(kind, value) for value in values
-            ]
+            records += [owner + _EQUAL[kind] + rdata_bytes(kind, value) for value in values]
         if not values:
             records.append(owner + _NONE[kind])
     return MessagePart(b"".join(records), len(records), b"", 0)
@@ -200,9 +183,7 @@ def part_size(zone: str, change: Change) -> int:
     if kind in HINTED:
         data = sum([len(rdata_bytes(kind, value)) - LENGTH for value in values])
     else:
-        data = _VALUE[kind] * len(values) or sum(
-            [len(value.encode()) + 1 for value in values]
-        )
+        data = _VALUE[kind] * len(values) or sum([len(value.encode()) + 1 for value in values])
     return records * (owner + RECORD) + data
 
 
@@ -223,9 +204,7 @@ def body(zone: str, parts: Sequence[MessagePart]) -> bytes:
 @lru_cache(maxsize=4096)
 def name_bytes(name: str) -> bytes:
     """An absolute name, uncompressed."""
-    plain = (
-        _labels(name[:-1]) if name.endswith(".") and len(name) <= LONGEST_NAME else None
-    )
+    plain = _labels(name[:-1]) if name.endswith(".") and len(name) <= LONGEST_NAME else None
     if plain is None:
         whole = dns.name.from_text(name).to_wire()
         assert whole is not None, "without a file it gives the bytes back"
@@ -251,11 +230,7 @@ def _labels(text: str) -> bytes | None:
         return None
     labels = text.encode("ascii").split(b".")
     try:
-        return (
-            b"".join([_LENGTH[len(label)] + label for label in labels])
-            if all(labels)
-            else None
-        )
+        return b"".join([_LENGTH[len(label)] + label for label in labels]) if all(labels) else None
     except IndexError:
         return None
 

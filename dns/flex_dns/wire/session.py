@@ -76,9 +76,7 @@ class Session:
         for first in range(0, len(messages), WINDOW):
             try:
                 with translate_errors(self.server, asked):
-                    answers.extend(
-                        self._exchange(messages[first : first + WINDOW], asked)
-                    )
+                    answers.extend(self._exchange(messages[first : first + WINDOW], asked))
             except DnsError:
                 # What is still on its way would answer the next question.
                 self.close()
@@ -87,9 +85,7 @@ class Session:
 
     def send(self, message: dns.message.Message) -> bytes:
         """Sign and send; the signature is what the answer's one is chained to."""
-        wire, mac = signing.sign(
-            message.to_wire(max_size=65535), self.key, int(self._clock())
-        )
+        wire, mac = signing.sign(message.to_wire(max_size=65535), self.key, int(self._clock()))
         if self._socket is None:
             self._socket = connect(self.server)
         self._socket.settimeout(self.server.timeout)
@@ -102,9 +98,7 @@ class Session:
         return self._take(length, deadline)
 
     def verify(self, wire: bytes, mac: bytes, asked: str) -> dns.message.Message:
-        return signing.verify_answer(
-            wire, mac, self.key, self.server, int(self._clock()), asked
-        )
+        return signing.verify_answer(wire, mac, self.key, self.server, int(self._clock()), asked)
 
     def _exchange(
         self, messages: Sequence[dns.message.Message], asked: str
@@ -120,14 +114,10 @@ class Session:
             wire = self.receive()
             at, mac = waiting.pop(int.from_bytes(wire[:2]), (-1, b""))
             if at < 0:
-                raise untrusted_error(
-                    self.server, asked, "the answer is to another question"
-                )
+                raise untrusted_error(self.server, asked, "the answer is to another question")
             answers[at] = self.verify(wire, mac, asked)
             if not messages[at].is_response(answers[at]):
-                raise untrusted_error(
-                    self.server, asked, "the answer is to another question"
-                )
+                raise untrusted_error(self.server, asked, "the answer is to another question")
         return [answers[at] for at in range(len(messages))]
 
     def _take(self, count: int, deadline: float) -> bytes:

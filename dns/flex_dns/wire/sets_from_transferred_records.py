@@ -144,9 +144,7 @@ def _note(
     if kind in POINTING:
         place = at + POINTING[kind]
         if place < end:
-            pointing.append(
-                (name, kind, wire[at:place], name_at(wire, place, known)[0])
-            )
+            pointing.append((name, kind, wire[at:place], name_at(wire, place, known)[0]))
     elif kind in WITH_HINTS:
         place = at + WITH_HINTS[kind]
         if place < end:

@@ -45,9 +45,7 @@ def _signature(
     """
     name, algorithm, hashed = _describe_key(key)
     # What is signed beside the message, then what stands behind it (RFC 8945, 4.3.3 and 4.2).
-    variables = (
-        name + struct.pack("!HI", dns.rdataclass.ANY, 0) + algorithm + at + bytes(4)
-    )
+    variables = name + struct.pack("!HI", dns.rdataclass.ANY, 0) + algorithm + at + bytes(4)
     mac = hmac.digest(key.secret, before + wire + variables, hashed)
     rdata = algorithm + at + struct.pack("!H", len(mac)) + mac + wire[:2] + bytes(4)
     return name + struct.pack(

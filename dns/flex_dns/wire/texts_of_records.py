@@ -82,9 +82,7 @@ def record_of(text: str) -> TXT:
     return TXT(dns.rdataclass.IN, dns.rdatatype.TXT, strings)
 
 
-def _texts(
-    server: Server, zone: str, name: str, reply: dns.message.Message
-) -> Texts | DnsError:
+def _texts(server: Server, zone: str, name: str, reply: dns.message.Message) -> Texts | DnsError:
     asked = f"TXT of {name}"
     if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         return said_no(reply.rcode(), server, asked)

@@ -12,12 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from flex.zones.decisions_in_markers import (
-    EXCLUDED,
-    MarkedDecision,
-    decision_in,
-    printable,
-)
+from flex.zones.decisions_in_markers import EXCLUDED, MarkedDecision, decision_in, printable
 from flex.zones.marker import LABEL, marker_name, marker_owner
 from flex.zones.records_of_partition import BelowWildcard
 from flex.zones.what_leans_on_names import PointingRecord
@@ -83,9 +78,7 @@ def unfit(zone: str, name: str) -> str:
     if name.endswith(f".{LABEL}.{zone}") or name == f"{LABEL}.{zone}":
         return "lies among FLEX's own markers"
     if not HOST_NAME.fullmatch(name):
-        return (
-            "is not a host name of letters, digits and hyphens in lower case (A-labels)"
-        )
+        return "is not a host name of letters, digits and hyphens in lower case (A-labels)"
     if len(name) + len(LABEL) + 1 > LONGEST:
         return "is too long for a marker beside it"
     return ""

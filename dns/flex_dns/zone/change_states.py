@@ -75,22 +75,11 @@ def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
 
     All addresses of names that become ours are asked for, those too that do not change.
     """
-    names = {
-        name
-        for change in changes
-        if lies_in(zone, name := site_name(zone, change.name))
-    }
-    asked: dict[Question, None] = dict.fromkeys(
-        (change.name, change.type) for change in changes
-    )
-    marking = [
-        site_name(zone, change.name) for change in changes if change.beside is not None
-    ]
+    names = {name for change in changes if lies_in(zone, name := site_name(zone, change.name))}
+    asked: dict[Question, None] = dict.fromkeys((change.name, change.type) for change in changes)
+    marking = [site_name(zone, change.name) for change in changes if change.beside is not None]
     asked |= dict.fromkeys((name, kind) for name in marking for kind in ADDRESSES)
-    return list(
-        asked
-        | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names))
-    )
+    return list(asked | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names)))
 
 
 def standing(
@@ -110,9 +99,7 @@ def standing(
     done: list[Change] = []
     pending: list[Change] = []
     conflicts: list[Conflict] = []
-    marking = {
-        site_name(zone, change.name) for change in changes if change.type == "TXT"
-    }
+    marking = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
     for change in changes:
         found = contents.sets.get((change.name, change.type))
         closed = contents.closed.get(change.name, "")
@@ -132,9 +119,7 @@ def standing(
         for one in pending
         if one.beside is not None and site_name(zone, one.name) not in changed
     ]
-    taken = list(
-        _markers_in_the_way(zone, marks, changes, contents.sets, contents.closed)
-    )
+    taken = list(_markers_in_the_way(zone, marks, changes, contents.sets, contents.closed))
     if not changed and not taken:
         return Standing(tuple(done), tuple(pending), ())
     marks, strangers = [one.change for one in taken], {one.name for one in taken}
@@ -172,9 +157,7 @@ def without_names_leant_on(
     hints = set(zone_plan.hints)
     others = [one for one in pointing if (one.owner, one.type) not in hints]
     leant_on = leaning(others, set(zone_plan.nothing_leans))
-    reasons = {
-        name: why_it_stays(one) for name, one in leant_on.items() if one.count(*HOLDING)
-    }
+    reasons = {name: why_it_stays(one) for name, one in leant_on.items() if one.count(*HOLDING)}
     return _without(zone_plan, found, reasons)
 
 
@@ -195,9 +178,7 @@ def without_names_below_wildcards(
     return _without(zone_plan, found, reasons)
 
 
-def _without(
-    zone_plan: ZonePlan, found: Standing, reasons: Mapping[str, str]
-) -> Standing:
+def _without(zone_plan: ZonePlan, found: Standing, reasons: Mapping[str, str]) -> Standing:
     """The same, where these names and what goes along with them are left as they are."""
     if not reasons:
         return found
@@ -205,17 +186,13 @@ def _without(
     stay = [
         one
         for one in found.pending
-        if (name := site_name(zone_plan.zone, one.name)) in reasons
-        or sites.get(name) in reasons
+        if (name := site_name(zone_plan.zone, one.name)) in reasons or sites.get(name) in reasons
     ]
     addresses = [one for one in stay if one.type in ADDRESSES and one.name in reasons]
     return Standing(
         found.done,
         tuple(one for one in found.pending if one not in stay),
-        (
-            *found.conflicts,
-            *(Conflict(one, _that(reasons[one.name])) for one in addresses),
-        ),
+        (*found.conflicts, *(Conflict(one, _that(reasons[one.name])) for one in addresses)),
         (*found.withheld, *(one for one in stay if one not in addresses)),
     )
 
@@ -233,9 +210,7 @@ def _markers_in_the_way(
     So is a name that has the very address that we were to give it: what we change of it and its
     marker are one message.
     """
-    changing = (
-        {(change.name, change.type): change for change in changes} if marks else {}
-    )
+    changing = {(change.name, change.type): change for change in changes} if marks else {}
     for mark in marks:
         name = site_name(zone, mark.name)
         saw = {one.type: one for one in mark.beside or ()}
@@ -278,9 +253,7 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
         if not reason and said != _state_of(change.after) and change.name not in ours:
             reason = NO_MARKER
         if reason or said not in (_state_of(change.before), _state_of(change.after)):
-            found.append(
-                Conflict(change, _that(reason) if reason else _state_text(said))
-            )
+            found.append(Conflict(change, _that(reason) if reason else _state_text(said)))
     known = {conflict.name for conflict in found} | state.owned
     marks = [
         one
@@ -289,9 +262,7 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
     ]
     return [
         *found,
-        *_markers_in_the_way(
-            zone_plan.zone, marks, zone_plan.changes, have, state.blocked
-        ),
+        *_markers_in_the_way(zone_plan.zone, marks, zone_plan.changes, have, state.blocked),
     ]
 
 
@@ -305,10 +276,7 @@ def overtaken_changes(
     answer = f"{len(conflicts)} are no longer what the plan saw: {named}{more}"
     if not done:
         return Stale(
-            asked,
-            answer,
-            kept="nothing was changed",
-            advice="make a new plan with `flex plan`",
+            asked, answer, kept="nothing was changed", advice="make a new plan with `flex plan`"
         )
     return PartlyApplied(
         asked,
@@ -318,9 +286,7 @@ def overtaken_changes(
     )
 
 
-def _claim(
-    zone: str, change: Change, contents: Contents, owner: str, marking: Set[str]
-) -> str:
+def _claim(zone: str, change: Change, contents: Contents, owner: str, marking: Set[str]) -> str:
     name = site_name(zone, change.name)
     if not lies_in(zone, name):
         return ""
@@ -334,9 +300,7 @@ def _claim(
 def _state_of(rrset: Rrset | None) -> Held:
     if rrset is None:
         return None
-    return rrset.ttl, tuple(
-        sorted({canonical(rrset.type, value) for value in rrset.values})
-    )
+    return rrset.ttl, tuple(sorted({canonical(rrset.type, value) for value in rrset.values}))
 
 
 def _that(reason: str) -> str:

@@ -13,14 +13,7 @@ from struct import unpack_from
 
 from flex.zones.what_leans_on_names import Pointed, PointingRecord
 from flex_dns.wire.read_names_in_messages import behind_questions, name_at
-from flex_dns.wire.sets_from_transferred_records import (
-    DNAME,
-    NS,
-    SOA,
-    Noted,
-    Shelf,
-    shelve,
-)
+from flex_dns.wire.sets_from_transferred_records import DNAME, NS, SOA, Noted, Shelf, shelve
 from flex_dns.wire.zone_names_and_owners import Contents, at_or_below, below
 from flex_dns.zone.pointing_records import pointing_records
 
@@ -60,17 +53,10 @@ class Harvest:
 
     def contents(self) -> Contents:
         names = self._shelf.names
-        closed = {
-            name: f"has a CNAME to {target}"
-            for name, target in self._shelf.aliases.items()
-        }
+        closed = {name: f"has a CNAME to {target}" for name, target in self._shelf.aliases.items()}
+        closed |= {name: f"is delegated at {cut}" for name, cut in at_or_below(names, self._cuts)}
         closed |= {
-            name: f"is delegated at {cut}"
-            for name, cut in at_or_below(names, self._cuts)
-        }
-        closed |= {
-            name: f"lies below the DNAME at {dname}"
-            for name, dname in below(names, self._dnames)
+            name: f"lies below the DNAME at {dname}" for name, dname in below(names, self._dnames)
         }
         return Contents(
             self.serials[0],
@@ -121,9 +107,7 @@ class Harvest:
             raise ValueError("the first record is not the zone's SOA")
         return end
 
-    def _note_server(
-        self, wire: bytes, at: int, known: dict[int, str], name: str
-    ) -> None:
+    def _note_server(self, wire: bytes, at: int, known: dict[int, str], name: str) -> None:
         if name != self._zone:
             self._cuts.add(name)
         if self._shelf.pointing is not None:

@@ -50,9 +50,7 @@ def told_apart(
     return replace(found, sets=sets, closed=closed, below_wildcards=ours)
 
 
-def _without_records(
-    zone: str, questions: Iterable[Question], found: Contents
-) -> list[str]:
+def _without_records(zone: str, questions: Iterable[Question], found: Contents) -> list[str]:
     """The names that nothing shows to be there. Without a transfer that is their marker alone: what
     they answer may be a wildcard's.
     """
@@ -74,20 +72,14 @@ def _has_marker(zone: str, name: str, found: Contents) -> bool:
 def _odd_markers(zone: str, names: Iterable[str], found: Contents) -> set[str]:
     """Where there should be markers of these names, and something else answers: a wildcard may."""
     markers = (marker_name(name, zone) for name in names)
-    return {
-        marker
-        for marker in markers
-        if marker in found.closed or (marker, "TXT") in found.sets
-    }
+    return {marker for marker in markers if marker in found.closed or (marker, "TXT") in found.sets}
 
 
 def _has_records(name: str, found: Contents) -> bool:
     return name in found.closed or any((name, kind) in found.sets for kind in ADDRESSES)
 
 
-def _below_wildcards(
-    session: Session, zone: str, names: Sequence[str]
-) -> dict[str, BelowWildcard]:
+def _below_wildcards(session: Session, zone: str, names: Sequence[str]) -> dict[str, BelowWildcard]:
     # Those that are not there may be answered by one above them: such an answer says too little,
     # and none at all says that there is none.
     owners = _ask_whether_answered(session, zone, wildcards(zone, names))
@@ -117,9 +109,7 @@ def _below_wildcards(
     }
 
 
-def _ask_whether_answered(
-    session: Session, zone: str, names: Sequence[str]
-) -> Mapping[str, bool]:
+def _ask_whether_answered(session: Session, zone: str, names: Sequence[str]) -> Mapping[str, bool]:
     """Whether the zone has anything to say of each name itself: a DNAME above it leads away."""
     asked = f"wildcards of {zone}"
     replies = session.ask_all(
@@ -132,15 +122,11 @@ def _ask_whether_answered(
         # Without authority it is no answer, but the way to other name servers.
         has_authority = bool(reply.flags & dns.flags.AA)
         is_led_away = any(one.rdtype == dns.rdatatype.DNAME for one in reply.answer)
-        found[name] = (
-            has_authority and not is_led_away and reply.rcode() == dns.rcode.NOERROR
-        )
+        found[name] = has_authority and not is_led_away and reply.rcode() == dns.rcode.NOERROR
     return found
 
 
-def _types_at(
-    session: Session, zone: str, owners: Iterable[str]
-) -> dict[str, tuple[str, ...]]:
+def _types_at(session: Session, zone: str, owners: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The types of the records at each wildcard."""
     questions = [(owner, kind) for owner in sorted(owners) for kind in TYPES]
     replies = session.ask_all(

@@ -28,23 +28,10 @@ from flex.zones.what_leans_on_names import (
     points_to_names,
     way,
 )
-from flex_dns.wire.sets_from_transferred_records import (
-    CAA,
-    HTTPS,
-    MX,
-    NS,
-    SRV,
-    SVCB,
-    TXT,
-    Noted,
-)
+from flex_dns.wire.sets_from_transferred_records import CAA, HTTPS, MX, NS, SRV, SVCB, TXT, Noted
 
 # Their numbers are before the name in the record's data (RFC 1035, RFC 2782).
-NUMBERS: dict[int, tuple[Kind, str]] = {
-    MX: ("MX", "!H"),
-    SRV: ("SRV", "!HHH"),
-    NS: ("NS", ""),
-}
+NUMBERS: dict[int, tuple[Kind, str]] = {MX: ("MX", "!H"), SRV: ("SRV", "!HHH"), NS: ("NS", "")}
 # What is said of a record whose data is none of its type. It may have hints.
 UNREAD = "that cannot be read"
 HINTS = (ParamKey.IPV4HINT, ParamKey.IPV6HINT)
@@ -80,9 +67,7 @@ def _without_mx(noted: Iterable[Noted], pointed: Pointed) -> Iterator[PointingRe
             yield mail_without_mx(owner, text)
 
 
-def _leading(
-    zone: str, aliases: Mapping[str, str], pointed: Pointed
-) -> Callable[[str], bool]:
+def _leading(zone: str, aliases: Mapping[str, str], pointed: Pointed) -> Callable[[str], bool]:
     """Whether a name leads to a site, or to where another zone of ours has to be asked; or may do
     so by a wildcard, where nobody knows yet whether the name is there.
     """
@@ -111,9 +96,7 @@ def _leading(
     return leads
 
 
-def _records(
-    noted: Iterable[Noted], leads: Callable[[str], bool]
-) -> Iterator[PointingRecord]:
+def _records(noted: Iterable[Noted], leads: Callable[[str], bool]) -> Iterator[PointingRecord]:
     # Thousands of names have one text: it is made and kept once.
     texts: dict[bytes, str] = {}
     for owner, kind, data, target in noted:
@@ -139,9 +122,7 @@ def _hints(kind: int, data: bytes) -> str:
     if not has_hints(data):
         return ""
     try:
-        rdata = dns.rdata.from_wire(
-            dns.rdataclass.IN, RdataType(kind), data, 0, len(data)
-        )
+        rdata = dns.rdata.from_wire(dns.rdataclass.IN, RdataType(kind), data, 0, len(data))
     except dns.exception.DNSException:
         return UNREAD
     return rdata.to_text()

@@ -84,10 +84,7 @@ def read(
     if found:
         return names_below_wildcards.told_apart(session, zone, questions, found)
     asked = names_below_wildcards.told_apart(
-        session,
-        zone,
-        questions,
-        by_queries(session, server, zone, [*questions, *hints]),
+        session, zone, questions, by_queries(session, server, zone, [*questions, *hints])
     )
     names = list(dict.fromkeys(name for name, kind in questions if kind == "A"))
     if pointed is None or len(names) > MOST_ASKED:
@@ -96,9 +93,7 @@ def read(
 
 
 def _asks_for_hints(questions: Iterable[Question]) -> bool:
-    return not isinstance(questions, AskedNames) and any(
-        kind in HINTED for _, kind in questions
-    )
+    return not isinstance(questions, AskedNames) and any(kind in HINTED for _, kind in questions)
 
 
 def by_queries(
@@ -168,11 +163,7 @@ def pointing_by_queries(
                 policies.setdefault(name, text)
             if one := _pointing(name, rdata):
                 found.append(one)
-    found += [
-        mail_without_mx(name, text)
-        for name, text in policies.items()
-        if name not in with_mx
-    ]
+    found += [mail_without_mx(name, text) for name, text in policies.items() if name not in with_mx]
     targets = sorted({one.target for one in found if one.target} - set(names))
     here = [name for name in targets if name == zone or name.endswith(f".{zone}")]
     for target, answer in where_names_lead.ask(session, zone, here).items():
@@ -181,9 +172,7 @@ def pointing_by_queries(
     return tuple(found)
 
 
-def _records_of(
-    name: str, kind: str, reply: dns.message.Message
-) -> Iterator[dns.rdata.Rdata]:
+def _records_of(name: str, kind: str, reply: dns.message.Message) -> Iterator[dns.rdata.Rdata]:
     for rrset in reply.answer:
         if _name(rrset) == name and dns.rdatatype.to_text(rrset.rdtype) == kind:
             yield from rrset
@@ -212,12 +201,8 @@ def _pointing(name: str, rdata: dns.rdata.Rdata) -> PointingRecord | None:
 def _delegation_in(zone: str, answer: dns.message.Message) -> str:
     if answer.flags & dns.flags.AA or answer.rcode() != dns.rcode.NOERROR:
         return ""
-    cuts = [
-        _name(rrset) for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NS
-    ]
-    return next(
-        (f"is delegated at {cut}" for cut in cuts if cut.endswith(f".{zone}")), ""
-    )
+    cuts = [_name(rrset) for rrset in answer.authority if rrset.rdtype == dns.rdatatype.NS]
+    return next((f"is delegated at {cut}" for cut in cuts if cut.endswith(f".{zone}")), "")
 
 
 def _alias(name: str, answer: dns.message.Message) -> str:

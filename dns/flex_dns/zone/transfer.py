@@ -71,9 +71,7 @@ def may_transfer(session: Session, zone: str) -> dns.rcode.Rcode:
         return _refusal(session, wire, mac, asked) or dns.rcode.NOERROR
 
 
-def _refusal(
-    session: Session, wire: bytes, mac: bytes, asked: str
-) -> dns.rcode.Rcode | None:
+def _refusal(session: Session, wire: bytes, mac: bytes, asked: str) -> dns.rcode.Rcode | None:
     """A no, checked as any answer is; None when the answer holds records."""
     flags, _, answers = unpack_from("!HHH", wire, 2)
     if answers and not flags & 15:
@@ -109,9 +107,7 @@ def _gather(
             raise untrusted_error(server, asked, "the transfer is not signed")
         if harvest.is_complete:
             if not signed:
-                raise untrusted_error(
-                    server, asked, "the end of the transfer is not signed"
-                )
+                raise untrusted_error(server, asked, "the end of the transfer is not signed")
             return harvest
         first, wire = False, session.receive()
 
@@ -147,17 +143,7 @@ class _Chain:
         kind, _, _, size = unpack_from("!HHIH", wire, at)
         if kind != dns.rdatatype.TSIG or at + 10 + size != len(wire):
             raise ValueError("a transfer holds answers and a signature only")
-        rdata = dns.rdata.from_wire(
-            dns.rdataclass.ANY, dns.rdatatype.TSIG, wire, at + 10, size
-        )
+        rdata = dns.rdata.from_wire(dns.rdataclass.ANY, dns.rdatatype.TSIG, wire, at + 10, size)
         self._context = dns.tsig.validate(  # type: ignore[no-untyped-call]  # as above
-            wire,
-            self._key,
-            owner,
-            rdata,
-            int(time.time()),
-            self._mac,
-            end,
-            self._context,
-            True,
+            wire, self._key, owner, rdata, int(time.time()), self._mac, end, self._context, True
         )

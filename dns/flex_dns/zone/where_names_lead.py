@@ -62,11 +62,7 @@ def _plain(zone: str, name: str, found: Contents) -> NameAnswer | None:
 
 
 def _addresses(name: str, found: Contents) -> tuple[str, ...]:
-    return tuple(
-        value
-        for kind in ADDRESSES
-        for value in found.sets.get((name, kind), (0, ()))[1]
-    )
+    return tuple(value for kind in ADDRESSES for value in found.sets.get((name, kind), (0, ()))[1])
 
 
 def _is_there(owner: str, found: Contents) -> bool:
@@ -84,9 +80,7 @@ def ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, NameAnsw
         known = found.get(name, NameAnswer())
         chain = answer.chain or known.chain
         found[name] = NameAnswer(
-            (*known.addresses, *answer.addresses),
-            chain,
-            answer.unknown or known.unknown,
+            (*known.addresses, *answer.addresses), chain, answer.unknown or known.unknown
         )
     return found
 
@@ -94,9 +88,7 @@ def ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, NameAnsw
 def _answer(name: str, kind: str, reply: dns.message.Message) -> NameAnswer:
     if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
         # Nobody's plan waits for a name that FLEX does not change.
-        return NameAnswer(
-            unknown=f"is answered with {dns.rcode.to_text(reply.rcode())}"
-        )
+        return NameAnswer(unknown=f"is answered with {dns.rcode.to_text(reply.rcode())}")
     chain = tuple(_chain(name, reply))
     if not chain and not reply.flags & dns.flags.AA:
         return NameAnswer(unknown="is delegated to other name servers")
@@ -104,8 +96,7 @@ def _answer(name: str, kind: str, reply: dns.message.Message) -> NameAnswer:
     values = {
         canonical(kind, rdata.to_text())
         for rrset in reply.answer
-        if rrset.name.to_text().lower() == last
-        and dns.rdatatype.to_text(rrset.rdtype) == kind
+        if rrset.name.to_text().lower() == last and dns.rdatatype.to_text(rrset.rdtype) == kind
         for rdata in rrset
     }
     return NameAnswer(tuple(sorted(values)), chain)

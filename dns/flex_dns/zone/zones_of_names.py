@@ -35,9 +35,7 @@ def zones_of(session: Session, server: Server, names: Sequence[str]) -> dict[str
     return found
 
 
-def _ask_zones(
-    session: Session, server: Server, names: Sequence[str]
-) -> dict[str, str | None]:
+def _ask_zones(session: Session, server: Server, names: Sequence[str]) -> dict[str, str | None]:
     """The zone of each; "" where there is none, None where the answer does not tell."""
     queries = [dns.message.make_query(name, "SOA", flags=0) for name in names]
     answers = session.ask_all(queries, f"zones of {len(names)} names at {server}")
@@ -49,10 +47,6 @@ def _zone(answer: dns.message.Message) -> str | None:
         return ""
     rrsets = (*answer.answer, *answer.authority)
     return next(
-        (
-            rrset.name.to_text().lower()
-            for rrset in rrsets
-            if rrset.rdtype == dns.rdatatype.SOA
-        ),
+        (rrset.name.to_text().lower() for rrset in rrsets if rrset.rdtype == dns.rdatatype.SOA),
         None,
     )

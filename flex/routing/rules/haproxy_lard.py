@@ -28,10 +28,7 @@ def lardr(pool: Pool, clock: str) -> list[str]:
     limits = pool.limits
     return [
         *looked_up(
-            pool,
-            "http-request set-var(txn.set) var(txn.set),or(txn.wide)"
-            if pool.popular
-            else "",
+            pool, "http-request set-var(txn.set) var(txn.set),or(txn.wide)" if pool.popular else ""
         ),
         "http-request set-var(txn.set) var(txn.set),or(txn.free) if { var(txn.grow) -m bool }",
         # The set without its lowest bit: more than nothing is left of a set of several.

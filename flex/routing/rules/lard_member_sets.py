@@ -56,11 +56,7 @@ def looked_up(pool: Pool, wider: str = "") -> list[str]:
         f"http-request set-var(txn.everyone) int({NOBODY})",
         f"http-request set-var(txn.least) int({NOBODY})",
         "http-request set-var(txn.most) int(0)",
-        *(
-            line
-            for member in pool.members
-            for line in _weigh(pool.name, member.slot, member.bit)
-        ),
+        *(line for member in pool.members for line in _weigh(pool.name, member.slot, member.bit)),
         f"acl nobody var(txn.least) -m int eq {NOBODY}",
         f"acl overloaded var(txn.least),div({_LOAD}) gt {limits.high}",
         f"acl far_overloaded var(txn.least),div({_LOAD}) ge {2 * limits.high}",

@@ -20,18 +20,14 @@ from flex.routing.pool import Member, Pool
 POPULAR = "popular.map"
 
 
-def sets_by_popularity(
-    requests: Sequence[int], least: int, members: Sequence[Member]
-) -> list[int]:
+def sets_by_popularity(requests: Sequence[int], least: int, members: Sequence[Member]) -> list[int]:
     """A set of members for each target, the most popular first; `least` is what the least popular
     of all has.
     """
     stay = [member.bit for member in members if not member.leaving]
     if not requests or not stay:
         return []
-    scaled = np.log(
-        np.maximum(np.array(requests, dtype=np.float64) / max(least, 1), 1.0)
-    )
+    scaled = np.log(np.maximum(np.array(requests, dtype=np.float64) / max(least, 1), 1.0))
     counts = np.clip(
         np.ceil(scaled / max(float(scaled.max()), 1e-9) * len(stay)), 1, len(stay)
     ).astype(np.int64)
@@ -53,6 +49,4 @@ def looked_up(pool: Pool, directory: str) -> Iterator[str]:
 
 
 def entries(pool: Pool) -> Iterator[str]:
-    yield from (
-        f"{pool.name}{path} {members}\n" for path, members in sorted(pool.popular)
-    )
+    yield from (f"{pool.name}{path} {members}\n" for path, members in sorted(pool.popular))

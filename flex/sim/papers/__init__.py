@@ -11,12 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from flex.sim.papers import cward_case, flex_case, front_end_case, hacc_case, lard_case
-from flex.sim.papers.assumptions import (
-    CALIBRATED_EXPERIMENTS,
-    PLAIN,
-    TRIED,
-    Assumptions,
-)
+from flex.sim.papers.assumptions import CALIBRATED_EXPERIMENTS, PLAIN, TRIED, Assumptions
 from flex.sim.papers.claim import HOLDS, HOLDS_FOR, MISSES, Claim
 from flex.sim.papers.experiment_lab import Lab
 
@@ -53,10 +48,7 @@ def judge(name: str, lab: Lab, under: Callable[[Assumptions], Lab]) -> list[Clai
         if all(claim.verdict != MISSES for claim in claims):
             break
         found = experiment(under(tried))
-        claims = [
-            _under(claim, other, tried)
-            for claim, other in zip(claims, found, strict=True)
-        ]
+        claims = [_under(claim, other, tried) for claim, other in zip(claims, found, strict=True)]
     return claims
 
 

@@ -37,9 +37,7 @@ CALIBRATED = Assumptions("", USUAL)
 
 
 def _one_value_each(name: str, words: str, *values: float) -> tuple[Assumptions, ...]:
-    return tuple(
-        Assumptions(words.format(value), USUAL, {name: value}) for value in values
-    )
+    return tuple(Assumptions(words.format(value), USUAL, {name: value}) for value in values)
 
 
 # The experiments that run calibrated. The others run on twins without locality alone: for Rice the

@@ -82,10 +82,7 @@ def apache(nodes: int, ram: int, kilobytes: float = _SMALL) -> SimulatedCluster:
     sending = round(2 * kilobytes) * 40 * MICROSECOND
     connection = round(SECOND / APACHE_CACHED.value) - sending
     return replace(
-        clusters.lard(nodes, ram),
-        cache="lru",
-        connect=connection // 2,
-        close=connection // 2,
+        clusters.lard(nodes, ram), cache="lru", connect=connection // 2, close=connection // 2
     )
 
 

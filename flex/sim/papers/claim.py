@@ -47,9 +47,7 @@ def untold(claims: Sequence[Claim], reason: str) -> list[Claim]:
 
 
 def _with_reason(claim: Claim, reason: str, counter: str) -> Claim:
-    return replace(
-        claim, reason=claim.reason or reason, counter=claim.counter or counter
-    )
+    return replace(claim, reason=claim.reason or reason, counter=claim.counter or counter)
 
 
 def verdict(holds: bool) -> str:

@@ -80,9 +80,7 @@ def worldcup(lab: Lab) -> list[Claim]:
     )
 
 
-def _counter(
-    lab: Lab, name: str, ram: int, policies: tuple[str, ...], prefetch: int
-) -> str:
+def _counter(lab: Lab, name: str, ram: int, policies: tuple[str, ...], prefetch: int) -> str:
     """Disks that are faster than the LARD paper's."""
     found = []
     for times in (3, 10):
@@ -94,8 +92,7 @@ def _counter(
             transfer=slow.transfer // times,
         )
         filled, empty = (
-            _gains(lab, lab.twin(name), plain, policies, share)
-            for share in (prefetch, 0)
+            _gains(lab, lab.twin(name), plain, policies, share) for share in (prefetch, 0)
         )
         found.append(
             f"disks {times} times as fast: {percent(*span(filled))} prefetched, "
@@ -109,18 +106,11 @@ def _plain(ram: int) -> SimulatedCluster:
 
 
 def _gains(
-    lab: Lab,
-    trace: Trace,
-    plain: SimulatedCluster,
-    policies: tuple[str, ...],
-    prefetch: int,
+    lab: Lab, trace: Trace, plain: SimulatedCluster, policies: tuple[str, ...], prefetch: int
 ) -> list[float]:
     lvs = lab.aside(trace, plain, "wrr").throughput
     cluster = replace(plain, prefetch=prefetch)
-    return [
-        ratio(lab.aside(trace, cluster, policy).throughput, lvs) - 1
-        for policy in policies
-    ]
+    return [ratio(lab.aside(trace, cluster, policy).throughput, lvs) - 1 for policy in policies]
 
 
 def _claim(
@@ -137,16 +127,7 @@ def _claim(
     lvs = lab.run(trace, plain, "wrr", picture=picture, x=prefetch).throughput
     cluster = replace(plain, prefetch=prefetch)
     gains = [
-        ratio(
-            lab.run(trace, cluster, policy, picture=picture, x=prefetch).throughput, lvs
-        )
-        - 1
+        ratio(lab.run(trace, cluster, policy, picture=picture, x=prefetch).throughput, lvs) - 1
         for policy in policies
     ]
-    return Claim(
-        PAPER,
-        claim,
-        percent(*said),
-        percent(*span(gains)),
-        verdict(within(gains, *said)),
-    )
+    return Claim(PAPER, claim, percent(*said), percent(*span(gains)), verdict(within(gains, *said)))

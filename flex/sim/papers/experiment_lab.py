@@ -77,11 +77,7 @@ class Lab:
         locality = self.assumed.locality
         return self.take(
             name,
-            lambda: (
-                twin(PUBLISHED[name])
-                if locality is None
-                else calibrated_twin(name, locality)
-            ),
+            lambda: twin(PUBLISHED[name]) if locality is None else calibrated_twin(name, locality),
             PUBLISHED[name].working_set,
         )
 
@@ -89,9 +85,7 @@ class Lab:
         """What is made up of so many megabytes, or the real trace in its place."""
         if name not in self._traces:
             self._traces[name] = (
-                self._cut(made())
-                if self.real is None
-                else self._stand_in(name, working_set)
+                self._cut(made()) if self.real is None else self._stand_in(name, working_set)
             )
         return self._traces[name]
 
@@ -163,22 +157,14 @@ class Lab:
         return result
 
     def aside(
-        self,
-        trace: Trace,
-        cluster: SimulatedCluster,
-        policy: str,
-        *,
-        before: Trace | None = None,
+        self, trace: Trace, cluster: SimulatedCluster, policy: str, *, before: Trace | None = None
     ) -> Result:
         """As `run`, and in no picture."""
         self._told(f"{trace.name}: {policy} on {cluster.nodes} nodes")
         scale = self._scale.get(trace.name, 1.0)
         scaled = replace(cluster, ram=tuple(int(ram * scale) for ram in cluster.ram))
         return simulate(
-            trace,
-            scaled,
-            policy,
-            lambda asked, nodes: self._solve(asked, before or asked, nodes),
+            trace, scaled, policy, lambda asked, nodes: self._solve(asked, before or asked, nodes)
         )
 
     def _cut(self, trace: Trace) -> Trace:
@@ -187,11 +173,7 @@ class Lab:
     def _stand_in(self, name: str, working_set: float) -> Trace:
         assert self.real is not None
         number = int(name[-1]) - 1 if name.startswith("hp-day-") else None
-        trace = (
-            self.real
-            if number is None or number >= len(self._days)
-            else self._days[number]
-        )
+        trace = self.real if number is None or number >= len(self._days) else self._days[number]
         named = replace(trace, name=f"{self.real.name} as {name}")
         self._scale[named.name] = named.working_set() / (working_set * MB)
         return named
@@ -210,18 +192,14 @@ def _nothing_of(trace: Trace) -> str:
         )
     if files < FEWEST_FILES:
         return f"too few files: {files}, {FEWEST_FILES} are the fewest that tell"
-    return (
-        "" if frequency.max() > 1 else "no file is asked for twice, so no memory helps"
-    )
+    return "" if frequency.max() > 1 else "no file is asked for twice, so no memory helps"
 
 
 def _about(trace: Trace) -> str:
     frequency = trace.frequency()
     order = np.argsort(-frequency, kind="stable")
     answered, held = np.cumsum(frequency[order]), np.cumsum(trace.size[order])
-    for_most = held[np.searchsorted(answered, 0.97 * answered[-1])] / max(
-        trace.working_set(), 1
-    )
+    for_most = held[np.searchsorted(answered, 0.97 * answered[-1])] / max(trace.working_set(), 1)
     return (
         f"another server's traffic: {len(trace.target):,} accesses to "
         f"{np.count_nonzero(frequency):,} files of "

@@ -104,8 +104,7 @@ def case_2(lab: Lab) -> list[Claim]:
     days = lab.days(DAYS)
     before = dict(zip(days, (days[0], *days[:-1]), strict=True))
     four, eight = (
-        [_run(lab, day, before[day], nodes, ram) for day in days for ram in RAM]
-        for nodes in (4, 8)
+        [_run(lab, day, before[day], nodes, ram) for day in days for ram in RAM] for nodes in (4, 8)
     )
     small, large = [run.gain for run in four], [run.gain for run in eight]
     behind = [run.behind for run in (*four, *eight)]
@@ -173,11 +172,7 @@ def _by_client(lab: Lab, days: Sequence[str]) -> Claim:
         )
         behind.append(1 - ratio(real.per_server, ideal.per_server))
     return Claim(
-        PAPER,
-        claim,
-        percent(*said),
-        percent(*span(behind)),
-        verdict(within(behind, *said)),
+        PAPER, claim, percent(*said), percent(*span(behind)), verdict(within(behind, *said))
     )
 
 
@@ -208,12 +203,7 @@ def _run(lab: Lab, name: str, before: str, nodes: int, ram: int) -> _Run:
     trace, cluster = lab.twin(name), clusters.flex(nodes, ram * MIB)
     found = (
         lab.run(
-            trace,
-            cluster,
-            policy,
-            before=lab.twin(before),
-            picture=f"{name}, {nodes} nodes",
-            x=ram,
+            trace, cluster, policy, before=lab.twin(before), picture=f"{name}, {nodes} nodes", x=ram
         )
         for policy in _COMPARED
     )
@@ -223,15 +213,11 @@ def _run(lab: Lab, name: str, before: str, nodes: int, ram: int) -> _Run:
 def _compare(lab: Lab, trace: Trace, before: Trace, nodes: int, ram: int) -> _Run:
     cluster = clusters.flex(nodes, ram * MIB)
     return _Run(
-        trace.name,
-        ram,
-        *(lab.aside(trace, cluster, policy, before=before) for policy in _COMPARED),
+        trace.name, ram, *(lab.aside(trace, cluster, policy, before=before) for policy in _COMPARED)
     )
 
 
-def _misses(
-    claim: str, published: str, runs: list[_Run], low: float, high: float
-) -> Claim:
+def _misses(claim: str, published: str, runs: list[_Run], low: float, high: float) -> Claim:
     fewer = [run.fewer for run in runs]
     measured = f"{min(fewer):.1f} to {max(fewer):.1f} times"
     return Claim(PAPER, claim, published, measured, verdict(within(fewer, low, high)))

@@ -19,13 +19,7 @@ from flex.sim.engine_input_and_output import DISTRIBUTORS, FRONT_END
 from flex.sim.papers.calibration import apache, handoff
 from flex.sim.papers.claim import Claim, verdict
 from flex.sim.papers.experiment_lab import Lab
-from flex.sim.simulated_clusters import (
-    MIB,
-    MICROSECOND,
-    SECOND,
-    FrontEnd,
-    SimulatedCluster,
-)
+from flex.sim.simulated_clusters import MIB, MICROSECOND, SECOND, FrontEnd, SimulatedCluster
 from flex.sim.traces import Trace
 
 PAPER = "front ends"
@@ -63,9 +57,7 @@ def _kinds(lab: Lab) -> dict[str, FrontEnd]:
 def front_ends(lab: Lab) -> list[Claim]:
     # One page, always in memory, of 6 KB, and the small answers of the IBM trace.
     knees = {(kind, size): _knee(lab, kind, size) for kind in _KINDS for size in (3, 6)}
-    handoff, splicing = (
-        (knees[kind, 6], knees[kind, 3]) for kind in ("handoff", "splicing")
-    )
+    handoff, splicing = ((knees[kind, 6], knees[kind, 3]) for kind in ("handoff", "splicing"))
     spread = min(knees[SPREAD, 6], knees[SPREAD, 3])
     claims = [
         Claim(
@@ -103,9 +95,7 @@ def _slower(lab: Lab) -> str:
     for cached in (3, 6, 8):
         nodes = {n: apache(n, 32 * MIB, kilobytes=cached) for n in NODES}
         rate = {
-            n: lab.aside(
-                trace, replace(nodes[n], front=_kinds(lab)["handoff"]), "wrr"
-            ).throughput
+            n: lab.aside(trace, replace(nodes[n], front=_kinds(lab)["handoff"]), "wrr").throughput
             for n in NODES
         }
         found.append(f"{_edge(rate)} nodes where 800 answers of {cached} KB are served")
@@ -115,10 +105,7 @@ def _slower(lab: Lab) -> str:
 def _knee(lab: Lab, kind: str, kilobytes: int) -> int:
     trace = _one_page(kilobytes)
     return _edge(
-        {
-            n: _rate(lab, trace, n, kind, kilobytes)
-            for n in (MANY if kind == SPREAD else NODES)
-        }
+        {n: _rate(lab, trace, n, kind, kilobytes) for n in (MANY if kind == SPREAD else NODES)}
     )
 
 
@@ -145,9 +132,7 @@ def _apache(lab: Lab, nodes: int) -> SimulatedCluster:
     if cached:
         return apache(nodes, 32 * MIB, kilobytes=cached)
     return replace(
-        clusters.lard(nodes),
-        connect=SECOND // _APACHE // 2,
-        close=SECOND // _APACHE // 4,
+        clusters.lard(nodes), connect=SECOND // _APACHE // 2, close=SECOND // _APACHE // 4
     )
 
 

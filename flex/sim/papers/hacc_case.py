@@ -57,9 +57,7 @@ def static(lab: Lab) -> list[Claim]:
     return lab.because(
         [uniform, fas],
         _USERS,
-        lambda: (
-            f"{_patient(lab, _uniform())}; {_patient(lab, files)}; {_skewed_trace(lab)}"
-        ),
+        lambda: f"{_patient(lab, _uniform())}; {_patient(lab, files)}; {_skewed_trace(lab)}",
     )
 
 
@@ -99,11 +97,7 @@ def _patient(lab: Lab, trace: Trace, rival: str = "round_robin") -> str:
             margin=margin,
         )
         gain = ratio(serve(trace, _cluster(), tried).throughput, before) - 1
-        when = (
-            f"{margin // 10} points too much"
-            if margin < _NEVER
-            else "nothing ever handed over"
-        )
+        when = f"{margin // 10} points too much" if margin < _NEVER else "nothing ever handed over"
         found.append(f"{gain:.0%} sampled every {interval} ms with {when}")
     return f"{trace.name}, over {rival.replace('_', ' ')}: {', '.join(found)}"
 
@@ -114,8 +108,7 @@ def _skewed_trace(lab: Lab) -> str:
     for skew in (1.1, 1.2, 1.3):
         trace = _files("hacc FAS", 5715, 80, skew=skew)
         hacc, sprayer = (
-            lab.aside(trace, _cluster(), policy).throughput
-            for policy in ("hacc", "round_robin")
+            lab.aside(trace, _cluster(), policy).throughput for policy in ("hacc", "round_robin")
         )
         found.append(f"{ratio(hacc, sprayer) - 1:.0%} with {skew}")
     return f"FAS by Zipf's law, over round robin: {', '.join(found)} in place of 0.9"
@@ -150,13 +143,9 @@ def _asp() -> Trace:
     return _dynamic(_files("hacc ASP", 4495, 54, skew=0.9), share=0.05, work=_DYNAMIC)
 
 
-def _faster(
-    lab: Lab, trace: Trace, what: str, said: float, rival: str = "round_robin"
-) -> Claim:
+def _faster(lab: Lab, trace: Trace, what: str, said: float, rival: str = "round_robin") -> Claim:
     smart = _smart(lab, trace)
-    sprayer = lab.run(
-        trace, _cluster(), rival, picture=f"{trace.name}, 3 nodes", x=3
-    ).throughput
+    sprayer = lab.run(trace, _cluster(), rival, picture=f"{trace.name}, 3 nodes", x=3).throughput
     gain = ratio(smart, sprayer) - 1
     return Claim(PAPER, f"{what}: throughput over an IP sprayer", f"{said:.0%}", f"{gain:.0%}",
                  verdict(abs(gain - said) <= 0.1 * (1 + said)))  # fmt: skip
@@ -207,9 +196,7 @@ def _domino_asked(lab: Lab) -> Trace:
         return _dynamic(_domino(), share=1.0, work=_DYNAMIC)
     views = _files("hacc Domino views", _VIEWS, 129, skew=0.9)
     named = replace(
-        views,
-        site=np.arange(_VIEWS),
-        sites=tuple(f"view-{number}" for number in range(_VIEWS)),
+        views, site=np.arange(_VIEWS), sites=tuple(f"view-{number}" for number in range(_VIEWS))
     )
     return _dynamic(named, share=1.0, work=round(work * MILLISECOND))
 
@@ -218,17 +205,13 @@ def _domino() -> Trace:
     """Documents in views, which is as far down as the router's tree goes."""
     documents = _files("hacc Domino", 20_000, 129, skew=0.9)
     view = np.random.default_rng(6).integers(0, _VIEWS, 20_000)
-    return replace(
-        documents, site=view, sites=tuple(f"view-{number}" for number in range(_VIEWS))
-    )
+    return replace(documents, site=view, sites=tuple(f"view-{number}" for number in range(_VIEWS)))
 
 
 def _dynamic(trace: Trace, *, share: float, work: int) -> Trace:
     """That share of the targets costs the processor so much."""
     random = np.random.default_rng(9)
-    return replace(
-        trace, work=np.where(random.random(len(trace.size)) < share, work, 0)
-    )
+    return replace(trace, work=np.where(random.random(len(trace.size)) < share, work, 0))
 
 
 def _trace(name: str, target: Ints, size: Ints) -> Trace:

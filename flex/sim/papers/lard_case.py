@@ -71,17 +71,12 @@ def rice(lab: Lab) -> list[Claim]:
     runs = _over_nodes(lab, "rice")
     gain = {nodes: _ratio(runs, nodes) for nodes in NODES}
     missed = [runs["lard", nodes].miss_ratio for nodes in (8, 12, 16)]
-    idle = [
-        runs[policy, nodes].idle for policy in ("lard", "lardr") for nodes in (8, 16)
-    ]
+    idle = [runs[policy, nodes].idle for policy in ("lard", "lardr") for nodes in (8, 16)]
     gms = [
         ratio(runs["wrr_gms", nodes].throughput, runs["lardr", nodes].throughput)
         for nodes in NODES[1:]
     ]
-    flat = [
-        ratio(runs["wrr", nodes].miss_ratio, runs["wrr", 1].miss_ratio) - 1
-        for nodes in NODES
-    ]
+    flat = [ratio(runs["wrr", nodes].miss_ratio, runs["wrr", 1].miss_ratio) - 1 for nodes in NODES]
     delay = ratio(runs["lardr", 8].delay[0], runs["wrr", 8].delay[0])
     return lab.because(
         [
@@ -135,9 +130,7 @@ def speeds(lab: Lab) -> list[Claim]:
     """Processors of one to four times the speed, with 1, 1.5, 2 and 3 times the memory."""
     runs = {}
     for times, more in ((1, 1.0), (2, 1.5), (3, 2.0), (4, 3.0)):
-        cluster = replace(
-            clusters.lard(16, int(32 * MIB * more)), speed=(100 * times,) * 16
-        )
+        cluster = replace(clusters.lard(16, int(32 * MIB * more)), speed=(100 * times,) * 16)
         for policy in ("wrr", "lard", "lardr"):
             picture = "rice, 16 nodes, speed of the processors"
             runs[policy, times] = lab.run(
@@ -222,18 +215,14 @@ def _counter(lab: Lab, name: str, nodes: Sequence[int]) -> str:
         f"the most frequent file {_FLAT:.1%} of the requests": flat,
         "and the rarer files in bursts": lab.rarer_in_bursts(flat),
     }
-    return "; ".join(
-        f"{what}: {_over_wrr(lab, trace, nodes)}" for what, trace in tried.items()
-    )
+    return "; ".join(f"{what}: {_over_wrr(lab, trace, nodes)}" for what, trace in tried.items())
 
 
 def _other(lab: Lab) -> str:
     """A trace that has all published figures as the twin has them, and differs in what is not
     published.
     """
-    trace = lab.rarer_in_bursts(
-        lab.other("rice", second=_SECOND, spread=_SPREAD), _WHILE
-    )
+    trace = lab.rarer_in_bursts(lab.other("rice", second=_SECOND, spread=_SPREAD), _WHILE)
     lard, lardr, wrr = (
         lab.aside(trace, _cluster(8), policy) for policy in ("lard", "lardr", "wrr")
     )
@@ -251,9 +240,7 @@ def _other(lab: Lab) -> str:
 def _over_wrr(lab: Lab, trace: Trace, nodes: Sequence[int]) -> str:
     found = []
     for n in nodes:
-        wrr, lardr = (
-            lab.aside(trace, clusters.lard(n), policy) for policy in ("wrr", "lardr")
-        )
+        wrr, lardr = (lab.aside(trace, clusters.lard(n), policy) for policy in ("wrr", "lardr"))
         gain = ratio(lardr.throughput, wrr.throughput)
         busy = np.mean([node.busy for node in lardr.nodes])
         found.append(
@@ -275,9 +262,7 @@ def _counter_hot(lab: Lab) -> str:
     found = []
     for targets in (1, 5, 20, 100):
         trace = _with_hot(lab.twin("rice"), 60, targets)
-        lard, lardr = (
-            lab.aside(trace, clusters.lard(8), policy) for policy in ("lard", "lardr")
-        )
+        lard, lardr = (lab.aside(trace, clusters.lard(8), policy) for policy in ("lard", "lardr"))
         busy = min(node.busy for node in lard.nodes)
         gain = ratio(lardr.throughput, lard.throughput) - 1
         disks = percent(*span([node.reading for node in lardr.nodes]))
@@ -304,9 +289,7 @@ def _by_hash(lab: Lab, runs: Runs) -> list[Claim]:
     modest here.
     """
     part = [
-        ratio(
-            runs[policy, nodes].throughput - wrr, runs["lardr", nodes].throughput - wrr
-        )
+        ratio(runs[policy, nodes].throughput - wrr, runs["lardr", nodes].throughput - wrr)
         for policy in ("lb", "lb_gc")
         for nodes in NODES[2:]
         for wrr in [runs["wrr", nodes].throughput]
@@ -341,13 +324,9 @@ def _counter_hash(lab: Lab) -> str:
         "as it is": lab.twin("rice"),
         "rarer files in bursts": lab.rarer_in_bursts(lab.twin("rice")),
     }.items():
-        lb, lardr = (
-            lab.aside(trace, clusters.lard(8), policy) for policy in ("lb", "lardr")
-        )
+        lb, lardr = (lab.aside(trace, clusters.lard(8), policy) for policy in ("lb", "lardr"))
         loads = [(node.reading, node.busy) for node in lb.nodes]
-        disks, processors = (
-            percent(*span(shares)) for shares in zip(*loads, strict=True)
-        )
+        disks, processors = (percent(*span(shares)) for shares in zip(*loads, strict=True))
         found.append(
             f"{what}: LB serves {ratio(lb.throughput, lardr.throughput):.0%} of what "
             "LARD/R does on 8 nodes, its "
@@ -392,14 +371,9 @@ def _longer(lab: Lab) -> str:
     """
     trace = lab.twin("rice")
     longer = replace(
-        trace,
-        target=np.tile(trace.target, 4),
-        client=trace.client[:0],
-        time=trace.time[:0],
+        trace, target=np.tile(trace.target, 4), client=trace.client[:0], time=trace.time[:0]
     )
-    one, many = (
-        lab.aside(longer, _cluster(nodes), "wrr").miss_ratio for nodes in (1, 16)
-    )
+    one, many = (lab.aside(longer, _cluster(nodes), "wrr").miss_ratio for nodes in (1, 16))
     said = f"{one:.1%} on one node, {many:.1%} on 16"
     return (
         "each node reads everything for a first time. With the trace four times "
@@ -428,6 +402,4 @@ def _ratio(runs: Runs, x: int) -> float:
 def _times(claim: str, measured: float, published: float) -> Claim:
     """Holds where it is within a tenth of what the paper read off its curves."""
     near = abs(measured / published - 1) <= 0.1
-    return Claim(
-        PAPER, claim, f"{published:g} times", f"{measured:.1f} times", verdict(near)
-    )
+    return Claim(PAPER, claim, f"{published:g} times", f"{measured:.1f} times", verdict(near))

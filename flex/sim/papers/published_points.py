@@ -39,9 +39,7 @@ class _Times:
 
 
 _MONTHS = ("hp-april", "hp-may", "hp-june", "hp-july")
-_TIMES = tuple(
-    _Times(f"{month}, 4 nodes", "round_robin", (64, 128), 1.5, 2.0) for month in _MONTHS
-)
+_TIMES = tuple(_Times(f"{month}, 4 nodes", "round_robin", (64, 128), 1.5, 2.0) for month in _MONTHS)
 
 
 def published_points(points: Sequence[Simulated]) -> list[PublishedPoint]:
@@ -51,9 +49,7 @@ def published_points(points: Sequence[Simulated]) -> list[PublishedPoint]:
 def _of_times(points: Sequence[Simulated]) -> Iterator[PublishedPoint]:
     for times in _TIMES:
         for point in points:
-            if (point.picture, point.line) == (times.picture, times.of) and (
-                point.x in times.x
-            ):
+            if (point.picture, point.line) == (times.picture, times.of) and (point.x in times.x):
                 what, rate = _rate(point)
                 yield PublishedPoint(
                     times.picture, what, point.x, times.low * rate, times.high * rate

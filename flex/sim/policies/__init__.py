@@ -15,12 +15,7 @@ from dataclasses import dataclass
 from flex.sim.engine_input_and_output import FETCHING, OWN, SHARED
 from flex.sim.policies.cap import cap
 from flex.sim.policies.frequent_everywhere import cward_cr, ward
-from flex.sim.policies.frequent_on_more_nodes import (
-    cward_fr,
-    cward_fsr,
-    cward_pfr,
-    cward_pfsr,
-)
+from flex.sim.policies.frequent_on_more_nodes import cward_fr, cward_fsr, cward_pfr, cward_pfsr
 from flex.sim.policies.hacc_tree import hacc, hacc_split
 from flex.sim.policies.hashing import bounded_hashing, hash_of_target
 from flex.sim.policies.placed_sites import flex_lard, flex_sites
@@ -59,16 +54,12 @@ POLICIES: dict[str, Policy] = {
         for_all("turn"), "each request to the next node, as DNS does without FLEX"
     ),
     "round_robin_clients": Policy(
-        round_robin_clients,
-        "each client stays with the node that DNS gave it",
-        needs_clients=True,
+        round_robin_clients, "each client stays with the node that DNS gave it", needs_clients=True
     ),
     # Weighted round robin, past nodes that have more under way than their share (the LARD paper).
     "wrr": Policy(for_all("weighted"), "round robin past busy nodes"),
     # For their speed.
-    "least_connections": Policy(
-        for_all("least"), "the node with the fewest connections"
-    ),
+    "least_connections": Policy(for_all("least"), "the node with the fewest connections"),
     # The LARD paper.
     "lb": Policy(hash_of_target, "a hash of the file says the node"),
     # A front end that knows every node's cache (the LARD paper).
@@ -77,8 +68,7 @@ POLICIES: dict[str, Policy] = {
     # that has the target sends it as it would to a client, and taking it in costs the other as
     # much. The directory costs nothing, and a copy stays with the node that asked.
     "wrr_gms": Policy(
-        for_all("weighted", memory=FETCHING),
-        "as wrr, and nodes fetch from each other's memory",
+        for_all("weighted", memory=FETCHING), "as wrr, and nodes fetch from each other's memory"
     ),
     # The LARD paper.
     "lard": Policy(
@@ -86,9 +76,7 @@ POLICIES: dict[str, Policy] = {
         "each file has its node, as a distributor that reads requests does it",
     ),
     # LARD/R of the LARD paper: the set of nodes of a target grows and shrinks.
-    "lardr": Policy(
-        for_each_target("lardr"), "as lard, with several nodes for busy files"
-    ),
+    "lardr": Policy(for_each_target("lardr"), "as lard, with several nodes for busy files"),
     "bounded_hashing": Policy(bounded_hashing, "as lb, past nodes that are full"),
     # Cherkasova and Karlsson, WECWIS 2001: the most frequent targets on every node.
     "ward": Policy(ward, "the busiest files everywhere, each other on one node"),
@@ -103,15 +91,12 @@ POLICIES: dict[str, Policy] = {
     "cap": Policy(cap, "each of four classes of requests in turn over all nodes"),
     # Zhang and others, USENIX NT 1999.
     "hacc": Policy(hacc, "each file has its node, busy nodes hand some over"),
-    "hacc_split": Policy(
-        hacc_split, "static files on one node, dynamic ones on the others"
-    ),
+    "hacc_split": Policy(hacc_split, "static files on one node, dynamic ones on the others"),
     "flex": Policy(flex_sites, "each site has its node, as FLEX does it"),
     "flex_lard": Policy(flex_lard, "as flex, and as lard among the nodes of a site"),
     # Each access goes to the least busy node.
     "optimal": Policy(
-        for_all("least", memory=SHARED),
-        "as if all memory were one: nobody can do better",
+        for_all("least", memory=SHARED), "as if all memory were one: nobody can do better"
     ),
 }
 

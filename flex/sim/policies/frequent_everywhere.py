@@ -16,15 +16,11 @@ from flex.sim.traces import Trace
 _SHARE = 0.05
 
 
-def core_and_parts(
-    trace: Trace, cluster: SimulatedCluster, *, prefetches: bool
-) -> RoutedAccesses:
+def core_and_parts(trace: Trace, cluster: SimulatedCluster, *, prefetches: bool) -> RoutedAccesses:
     rank = np.empty(len(trace.size), dtype=np.int64)
     rank[np.argsort(-trace.frequency(), kind="stable")] = np.arange(len(trace.size))
     core = rank < _SHARE * len(trace.size)
-    first, option = runs(
-        rank % cluster.nodes, np.where(core, cluster.nodes, 1), cluster.nodes
-    )
+    first, option = runs(rank % cluster.nodes, np.where(core, cluster.nodes, 1), cluster.nodes)
     # Every node serves the core, so the least busy may; the others have one node, whatever the
     # rule.
     rule = rules_of(["least"], np.zeros_like(rank))

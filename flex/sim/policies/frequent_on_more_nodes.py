@@ -35,11 +35,7 @@ def by_worth(
     so.
     """
     count = _copies(worth, trace.frequency() > 0, cluster.nodes)
-    lard = (
-        trace.size > trace.size.mean()
-        if large
-        else np.zeros(len(worth), dtype=np.bool_)
-    )
+    lard = trace.size > trace.size.mean() if large else np.zeros(len(worth), dtype=np.bool_)
     # A large target's first node is where it is kept beforehand.
     kept = np.where(lard, 1, count)
     start = (np.cumsum(kept) - kept) % cluster.nodes

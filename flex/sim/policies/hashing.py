@@ -24,25 +24,19 @@ from flex.sim.traces import Trace
 _AT_ONCE = 2_000_000
 
 
-def hash_of_target(
-    trace: Trace, cluster: SimulatedCluster, place: Place
-) -> RoutedAccesses:
+def hash_of_target(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     """One node for each target, whatever its load (LB in the LARD paper)."""
     node = hash_numbers(np.arange(len(trace.size))) % cluster.nodes
     return among(trace.target, "turn", [[n] for n in node.tolist()])
 
 
-def bounded_hashing(
-    trace: Trace, cluster: SimulatedCluster, place: Place
-) -> RoutedAccesses:
+def bounded_hashing(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     """Consistent hashing with bounded loads: the first node in the target's order that has room."""
     # The order by a hash of target and node: a node that comes or goes changes nobody else's order.
     targets = len(trace.size)
     first, option = everywhere(targets, cluster.nodes)
     order = option.reshape(targets, cluster.nodes)
-    for some in np.array_split(
-        np.arange(targets), max(targets * cluster.nodes // _AT_ONCE, 1)
-    ):
+    for some in np.array_split(np.arange(targets), max(targets * cluster.nodes // _AT_ONCE, 1)):
         order[some] = _order(some, cluster.nodes)
     return RoutedAccesses(
         trace.target, rules_of(["bounded"], np.zeros_like(trace.size)), first, option

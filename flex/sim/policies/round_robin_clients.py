@@ -12,9 +12,7 @@ from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
 
-def round_robin_clients(
-    trace: Trace, cluster: SimulatedCluster, place: Place
-) -> RoutedAccesses:
+def round_robin_clients(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     if not len(trace.client):
         raise BadInput(
             f"round robin per client over the trace {trace.name}",

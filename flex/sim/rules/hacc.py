@@ -29,9 +29,7 @@ class Hacc:
         self._sampled = 0
         self._spare = [0] * nodes
 
-    def choose(
-        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
         if view.now - self._sampled >= self._job.interval:
             self._sample(nodes, view)
         server = self._server.get(asked.key)
@@ -59,9 +57,7 @@ class Hacc:
         for node, load in enumerate(self._load):
             excess = load - least
             self._spare[node] = (
-                self._held[node] * excess // (2 * load)
-                if excess > self._job.margin
-                else 0
+                self._held[node] * excess // (2 * load) if excess > self._job.margin else 0
             )
 
     def _least(self, nodes: Sequence[int]) -> int:

@@ -24,9 +24,7 @@ class Cached:
         self._sent = [0] * len(job.ram)
         self._node = [-1] * len(job.size)
 
-    def choose(
-        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
         had = self._node[asked.target]
         holder = (
             had
@@ -37,9 +35,7 @@ class Cached:
         self._last[asked.target], self._node[asked.target] = asked.access, node
         return node
 
-    def _holder(
-        self, target: int, nodes: Sequence[int], memory: Contents
-    ) -> int | None:
+    def _holder(self, target: int, nodes: Sequence[int], memory: Contents) -> int | None:
         return next((node for node in nodes if memory.holds(node, target)), None)
 
     def _for_new(self, target: int, nodes: Sequence[int], memory: Contents) -> int:
@@ -55,8 +51,4 @@ class Cached:
         """When its oldest was last asked for; a memory with nothing in it, or with what others are
         asked for, comes before all others.
         """
-        return (
-            self._last[target]
-            if target is not None and self._node[target] == node
-            else -1
-        )
+        return self._last[target] if target is not None and self._node[target] == node else -1

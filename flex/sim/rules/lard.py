@@ -16,9 +16,7 @@ class Lard:
         self._job = job
         self._server: dict[int, int] = {}
 
-    def choose(
-        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
         server = self._server.get(asked.key)
         if server is None:
             server = self._server[asked.key] = self._first(asked.target, nodes, view)
@@ -28,11 +26,7 @@ class Lard:
 
     def _first(self, target: int, nodes: Sequence[int], view: View) -> int:
         row = target * len(self._job.ram)
-        filled = (
-            node
-            for node in nodes
-            if len(self._job.pinned) and self._job.pinned[row + node]
-        )
+        filled = (node for node in nodes if len(self._job.pinned) and self._job.pinned[row + node])
         return next(filled, least_loaded(nodes, view.load))
 
 

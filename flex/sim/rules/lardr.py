@@ -24,9 +24,7 @@ class LardR:
         self._job = job
         self._servers: dict[int, _Servers] = {}
 
-    def choose(
-        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
         servers = self._servers.get(asked.key)
         if servers is None:
             first = least_loaded(nodes, view.load)

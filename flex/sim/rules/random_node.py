@@ -15,9 +15,7 @@ class Dice:
     def __init__(self, job: SimulatedJob) -> None:
         pass
 
-    def choose(
-        self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
         return nodes[_hash(asked.access) % len(nodes)]
 
 

@@ -46,22 +46,17 @@ def hours_of(segments: Segments, directory: Path, period: Period) -> pd.DataFram
     return _hours(segments, directory, (period.first_day, period.last_day))
 
 
-def hours_by_day(
-    segments: Segments, directory: Path, period: Period
-) -> Iterator[pd.DataFrame]:
+def hours_by_day(segments: Segments, directory: Path, period: Period) -> Iterator[pd.DataFrame]:
     """HOURS of each day of the period, one day in memory at a time."""
     for day in range(period.first_day, period.last_day + 1):
         yield _hours(segments, directory, (day, day))
 
 
-def hours_of_site(
-    segments: Segments, directory: Path, period: Period, site: str
-) -> pd.DataFrame:
+def hours_of_site(segments: Segments, directory: Path, period: Period, site: str) -> pd.DataFrame:
     """HOURS of one site, as far as the counts of the period are still there."""
     days = (period.first_day, period.last_day)
     tables = (
-        count_files.hours(directory, one, *days, site)
-        for one in kept.files_left(segments, *days)
+        count_files.hours(directory, one, *days, site) for one in kept.files_left(segments, *days)
     )
     return _frame(_add_up(["site", "hour"], _HOURS, tables), HOURS)
 
@@ -70,21 +65,15 @@ def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.Dat
     return hours_in(directory, kept.files(segments, *days), days)
 
 
-def hours_in(
-    directory: Path, files: Iterable[str], days: tuple[int, int]
-) -> pd.DataFrame:
+def hours_in(directory: Path, files: Iterable[str], days: tuple[int, int]) -> pd.DataFrame:
     """HOURS of these days in files of these ids."""
     merged = _add_up(
-        ["site", "hour"],
-        _HOURS,
-        (count_files.hours(directory, one, *days) for one in files),
+        ["site", "hour"], _HOURS, (count_files.hours(directory, one, *days) for one in files)
     )
     return _frame(merged, HOURS)
 
 
-def sample_of(
-    segments: Segments, directory: Path, period: Period, limit: int
-) -> Sample:
+def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -> Sample:
     """All accesses of the period to one target in 2**j, in time order, with the smallest j that
     leaves at most `limit`.
 
@@ -125,22 +114,15 @@ def sample_of(
 def _all_targets(files: FileTable) -> tuple[pd.Index, Kinds]:
     """All sites that have any target, in the order of the table, and the kinds of their targets."""
     met: dict[str, int] = {}
-    pieces = (
-        _with_sizes(piece)
-        for piece in files.pieces(("site", "requests", "bytes", "size"))
-    )
+    pieces = (_with_sizes(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
     every = similar_targets.add_up(_kinds_of(piece, met) for piece in pieces)
     return pd.Index(list(met)), every
 
 
 def _kinds_of(piece: pd.DataFrame, met: dict[str, int]) -> Kinds:
     place, names = pd.factorize(piece["site"])
-    number = np.array(
-        [met.setdefault(name, len(met)) for name in names], dtype=np.int64
-    )
-    requests, size = (
-        piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size")
-    )
+    number = np.array([met.setdefault(name, len(met)) for name in names], dtype=np.int64)
+    requests, size = (piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size"))
     return similar_targets.kinds(number[place], requests, size)
 
 
@@ -160,9 +142,7 @@ def _add_up(
     return _sums(keys, sums, [total, *waiting] if total else waiting)
 
 
-def _sums(
-    keys: list[str], sums: Mapping[str, str], tables: Sequence[pa.Table]
-) -> pa.Table:
+def _sums(keys: list[str], sums: Mapping[str, str], tables: Sequence[pa.Table]) -> pa.Table:
     whole = pa.concat_tables(tables).combine_chunks()
     for number, name in enumerate(keys):
         # Arrow adds up under numbers five times as fast as under names.
@@ -170,9 +150,7 @@ def _sums(
             whole = whole.set_column(number, name, whole[name].dictionary_encode())
     grouped = whole.group_by(keys).aggregate(list(sums.items()))
     plain = [
-        field.with_type(pa.large_string())
-        if pa.types.is_dictionary(field.type)
-        else field
+        field.with_type(pa.large_string()) if pa.types.is_dictionary(field.type) else field
         for field in grouped.schema
     ]
     return grouped.cast(pa.schema(plain)).rename_columns([*keys, *sums])
@@ -200,12 +178,7 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 def _in_log_order(found: Iterable[Segment]) -> list[Segment]:
     return sorted(
         found,
-        key=lambda segment: (
-            segment.source,
-            segment.first_time,
-            segment.first_byte,
-            segment.id,
-        ),
+        key=lambda segment: (segment.source, segment.first_time, segment.first_byte, segment.id),
     )
 
 
@@ -218,15 +191,13 @@ def _common_level(
     count = np.zeros(_LEVELS, dtype=np.int64)
     complete = 0
     for files, readings in found.items():
-        levels = count_files.sample(
-            directory, files, period.first_day, period.last_day, ["level"]
-        )["level"]
+        levels = count_files.sample(directory, files, period.first_day, period.last_day, ["level"])[
+            "level"
+        ]
         count += np.bincount(levels.to_numpy(), minlength=_LEVELS)
         wanted = {each.id for each in readings}
         of_readings = count_files.sample_levels(directory, files)
-        complete = max(
-            [complete, *(level for id_, level in of_readings if id_ in wanted)]
-        )
+        complete = max([complete, *(level for id_, level in of_readings if id_ in wanted)])
     at_least = np.cumsum(count[::-1])[::-1]
     enough = at_least <= limit
     return max(complete, int(enough.argmax()))
@@ -238,9 +209,7 @@ def _accesses(
     columns = ["time", "target", "level"]
     if is_shared(files):
         columns.append("reading")
-    rows = count_files.sample(
-        directory, files, period.first_day, period.last_day, columns
-    )
+    rows = count_files.sample(directory, files, period.first_day, period.last_day, columns)
     kept = rows.filter(pc.field("level") >= level)
     numbers, name = np.unique(kept["target"].to_numpy(), return_inverse=True)
     names = count_files.rows(directory, files, pa.array(numbers)).to_pandas()
@@ -257,9 +226,7 @@ def _places(reading: Ints, directory: Path, files: str) -> dict[str, tuple[int, 
     return dict(zip(ids, pairwise(ends), strict=True))
 
 
-def _in_order_of_logs(
-    read: Sequence[_Accesses], readings: Iterable[Segment]
-) -> tuple[Ints, Ints]:
+def _in_order_of_logs(read: Sequence[_Accesses], readings: Iterable[Segment]) -> tuple[Ints, Ints]:
     """Every access's time, and its row in the names of all files, one below the other."""
     before = np.cumsum([0, *(len(accesses.names) for accesses in read)])
     parts = {}

@@ -45,12 +45,7 @@ _MEMORY = "512MB"
 
 
 def largest(
-    table: FileTable,
-    site: str = "",
-    *,
-    order: str = "requests",
-    limit: int = 20,
-    match: str = "",
+    table: FileTable, site: str = "", *, order: str = "requests", limit: int = 20, match: str = ""
 ) -> pd.DataFrame:
     """The first `limit` files in that order, in the columns of FILES: of one site, or of all; those
     whose target is like `match`, in which * stands for any text and ? for any character.

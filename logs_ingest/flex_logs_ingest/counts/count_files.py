@@ -132,16 +132,12 @@ def begin(
         raise not_written(directory, error) from error
 
 
-def begin_shared(
-    directory: Path, files: str, readings: Sequence[tuple[str, Counts]]
-) -> None:
+def begin_shared(directory: Path, files: str, readings: Sequence[tuple[str, Counts]]) -> None:
     """As `begin`, of all these readings in files that they share. Raises NotWritten."""
     unfinished = [_unfinished_path(path) for path in _paths(directory, files)]
     try:
         put_small_readings_into_shared_files.write(readings, *unfinished)
-        names = put_small_readings_into_shared_files.others(
-            counts for _, counts in readings
-        )
+        names = put_small_readings_into_shared_files.others(counts for _, counts in readings)
         file_of_counts_by_other_names.write(directory, files, names)
     except OSError as error:
         raise not_written(directory, error) from error
@@ -163,9 +159,7 @@ def finish(directory: Path, segments: Sequence[str]) -> None:
 
 
 def _paths(directory: Path, segment: str) -> list[Path]:
-    return [
-        directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")
-    ]
+    return [directory / f"{segment}.{kind}.parquet" for kind in ("files", "hours", "sample")]
 
 
 def _unfinished_path(path: Path) -> Path:
@@ -180,11 +174,7 @@ def clear(directory: Path, known: Collection[str]) -> None:
     # a first run that was killed; what the latter left goes with a later run.
     for path in sorted(directory.iterdir()):
         ours = _OURS.fullmatch(path.name)
-        if ours and (
-            ours["unfinished"]
-            or ours["unmerged"]
-            or (known and ours["id"] not in known)
-        ):
+        if ours and (ours["unfinished"] or ours["unmerged"] or (known and ours["id"] not in known)):
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
@@ -201,9 +191,7 @@ def runs(
     groups: dict[int, list[int]] = {}
     with damage(path):
         footer = pq.read_metadata(path)
-        sizes = [
-            footer.row_group(group).num_rows for group in range(footer.num_row_groups)
-        ]
+        sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
         for group, size in enumerate(sizes):
             if not size:
                 continue
@@ -226,9 +214,7 @@ def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
     with damage(path), pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows
-            here = numbers.filter(
-                pc.and_(pc.greater_equal(numbers, begin), pc.less(numbers, end))
-            )
+            here = numbers.filter(pc.and_(pc.greater_equal(numbers, begin), pc.less(numbers, end)))
             if len(here):
                 names = file.read_row_group(group, ["site", "target"])
                 found.append(names.cast(_NAMES).take(pc.subtract(here, begin)))
@@ -236,18 +222,12 @@ def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
     return pa.concat_tables(found)
 
 
-def hours(
-    directory: Path, segment: str, first_day: int, last_day: int, site: str = ""
-) -> pa.Table:
+def hours(directory: Path, segment: str, first_day: int, last_day: int, site: str = "") -> pa.Table:
     """The counts of these days by hour, of all sites or of the one that is named."""
-    wanted = (pc.field("hour") >= first_day * 24) & (
-        pc.field("hour") < (last_day + 1) * 24
-    )
+    wanted = (pc.field("hour") >= first_day * 24) & (pc.field("hour") < (last_day + 1) * 24)
     if site:
         wanted &= pc.field("site") == site
-    return _with_later(
-        wide(_read(directory / f"{segment}.hours.parquet", None, wanted))
-    )
+    return _with_later(wide(_read(directory / f"{segment}.hours.parquet", None, wanted)))
 
 
 def _with_later(hours: pa.Table) -> pa.Table:
@@ -263,9 +243,7 @@ def sample(
     directory: Path, segment: str, first_day: int, last_day: int, columns: Sequence[str]
 ) -> pa.Table:
     """Those columns of the SAMPLE rows of these days."""
-    days = (pc.field("time") >= first_day * 86400) & (
-        pc.field("time") < (last_day + 1) * 86400
-    )
+    days = (pc.field("time") >= first_day * 86400) & (pc.field("time") < (last_day + 1) * 86400)
     return _read(directory / f"{segment}.sample.parquet", columns, days)
 
 

@@ -34,17 +34,13 @@ def bytes_by_site(segments: Segments, directory: Path, day: int) -> pd.Series:
     path = directory / f"{day}-{name}.sent.parquet"
     found = _read(path)
     if found is None:
-        found = _add_up(
-            directory, find_count_files_for_days.files(segments, day, day), day
-        )
+        found = _add_up(directory, find_count_files_for_days.files(segments, day, day), day)
         # Who cannot keep it adds up again.
         with suppress(OSError), count_files.write_whole(path) as file:
             pq.write_table(found, file, compression="zstd")
     whole = found.to_pandas()
     return pd.Series(
-        whole["bytes"].to_numpy(),
-        index=pd.Index(whole["site"], dtype="str"),
-        name="bytes",
+        whole["bytes"].to_numpy(), index=pd.Index(whole["site"], dtype="str"), name="bytes"
     )
 
 
@@ -65,20 +61,9 @@ def _read(path: Path) -> pa.Table | None:
 
 
 def _add_up(directory: Path, files: list[str], day: int) -> pa.Table:
-    found = [
-        count_files.hours(directory, one, day, day).select(["site", "bytes"])
-        for one in files
-    ]
-    whole = pa.concat_tables(
-        [_SENT.empty_table(), *(table.cast(_SENT) for table in found)]
-    )
+    found = [count_files.hours(directory, one, day, day).select(["site", "bytes"]) for one in files]
+    whole = pa.concat_tables([_SENT.empty_table(), *(table.cast(_SENT) for table in found)])
     # Arrow adds up under numbers five times as fast as under names.
-    coded = whole.set_column(
-        0, "site", whole["site"].combine_chunks().dictionary_encode()
-    )
-    grouped = (
-        coded.group_by("site")
-        .aggregate([("bytes", "sum")])
-        .rename_columns(["site", "bytes"])
-    )
+    coded = whole.set_column(0, "site", whole["site"].combine_chunks().dictionary_encode())
+    grouped = coded.group_by("site").aggregate([("bytes", "sum")]).rename_columns(["site", "bytes"])
     return grouped.cast(_SENT).sort_by("site")

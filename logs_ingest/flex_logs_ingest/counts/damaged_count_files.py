@@ -35,15 +35,9 @@ def set_aside(path: Path) -> list[Path]:
         )
     try:
         with hold_directory(path.parent):
-            return [
-                aside
-                for name in KINDS
-                if (aside := _replace(path.parent, segment, name))
-            ]
+            return [aside for name in KINDS if (aside := _replace(path.parent, segment, name))]
     except OSError as error:
-        raise not_written(
-            path.parent, error, "files that were set aside stay so"
-        ) from error
+        raise not_written(path.parent, error, "files that were set aside stay so") from error
 
 
 def _replace(directory: Path, segment: str, kind: str) -> Path | None:

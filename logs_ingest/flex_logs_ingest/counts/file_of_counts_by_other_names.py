@@ -20,11 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex_logs_ingest.scan.counts_as_columns import (
-    OtherCount,
-    integers,
-    names_by_number,
-)
+from flex_logs_ingest.scan.counts_as_columns import OtherCount, integers, names_by_number
 
 # What stands in the names of these files.
 KIND = "names"
@@ -49,13 +45,8 @@ def write(directory: Path, segment: str, others: Sequence[OtherCount] | None) ->
     path = _path(directory, segment)
     unfinished = path.with_name(f"{path.name}.part")
     columns = list(zip(*others, strict=True)) or [()] * len(SCHEMA)
-    arrays = [
-        _column(values, field.type)
-        for values, field in zip(columns, SCHEMA, strict=True)
-    ]
-    pq.write_table(
-        pa.Table.from_arrays(arrays, schema=SCHEMA), unfinished, compression="zstd"
-    )
+    arrays = [_column(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), unfinished, compression="zstd")
     unfinished.replace(path)
 
 

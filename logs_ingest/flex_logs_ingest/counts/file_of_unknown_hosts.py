@@ -49,8 +49,7 @@ def write(directory: Path, segment: str, strangers: Mapping[str, int]) -> None:
     offsets = np.cumsum([0, *map(len, hosts)], dtype=np.int64)
     requests = np.array(list(strangers.values()), dtype=np.int64)
     table = pa.table(
-        [texts(b"".join(hosts), offsets), integers(requests)],
-        names=["host", "requests"],
+        [texts(b"".join(hosts), offsets), integers(requests)], names=["host", "requests"]
     )
     pq.write_table(table, unfinished, compression="zstd")
     unfinished.replace(path)
@@ -72,11 +71,7 @@ def delete(directory: Path, segment: str) -> None:
 
 
 def requests_for_unknown_hosts(
-    directory: Path,
-    segments: Sequence[Segment],
-    first_day: int,
-    last_day: int,
-    most: int,
+    directory: Path, segments: Sequence[Segment], first_day: int, last_day: int, most: int
 ) -> Unhosted:
     """What came for unknown hosts in these readings and days; the names are those of all the days
     that a reading tells of.
@@ -84,9 +79,7 @@ def requests_for_unknown_hosts(
     names: Counter[str] = Counter()
     requests = sent = 0
     for segment in segments:
-        hours = _unknown_hours(
-            directory / f"{segment.id}.hours.parquet", first_day, last_day
-        )
+        hours = _unknown_hours(directory / f"{segment.id}.hours.parquet", first_day, last_day)
         requests += pc.sum(hours["requests"]).as_py() or 0
         sent += pc.sum(hours["bytes"]).as_py() or 0
         for name, number in names_of(directory, segment.id):
@@ -101,10 +94,7 @@ def _unknown_hours(path: Path, first_day: int, last_day: int) -> pa.Table:
     wanted = ["requests", "bytes"]
     try:
         return pq.read_table(
-            path,
-            columns=wanted,
-            filters=days & (pc.field("site") == UNKNOWN),
-            partitioning=None,
+            path, columns=wanted, filters=days & (pc.field("site") == UNKNOWN), partitioning=None
         )
     except (OSError, pa.ArrowInvalid):
         return pa.table({name: pa.array([], pa.int64()) for name in wanted})

@@ -22,11 +22,7 @@ import pyarrow.parquet as pq
 from flex.model.period import Period
 from flex.ports import Segments
 from flex.table_schemas import FILES
-from flex_logs_ingest.counts import (
-    SIZE_LOOKBACK_DAYS,
-    count_files,
-    find_count_files_for_days,
-)
+from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, count_files, find_count_files_for_days
 from flex_logs_ingest.counts.sorted_runs import SortedRun, damage, merge
 
 _KEYS = ["site", "target"]
@@ -46,9 +42,7 @@ class FileTable:
     period: Period
 
     def pieces(
-        self,
-        columns: Sequence[str] = tuple(FILES.columns),
-        sites: Collection[str] | None = None,
+        self, columns: Sequence[str] = tuple(FILES.columns), sites: Collection[str] | None = None
     ) -> Iterator[pd.DataFrame]:
         """Those columns in order, some ten thousand rows at a time; of some sites those pieces that
         may have any.
@@ -63,19 +57,14 @@ class FileTable:
         """FILES of some sites, a piece in memory at a time."""
         return (piece[piece["site"].isin(sites)] for piece in self.pieces(sites=sites))
 
-    def sites(
-        self, only: Collection[str] | None = None
-    ) -> Iterator[tuple[str, pd.DataFrame]]:
+    def sites(self, only: Collection[str] | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
         """Site after site with its FILES, one site in memory at a time; where some are named, those
         of them it has.
         """
         pieces = self.pieces() if only is None else self.of(only)
         parts = (part for piece in pieces for part in piece.groupby("site"))
         for site, group in groupby(parts, key=lambda part: part[0]):
-            yield (
-                str(site),
-                FILES.make(pd.concat([part for _, part in group], ignore_index=True)),
-            )
+            yield (str(site), FILES.make(pd.concat([part for _, part in group], ignore_index=True)))
 
     def rows_of(self, names: pd.DataFrame) -> pd.DataFrame:
         """FILES of these sites and targets, as far as they are there."""
@@ -106,9 +95,7 @@ def file_table(
     before = (max(period.first_day - SIZE_LOOKBACK_DAYS, 0), period.first_day - 1)
     found = find_count_files_for_days.files(segments, *days)
     known = find_count_files_for_days.files_left(segments, *before)
-    name = sha1(
-        repr((days, found, before, known)).encode(), usedforsecurity=False
-    ).hexdigest()
+    name = sha1(repr((days, found, before, known)).encode(), usedforsecurity=False).hexdigest()
     path = directory / f"{name}.merged.parquet"
     if not _is_whole(path):
         with count_files.hold_directory(directory):

@@ -40,9 +40,7 @@ def _files_of(readings: Iterable[Segment], moved: Mapping[str, str]) -> list[str
     return sorted(found - {""})
 
 
-def with_sample(
-    segments: Segments, first_day: int, last_day: int
-) -> dict[str, list[Segment]]:
+def with_sample(segments: Segments, first_day: int, last_day: int) -> dict[str, list[Segment]]:
     """Readings by the files that hold their samples, their own or shared ones: sums have no
     sample.
     """

@@ -56,9 +56,7 @@ def on_spark(spark: SparkSession, paths: Sequence[str]) -> Relation:
 
     # Ibis reads from what has a name; a second set of files gets another one.
     name = f"counts_{len(spark.catalog.listTables())}"
-    spark.read.option("mergeSchema", "true").parquet(*paths).createOrReplaceTempView(
-        name
-    )
+    spark.read.option("mergeSchema", "true").parquet(*paths).createOrReplaceTempView(name)
     return ibis.pyspark.connect(spark).table(name)
 
 
@@ -67,9 +65,7 @@ def files(partial: Relation, period: Period) -> Relation:
     before it.
     """
     first, last = period.first_day, period.last_day
-    since = partial.filter(
-        partial["day"].between(max(first - SIZE_LOOKBACK_DAYS, 0), last)
-    )
+    since = partial.filter(partial["day"].between(max(first - SIZE_LOOKBACK_DAYS, 0), last))
     within = since["day"] >= first
     summed = since.group_by("site", "target").agg(
         requests=since["requests"].sum(where=within),
@@ -80,9 +76,7 @@ def files(partial: Relation, period: Period) -> Relation:
     )
     asked = summed.filter(summed["requests"] > 0)
     size = (asked["shown"] > 0).ifelse(asked["shown"], asked["before"].fill_null(0))
-    return asked.select(
-        "site", "target", "requests", "bytes", size=size, last=asked["last"]
-    )
+    return asked.select("site", "target", "requests", "bytes", size=size, last=asked["last"])
 
 
 def hours(counted: Relation, period: Period) -> Relation:

@@ -19,9 +19,7 @@ Given = tuple[str, Sequence[int], int | None, bool]
 
 KEYS = ["site", "target"]
 COUNTS = ["requests", "bytes", "size", "last"]
-SCHEMA = pa.schema(
-    [(name, pa.string()) for name in KEYS] + [(name, pa.int64()) for name in COUNTS]
-)
+SCHEMA = pa.schema([(name, pa.string()) for name in KEYS] + [(name, pa.int64()) for name in COUNTS])
 # Rows of a row group. Neighbouring targets begin alike: with the delta encoding a row takes about
 # 14 bytes, so a group takes about 1 MB. The number is a guess.
 GROUP = 2**16
@@ -41,9 +39,7 @@ _WINDOW = 2**16
 _LARGEST = 2**63 - 1
 
 
-def reference_merge(
-    runs: Sequence[Given], path: str, progress: Callable[[int], object]
-) -> int:
+def reference_merge(runs: Sequence[Given], path: str, progress: Callable[[int], object]) -> int:
     """How many rows were written; `progress` is told now and then how many more were read.
 
     Requests and bytes are added and stop at the largest number there is, of size and last the
@@ -78,20 +74,14 @@ def regroup(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
 class _Reader:
     """One run, while it is read: `rows` are at hand, None at its end."""
 
-    def __init__(
-        self, path: str, groups: Sequence[int], day: int | None, before: bool
-    ) -> None:
+    def __init__(self, path: str, groups: Sequence[int], day: int | None, before: bool) -> None:
         self._path, self._day, self._before = path, day, before
         self._last: pa.Table | None = None
         wanted = [*KEYS, "size"] if before else SCHEMA.names
         columns = wanted if day is None else ["day", *wanted]
         try:
-            file = pq.ParquetFile(
-                path, buffer_size=_WINDOW, page_checksum_verification=True
-            )
-            if missing := [
-                name for name in columns if name not in file.schema_arrow.names
-            ]:
+            file = pq.ParquetFile(path, buffer_size=_WINDOW, page_checksum_verification=True)
+            if missing := [name for name in columns if name not in file.schema_arrow.names]:
                 raise ValueError(f"it has no column {missing[0]}")
             self._batches = file.iter_batches(_BATCH, list(groups), columns)
         except (OSError, ValueError) as error:
@@ -108,9 +98,7 @@ class _Reader:
     def _next(self) -> pa.Table | None:
         try:
             for batch in self._batches:
-                if len(
-                    rows := self._check(self._of_day(pa.Table.from_batches([batch])))
-                ):
+                if len(rows := self._check(self._of_day(pa.Table.from_batches([batch])))):
                     return rows
         except (OSError, ValueError) as error:
             raise ValueError(self._path, str(error)) from error
@@ -131,16 +119,13 @@ class _Reader:
         if self._before:
             none = pa.array(np.zeros(len(rows), dtype=np.int64))
             rows = pa.Table.from_arrays(
-                [*rows.select(KEYS).columns, none, none, rows["size"], none],
-                SCHEMA.names,
+                [*rows.select(KEYS).columns, none, none, rows["size"], none], SCHEMA.names
             )
         rows = rows.select(SCHEMA.names).cast(SCHEMA)
         rows.validate(full=True)
         if any(pc.any(pc.less(rows[name], 0)).as_py() for name in COUNTS):
             raise ValueError("it holds a count below 0")
-        keys = pa.concat_tables(
-            [*([self._last] if self._last else []), rows.select(KEYS)]
-        )
+        keys = pa.concat_tables([*([self._last] if self._last else []), rows.select(KEYS)])
         before = [keys.slice(0, len(keys) - 1)[name] for name in KEYS]
         after = [keys.slice(1)[name] for name in KEYS]
         if len(keys) > 1 and not pc.all(_less(before, after)).as_py():
@@ -149,20 +134,13 @@ class _Reader:
         return rows.append_column("before", pa.array(np.full(len(rows), self._before)))
 
 
-def _add_up(
-    readers: Sequence[_Reader], progress: Callable[[int], object]
-) -> Iterator[pa.Table]:
-    while at_hand := [
-        (reader, reader.rows) for reader in readers if reader.rows is not None
-    ]:
+def _add_up(readers: Sequence[_Reader], progress: Callable[[int], object]) -> Iterator[pa.Table]:
+    while at_hand := [(reader, reader.rows) for reader in readers if reader.rows is not None]:
         # What a run holds behind its last row at hand is greater than that row, and unknown.
         bound = min(_key(rows) for _, rows in at_hand)
         counts = [_up_to(rows, bound) for _, rows in at_hand]
         progress(sum(counts))
-        taken = [
-            reader.take(count)
-            for (reader, _), count in zip(at_hand, counts, strict=True)
-        ]
+        taken = [reader.take(count) for (reader, _), count in zip(at_hand, counts, strict=True)]
         yield _sums(pa.concat_tables(taken))
 
 
@@ -180,20 +158,14 @@ def _sums(rows: pa.Table) -> pa.Table:
         ("last", "max"),
         ("known", "max"),
     ]
-    added = (
-        rows.group_by(KEYS).aggregate(sums).rename_columns([*KEYS, *COUNTS, "known"])
-    )
+    added = rows.group_by(KEYS).aggregate(sums).rename_columns([*KEYS, *COUNTS, "known"])
     for number, name in enumerate(COUNTS[:2], start=2):
         most = pa.scalar(_LARGEST, pa.decimal128(38))
         added = added.set_column(
             number, name, pc.min_element_wise(added[name], most).cast(pa.int64())
         )
     size = pc.if_else(pc.greater(added["size"], 0), added["size"], added["known"])
-    found = (
-        added.set_column(4, "size", size)
-        .select(SCHEMA.names)
-        .filter(pc.field("requests") > 0)
-    )
+    found = added.set_column(4, "size", size).select(SCHEMA.names).filter(pc.field("requests") > 0)
     return found.sort_by([(name, "ascending") for name in KEYS]).cast(SCHEMA)
 
 

@@ -37,9 +37,7 @@ class Names:
     unknown: frozenset[str]
 
 
-def count_names(
-    segments: Segments, directory: Path, period: Period, sites: Iterable[str]
-) -> Names:
+def count_names(segments: Segments, directory: Path, period: Period, sites: Iterable[str]) -> Names:
     """What is known of these sites."""
     days = (period.first_day, period.last_day)
     wanted = pa.array(sorted(set(sites)), pa.string())
@@ -61,22 +59,10 @@ def count_names(
             continue
         within = (pc.field("day") >= days[0]) & (pc.field("day") <= days[1])
         by_name.append(table.filter(within & pc.field("site").isin(wanted)))
-    names = (
-        pa.concat_tables(by_name)
-        .group_by(["site", "name"])
-        .aggregate(_SUMS)
-        .to_pylist()
-    )
-    whole = (
-        pd.concat(by_site).groupby("site").sum()
-        if by_site
-        else pd.DataFrame(columns=_SUMMED)
-    )
+    names = pa.concat_tables(by_name).group_by(["site", "name"]).aggregate(_SUMS).to_pylist()
+    whole = pd.concat(by_site).groupby("site").sum() if by_site else pd.DataFrame(columns=_SUMMED)
     return Names(
-        {
-            (row["site"], row["name"]): (row["requests_sum"], row["bytes_sum"])
-            for row in names
-        },
+        {(row["site"], row["name"]): (row["requests_sum"], row["bytes_sum"]) for row in names},
         {
             str(site): (int(requests), int(sent))
             for site, requests, sent in whole[_SUMMED].itertuples()

@@ -61,9 +61,7 @@ def is_shared(files: str) -> bool:
     return files.startswith(_LETTER)
 
 
-def write(
-    readings: Sequence[tuple[str, Counts]], files: Path, hours: Path, sample: Path
-) -> None:
+def write(readings: Sequence[tuple[str, Counts]], files: Path, hours: Path, sample: Path) -> None:
     """The files of these readings; whole when this returns. Raises OSError."""
     sites = sorted({site for _, counts in readings for site in counts.found["sites"]})
     numbers = {site: number for number, site in enumerate(sites)}
@@ -91,19 +89,14 @@ def others(readings: Iterable[Counts]) -> tuple[OtherCount, ...] | None:
             total = sums[site, name, day]
             total[0] += requests
             total[1] += sent
-    return tuple(
-        (*key, requests, sent) for key, (requests, sent) in sorted(sums.items())
-    )
+    return tuple((*key, requests, sent) for key, (requests, sent) in sorted(sums.items()))
 
 
 def levels(metadata: Mapping[bytes, bytes]) -> list[tuple[str, int]]:
     """The readings whose samples are in a file with this metadata, and from which level on each is
     complete.
     """
-    return [
-        (id_, level)
-        for id_, level in json.loads(metadata.get(READINGS.encode(), b"[]"))
-    ]
+    return [(id_, level) for id_, level in json.loads(metadata.get(READINGS.encode(), b"[]"))]
 
 
 def _rows(joined: Columns) -> tuple[Columns, Ints]:
@@ -113,9 +106,7 @@ def _rows(joined: Columns) -> tuple[Columns, Ints]:
     order, first, place = _groups([integers(day), integers(site), target])
     names = target.take(integers(order[first]))
     _, bounds, text = names.buffers()
-    kept = (
-        np.frombuffer(bounds, dtype=np.int64)[: len(names) + 1] if len(names) else _NONE
-    )
+    kept = np.frombuffer(bounds, dtype=np.int64)[: len(names) + 1] if len(names) else _NONE
     found = Columns(
         day=day[order][first],
         site=site[order][first],

@@ -51,12 +51,7 @@ class Tidied:
 
 
 def tidy(
-    segments: Moves,
-    directory: Path,
-    *,
-    window_from: int,
-    keep_from: int,
-    table: Path | None = None,
+    segments: Moves, directory: Path, *, window_from: int, keep_from: int, table: Path | None = None
 ) -> Tidied:
     """Delete counts that are all from before the day `keep_from`, add up those of weeks that end
     before `window_from`.
@@ -76,9 +71,7 @@ def tidy(
                 segments_of_old += found
         _move(segments, directory, segments_of_old, old, "")
         rest = {files: found for files, found in kept.items() if files not in old}
-        weeks = [
-            files for files in _weeks(rest, window_from).values() if len(files) > 1
-        ]
+        weeks = [files for files in _weeks(rest, window_from).values() if len(files) > 1]
         for files in weeks:
             _add_up(segments, directory, files, rest)
     added = sum(len(rest[one]) for files in weeks for one in files)
@@ -96,9 +89,7 @@ def _segments_by_file(segments: Moves) -> dict[str, list[Segment]]:
     return dict(kept)
 
 
-def _weeks(
-    kept: Mapping[str, Sequence[Segment]], window_from: int
-) -> dict[int, list[str]]:
+def _weeks(kept: Mapping[str, Sequence[Segment]], window_from: int) -> dict[int, list[str]]:
     """Files by the week of their last day, in order; a week that reaches into the window is still
     open.
     """
@@ -111,10 +102,7 @@ def _weeks(
 
 
 def _add_up(
-    segments: Moves,
-    directory: Path,
-    files: Sequence[str],
-    kept: Mapping[str, Sequence[Segment]],
+    segments: Moves, directory: Path, files: Sequence[str], kept: Mapping[str, Sequence[Segment]]
 ) -> None:
     name = sha1("\n".join(files).encode(), usedforsecurity=False).hexdigest()
     hours = add_up_hours_and_sample.hours_in(directory, files, (0, LAST_DAY))
@@ -127,27 +115,21 @@ def _add_up(
                 to.write_table(rows)
         with count_files.write_whole(directory / f"{name}.hours.parquet") as file:
             pq.write_table(
-                pa.Table.from_pandas(hours, preserve_index=False),
-                file,
-                compression="zstd",
+                pa.Table.from_pandas(hours, preserve_index=False), file, compression="zstd"
             )
         count_files.sync(directory)
     except OSError as error:
         raise count_files.not_written(
             directory, error, "the counts that were to be added up stand"
         ) from error
-    _move(
-        segments, directory, [each for one in files for each in kept[one]], files, name
-    )
+    _move(segments, directory, [each for one in files for each in kept[one]], files, name)
 
 
 def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa.Table]:
     """The rows of all files, added up, some ten thousand at a time and never of two days."""
     runs: dict[int, list[SortedRun]] = defaultdict(list)
     for run in (
-        run
-        for one in files
-        for run in count_files.runs(directory, one, 0, LAST_DAY, before=False)
+        run for one in files for run in count_files.runs(directory, one, 0, LAST_DAY, before=False)
     ):
         assert run.day is not None, "runs of partials are of one day"
         runs[run.day].append(run)
@@ -157,9 +139,7 @@ def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa
             with pq.ParquetFile(scratch) as file:
                 for group in range(file.num_row_groups):
                     rows = file.read_row_group(group)
-                    yield rows.add_column(
-                        0, "day", pa.array(np.full(len(rows), day))
-                    ).cast(_SUM)
+                    yield rows.add_column(0, "day", pa.array(np.full(len(rows), day))).cast(_SUM)
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -171,17 +151,11 @@ def _drop_tables(directory: Path, table: Path | None, keep_from: int) -> None:
             if path != table:
                 path.unlink(missing_ok=True)
     except OSError as error:
-        raise count_files.not_written(
-            directory, error, "no counts were lost"
-        ) from error
+        raise count_files.not_written(directory, error, "no counts were lost") from error
 
 
 def _move(
-    segments: Moves,
-    directory: Path,
-    found: Sequence[Segment],
-    files: Collection[str],
-    to: str,
+    segments: Moves, directory: Path, found: Sequence[Segment], files: Collection[str], to: str
 ) -> None:
     """The store first: files that it no longer knows are only in the way."""
     segments.move_counts([segment.id for segment in found], to)

@@ -96,8 +96,7 @@ def _targets(text: bytes, offsets: Ints) -> Words:
         end = int(np.searchsorted(offsets, offsets[begin] + _BLOCK, side="right")) - 1
         end = min(max(end, begin + 1), len(found))
         found[begin:end] = _block(
-            codes[offsets[begin] : offsets[end]],
-            offsets[begin : end + 1] - offsets[begin],
+            codes[offsets[begin] : offsets[end]], offsets[begin : end + 1] - offsets[begin]
         )
         begin = end
     return _mix(found)

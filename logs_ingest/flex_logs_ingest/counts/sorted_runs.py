@@ -62,9 +62,7 @@ def merge(runs: Sequence[SortedRun], path: Path, told: Told = untold) -> int:
     damaged or out of order, OSError when the file cannot be written; nothing is left behind then.
     """
     unfinished = path.with_name(f"{path.name}.part")
-    passes = _Passes(
-        (path.with_name(f"{path.name}.{number}.part") for number in count()), told
-    )
+    passes = _Passes((path.with_name(f"{path.name}.{number}.part") for number in count()), told)
     try:
         written = _add_up(passes.few(runs), unfinished, told)
         with unfinished.open("rb") as file:

@@ -53,11 +53,7 @@ class CpuSinceLastTime:
         self._state = _read(file)
 
     def count(
-        self,
-        counters: Sequence[Counter],
-        patterns: Sequence[str],
-        now: float,
-        boot: str,
+        self, counters: Sequence[Counter], patterns: Sequence[str], now: float, boot: str
     ) -> None:
         """What was used since the last time. The first time there is nothing to compare with."""
         state = self._state
@@ -116,31 +112,19 @@ class CpuSinceLastTime:
         state.requests = {
             site: kept
             for site, days in state.requests.items()
-            if (
-                kept := {
-                    day: number
-                    for day, number in days.items()
-                    if int(day) > newest - WAITS
-                }
-            )
+            if (kept := {day: number for day, number in days.items() if int(day) > newest - WAITS})
         }
 
     def _microseconds_since(self, counter: Counter, now: float, boot: str) -> int:
         state = self._state
         inode, before = state.counters.get(counter.path, (counter.inode, 0))
         goes_on = boot == state.boot and inode == counter.inode
-        used = (
-            counter.used - before
-            if goes_on and counter.used >= before
-            else counter.used
-        )
+        used = counter.used - before if goes_on and counter.used >= before else counter.used
         # No more than all processors can do: what says more is a fault of its writer.
         most = max(now - state.at, 0.0) * self._processors * 1_000_000
         return min(used, int(most))
 
-    def _parts(
-        self, sites: Sequence[str], used: int, today: int
-    ) -> Iterator[tuple[str, int]]:
+    def _parts(self, sites: Sequence[str], used: int, today: int) -> Iterator[tuple[str, int]]:
         weights = [self._recent_requests(site, today) for site in sites]
         if not sum(weights):
             weights = [1] * len(sites)
@@ -204,8 +188,7 @@ def _read(file: Path) -> _State:
             return _State()
         state = _State(**found)
         state.counters = {
-            path: (int(inode), int(used))
-            for path, (inode, used) in state.counters.items()
+            path: (int(inode), int(used)) for path, (inode, used) in state.counters.items()
         }
         state.waiting = [_as_used(each) for each in state.waiting]
         state.taken = [_as_used(each) for each in state.taken]

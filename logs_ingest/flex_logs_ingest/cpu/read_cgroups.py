@@ -76,9 +76,7 @@ def read(
         if not matches:
             wrong.append(Wrong(pattern.text, f"no cgroup of {root} matches"))
         for path, name in matches:
-            sites = tuple(
-                site for site in map(naming, _names(pattern, name)) if site != UNKNOWN
-            )
+            sites = tuple(site for site in map(naming, _names(pattern, name)) if site != UNKNOWN)
             if not sites:
                 wrong.append(Wrong(pattern.text, f"{name!r:.100} stands for no site"))
                 continue

@@ -133,11 +133,7 @@ class _Streams:
     """
 
     def __init__(
-        self,
-        raw: BinaryIO,
-        new: Callable[[], _Unpacker],
-        called: str,
-        bite: int = _BITE,
+        self, raw: BinaryIO, new: Callable[[], _Unpacker], called: str, bite: int = _BITE
     ) -> None:
         self._raw = raw
         self._new = new
@@ -183,16 +179,12 @@ class _Gzip(_Streams):
     """
 
     def __init__(self, raw: BinaryIO) -> None:
-        super().__init__(
-            raw, lambda: isal_zlib.decompressobj(_GZIP), "gzip member", _GZIP_BITE
-        )
+        super().__init__(raw, lambda: isal_zlib.decompressobj(_GZIP), "gzip member", _GZIP_BITE)
 
     def _begin(self, packed: bytes) -> bytes:
         """With all of the member's header: isal stumbles over some that come in two pieces."""
         packed = super()._begin(packed)
-        while packed and len(packed) < (
-            _SHORT_HEADER if packed[3:4] in _USUAL else _LONG_HEADER
-        ):
+        while packed and len(packed) < (_SHORT_HEADER if packed[3:4] in _USUAL else _LONG_HEADER):
             more = self._raw.read(self._bite)
             if not more:
                 break
@@ -203,18 +195,14 @@ class _Gzip(_Streams):
 def _zstd(raw: BinaryIO) -> Bytes:
     return _Streams(
         raw,
-        lambda: zstandard.ZstdDecompressor(
-            max_window_size=_ZSTD_WINDOW
-        ).decompressobj(),
+        lambda: zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj(),
         "zstd frame",
     )
 
 
 def _xz(raw: BinaryIO) -> Bytes:
     return _Streams(
-        raw,
-        lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
-        "xz stream",
+        raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), "xz stream"
     )
 
 
@@ -234,16 +222,10 @@ PACKINGS: dict[str, Packing] = {
     # A frame, or one of those that hold other things than data: packing in parallel begins with
     # one.
     "zstd": Packing(
-        (
-            b"\x28\xb5\x2f\xfd",
-            *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16)),
-        ),
-        _zstd,
+        (b"\x28\xb5\x2f\xfd", *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16))), _zstd
     ),
 }
-MAGIC_SIZE = max(
-    len(magic) for packing in PACKINGS.values() for magic in packing.magics
-)
+MAGIC_SIZE = max(len(magic) for packing in PACKINGS.values() for magic in packing.magics)
 # Its own stubs say that this is an exception, not a class of them.
 _IsalError = cast("type[Exception]", isal_zlib.IsalError)
 BROKEN = (EOFError, OSError, _IsalError, lzma.LZMAError, zstandard.ZstdError)
@@ -471,10 +453,5 @@ def _packing(raw: BinaryIO) -> str:
 
 def packing_of(start: bytes) -> str:
     return next(
-        (
-            name
-            for name, packing in PACKINGS.items()
-            if start.startswith(packing.magics)
-        ),
-        "plain",
+        (name for name, packing in PACKINGS.items() if start.startswith(packing.magics)), "plain"
     )

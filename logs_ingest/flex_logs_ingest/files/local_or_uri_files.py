@@ -47,9 +47,7 @@ def files(pattern: str) -> tuple[File, ...]:
     system, path = _open(pattern)
     folder, _, name = path.rpartition("/")
     try:
-        found = system.get_file_info(
-            fs.FileSelector(folder or "/", allow_not_found=True)
-        )
+        found = system.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
     except OSError as error:
         raise _unknown_place(pattern, error) from error
     scheme = pattern[: len(pattern) - len(path)] if pattern.endswith(path) else ""
@@ -67,10 +65,7 @@ def fetch(file: File, to: Path, most: int | None = None) -> None:
     left = file.size if most is None else min(file.size, most)
     try:
         system, path = _open(file.uri)
-        with (
-            system.open_input_stream(path, compression=None) as source,
-            to.open("wb") as copy,
-        ):
+        with system.open_input_stream(path, compression=None) as source, to.open("wb") as copy:
             while left and (part := source.read(min(left, _COPIED))):
                 copy.write(part)
                 left -= len(part)

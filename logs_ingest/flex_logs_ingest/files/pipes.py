@@ -46,9 +46,7 @@ class Pipe(Unpacked):
         self.packing = packing_of(self._raw.look(MAGIC_SIZE))
         buffered = io.BufferedReader(self._raw, CHUNK)
         self._bytes: Bytes = (
-            buffered
-            if self.packing == "plain"
-            else PACKINGS[self.packing].unpack(buffered)
+            buffered if self.packing == "plain" else PACKINGS[self.packing].unpack(buffered)
         )
 
     @property
@@ -101,9 +99,7 @@ class _Counted(io.RawIOBase):
 def _descriptor(path: str) -> int:
     try:
         descriptor = (
-            os.dup(0)
-            if path == STANDARD_INPUT
-            else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            os.dup(0) if path == STANDARD_INPUT else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         )
     except OSError as error:
         raise Unusable(error.strerror or str(error)) from error

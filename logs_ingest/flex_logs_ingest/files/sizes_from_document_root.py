@@ -108,11 +108,7 @@ class Documents:
     def _root_of(self, site: str) -> bytes:
         # A site is what somebody wrote into a request: it names one directory, and never one above.
         name = "" if "/" in site or site in (".", "..") else site
-        return (
-            os.fsencode(self.root.replace(SITE, name))
-            if name or SITE not in self.root
-            else b""
-        )
+        return os.fsencode(self.root.replace(SITE, name)) if name or SITE not in self.root else b""
 
 
 class _Tree:
@@ -177,17 +173,13 @@ def _with(table: pa.Table, **columns: Ints) -> pa.Table:
 
 
 @contextmanager
-def _rewrite_in_place(
-    path: Path,
-) -> Iterator[tuple[pq.ParquetFile, Callable[[pa.Table], None]]]:
+def _rewrite_in_place(path: Path) -> Iterator[tuple[pq.ParquetFile, Callable[[pa.Table], None]]]:
     """The file, and what writes the one that takes its place."""
     unfinished = path.with_name(f"{path.name}.part")
     with pq.ParquetFile(path) as file:
         schema = file.schema_arrow
         delta = (
-            {"column_encoding": {"target": "DELTA_BYTE_ARRAY"}}
-            if "target" in schema.names
-            else {}
+            {"column_encoding": {"target": "DELTA_BYTE_ARRAY"}} if "target" in schema.names else {}
         )
         with pq.ParquetWriter(
             unfinished, schema, compression="zstd", use_dictionary=["site"], **delta

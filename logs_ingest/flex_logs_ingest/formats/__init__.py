@@ -87,18 +87,14 @@ def layout_of(format_: str, *, unsized: bool = False, begun: bool = False) -> La
         return replace(layout, unsized=True)
     if begun and layout.kind == "w3c":
         return layout
-    raise _columns_missing(layout.start, unsized) or unusable(
-        format_, "it does not give bytes"
-    )
+    raise _columns_missing(layout.start, unsized) or unusable(format_, "it does not give bytes")
 
 
 def _layout_of(format_: str) -> Layout:
     name, _, named = format_.partition(" ")
     if name in FORMATS and (not named or FORMATS[name].kind == "w3c"):
         return (
-            replace(
-                FORMATS[name], start=b"#Fields: " + named.encode("latin-1", "replace")
-            )
+            replace(FORMATS[name], start=b"#Fields: " + named.encode("latin-1", "replace"))
             if named
             else FORMATS[name]
         )
@@ -143,9 +139,7 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
             or _too_early(records)
             or _nothing_fits(records)
         )
-    return with_columns(
-        next(name for name, fit in fits.items() if fit.is_half(most)), head
-    )
+    return with_columns(next(name for name, fit in fits.items() if fit.is_half(most)), head)
 
 
 def usual_formats(heads: Sequence[bytes], threads: int = 1) -> list[str]:
@@ -156,9 +150,7 @@ def usual_formats(heads: Sequence[bytes], threads: int = 1) -> list[str]:
     return [
         with_columns(name, head) if name and not is_records(head) else ""
         for head, name in zip(
-            heads,
-            every_format(False).usual(heads, HEAD_LINES, threads),
-            strict=True,
+            heads, every_format(False).usual(heads, HEAD_LINES, threads), strict=True
         )
     ]
 
@@ -224,9 +216,7 @@ def _nothing_fits(lines: list[bytes]) -> BadInput:
 
 
 def _too_early(lines: list[bytes]) -> BadInput | None:
-    if 2 * sum(haproxy.TOO_EARLY.search(line) is not None for line in lines) < len(
-        lines
-    ):
+    if 2 * sum(haproxy.TOO_EARLY.search(line) is not None for line in lines) < len(lines):
         return None
     return BadInput(
         "the format of a log",

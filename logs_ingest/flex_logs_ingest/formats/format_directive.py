@@ -30,9 +30,7 @@ _TIMES = re.compile(r"%\{([^}]*)\}t([^%\"\[\]]*)(?=%\{([^}]*)\}t)")
 _FINEST = ("ns", "us", "ms", "squid", "haproxy", "w3c", "s")
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_VARIABLE_PAIRS = re.compile(
-    r"(?<=\$host|_host|_name):\$server_port|(?<=\$uri)\$is_args\$args"
-)
+_VARIABLE_PAIRS = re.compile(r"(?<=\$host|_host|_name):\$server_port|(?<=\$uri)\$is_args\$args")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +64,12 @@ class _Place:
 
 def from_directive(directive: str) -> Layout:
     """The layout of either; one that names variables is nginx's."""
-    return (
-        from_nginx(directive) if _VARIABLE.search(directive) else from_apache(directive)
-    )
+    return from_nginx(directive) if _VARIABLE.search(directive) else from_apache(directive)
 
 
 def from_apache(directive: str) -> Layout:
     text = directive.replace('\\"', '"').replace("\\t", "\t").removesuffix("\\n")
-    return _compile(
-        list(_apache_s(_in_one(_PAIRS.sub("", text)), directive)), directive
-    )
+    return _compile(list(_apache_s(_in_one(_PAIRS.sub("", text)), directive)), directive)
 
 
 def from_nginx(directive: str) -> Layout:
@@ -137,9 +131,7 @@ def _time(argument: str, directive: str) -> Token:
             "does not say the day and the time of day, or says them in a way that "
             "differs from place to place"
         )
-        raise unusable(
-            directive, f"the time %{{{argument}}}t {why}: use %Y-%m-%dT%H:%M:%S%z"
-        )
+        raise unusable(directive, f"the time %{{{argument}}}t {why}: use %Y-%m-%dT%H:%M:%S%z")
     return Token("time", "time", stamp.sample, stamp.moved)
 
 
@@ -150,18 +142,10 @@ def _compile(parts: Sequence[Token | str], directive: str) -> Layout:
     needed = max((i for i, place in enumerate(bare) if place.token.field), default=-1)
     ops = _ops(bare, range(needed + 1), directive)
     fields = [place.token.field for place in places]
-    timed = tuple(
-        replace(op, field=field) for op, field in zip(ops, fields, strict=False)
-    )
+    timed = tuple(replace(op, field=field) for op, field in zip(ops, fields, strict=False))
     lead, after = _behind(places, timed, directive)
-    moved = next(
-        (place.token.moved for place in places if place.token.field == "time"), ()
-    )
-    units = {
-        place.token.field: place.token.unit
-        for place in places
-        if place.token.field in TIMERS
-    }
+    moved = next((place.token.moved for place in places if place.token.field == "time"), ())
+    units = {place.token.field: place.token.unit for place in places if place.token.field in TIMERS}
     there = {op.field for op in (*timed, *after)}
     return Layout(
         "fields",
@@ -187,8 +171,7 @@ def _ops(places: Sequence[_Place], wanted: range, directive: str) -> tuple[Op, .
     ahead = {i: _ahead(places, i) for i in wanted}
     end = max((i + (number or 0) for i, number in ahead.items()), default=-1)
     return tuple(
-        _op(places, i, end, ahead.get(i, 0), directive)
-        for i in range(wanted.start, end + 1)
+        _op(places, i, end, ahead.get(i, 0), directive) for i in range(wanted.start, end + 1)
     )
 
 
@@ -199,18 +182,14 @@ def _behind(
     cannot be told.
     """
     begin = len(ops)
-    last = max(
-        (i for i, place in enumerate(places) if place.token.field in TIMERS), default=-1
-    )
+    last = max((i for i, place in enumerate(places) if place.token.field in TIMERS), default=-1)
     if not ops or last < begin:
         return b"", ()
     literal, found = places[begin - 1].after.encode(), ops[-1].literal
     if not found or not literal.startswith(found):
         return b"", ()
     try:
-        return literal.removeprefix(found), _ops(
-            places, range(begin, last + 1), directive
-        )
+        return literal.removeprefix(found), _ops(places, range(begin, last + 1), directive)
     except BadInput:
         return b"", ()
 
@@ -219,9 +198,7 @@ def _places(parts: Sequence[Token | str]) -> tuple[str, list[_Place]]:
     """What stands before the first token, and the tokens; only the first of a kind is a field, of
     timers the finest.
     """
-    timers = [
-        part for part in parts if isinstance(part, Token) and part.field == "taken"
-    ]
+    timers = [part for part in parts if isinstance(part, Token) and part.field == "taken"]
     finest = min(timers, key=lambda token: _FINEST.index(token.unit), default=None)
     literals, tokens, known = [""], list[Token](), set[str | None]()
     for part in parts:
@@ -234,9 +211,7 @@ def _places(parts: Sequence[Token | str]) -> tuple[str, list[_Place]]:
             known.update([] if coarse else [part.field])
             literals.append("")
     around = zip(tokens, pairwise(literals), strict=True)
-    return literals[0], [
-        _Place(token, before, after) for token, (before, after) in around
-    ]
+    return literals[0], [_Place(token, before, after) for token, (before, after) in around]
 
 
 def _ahead(places: Sequence[_Place], i: int) -> int | None:
@@ -257,9 +232,7 @@ def _ahead(places: Sequence[_Place], i: int) -> int | None:
     return told if told or not wanted else None
 
 
-def _op(
-    places: Sequence[_Place], i: int, until: int, ahead: int | None, directive: str
-) -> Op:
+def _op(places: Sequence[_Place], i: int, until: int, ahead: int | None, directive: str) -> Op:
     place = places[i]
     field, fits, quoted = place.token.field, place.token.fits, place.quoted
     literal = place.after
@@ -272,15 +245,8 @@ def _op(
             else literal[:1] or ("\n" if place.token.may_hold_anything else " ")
         )
     elif not literal and not _is_path(places[i + 1]):
-        raise unusable(
-            directive, "two fields follow each other with nothing between them"
-        )
-    if (
-        place.loose
-        and place.token.kind == "sentence"
-        and " " in literal
-        and ahead is None
-    ):
+        raise unusable(directive, "two fields follow each other with nothing between them")
+    if place.loose and place.token.kind == "sentence" and " " in literal and ahead is None:
         raise unusable(
             directive,
             f"nothing tells where the text before {literal!r} ends: put it in quotation marks",

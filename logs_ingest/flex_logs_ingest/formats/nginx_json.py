@@ -8,15 +8,7 @@ from flex_logs_ingest.lines.layout import Field, from_keys
 
 _KEYS: Mapping[Field, tuple[str, ...]] = {
     "vhost": ("vhost", "host", "http_host", "server_name"),
-    "time": (
-        "time_iso8601",
-        "time",
-        "timestamp",
-        "time_local",
-        "msec",
-        "@timestamp",
-        "date",
-    ),
+    "time": ("time_iso8601", "time", "timestamp", "time_local", "msec", "@timestamp", "date"),
     "request": ("request",),
     "method": ("method", "request_method"),
     "uri": ("uri", "request_uri", "path"),

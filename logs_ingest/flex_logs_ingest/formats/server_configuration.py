@@ -15,8 +15,7 @@ from flex_logs_ingest.lines.layout import Layout
 
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 _APACHE = re.compile(
-    rf"^[ \t]*LogFormat[ \t]+({_QUOTED}|\S+)[ \t]+([^\s\"]+)[ \t]*$",
-    re.MULTILINE | re.IGNORECASE,
+    rf"^[ \t]*LogFormat[ \t]+({_QUOTED}|\S+)[ \t]+([^\s\"]+)[ \t]*$", re.MULTILINE | re.IGNORECASE
 )
 _NGINX = re.compile(
     rf"^[ \t]*log_format\s+(\S+)((?:\s+escape=\w+)?(?:\s+(?:{_QUOTED}|[^\s;\"']+))+)\s*;",
@@ -63,9 +62,7 @@ def _directives(text: str) -> dict[str, tuple[str, str]]:
     """
     found = {name: ("nginx", _join(parts)) for name, parts in _NGINX.findall(text)}
     lines = text.replace("\\\n", " ")
-    return found | {
-        name: ("apache", _bare(value)) for value, name in _APACHE.findall(lines)
-    }
+    return found | {name: ("apache", _bare(value)) for value, name in _APACHE.findall(lines)}
 
 
 def _join(parts: str) -> str:
@@ -79,11 +76,7 @@ def _unescape(piece: str) -> str:
     r"""An nginx string: `\"`, `\'` and `\\` lose their backslash, `\t` is a tab."""
     if piece[:1] not in ("'", '"'):
         return piece
-    return re.sub(
-        r"\\([\"'\\t])",
-        lambda match: "\t" if match[1] == "t" else match[1],
-        piece[1:-1],
-    )
+    return re.sub(r"\\([\"'\\t])", lambda match: "\t" if match[1] == "t" else match[1], piece[1:-1])
 
 
 def _bare(value: str) -> str:

@@ -53,9 +53,7 @@ BYTES = Token("bytes", "number")
 VHOST = Token("vhost", "word")
 
 # The whole time of an answer, with that of a visitor who loads it slowly.
-TAKEN: Mapping[Unit, Token] = {
-    unit: Token("taken", "number", unit=unit) for unit in get_args(Unit)
-}
+TAKEN: Mapping[Unit, Token] = {unit: Token("taken", "number", unit=unit) for unit in get_args(Unit)}
 # Until the first byte of the answer: what the server behind took, or the script in Apache.
 _FIRST_BYTE = Token("upstream", "number", unit="us")
 
@@ -113,48 +111,22 @@ VARIABLES: Mapping[str, Token] = {
     "status": STATUS,
     "server_protocol": _VERSION,
     **dict.fromkeys(
-        (
-            "remote_addr",
-            "server_addr",
-            "realip_remote_addr",
-            "proxy_protocol_addr",
-            "scheme",
-        ),
-        _WORD,
+        ("remote_addr", "server_addr", "realip_remote_addr", "proxy_protocol_addr", "scheme"), _WORD
     ),
     **dict.fromkeys(
-        (
-            "hostname",
-            "request_id",
-            "ssl_protocol",
-            "ssl_cipher",
-            "proxy_host",
-            "connection_time",
-        ),
+        ("hostname", "request_id", "ssl_protocol", "ssl_cipher", "proxy_host", "connection_time"),
         _WORD,
     ),
-    **dict.fromkeys(
-        ("request_length", "connection", "connection_requests", "pid"), _NUMBER
-    ),
+    **dict.fromkeys(("request_length", "connection", "connection_requests", "pid"), _NUMBER),
     "request_time": TAKEN["s"],
     "upstream_response_time": Token("upstream", "list", unit="s"),
     **dict.fromkeys(
-        (
-            "server_port",
-            "remote_port",
-            "realip_remote_port",
-            "gzip_ratio",
-            "proxy_port",
-        ),
-        _NUMBER,
+        ("server_port", "remote_port", "realip_remote_port", "gzip_ratio", "proxy_port"), _NUMBER
     ),
     **dict.fromkeys(
-        ("remote_user", "args", "query_string", "request_filename", "realpath_root"),
-        _TEXT,
+        ("remote_user", "args", "query_string", "request_filename", "realpath_root"), _TEXT
     ),
-    **dict.fromkeys(
-        ("request_body", "content_type", "ssl_client_s_dn", "ssl_client_i_dn"), _TEXT
-    ),
+    **dict.fromkeys(("request_body", "content_type", "ssl_client_s_dn", "ssl_client_i_dn"), _TEXT),
     "proxy_add_x_forwarded_for": _LIST,
 }
 # Of no server's directive: what formats/ calls the timers of others.
@@ -166,14 +138,7 @@ _OTHERS: Mapping[str, Token] = {
 }
 _BEGINNINGS: Mapping[str, Token] = {
     **dict.fromkeys(
-        (
-            "arg_",
-            "cookie_",
-            "sent_http_",
-            "sent_trailer_",
-            "upstream_http_",
-            "upstream_cookie_",
-        ),
+        ("arg_", "cookie_", "sent_http_", "sent_trailer_", "upstream_http_", "upstream_cookie_"),
         _TEXT,
     ),
     "upstream_cache_": _WORD,
@@ -188,12 +153,7 @@ def of_variable(name: str) -> Token:
     if name.startswith("http_"):
         return HEADERS.get(name.removeprefix("http_"), _TEXT)
     return next(
-        (
-            token
-            for beginning, token in _BEGINNINGS.items()
-            if name.startswith(beginning)
-        ),
-        _ANY,
+        (token for beginning, token in _BEGINNINGS.items() if name.startswith(beginning)), _ANY
     )
 
 

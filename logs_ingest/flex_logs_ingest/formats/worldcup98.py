@@ -5,8 +5,5 @@ as lines of this layout.
 from flex_logs_ingest.lines.layout import Layout, Op
 
 LAYOUT = Layout(
-    "records",
-    ops=tuple(
-        Op(field, b" ") for field in ("time", "method", "uri", "status", "bytes")
-    ),
+    "records", ops=tuple(Op(field, b" ") for field in ("time", "method", "uri", "status", "bytes"))
 )

@@ -13,14 +13,7 @@ from operator import itemgetter
 
 from flex_logs_ingest.lines.find_end_of_field import end_of, end_of_quoted
 from flex_logs_ingest.lines.json_members import members
-from flex_logs_ingest.lines.layout import (
-    Field,
-    Layout,
-    Op,
-    columns,
-    is_directive,
-    names,
-)
+from flex_logs_ingest.lines.layout import Field, Layout, Op, columns, is_directive, names
 from flex_logs_ingest.lines.time_formats import as_usual_time
 
 # The raw texts of vhost, time, request, status and bytes; a vhost that the line does not have is
@@ -30,15 +23,7 @@ Texts = tuple[bytes, bytes, bytes, bytes, bytes]
 Extract = Callable[[bytes], Texts | None]
 
 _WHOLE: tuple[Field, ...] = ("vhost", "time", "request", "status", "bytes")
-_PARTED: tuple[Field, ...] = (
-    "vhost",
-    "date",
-    "time",
-    "method",
-    "uri",
-    "status",
-    "bytes",
-)
+_PARTED: tuple[Field, ...] = ("vhost", "date", "time", "method", "uri", "status", "bytes")
 _HALVED: tuple[Field, ...] = ("vhost", "time", "method", "uri", "status", "bytes")
 
 
@@ -91,9 +76,7 @@ def cutter(start: bytes, ops: tuple[Op, ...]) -> Cut:
             if behind or (quoted and parts[0].endswith(b"\\")):
                 parts = _split_at(
                     rest,
-                    end_of(behind, rest, 0)
-                    if behind
-                    else end_of_quoted(rest, literal, 0),
+                    end_of(behind, rest, 0) if behind else end_of_quoted(rest, literal, 0),
                     literal,
                 )
             if len(parts) <= count:
@@ -118,10 +101,7 @@ def _steps(ops: tuple[Op, ...]) -> Iterator[_Step]:
         if plain and not quoted:
             yield literal, len(neighbours), False, ()
         else:
-            yield from (
-                (literal, 1, quoted, () if plain else ops[place:])
-                for place in neighbours
-            )
+            yield from ((literal, 1, quoted, () if plain else ops[place:]) for place in neighbours)
 
 
 def _split_at(text: bytes, end: int, literal: bytes) -> list[bytes]:
@@ -210,9 +190,7 @@ def column_places(directive: bytes, layout: Layout) -> tuple[int, dict[Field, in
     return len(names(directive)) if enough else -1, places
 
 
-def cells_of(
-    line: bytes, places: tuple[int, Mapping[Field, int]]
-) -> list[bytes] | None:
+def cells_of(line: bytes, places: tuple[int, Mapping[Field, int]]) -> list[bytes] | None:
     """The texts of the columns; None where there are not as many."""
     texts = _cells(line, b"\t" if b"\t" in line else b" ", places[0])
     return texts if len(texts) == places[0] else None
@@ -249,9 +227,7 @@ def _cells(line: bytes, separator: bytes, count: int) -> list[bytes]:
         end = line.find(mark + separator, at)
         if end < 0:
             text = line[at:]
-            return (
-                [*cells, text[: len(text) - len(mark)]] if text.endswith(mark) else []
-            )
+            return [*cells, text[: len(text) - len(mark)]] if text.endswith(mark) else []
         cells.append(line[at:end])
         at = end + len(mark + separator)
 
@@ -296,9 +272,7 @@ def _with_short_hosts(extract: Extract, stops: bytes) -> Extract:
         if texts is None:
             return None
         vhost, time, request, status, sent = texts
-        end = min(
-            (at for stop in stops if (at := vhost.find(stop)) >= 0), default=len(vhost)
-        )
+        end = min((at for stop in stops if (at := vhost.find(stop)) >= 0), default=len(vhost))
         return vhost[:end], time, request, status, sent
 
     return short_host
@@ -323,8 +297,4 @@ def _host(request: bytes) -> bytes:
     if not found or scheme not in (b"http", b"https"):
         return b""
     rest = url[len(scheme) + 3 :]
-    return rest[
-        : min(
-            (at for mark in b"/?# " if (at := rest.find(mark)) >= 0), default=len(rest)
-        )
-    ]
+    return rest[: min((at for mark in b"/?# " if (at := rest.find(mark)) >= 0), default=len(rest))]

@@ -95,11 +95,7 @@ def _iso(text: bytes) -> int | None:
     ):
         return None
     return _instant(
-        text[:4],
-        int(text[5:7]),
-        text[8:10],
-        text[11:19],
-        _without_fraction(text[19:]) or b"Z",
+        text[:4], int(text[5:7]), text[8:10], text[11:19], _without_fraction(text[19:]) or b"Z"
     )
 
 
@@ -121,9 +117,7 @@ def _epoch(text: bytes) -> int | None:
     return value if value <= LAST_TIME else None
 
 
-def _instant(
-    year: bytes, month: int, day: bytes, clock: bytes, zone: bytes
-) -> int | None:
+def _instant(year: bytes, month: int, day: bytes, clock: bytes, zone: bytes) -> int | None:
     offset = _offset(zone)
     hour, minute, second = clock[:2], clock[3:5], clock[6:]
     if offset is None or clock[2:3] != b":" or clock[5:6] != b":":
@@ -151,11 +145,7 @@ def _offset(zone: bytes) -> int | None:
     digits = zone[1:]
     if len(digits) == 5 and digits[2:3] == b":":
         digits = digits[:2] + digits[3:]
-    if (
-        zone[:1] not in (b"+", b"-")
-        or len(digits) not in (2, 4)
-        or not digits.isdigit()
-    ):
+    if zone[:1] not in (b"+", b"-") or len(digits) not in (2, 4) or not digits.isdigit():
         return None
     hours, minutes = int(digits[:2]), int(digits[2:] or b"0")
     if hours > 23 or minutes > 59:
@@ -176,20 +166,11 @@ def _days(year: int, month: int, day: int) -> int:
     year -= month <= 2
     era, of_era = divmod(year, 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return (
-        era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
-    )
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
 
 
 _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|([\"\\/bfnrtv]))")
-_CONTROLS = {
-    b"b": b"\b",
-    b"f": b"\f",
-    b"n": b"\n",
-    b"r": b"\r",
-    b"t": b"\t",
-    b"v": b"\v",
-}
+_CONTROLS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 
 def unescape(text: bytes) -> bytes:
@@ -215,9 +196,7 @@ def _character(match: re.Match[bytes]) -> bytes:
 _PLAIN = bytes(byte for byte in range(0x21, 0x7F) if byte != 0x25)
 _USUAL = (b"GET", b"POST", b"HEAD")
 METHOD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
-_UNRESERVED = frozenset(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-)
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ODD = re.compile(rb"%(?:([0-9A-Fa-f]{2})|)|[^!-$&-~]")
 
 
@@ -230,9 +209,7 @@ def method_and_path(request: bytes) -> tuple[bytes, bytes] | None:
     if b"\\" in request:
         request = unescape(request)
     method, _, rest = request.partition(b" ")
-    if method not in _USUAL and (
-        not method or len(method) > 32 or method.translate(None, METHOD)
-    ):
+    if method not in _USUAL and (not method or len(method) > 32 or method.translate(None, METHOD)):
         return None
     path, _, version = rest.rpartition(b" ")
     if not version.startswith(b"HTTP/"):
@@ -296,6 +273,6 @@ def printable(line: bytes, most: int = 200) -> str:
     """A piece of a log that can be shown anywhere: what is not printable ASCII as `\\xhh`, no
     longer than that.
     """
-    return "".join(
-        chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in line[:most]
-    )[:most]
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in line[:most])[
+        :most
+    ]

@@ -25,9 +25,7 @@ def end_of(ops: Sequence[Op], line: bytes, at: int) -> int:
     if not op.ahead and not op.listed:
         return end
     for _ in range(TRIES):
-        if end < 0 or (
-            not (op.listed and _within_list(line, end)) and _goes_on(ops, line, end)
-        ):
+        if end < 0 or (not (op.listed and _within_list(line, end)) and _goes_on(ops, line, end)):
             return end
         end = line.find(op.literal, end + 1)
     return -1
@@ -38,10 +36,7 @@ def _plain_end(op: Op, line: bytes, at: int) -> int:
         return end_of_quoted(line, op.literal, at)
     if op.literal:
         return line.find(op.literal, at + op.width)
-    return next(
-        (place for place in range(at, len(line)) if line[place] in _BEFORE_PATH),
-        len(line),
-    )
+    return next((place for place in range(at, len(line)) if line[place] in _BEFORE_PATH), len(line))
 
 
 def _within_list(line: bytes, end: int) -> bool:

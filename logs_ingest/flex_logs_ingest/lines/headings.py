@@ -24,9 +24,7 @@ def at_headings(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         text = left + chunk
         last = text.rfind(b"\n") + 1
-        may_name = text[last:].lstrip(b"\0")[:1] in (b"", b"#") and (
-            last > 0 or begins_line
-        )
+        may_name = text[last:].lstrip(b"\0")[:1] in (b"", b"#") and (last > 0 or begins_line)
         end = last if may_name and len(text) - last <= _LONGEST else len(text)
         at = 0
         for match in _HEADING.finditer(text, 0 if begins_line else 1, end):

@@ -30,9 +30,7 @@ _MEMBER = re.compile(
 _NO_TEXT = (b"null", b"true", b"false")
 
 
-def members(
-    line: bytes, wanted: Set[bytes], parents: Set[bytes]
-) -> dict[bytes, bytes] | None:
+def members(line: bytes, wanted: Set[bytes], parents: Set[bytes]) -> dict[bytes, bytes] | None:
     """The wanted members of the object that the line is, as they stand there; of equal keys the
     last one.
 

@@ -19,16 +19,7 @@ from typing import Literal, get_args
 from flex.errors import BadInput
 
 Field = Literal[
-    "vhost",
-    "time",
-    "request",
-    "status",
-    "bytes",
-    "method",
-    "uri",
-    "date",
-    "upstream",
-    "taken",
+    "vhost", "time", "request", "status", "bytes", "method", "uri", "date", "upstream", "taken"
 ]
 FIELDS: tuple[Field, ...] = get_args(Field)
 # What says how long an answer took: the server behind, and all of it. A line counts without them.
@@ -122,9 +113,7 @@ class Layout:
         """The same layout, or BadInput when a line of it would not say what must be known, or is
         needed beside that.
         """
-        missing = [
-            name for name in ("time", "status", *needed) if name not in self.fields
-        ]
+        missing = [name for name in ("time", "status", *needed) if name not in self.fields]
         if not self.fields & {"request", "uri"}:
             missing.append("request")
         if missing:
@@ -160,9 +149,7 @@ def from_columns(
     )
 
 
-def _spellings(
-    keys: Mapping[Field, Sequence[str]],
-) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
+def _spellings(keys: Mapping[Field, Sequence[str]]) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
     found: list[tuple[Field, tuple[bytes, ...]]] = []
     for name in FIELDS:
         if spellings := keys.get(name):
@@ -180,15 +167,11 @@ def names(directive: bytes) -> list[bytes]:
     is not looked at.
     """
     return [
-        name
-        for name in directive[8:HEADING_LIMIT].replace(b"\t", b" ").lower().split(b" ")
-        if name
+        name for name in directive[8:HEADING_LIMIT].replace(b"\t", b" ").lower().split(b" ") if name
     ]
 
 
-def columns(
-    directive: bytes, keys: Sequence[tuple[Field, Sequence[bytes]]]
-) -> dict[Field, int]:
+def columns(directive: bytes, keys: Sequence[tuple[Field, Sequence[bytes]]]) -> dict[Field, int]:
     """The number of the column of each field that a `#Fields:` line names."""
     named = names(directive)
     found: dict[Field, int] = {}

@@ -94,16 +94,9 @@ def _of_haproxy(text: bytes) -> int | None:
     if len(parts) != 5:
         return None
     asked, waited, connected, answered, whole = (
-        -1 if part == b"-1" else microseconds(part.removeprefix(b"+"), "ms")
-        for part in parts
+        -1 if part == b"-1" else microseconds(part.removeprefix(b"+"), "ms") for part in parts
     )
-    if (
-        asked is None
-        or waited is None
-        or connected is None
-        or answered is None
-        or whole is None
-    ):
+    if asked is None or waited is None or connected is None or answered is None or whole is None:
         return None
     if answered >= 0:
         return answered
@@ -140,11 +133,7 @@ def of_rest(layout: Layout) -> TimeOf | None:
 
 
 def _of_fields(layout: Layout) -> TimeOf:
-    cut, places, units = (
-        cutter(layout.start, layout.ops),
-        _places(layout.ops),
-        dict(layout.units),
-    )
+    cut, places, units = (cutter(layout.start, layout.ops), _places(layout.ops), dict(layout.units))
     behind: Cut = cutter(layout.lead, layout.after) if layout.after else _no_cut
     places_behind = _places(layout.after)
 

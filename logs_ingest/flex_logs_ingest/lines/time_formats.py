@@ -81,8 +81,7 @@ def stamp_of(format_: str) -> Stamp | None:
         sample += _PIECES[code] if code else literal
     ways = ((), *(_byte_moves(read, places) for read in _READ))
     return next(
-        (Stamp(sample, moved) for moved in ways if _leads_back(sample, places, moved)),
-        None,
+        (Stamp(sample, moved) for moved in ways if _leads_back(sample, places, moved)), None
     )
 
 

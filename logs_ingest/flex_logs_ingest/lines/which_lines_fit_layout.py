@@ -38,17 +38,10 @@ class ReferenceFitting:
         """
         return [self._first_with_half(first_lines(head, most), sure) for head in heads]
 
-    def _first_with_half(
-        self, lines: Sequence[bytes], sure: Sequence[bool]
-    ) -> int | None:
+    def _first_with_half(self, lines: Sequence[bytes], sure: Sequence[bool]) -> int | None:
         found = [len(numbers) for numbers in self.of(lines)]
-        most = max(
-            (size for size, is_sure in zip(found, sure, strict=True) if is_sure),
-            default=0,
-        )
-        hopeful = [
-            place for place, size in enumerate(found) if size and size * 2 >= most
-        ]
+        most = max((size for size, is_sure in zip(found, sure, strict=True) if is_sure), default=0)
+        hopeful = [place for place, size in enumerate(found) if size and size * 2 >= most]
         if not all(sure[place] for place in hopeful):
             return None
         return hopeful[0] if most and most * 10 >= len(lines) else -1
@@ -150,10 +143,7 @@ class Fit:
     """
 
     def __init__(
-        self,
-        shape: re.Pattern[bytes] | None,
-        lines: Sequence[bytes],
-        found: list[int],
+        self, shape: re.Pattern[bytes] | None, lines: Sequence[bytes], found: list[int]
     ) -> None:
         self._shape = shape
         self._lines = lines

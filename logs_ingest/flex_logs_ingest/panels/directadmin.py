@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flex_logs_ingest.panels.hosted_site import (
-    HOMES,
-    HostedSite,
-    plain_path,
-    site_of,
-)
+from flex_logs_ingest.panels.hosted_site import HOMES, HostedSite, plain_path, site_of
 from flex_logs_ingest.panels.tree_of_configuration import Tree, pairs
 
 USERS = "/usr/local/directadmin/data/users"
@@ -40,14 +35,10 @@ def _of_domain(tree: Tree, user: str, domain: str, logs: str) -> Iterator[Hosted
         return
     files = f"{USERS}/{user}/domains/{domain}"
     # `IP=` and `ip=` are both written, by version.
-    said = {
-        key.lower(): value
-        for key, value in pairs(tree.text(f"{files}.conf") or "").items()
-    }
+    said = {key.lower(): value for key, value in pairs(tree.text(f"{files}.conf") or "").items()}
     root = f"{HOMES}/{user}/domains/{domain}/public_html"
     pointers = [
-        line.partition("=")[0]
-        for line in (tree.text(f"{files}.pointers") or "").splitlines()
+        line.partition("=")[0] for line in (tree.text(f"{files}.pointers") or "").splitlines()
     ]
     www = [f"www.{name}" for name in pointers if name]
     site = site_of(

@@ -9,12 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from flex_logs_ingest.panels.hosted_site import (
-    HOMES,
-    HostedSite,
-    plain_path,
-    site_of,
-)
+from flex_logs_ingest.panels.hosted_site import HOMES, HostedSite, plain_path, site_of
 from flex_logs_ingest.panels.tree_of_configuration import Tree
 
 HOME = "/usr/local/hestia"

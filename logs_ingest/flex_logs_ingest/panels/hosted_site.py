@@ -66,9 +66,7 @@ def site_of(
     names = dict.fromkeys(filter(None, map(host_name, (main, *others))))
     if not names:
         return None
-    return HostedSite(
-        tuple(names), root, tuple(filter(None, logs)), tuple(filter(None, addresses))
-    )
+    return HostedSite(tuple(names), root, tuple(filter(None, logs)), tuple(filter(None, addresses)))
 
 
 def plain_path(written: str) -> str:

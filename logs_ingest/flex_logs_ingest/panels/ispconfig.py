@@ -15,11 +15,7 @@ from flex_logs_ingest.panels.sites_of_vhosts import sites_of
 from flex_logs_ingest.panels.tree_of_configuration import Tree
 from flex_logs_ingest.vhosts.read_vhosts import read_what_can_be_read
 
-HOSTS = (
-    "/etc/apache2/sites-enabled",
-    "/etc/httpd/conf/sites-enabled",
-    "/etc/nginx/sites-enabled",
-)
+HOSTS = ("/etc/apache2/sites-enabled", "/etc/httpd/conf/sites-enabled", "/etc/nginx/sites-enabled")
 PLACES = ("/etc/apache2", "/etc/httpd", "/etc/nginx")
 LOGS = "/var/log/ispconfig/httpd"
 SIGNS = ("/usr/local/ispconfig", LOGS)

@@ -33,9 +33,7 @@ def read(tree: Tree) -> Iterator[HostedSite]:
     for domain in tree.names_in(SYSTEM):
         there = tree.names_in(f"{SYSTEM}/{domain}/conf")
         for names in (_APACHE, _NGINX):
-            files += [f"{SYSTEM}/{domain}/conf/{one}" for one in names if one in there][
-                :1
-            ]
+            files += [f"{SYSTEM}/{domain}/conf/{one}" for one in names if one in there][:1]
     sites = list(sites_of(read_what_can_be_read(files, tree), tree))
     counted = any(tree.has(f"{log}{COUNTED}") for site in sites for log in site.logs)
     for site in sites:

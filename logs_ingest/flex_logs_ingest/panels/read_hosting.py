@@ -84,11 +84,7 @@ def read_hosting(folder: Path, patterns: Sequence[str] = ()) -> Hosting:
     root = os.path.abspath(folder).rstrip("/")  # noqa: PTH100 - strings all the way
     if patterns:
         return _by_vhosts(patterns, root, _folders_of(patterns))
-    there = [
-        name
-        for name, panel in PANELS.items()
-        if panel.is_there(Tree(root, panel.places))
-    ]
+    there = [name for name, panel in PANELS.items() if panel.is_there(Tree(root, panel.places))]
     if not there:
         return _by_vhosts(HOSTS, root, SERVERS)
     trees = [Tree(root, PANELS[name].places) for name in there]
@@ -120,16 +116,13 @@ def _folders_of(patterns: Sequence[str]) -> tuple[str, ...]:
     for pattern in patterns:
         parts = pattern.split("/")
         plain = next(
-            (at for at, part in enumerate(parts) if set(part) & set("*?[")),
-            len(parts) - 1,
+            (at for at, part in enumerate(parts) if set(part) & set("*?[")), len(parts) - 1
         )
         named.append("/".join(parts[:plain]))
     return (*filter(None, named), *SERVERS)
 
 
-def _hosting(
-    found: Iterable[HostedSite], by: Sequence[str], trees: Sequence[Tree]
-) -> Hosting:
+def _hosting(found: Iterable[HostedSite], by: Sequence[str], trees: Sequence[Tree]) -> Hosting:
     sites: dict[str, HostedSite] = {}
     for site in found:
         known = sites.get(site.name)

@@ -14,10 +14,7 @@ from flex_logs_ingest.panels.tree_of_configuration import Tree
 from flex_logs_ingest.vhosts.read_vhosts import Vhost, Vhosts
 
 # What Debian's Apache calls the folder of its logs.
-_FOLDERS = {
-    "${APACHE_LOG_DIR}": "/var/log/apache2",
-    "$APACHE_LOG_DIR": "/var/log/apache2",
-}
+_FOLDERS = {"${APACHE_LOG_DIR}": "/var/log/apache2", "$APACHE_LOG_DIR": "/var/log/apache2"}
 # By these nginx writes a log for each host.
 _HOST = re.compile(r"\$\{?(?:host|http_host|server_name|ssl_server_name)\}?")
 

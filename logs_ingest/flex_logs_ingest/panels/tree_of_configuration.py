@@ -163,9 +163,7 @@ class Tree:
         return found
 
     def _is_in_places(self, path: str) -> bool:
-        return any(
-            path == place or path.startswith(f"{place}/") for place in self.places
-        )
+        return any(path == place or path.startswith(f"{place}/") for place in self.places)
 
     def _at(self, path: str) -> str:
         return f"{self.folder}{path}" or "/"

@@ -60,9 +60,7 @@ def manifest(line: bytes) -> Manifest:
         raise Unsound(f"it is no parcel of version {VERSION}")
     segment = _segment(_member(found, "segment"))
     stream = _stream(_member(found, "stream"))
-    replaces = (
-        None if found.get("replaces") is None else _stream(_member(found, "replaces"))
-    )
+    replaces = None if found.get("replaces") is None else _stream(_member(found, "replaces"))
     _agree(segment, stream, replaces)
     segment = replace(segment, begins=place(replaces), ends=place(stream))
     files = _member(found, "files")
@@ -82,9 +80,7 @@ def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
     begin = Start(replaces)
     # Where the names of files say their sites, the logs of each site are told apart from the
     # others.
-    of_source = stream.source == segment.source or stream.source.startswith(
-        f"{segment.source}:"
-    )
+    of_source = stream.source == segment.source or stream.source.startswith(f"{segment.source}:")
     if not of_source or (replaces and replaces.source != stream.source):
         raise Unsound("it names several sources")
     if (begin.offset, stream.offset) != (
@@ -94,9 +90,7 @@ def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
         raise Unsound("what was read is not where the log was read to")
     if segment.id != segment_id(begin, stream, copy=bool(segment.copy_of)):
         raise Unsound("its id is not that of what was read")
-    if segment.copy_of and (
-        segment.hours or any(number for _, number in segment.lines)
-    ):
+    if segment.copy_of and (segment.hours or any(number for _, number in segment.lines)):
         raise Unsound("it is a copy of another reading, and counts all the same")
     if segment.first_time > segment.last_time or segment.first_day > segment.last_day:
         raise Unsound("its times run backwards")
@@ -123,9 +117,7 @@ def _segment(found: Mapping[str, object]) -> Segment:
         hours=_many(found, "hours", _hour),
         read_at=_number(found, "read_at", LAST_TIME),
         after=_text(found, "after", _ID) if found.get("after") else "",
-        signature=_text(found, "signature", _SIGNATURE)
-        if found.get("signature")
-        else "",
+        signature=_text(found, "signature", _SIGNATURE) if found.get("signature") else "",
         opening=_text(found, "opening", _ID) if found.get("opening") else "",
         copy_of=_text(found, "copy_of", _ID) if found.get("copy_of") else "",
     )
@@ -161,17 +153,13 @@ def _counts(
     return tuple(counts.items())
 
 
-def _many(
-    found: Mapping[str, object], name: str, make: Callable[[object], T]
-) -> tuple[T, ...]:
+def _many(found: Mapping[str, object], name: str, make: Callable[[object], T]) -> tuple[T, ...]:
     return tuple(make(each) for each in _list(found, name))
 
 
 def _sample(given: object) -> BadLine:
     found = _object(given, "sample")
-    return BadLine(
-        _number(found, "offset"), _text(found, "reason"), _text(found, "text")
-    )
+    return BadLine(_number(found, "offset"), _text(found, "reason"), _text(found, "text"))
 
 
 def _stranger(given: object) -> tuple[str, int]:
@@ -180,9 +168,7 @@ def _stranger(given: object) -> tuple[str, int]:
 
 
 def _other(given: object) -> OtherCount:
-    if not isinstance(given, list) or len(given) != len(
-        file_of_counts_by_other_names.SCHEMA
-    ):
+    if not isinstance(given, list) or len(given) != len(file_of_counts_by_other_names.SCHEMA):
         raise Unsound("a name of it is not told as names are")
     site, name = (_text({"name": text}, "name", _HOST) for text in given[:2])
     day, requests, sent = map(_int, given[2:])
@@ -217,9 +203,7 @@ def _pair(given: object) -> list[object]:
     return given
 
 
-def _text(
-    found: Mapping[str, object], name: str, form: re.Pattern[str] | None = None
-) -> str:
+def _text(found: Mapping[str, object], name: str, form: re.Pattern[str] | None = None) -> str:
     given = found.get(name)
     if (
         not isinstance(given, str)

@@ -59,11 +59,7 @@ class Outbox:
     """Implements flex.ports.Segments: what is recorded leaves as a parcel. Raises NotWritten."""
 
     def __init__(
-        self,
-        store: Segments,
-        counts: Path,
-        out: Path,
-        cpu: CpuSinceLastTime | None = None,
+        self, store: Segments, counts: Path, out: Path, cpu: CpuSinceLastTime | None = None
     ) -> None:
         self._store = store
         self._cpu = cpu
@@ -119,9 +115,7 @@ class Outbox:
         self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
     ) -> frozenset[str]:
         """Each alone: a parcel leaves when its reading is stored, and not before."""
-        return frozenset(
-            reading[0].id for reading in readings if not self.record(*reading)
-        )
+        return frozenset(reading[0].id for reading in readings if not self.record(*reading))
 
     def _latest(self) -> str:
         """The reading whose parcel was made last; killed at the wrong moment, the one before it."""
@@ -188,9 +182,7 @@ def manifest_fields(counts: Path, id_: str) -> dict[str, object]:
     """What the line of a parcel says of a reading beside its sums: names that are no sites, other
     names of sites.
     """
-    others = file_of_counts_by_other_names.fitting(
-        file_of_counts_by_other_names.read(counts, id_)
-    )
+    others = file_of_counts_by_other_names.fitting(file_of_counts_by_other_names.read(counts, id_))
     return {"strangers": file_of_unknown_hosts.names_of(counts, id_), "names": others}
 
 
@@ -202,9 +194,7 @@ def pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) ->
         for kind, content in contents.items()
     }
     with parcel.open("wb") as file:
-        file.write(
-            json.dumps({"parcel": VERSION, **note, "files": sums}).encode() + b"\n"
-        )
+        file.write(json.dumps({"parcel": VERSION, **note, "files": sums}).encode() + b"\n")
         for content in contents.values():
             file.write(content)
         _flush(file)

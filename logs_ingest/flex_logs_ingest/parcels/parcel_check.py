@@ -82,16 +82,10 @@ def counts_of(segment: Segment, files: Sequence[BinaryIO], cpu: int = 0) -> Coun
 
 
 def _as_found(
-    segment: Segment,
-    partial: pd.DataFrame,
-    hours: pd.DataFrame,
-    sample: pd.DataFrame,
-    level: int,
+    segment: Segment, partial: pd.DataFrame, hours: pd.DataFrame, sample: pd.DataFrame, level: int
 ) -> ScannedColumns:
     """What the loop would have handed over."""
-    sites, numbers = np.unique(
-        hours["site"].to_numpy(dtype=object), return_inverse=True
-    )
+    sites, numbers = np.unique(hours["site"].to_numpy(dtype=object), return_inverse=True)
     names: list[str] = sites.tolist()
     number_of = {name: number for number, name in enumerate(names)}
     targets: list[str] = partial["target"].tolist()
@@ -144,25 +138,21 @@ def _table(file: BinaryIO, schema: Schema, most: int) -> tuple[pd.DataFrame, int
     line.
     """
     content = file.read()
-    if wrong := bounded_process.why_not(
-        lambda: _unfit(content, schema, most), ROOM, SECONDS
-    ):
+    if wrong := bounded_process.why_not(lambda: _unfit(content, schema, most), ROOM, SECONDS):
         raise Unsound(f"its {schema.name}: {wrong}")
     try:
         with pq.ParquetFile(pa.BufferReader(content), **FOOTER) as parquet:
             frame = parquet.read().to_pandas()
             # Who lacks a later column has nothing of it.
-            frame = frame.assign(
-                **{name: 0 for name in schema.later if name not in frame.columns}
-            )[list(schema.columns)]
+            frame = frame.assign(**{name: 0 for name in schema.later if name not in frame.columns})[
+                list(schema.columns)
+            ]
             frame = schema.check(frame)
             level = int((parquet.metadata.metadata or {}).get(LEVEL.encode(), b"0"))
     except BadTable as error:
         raise Unsound(f"{error!s:.{QUOTED}}") from error
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise Unsound(
-            f"its {schema.name} cannot be read: {error!s:.{QUOTED}}"
-        ) from error
+        raise Unsound(f"its {schema.name} cannot be read: {error!s:.{QUOTED}}") from error
     if not 0 <= level <= DEEPEST:
         raise Unsound(f"the level of its {schema.name} is {level!s:.{QUOTED}}")
     return frame, level
@@ -177,14 +167,10 @@ def _unfit(content: bytes, schema: Schema, most: int) -> str:
     """
     pa.set_memory_pool(pa.system_memory_pool())
     try:
-        with pq.ParquetFile(
-            pa.BufferReader(content), pre_buffer=False, **FOOTER
-        ) as parquet:
+        with pq.ParquetFile(pa.BufferReader(content), pre_buffer=False, **FOOTER) as parquet:
             named = parquet.schema_arrow.names
             if named != [
-                name
-                for name in schema.columns
-                if name not in schema.later or name in named
+                name for name in schema.columns if name not in schema.later or name in named
             ]:
                 return f"the columns are {parquet.schema_arrow.names!r:.{QUOTED}}"
             if parquet.metadata.num_rows > min(most, MOST_ROWS):
@@ -206,9 +192,7 @@ def _too_large(batch: pa.RecordBatch, schema: Schema, room: int) -> str:
         return "they are more than a reading holds"
     for name in [name for name, kind in schema.columns.items() if kind == "str"]:
         column = batch.column(name)
-        if not (
-            pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        ):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             return f"its column {name} is {column.type!s:.{QUOTED}}"
         if (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST[name]:
             return f"a {name} of it is too long"
@@ -222,14 +206,8 @@ def _check_partial(table: pd.DataFrame, segment: Segment) -> None:
     _need((table["target"].str.len() <= PATH_LIMIT).all(), "a target of it is too long")
     _need((table["requests"] > 0).all(), "a target of it was never asked for")
     _need((table["size"] <= LARGEST).all(), "a size of it is none")
-    _need(
-        (table["last"] // 86400 == table["day"]).all(),
-        "a last access is of another day",
-    )
-    _need(
-        (table["last"] <= segment.last_time).all(),
-        "a last access is later than its last line",
-    )
+    _need((table["last"] // 86400 == table["day"]).all(), "a last access is of another day")
+    _need((table["last"] <= segment.last_time).all(), "a last access is later than its last line")
     _need(_total(table["bytes"]) <= MOST, "its bytes are more than there are")
     _need(
         _total(table["requests"]) == dict(segment.lines)["counted"],
@@ -241,9 +219,7 @@ def _check_hours(hours: pd.DataFrame, segment: Segment) -> None:
     lines = dict(segment.lines)
     _need(_ascending(hours, ("site", "hour")), "its hours are not in order")
     _need((hours["hour"] <= LAST_TIME // 3600).all(), "an hour of it is none")
-    _need(
-        _total(hours["bytes"]) <= MOST, "the bytes of its hours are more than there are"
-    )
+    _need(_total(hours["bytes"]) <= MOST, "the bytes of its hours are more than there are")
     _need(
         (hours["timed"] <= hours["requests"]).all(),
         "more answers of its hours took a time than there were",
@@ -256,43 +232,28 @@ def _check_hours(hours: pd.DataFrame, segment: Segment) -> None:
     )
     _need(_total(hours["service_us"]) <= MOST, "its times are more than there are")
     answers = lines["counted"] + lines["other_status"]
-    _need(
-        _total(hours["requests"]) == answers,
-        "the requests of its hours are not its answers",
-    )
+    _need(_total(hours["requests"]) == answers, "the requests of its hours are not its answers")
     if len(hours):
         days = int(hours["hour"].min()) // 24, int(hours["hour"].max()) // 24
-        _need(
-            days == (segment.first_day, segment.last_day),
-            "its days are not those of its hours",
-        )
+        _need(days == (segment.first_day, segment.last_day), "its days are not those of its hours")
 
 
 def _check_cpu(hours: pd.DataFrame, cpu: int) -> None:
     _need(_total(hours["cpu_us"]) == cpu, "its processor time is not what it says")
     _need((hours["cpu_us"] <= MOST_CPU).all(), "an hour of it has more processor time")
     idle = hours[hours["requests"] == 0]
-    _need(
-        (idle["cpu_us"] > 0).all() and (idle["bytes"] == 0).all(),
-        "an hour of it has nothing",
-    )
+    _need((idle["cpu_us"] > 0).all() and (idle["bytes"] == 0).all(), "an hour of it has nothing")
     _need(hours["site"].str.fullmatch("[ -~]{1,255}").all(), "a site of it is no name")
 
 
 def _check_days(hours: pd.DataFrame, partial: pd.DataFrame) -> None:
     """What targets were asked for and sent on a day is part of what their site was."""
     keys = ["site", "day"]
-    whole = (
-        hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
-    )
+    whole = hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
     part = partial.groupby(keys)[["requests", "bytes"]].sum()
+    _need(part.index.isin(whole.index).all(), "a target is of a site or a day that had no answers")
     _need(
-        part.index.isin(whole.index).all(),
-        "a target is of a site or a day that had no answers",
-    )
-    _need(
-        (part <= whole.loc[part.index]).to_numpy().all(),
-        "targets of it are more than their sites",
+        (part <= whole.loc[part.index]).to_numpy().all(), "targets of it are more than their sites"
     )
 
 
@@ -308,13 +269,10 @@ def check_names(counts: Counts, names: Sequence[OtherCount] | None) -> None:
         "its names add up to more than there is",
     )
     hours, keys = counts.hours, ["site", "day"]
-    whole = (
-        hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
-    )
+    whole = hours.assign(day=hours["hour"] // 24).groupby(keys)[["requests", "bytes"]].sum()
     part = table.groupby(keys)[["requests", "bytes"]].sum()
     _need(
-        part.index.isin(whole.index).all(),
-        "a name of it is of a site or a day that had no answers",
+        part.index.isin(whole.index).all(), "a name of it is of a site or a day that had no answers"
     )
     _need(
         (part <= whole.loc[part.index]).to_numpy().all(),
@@ -325,17 +283,14 @@ def check_names(counts: Counts, names: Sequence[OtherCount] | None) -> None:
 def _check_sample(sample: pd.DataFrame, level: int, rows: pd.DataFrame) -> None:
     target = sample["target"].to_numpy()
     _need((target < len(rows)).all(), "an access of its sample is to no target")
-    _need(
-        sample["level"].between(level, DEEPEST).all(), "a level of its sample is none"
-    )
+    _need(sample["level"].between(level, DEEPEST).all(), "a level of its sample is none")
     day, last = rows["day"].to_numpy()[target], rows["last"].to_numpy()[target]
     _need(
         (sample["time"].to_numpy() // 86400 == day).all(),
         "an access of its sample is of another day",
     )
     _need(
-        (sample["time"].to_numpy() <= last).all(),
-        "an access of its sample is later than the last",
+        (sample["time"].to_numpy() <= last).all(), "an access of its sample is later than the last"
     )
     times = np.bincount(target, minlength=len(rows))
     _need(
@@ -351,9 +306,7 @@ def _ascending(table: pd.DataFrame, key: Sequence[str]) -> bool:
     larger: Flags = np.zeros(len(table) - 1, dtype=bool)
     equal: Flags = ~larger
     for name in key:
-        column = table[name].to_numpy(
-            dtype=object if table[name].dtype == "str" else None
-        )
+        column = table[name].to_numpy(dtype=object if table[name].dtype == "str" else None)
         larger |= equal & (column[1:] > column[:-1])
         equal &= column[1:] == column[:-1]
     return bool(larger.all())

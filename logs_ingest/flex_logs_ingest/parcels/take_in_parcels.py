@@ -85,13 +85,8 @@ def take(
     found = [parcel for path in paths for parcel in _parcels(path)]
     with count_files.hold_directory(directory):
         known = {segment.id for segment in segments.segments(0, LAST_DAY)}
-        count_files.clear(
-            directory, find_count_files_for_days.files_left(segments, 0, LAST_DAY)
-        )
-        return tuple(
-            _take(path, segments, directory, allowed, known, known_too)
-            for path in found
-        )
+        count_files.clear(directory, find_count_files_for_days.files_left(segments, 0, LAST_DAY))
+        return tuple(_take(path, segments, directory, allowed, known, known_too) for path in found)
 
 
 def _parcels(path: Path) -> Iterator[Path]:
@@ -104,9 +99,7 @@ def _parcels(path: Path) -> Iterator[Path]:
         )
     if path.is_dir():
         yield from sorted(
-            inside
-            for inside in path.rglob(f"*{ENDING}")
-            if not inside.name.startswith(".")
+            inside for inside in path.rglob(f"*{ENDING}") if not inside.name.startswith(".")
         )
     else:
         yield path
@@ -139,9 +132,7 @@ def _take(
                     strangers=dict(found.strangers),
                     others=found.names,
                 )
-                taken = segments.adopt(
-                    segment, found.reading.stream, found.reading.replaces
-                )
+                taken = segments.adopt(segment, found.reading.stream, found.reading.replaces)
                 outcome = "taken" if taken else "known"
                 known.add(segment.id)
     except (OSError, Unsound) as error:
@@ -156,9 +147,7 @@ def _open(path: Path) -> BinaryIO:
     if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
         os.close(descriptor)
         raise Unsound(
-            "it is not a regular file"
-            if not stat.S_ISREG(status.st_mode)
-            else "it is too large"
+            "it is not a regular file" if not stat.S_ISREG(status.st_mode) else "it is too large"
         )
     return os.fdopen(descriptor, "rb")
 
@@ -170,9 +159,7 @@ def _first_line(file: BinaryIO) -> bytes:
     return line
 
 
-def _refuse_strangers(
-    source: str, node: str, allowed: Collection[tuple[str, str]]
-) -> None:
+def _refuse_strangers(source: str, node: str, allowed: Collection[tuple[str, str]]) -> None:
     if (source, node) not in allowed:
         raise Unsound(
             f"no source {source!r:.100} of {node!r:.100} with shipped = true is in the settings"
@@ -185,8 +172,7 @@ def _contents(file: BinaryIO, found: Manifest) -> tuple[io.BytesIO, ...]:
         raise Unsound("it is cut, or has more in it than it says")
     contents = tuple(file.read(size) for size, _ in found.files)
     whole = all(
-        len(content) == size
-        for content, (size, _) in zip(contents, found.files, strict=True)
+        len(content) == size for content, (size, _) in zip(contents, found.files, strict=True)
     )
     if not whole or file.read(1):
         raise Unsound("it is cut, or has more in it than it says")

@@ -30,16 +30,13 @@ class UnreadFile:
 def load(directory: Path) -> tuple[UnreadFile, ...]:
     try:
         return tuple(
-            UnreadFile(**fields)
-            for fields in json.loads((directory / _NAME).read_bytes())
+            UnreadFile(**fields) for fields in json.loads((directory / _NAME).read_bytes())
         )
     except (OSError, ValueError, TypeError):
         return ()
 
 
-def save(
-    directory: Path, reports: Sequence[FileReport], whole: Collection[str]
-) -> None:
+def save(directory: Path, reports: Sequence[FileReport], whole: Collection[str]) -> None:
     """`whole` are the sources of which every file was looked at; of others only those with a report
     were.
     """
@@ -56,10 +53,7 @@ def save(
     )
     found = [
         *before,
-        *(
-            UnreadFile(report.source, report.path, report.outcome, report.note)
-            for report in now
-        ),
+        *(UnreadFile(report.source, report.path, report.outcome, report.note) for report in now),
     ]
     unfinished = directory / f"{_NAME}.part"
     with contextlib.suppress(OSError):

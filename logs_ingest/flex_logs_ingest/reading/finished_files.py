@@ -35,9 +35,7 @@ def save(directory: Path, finished: Streams) -> None:
     unfinished = directory / f"{_NAME}.part"
     # The counts are safe already: a list that cannot be written is no reason to fail.
     with contextlib.suppress(OSError):
-        unfinished.write_text(
-            json.dumps({key: asdict(finished[key]) for key in sorted(finished)})
-        )
+        unfinished.write_text(json.dumps({key: asdict(finished[key]) for key in sorted(finished)}))
         unfinished.replace(directory / _NAME)
 
 

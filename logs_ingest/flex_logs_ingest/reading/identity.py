@@ -93,13 +93,7 @@ class Mark:
     def stream(self, source: str, path: str, format_: str = "") -> Stream:
         head = self._head[: self.offset]
         return Stream(
-            source,
-            digest(head),
-            len(head),
-            self.offset,
-            digest(self._tail),
-            path,
-            format_,
+            source, digest(head), len(head), self.offset, digest(self._tail), path, format_
         )
 
 
@@ -144,9 +138,7 @@ def segment_id(start: Start, stream: Stream, *, copy: bool = False) -> str:
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:40]
 
 
-def start(
-    log: Log, head: bytes, alike: Sequence[Stream], heads: Sequence[bytes]
-) -> Start:
+def start(log: Log, head: bytes, alike: Sequence[Stream], heads: Sequence[bytes]) -> Start:
     """Where counting goes on in this log, which begins as the streams that are `alike`, those read
     farthest first; `heads` are the first bytes of all logs of the source that are there now, in
     order.
@@ -181,9 +173,7 @@ def ends_early(head: bytes, longer: Sequence[Stream]) -> str:
     """
     if not longer or not head.strip(b"\0"):
         return ""
-    return (
-        f"it begins like {longer[0].path} did, and ends before what was counted there"
-    )
+    return f"it begins like {longer[0].path} did, and ends before what was counted there"
 
 
 def _tail_at(log: Log, offset: int) -> bytes | None:

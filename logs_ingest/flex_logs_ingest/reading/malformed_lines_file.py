@@ -76,6 +76,5 @@ class Invalid:
 
 def _escape(path: str) -> str:
     return "".join(
-        char if " " <= char <= "~" else char.encode("unicode_escape").decode()
-        for char in path
+        char if " " <= char <= "~" else char.encode("unicode_escape").decode() for char in path
     )

@@ -26,9 +26,7 @@ def may_be(log: Log, stream: Stream, source: Source) -> bool:
     if _is_same_file(log, stream.path):
         return True
     folder, last = Path(log.path).absolute().parent, Path(stream.path).absolute()
-    near = last.parent == folder or any(
-        fnmatch(str(last), glob) for glob in source.globs
-    )
+    near = last.parent == folder or any(fnmatch(str(last), glob) for glob in source.globs)
     return (near or may_be_piped(stream, source)) and not _is_there(stream)
 
 

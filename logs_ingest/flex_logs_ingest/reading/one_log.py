@@ -32,15 +32,7 @@ from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.formats import LOOK, going_on, layout_of, record_size
 from flex_logs_ingest.lines.headings import at_headings, heading_of
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.reading.identity import (
-    HEAD,
-    Mark,
-    Start,
-    place,
-    place_at,
-    segment_id,
-    start,
-)
+from flex_logs_ingest.reading.identity import HEAD, Mark, Start, place, place_at, segment_id, start
 from flex_logs_ingest.reading.report import (
     FileReport,
     Outcome,
@@ -109,23 +101,18 @@ class LogReading(ABC):
     @abstractmethod
     def _is_still_there(self) -> bool: ...
 
-    def _prepare(
-        self, begin: Start, look: bytes, later: Iterable[bytes]
-    ) -> FileReport | None:
+    def _prepare(self, begin: Start, look: bytes, later: Iterable[bytes]) -> FileReport | None:
         """None when everything is known that is needed to count from there; `later` may tell the
         format as well.
         """
         rule = self._reader.rule_of(self._log.path)
         if rule is None:
             return self._report(
-                "unknown site",
-                f"its name is not as {self._reader.source.site.pattern!r} wants it",
+                "unknown site", f"its name is not as {self._reader.source.site.pattern!r} wants it"
             )
         self._rule = rule
         try:
-            self._format = self._reader.format_of(
-                look, later, begin.stream, self._ahead.format
-            )
+            self._format = self._reader.format_of(look, later, begin.stream, self._ahead.format)
             self._begin_at(begin)
         except (BadInput, NoData) as error:
             return self._report("unknown format", f"{error}; {error.advice}")
@@ -138,24 +125,16 @@ class LogReading(ABC):
         if self._ahead.counted and not begin.stream:
             self._scanner = self._ahead.counted.scanner()
             return
-        self._scanner = self._new_scanner(
-            run.sample_limit, keep_bad=run.invalid is not None
-        )
+        self._scanner = self._new_scanner(run.sample_limit, keep_bad=run.invalid is not None)
 
     def _layout(self) -> Layout:
         unsized = bool(self._reader.source.document_root)
-        return layout_of(
-            self._format, unsized=unsized, begun=self._begin.stream is not None
-        )
+        return layout_of(self._format, unsized=unsized, begun=self._begin.stream is not None)
 
     def _new_scanner(self, sample_limit: int = 0, *, keep_bad: bool = False) -> Scanner:
         first_byte = self._begin.offset
         return new_scanner(
-            self._layout(),
-            self._rule,
-            sample_limit,
-            first_byte=first_byte,
-            keep_bad=keep_bad,
+            self._layout(), self._rule, sample_limit, first_byte=first_byte, keep_bad=keep_bad
         )
 
     def _open(self, look: bytes) -> None:
@@ -218,9 +197,7 @@ class LogReading(ABC):
             return "changed"
         stream = self._stream()
         segment = self._segment(stream, counts)
-        if not self._reader.keep(
-            segment, stream, self._begin.stream, counts, self._documents
-        ):
+        if not self._reader.keep(segment, stream, self._begin.stream, counts, self._documents):
             return "copy"
         self._counted.append(segment)
         return None
@@ -247,9 +224,7 @@ class LogReading(ABC):
             first_time=counts.first_time,
             last_time=counts.last_time,
             lines=tuple(counts.lines.items()),
-            reasons=tuple(
-                (name, number) for name, number in counts.reasons.items() if number
-            ),
+            reasons=tuple((name, number) for name, number in counts.reasons.items() if number),
             samples=counts.bad,
             hours=by_hour(counts),
             read_at=self._reader.run.read_at,
@@ -271,15 +246,12 @@ class LogReading(ABC):
             format=self._format,
             packing=self._log.packing,
             size=self._log.size,
-            new_bytes=sum(
-                segment.last_byte - segment.first_byte for segment in self._counted
-            ),
+            new_bytes=sum(segment.last_byte - segment.first_byte for segment in self._counted),
             lines=added_lines(self._counted),
             reasons=added_reasons(self._counted),
             samples=few_samples(self._counted),
             first_time=min(
-                (segment.first_time for segment in self._counted if segment.first_time),
-                default=0,
+                (segment.first_time for segment in self._counted if segment.first_time), default=0
             ),
             last_time=max((segment.last_time for segment in self._counted), default=0),
             seconds=self._reader.run.clock() - self._started,
@@ -320,21 +292,14 @@ class FileReading(LogReading):
     def _new(self, look: bytes) -> FileReport:
         log, reader = self._file, self._reader
         begin = start(
-            log,
-            self._head,
-            reader.alike(self._family, self._head),
-            reader.heads(self._family),
+            log, self._head, reader.alike(self._family, self._head), reader.heads(self._family)
         )
         if begin.copy:
             return self._report("copy", begin.copy)
         if not begin.stream:
             begin = self._elsewhere() or begin
         self._record_size = record_size(reader.source.format, look)
-        if (
-            begin.stream
-            and reader.run.copies_too
-            and (report := self._count_copy(look))
-        ):
+        if begin.stream and reader.run.copies_too and (report := self._count_copy(look)):
             return report
         first = log.read(CHUNK) if log.seek(begin.offset) else b""
         if self._holds_nothing_whole(first):
@@ -379,8 +344,7 @@ class FileReading(LogReading):
             return self._report(outcome)
         if edited.few:
             return self._report(
-                outcome,
-                f"it may be {edited.of.path}, edited since: too few lines to tell",
+                outcome, f"it may be {edited.of.path}, edited since: too few lines to tell"
             )
         new = sum(number for segment in self._counted for _, number in segment.lines)
         return self._report("rewritten", edited_note(edited.of.path, edited.lines, new))
@@ -418,9 +382,7 @@ class FileReading(LogReading):
             self._begin_at(start(self._file, self._head, streams, ()))
             self._file.seek(self._begin.offset)
             return self._report(
-                self._count(
-                    _up_to(self._file.chunks(), copy.last_byte - self._begin.offset)
-                )
+                self._count(_up_to(self._file.chunks(), copy.last_byte - self._begin.offset))
             )
         return None
 

@@ -42,15 +42,12 @@ class PipeReading(LogReading):
         chunks = chain([look], self._log.chunks())
         outcome = self._count(
             cut(
-                at_headings(chunks) if self._documents else chunks,
-                [p.offset for p in self._places],
+                at_headings(chunks) if self._documents else chunks, [p.offset for p in self._places]
             )
         )
         end = self._mark.offset + self._mark.open_size
         longer = [
-            place
-            for place in self._places
-            if place.offset > end and self._begin.stream is None
+            place for place in self._places if place.offset > end and self._begin.stream is None
         ]
         if copy := ends_early(self._head, longer):
             return self._report("copy", copy)

@@ -27,13 +27,7 @@ from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex.site_names_in_words import first_few
 from flex_logs_ingest.counts import count_files, find_count_files_for_days
-from flex_logs_ingest.files.find_and_unpack_logs import (
-    Log,
-    Source,
-    Unusable,
-    path_text,
-    paths,
-)
+from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable, path_text, paths
 from flex_logs_ingest.files.pipes import Pipe, is_pipe
 from flex_logs_ingest.reading import failed_files
 from flex_logs_ingest.reading.identity import HEAD
@@ -50,13 +44,7 @@ from flex_logs_ingest.reading.report import (
     with_reasons,
     without,
 )
-from flex_logs_ingest.reading.run_state import (
-    Progress,
-    Reader,
-    ReadingRun,
-    Step,
-    never,
-)
+from flex_logs_ingest.reading.run_state import Progress, Reader, ReadingRun, Step, never
 from flex_logs_ingest.reading.small_logs import Look, SmallLogs, heads
 from flex_logs_ingest.reading.which_in_parallel import ReadApart
 
@@ -151,16 +139,12 @@ def read(sources: Sequence[Source], run: ReadingRun) -> tuple[FileReport, ...]:
         run.directory, find_count_files_for_days.files_left(run.segments, 0, LAST_DAY)
     )
     try:
-        reports = [
-            report for source in sources for report in _reports(Reader(source, run))
-        ]
+        reports = [report for source in sources for report in _reports(Reader(source, run))]
     except FlexError:
         run.batch.settle_what_can_be()
         raise
     run.save_finished()
-    failed_files.save(
-        run.directory, reports, {source.name for source in sources if source.globs}
-    )
+    failed_files.save(run.directory, reports, {source.name for source in sources if source.globs})
     return tuple(reports)
 
 
@@ -169,11 +153,7 @@ def _reports(reader: Reader) -> list[FileReport]:
     pipes = [path for path in named if is_pipe(path)]
     files = sorted({*paths(reader.source), *named} - set(pipes))
     if not files and not pipes:
-        return [
-            FileReport(
-                reader.source.name, ", ".join(reader.source.globs), "nothing matches"
-            )
-        ]
+        return [FileReport(reader.source.name, ", ".join(reader.source.globs), "nothing matches")]
     logs = _oldest_first(reader, files)
     reader.look_up()
     read = _files(reader, logs)

@@ -84,11 +84,7 @@ class Batch:
     """
 
     def __init__(
-        self,
-        segments: Segments,
-        directory: Path,
-        known: Iterable[Segment],
-        most: int = READINGS,
+        self, segments: Segments, directory: Path, known: Iterable[Segment], most: int = READINGS
     ) -> None:
         self._openings = _openings(known)
         self.refused: list[Segment] = []
@@ -100,9 +96,7 @@ class Batch:
         self._bytes = self._memory = 0
         self._failed: BaseException | None = None
 
-    def shares(
-        self, segment: Segment, counts: Counts, documents: Documents | None
-    ) -> bool:
+    def shares(self, segment: Segment, counts: Counts, documents: Documents | None) -> bool:
         """Whether its counts go into files with others. What is kept beside the counts of one
         reading alone is in files of its own.
         """
@@ -135,11 +129,7 @@ class Batch:
             + _SAMPLE * len(segment.samples)
             + (_HELD * size if counts else 0)
         )
-        if (
-            len(self._waiting) >= self._most
-            or self._bytes >= _LOG_BYTES
-            or self._memory >= _MEMORY
-        ):
+        if len(self._waiting) >= self._most or self._bytes >= _LOG_BYTES or self._memory >= _MEMORY:
             self.settle()
 
     def settle(self) -> None:
@@ -168,9 +158,7 @@ class Batch:
         """As the store has it and will have it."""
         if self._openings.isdisjoint((opening, first_time)):
             return ()
-        waiting = which_reading_continues_which.with_opening(
-            self._now(), opening, first_time
-        )
+        waiting = which_reading_continues_which.with_opening(self._now(), opening, first_time)
         return _each_once(waiting, self._segments.with_opening(opening, first_time))
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
@@ -185,9 +173,7 @@ class Batch:
         shared = self._write()
         try:
             known = self._record_together(shared)
-            self.refused += [
-                each.segment for each in self._waiting if each.segment.id in known
-            ]
+            self.refused += [each.segment for each in self._waiting if each.segment.id in known]
         except (FlexError, _KnownError):
             if len(self._waiting) == 1:
                 raise
@@ -206,9 +192,7 @@ class Batch:
                 shared[files] = ids
         sharing = {id_ for ids in shared.values() for id_ in ids}
         own = [each.segment.id for each in self._waiting]
-        count_files.finish(
-            self._directory, [*shared, *(id_ for id_ in own if id_ not in sharing)]
-        )
+        count_files.finish(self._directory, [*shared, *(id_ for id_ in own if id_ not in sharing)])
         return shared
 
     def _record_together(self, shared: Mapping[str, Sequence[str]]) -> frozenset[str]:
@@ -260,8 +244,6 @@ def _openings(segments: Iterable[Segment]) -> set[str | int]:
     return {each.opening or each.first_time for each in segments if not each.first_byte}
 
 
-def _each_once(
-    waiting: Iterable[Segment], stored: Iterable[Segment]
-) -> tuple[Segment, ...]:
+def _each_once(waiting: Iterable[Segment], stored: Iterable[Segment]) -> tuple[Segment, ...]:
     found = {segment.id: segment for segment in (*waiting, *stored)}
     return tuple(found[id_] for id_ in sorted(found))

@@ -27,12 +27,7 @@ Outcome = Literal[
     "nothing matches",
 ]
 
-FAILED: tuple[Outcome, ...] = (
-    "unreadable",
-    "unknown format",
-    "unknown site",
-    "nothing matches",
-)
+FAILED: tuple[Outcome, ...] = ("unreadable", "unknown format", "unknown site", "nothing matches")
 # Malformed lines of each reason that are shown of a file or a source. A guess.
 SAMPLES = 3
 
@@ -80,19 +75,13 @@ def with_reasons(reports: Iterable[FileReport]) -> list[str]:
 
 def without(report: FileReport, refused: Iterable[Segment]) -> FileReport:
     """The report without those of its readings that somebody else had counted meanwhile."""
-    of_file = [
-        each
-        for each in refused
-        if (each.source, each.path) == (report.source, report.path)
-    ]
+    of_file = [each for each in refused if (each.source, each.path) == (report.source, report.path)]
     if not of_file:
         return report
     fewer = dict(added_lines(of_file))
     size = sum(each.last_byte - each.first_byte for each in of_file)
     lines = tuple((name, number - fewer.get(name, 0)) for name, number in report.lines)
-    return replace(
-        report, outcome="copy", new_bytes=report.new_bytes - size, lines=lines
-    )
+    return replace(report, outcome="copy", new_bytes=report.new_bytes - size, lines=lines)
 
 
 def added_lines(segments: Iterable[Segment]) -> tuple[tuple[str, int], ...]:

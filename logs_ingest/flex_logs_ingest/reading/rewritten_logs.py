@@ -95,14 +95,8 @@ def opening(look: bytes, scanner: Scanner, record: int) -> Opening:
 
 def opening_of(first: Counts) -> Opening:
     """The opening of a log whose first answer counts for this."""
-    words = (
-        str(first.first_time),
-        signature(first),
-        str(tuple(first.lines.values())),
-    )
-    return Opening(
-        hashlib.sha256("\0".join(words).encode()).hexdigest()[:40], first.first_time
-    )
+    words = (str(first.first_time), signature(first), str(tuple(first.lines.values())))
+    return Opening(hashlib.sha256("\0".join(words).encode()).hexdigest()[:40], first.first_time)
 
 
 def copies(segments: Openings, source: str, opened: Opening) -> list[Segment]:
@@ -113,9 +107,7 @@ def copies(segments: Openings, source: str, opened: Opening) -> list[Segment]:
 def copy_is_counted(segments: Openings, copy: Segment) -> bool:
     """Whether somebody said that it is no copy, and it was counted since."""
     return any(
-        reading.ends == copy.ends
-        for readings in _alike(segments, copy)
-        for reading in readings
+        reading.ends == copy.ends for readings in _alike(segments, copy) for reading in readings
     )
 
 
@@ -187,15 +179,11 @@ def opens_like(segments: Openings, source: str, opened: Opening) -> Segment | No
 
 def _first(segments: Openings, source: str, opened: Opening) -> list[Segment]:
     return [
-        each
-        for each in segments.with_opening(opened.hash, opened.time)
-        if each.source == source
+        each for each in segments.with_opening(opened.hash, opened.time) if each.source == source
     ]
 
 
-def _readings(
-    segments: Openings, first: Segment, copied: dict[str, str]
-) -> Iterator[Segment]:
+def _readings(segments: Openings, first: Segment, copied: dict[str, str]) -> Iterator[Segment]:
     """The readings of one log in order; what was read on in an edited copy of it goes on behind its
     own.
     """
@@ -241,11 +229,7 @@ class _Comparison:
         if same is None:
             return None
         return KnownLines(
-            same,
-            sum(ours.lines),
-            self._mark,
-            self._heading,
-            few=theirs.answers < _enough(theirs),
+            same, sum(ours.lines), self._mark, self._heading, few=theirs.answers < _enough(theirs)
         )
 
     def _cut(self, reading: Segment, new: _Sum, before: _Sum) -> KnownLines | None:

@@ -161,9 +161,7 @@ class Reader:
         found: dict[str, list[Stream]] = {family: [] for family in self._heads}
         for stream in self.run.segments.streams_of(found):
             found[stream.source].append(stream)
-        self._streams = {
-            family: StreamsByHead(streams) for family, streams in found.items()
-        }
+        self._streams = {family: StreamsByHead(streams) for family, streams in found.items()}
 
     def heads(self, family: str) -> Sequence[bytes]:
         """The first bytes of all its logs that are there now, in order."""
@@ -181,11 +179,7 @@ class Reader:
                 self.run.batch.settle()
                 every = self.run.segments.every_stream()
                 self.run.elsewhere = StreamsByHead(every)
-            found = [
-                each
-                for each in self.run.elsewhere.begin_as(head)
-                if each.source != family
-            ]
+            found = [each for each in self.run.elsewhere.begin_as(head) if each.source != family]
         if isinstance(log, Pipe):
             return [each for each in found if may_be_piped(each, self.source)]
         return [each for each in found if may_be(log, each, self.source)]
@@ -207,11 +201,7 @@ class Reader:
         self.run.claimed[_inode(log)] = self.source.name
 
     def format_of(
-        self,
-        look: bytes,
-        later: Iterable[bytes],
-        stream: Stream | None,
-        ahead: str = "",
+        self, look: bytes, later: Iterable[bytes], stream: Stream | None, ahead: str = ""
     ) -> str:
         """Told by how a log that names its columns went on, else by its first lines, else by later
         ones. `ahead` is what the first lines tell, where somebody has asked them.
@@ -260,15 +250,7 @@ class Reader:
                 self._lines += lines
                 self._come(path, done)
                 self.run.progress(
-                    Step(
-                        self.source.name,
-                        path,
-                        done,
-                        log.size,
-                        self._read,
-                        self.size,
-                        self._lines,
-                    )
+                    Step(self.source.name, path, done, log.size, self._read, self.size, self._lines)
                 )
 
     def tell_done(self, path: str, size: int) -> None:
@@ -309,9 +291,7 @@ class Reader:
             self.run.batch.settle()
 
     def is_finished(self, log: Log) -> bool:
-        stream = (
-            None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
-        )
+        stream = None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
         if stream is None or not self._has(stream, self.family(log.path)):
             return False
         self.finish(log, stream)

@@ -22,13 +22,7 @@ from flex import native_or_python
 from flex.errors import FlexError
 from flex_logs_ingest.files.find_and_unpack_logs import PACKINGS, Log
 from flex_logs_ingest.files.small_log_in_memory import HeldLog, Seen
-from flex_logs_ingest.formats import (
-    LOOK,
-    layout_of,
-    record_size,
-    usual_formats,
-    with_columns,
-)
+from flex_logs_ingest.formats import LOOK, layout_of, record_size, usual_formats, with_columns
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading.identity import HEAD
 from flex_logs_ingest.reading.rewritten_logs import Opening, opening_of
@@ -143,9 +137,7 @@ class SmallLogs:
     def __init__(self, reader: Reader, logs: Sequence[tuple[str, int]]) -> None:
         self._reader = reader
         self._steps = list(_steps(logs))
-        self._step_of = {
-            path: number for number, step in enumerate(self._steps) for path in step
-        }
+        self._step_of = {path: number for number, step in enumerate(self._steps) for path in step}
         self._made: dict[int, _Step] = {}
         self._lock = Lock()
 
@@ -177,11 +169,7 @@ def _steps(logs: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
 def _look_ahead(reader: Reader, paths: Sequence[str]) -> _Step:
     most, threads = reader.run.small, reader.run.apart.workers
     looks = _look_at_logs(paths, _MAGICS, os.O_NONBLOCK, most, True, HEAD, threads)
-    texts = {
-        path: look[4]
-        for path, look in zip(paths, looks, strict=True)
-        if look and look[4]
-    }
+    texts = {path: look[4] for path, look in zip(paths, looks, strict=True) if look and look[4]}
     ahead = _found_out(reader, texts)
     found: _Step = {}
     for path, look in zip(paths, looks, strict=True):
@@ -194,10 +182,7 @@ def _look_ahead(reader: Reader, paths: Sequence[str]) -> _Step:
 def _found_out(reader: Reader, texts: dict[str, bytes]) -> dict[str, Ahead]:
     if reader.run.copies_too or reader.source.document_root:
         return {}
-    known = {
-        path: reader.alike(reader.family(path), text[:HEAD])
-        for path, text in texts.items()
-    }
+    known = {path: reader.alike(reader.family(path), text[:HEAD]) for path, text in texts.items()}
     more = {
         path: text
         for path, text in texts.items()
@@ -206,9 +191,7 @@ def _found_out(reader: Reader, texts: dict[str, bytes]) -> dict[str, Ahead]:
     formats = dict(zip(more, _formats(reader, more), strict=True))
     new = {path: more[path] for path in formats if formats[path] and not known[path]}
     counted = {} if reader.run.invalid else _count_texts(reader, new, formats)
-    return {
-        path: Ahead(format_, counted.get(path)) for path, format_ in formats.items()
-    }
+    return {path: Ahead(format_, counted.get(path)) for path, format_ in formats.items()}
 
 
 def _count_texts(
@@ -242,9 +225,7 @@ def _formats(reader: Reader, texts: dict[str, bytes]) -> list[str]:
     named = reader.source.format
     if named == "auto":
         return usual_formats(heads, reader.run.apart.workers)
-    return [
-        "" if record_size(named, head) else with_columns(named, head) for head in heads
-    ]
+    return ["" if record_size(named, head) else with_columns(named, head) for head in heads]
 
 
 def _can_count(format_: str, rule: SiteRule, layouts: dict[str, Layout]) -> bool:

@@ -49,9 +49,7 @@ class ReadApart:
     @contextmanager
     def _without_others(self, head: bytes) -> Iterator[None]:
         with self._changed:
-            self._changed.wait_for(
-                lambda: not any(_alike(head, other) for other in self._inside)
-            )
+            self._changed.wait_for(lambda: not any(_alike(head, other) for other in self._inside))
             self._inside.append(head)
         try:
             yield
@@ -90,17 +88,13 @@ class ReadApart:
         others = [group for group in groups if not small >= {*group}]
         return [turn for turn in (list(chain.from_iterable(of_small)), *others) if turn]
 
-    def each(
-        self, read: Callable[[str], T], logs: Sequence[tuple[str, bytes]]
-    ) -> list[T]:
+    def each(self, read: Callable[[str], T], logs: Sequence[tuple[str, bytes]]) -> list[T]:
         """What `read` says of each log, given with its first bytes; those that begin alike in this
         order.
         """
         return self.in_turns(read, self.turns(logs))
 
-    def in_turns(
-        self, read: Callable[[str], T], turns: Sequence[Sequence[str]]
-    ) -> list[T]:
+    def in_turns(self, read: Callable[[str], T], turns: Sequence[Sequence[str]]) -> list[T]:
         """What `read` says of each log; those of one turn in this order."""
         if len(turns) < 2:
             return [read(path) for turn in turns for path in turn]

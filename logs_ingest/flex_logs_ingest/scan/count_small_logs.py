@@ -28,11 +28,7 @@ Told = tuple[ScannedColumns | None, ScannedColumns, int]
 
 
 def reference_count_logs(
-    logs: Sequence[Task],
-    layouts: Sequence[Layout],
-    sample_limit: int,
-    look: int,
-    _threads: int,
+    logs: Sequence[Task], layouts: Sequence[Layout], sample_limit: int, look: int, _threads: int
 ) -> list[Told]:
     """The first answer is looked for in so many bytes as `look` says. Threads of Python would only
     wait for each other.

@@ -58,9 +58,7 @@ class Tables(Protocol):
 
     def columns(self) -> Columns: ...
     @staticmethod
-    def join(
-        tables: Sequence[Tables], sites: Sequence[Sequence[int]]
-    ) -> tuple[Columns, list[int]]:
+    def join(tables: Sequence[Tables], sites: Sequence[Sequence[int]]) -> tuple[Columns, list[int]]:
         """The rows of all of these, one after the other, and how many of the sample are of each.
 
         `sites` gives the sites of each other numbers.
@@ -113,9 +111,7 @@ class Loop(Protocol):
 
 
 class ColumnTables:
-    def __init__(
-        self, columns: Columns, hours: pa.Table, sites: list[str], level: int
-    ) -> None:
+    def __init__(self, columns: Columns, hours: pa.Table, sites: list[str], level: int) -> None:
         self._columns = columns
         self._hours = hours
         self._sites = sites
@@ -125,9 +121,7 @@ class ColumnTables:
         return self._columns
 
     @staticmethod
-    def join(
-        tables: Sequence[Tables], sites: Sequence[Sequence[int]]
-    ) -> tuple[Columns, list[int]]:
+    def join(tables: Sequence[Tables], sites: Sequence[Sequence[int]]) -> tuple[Columns, list[int]]:
         every = [one.columns() for one in tables]
         rows = np.cumsum([0, *(len(one["day"]) for one in every)])
         ends = np.cumsum([0, *(len(one["text"]) for one in every)])
@@ -178,9 +172,7 @@ def write_rows(path: str, found: Columns, sites: list[str]) -> None:
     target = texts(found["text"], found["offsets"])
     counts = {name: found[name] for name in ("requests", "bytes", "size", "last")}
     rows = plain_table({"day": found["day"], "site": site, "target": target, **counts})
-    with _writer(
-        path, rows.schema, column_encoding={"target": "DELTA_BYTE_ARRAY"}
-    ) as file:
+    with _writer(path, rows.schema, column_encoding={"target": "DELTA_BYTE_ARRAY"}) as file:
         for start, end in _groups(found["day"], found["offsets"]):
             file.write_table(rows.slice(start, end - start), row_group_size=GROUP_ROWS)
 
@@ -195,8 +187,7 @@ def hours_table(of: Mapping[str, Ints], sites: list[str]) -> pa.Table:
             **{
                 name: column
                 for name, column in of.items()
-                if name != "site"
-                and (name not in WHERE_ANY or of[WHERE_ANY[name]].any())
+                if name != "site" and (name not in WHERE_ANY or of[WHERE_ANY[name]].any())
             },
         }
     )
@@ -213,9 +204,7 @@ def integers(values: Ints) -> pa.Int64Array:
     """The numbers as a column. Not by pa.array, which loads pandas, as large in memory as the
     tables of a scan.
     """
-    return pa.Int64Array.from_buffers(
-        pa.int64(), len(values), [None, pa.py_buffer(values)]
-    )
+    return pa.Int64Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
 def names_by_number(numbers: Ints, names: list[str]) -> pa.LargeStringArray:
@@ -230,19 +219,14 @@ def _groups(day: Ints, offsets: Ints) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(day):
         long = int(np.searchsorted(offsets, offsets[start] + GROUP_TEXT))
-        end = min(
-            int(days[np.searchsorted(days, start, side="right")]),
-            start + GROUP_ROWS,
-            long,
-        )
+        end = min(int(days[np.searchsorted(days, start, side="right")]), start + GROUP_ROWS, long)
         yield start, end
         start = end
 
 
 def plain_table(columns: Mapping[str, Ints | pa.Array]) -> pa.Table:
     arrays = {
-        name: integers(of) if isinstance(of, np.ndarray) else of
-        for name, of in columns.items()
+        name: integers(of) if isinstance(of, np.ndarray) else of for name, of in columns.items()
     }
     schema = pa.schema(
         [pa.field(name, array.type, nullable=False) for name, array in arrays.items()]
@@ -250,9 +234,7 @@ def plain_table(columns: Mapping[str, Ints | pa.Array]) -> pa.Table:
     return pa.Table.from_arrays(list(arrays.values()), schema=schema)
 
 
-def write_table(
-    path: str, table: pa.Table, notes: Mapping[str, str] | None = None
-) -> None:
+def write_table(path: str, table: pa.Table, notes: Mapping[str, str] | None = None) -> None:
     with _writer(path, table.schema) as file:
         if len(table):
             file.write_table(table, row_group_size=GROUP_ROWS)
@@ -262,10 +244,5 @@ def write_table(
 
 def _writer(path: str, schema: pa.Schema, **options: object) -> pq.ParquetWriter:
     return pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        use_dictionary=["site"],
-        store_schema=False,
-        **options,
+        path, schema, compression="zstd", use_dictionary=["site"], store_schema=False, **options
     )

@@ -160,9 +160,7 @@ class ReferenceScan:
         """
         tally = self._tally
         rows = len(tally) * _ROW + self._text * 2 + len(tally.sample_row) * _SAMPLED
-        return (
-            rows + (self._entries + len(self._others)) * _ENTRY + len(self._days) * _DAY
-        )
+        return rows + (self._entries + len(self._others)) * _ENTRY + len(self._days) * _DAY
 
     def feed(self, chunk: bytes) -> None:
         piece, newline, rest = chunk.partition(b"\n")
@@ -221,9 +219,7 @@ class ReferenceScan:
         if wrong:
             self._note_malformed(block.split(b"\n"), wrong)
 
-    def _usual_lines(
-        self, usual: re.Pattern[bytes], block: bytes
-    ) -> list[tuple[int, int]]:
+    def _usual_lines(self, usual: re.Pattern[bytes], block: bytes) -> list[tuple[int, int]]:
         """Count them, and any others in between; the numbers of malformed ones, with what is wrong
         with them.
         """
@@ -244,9 +240,7 @@ class ReferenceScan:
             if now != date or east != zone:
                 date, zone = now, east
                 begin, spots = self._hour_of(now, east)
-            spot = spots.get(vhost) or (
-                self._spot(begin, vhost) if begin >= 0 else None
-            )
+            spot = spots.get(vhost) or (self._spot(begin, vhost) if begin >= 0 else None)
             if spot is None:
                 lines = lines or block.split(b"\n")
                 if (reason := self._line(lines[i])) is not None:
@@ -325,20 +319,12 @@ class ReferenceScan:
         clock = _CLOCK.get(when[14:20])
         time = self._time(when) if start is None or clock is None else start + clock
         if size is None or time is None or status not in STATUSES:
-            return (
-                NO_BYTES
-                if size is None
-                else NO_STATUS
-                if status not in STATUSES
-                else NO_TIME
-            )
+            return NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME
         if not self._first <= time <= self._last:
             self._first, self._last = min(self._first, time), max(self._last, time)
         found = method_and_path(request)
         self._lines[
-            NO_REQUEST
-            if found is None
-            else self._answer(vhost, found, status, size, time, line)
+            NO_REQUEST if found is None else self._answer(vhost, found, status, size, time, line)
         ] += 1
         return None
 
@@ -373,9 +359,7 @@ class ReferenceScan:
         tally.time.append(time)
         return COUNTED
 
-    def _note_malformed(
-        self, lines: Sequence[bytes], wrong: Sequence[tuple[int, int]]
-    ) -> None:
+    def _note_malformed(self, lines: Sequence[bytes], wrong: Sequence[tuple[int, int]]) -> None:
         """The lines of these numbers, in order."""
         self._lines[MALFORMED] += len(wrong)
         start, before = self._start, 0
@@ -410,9 +394,7 @@ class ReferenceScan:
             else:
                 self._seen.add(site)
         self._days.add(day)
-        name = (
-            "" if self._fixed is not None or site == UNKNOWN else self._other_of(vhost)
-        )
+        name = "" if self._fixed is not None or site == UNKNOWN else self._other_of(vhost)
         came = self._others.sums(site, name, day) if name else None
         place = (
             site,
@@ -447,8 +429,7 @@ class ReferenceScan:
             for hour, counts in sorted(self._hours[site].items())
         ]
         by_hour = {
-            name: _ints([row[place] for row in hours])
-            for place, name in enumerate(HOUR_COLUMNS)
+            name: _ints([row[place] for row in hours]) for place, name in enumerate(HOUR_COLUMNS)
         }
         reasons, bad = self._bad.take_found()
         return ScannedColumns(
@@ -471,12 +452,7 @@ class ReferenceScan:
             first_time=min(self._first, self._last),
             last_time=self._last,
             pending=self._pending,
-            tables=ColumnTables(
-                columns,
-                hours_table(by_hour, sites),
-                sites,
-                self._tally.level,
-            ),
+            tables=ColumnTables(columns, hours_table(by_hour, sites), sites, self._tally.level),
         )
 
     def _columns(self, numbers: Mapping[str, int]) -> Columns:

@@ -28,8 +28,4 @@ class Others:
     def sorted_counts(self) -> list[OtherCount]:
         """In order of sites, names and days."""
         ordered = sorted(self._sums.items())
-        return [
-            (*key, requests, min(sent, MOST))
-            for key, (requests, sent) in ordered
-            if requests
-        ]
+        return [(*key, requests, min(sent, MOST)) for key, (requests, sent) in ordered if requests]

@@ -85,9 +85,7 @@ class Counts:
     @property
     def hours(self) -> pd.DataFrame:
         found = self.found
-        site = pd.Series(
-            names_by_number(found["hour_site"], found["sites"]), dtype="str"
-        )
+        site = pd.Series(names_by_number(found["hour_site"], found["sites"]), dtype="str")
         counts = {
             "hour": found["hour"],
             "requests": found["hour_requests"],

@@ -70,9 +70,7 @@ def ascii_name(name: str) -> str:
     if name.isascii():
         return name
     if _READ_IN_TWO_WAYS.intersection(name):
-        raise UnicodeError(
-            "it has a letter that the two standards of such names spell differently"
-        )
+        raise UnicodeError("it has a letter that the two standards of such names spell differently")
     return name.encode("idna").decode("ascii")
 
 
@@ -134,10 +132,7 @@ class SiteRule:
     def every_host(self) -> bool:
         """Whether every name that a host can have is a site of that name."""
         return (
-            not self.aliases
-            and self.listed is None
-            and not self.directory
-            and self.www != "same"
+            not self.aliases and self.listed is None and not self.directory and self.www != "same"
         )
 
     def of_file(self, path: str) -> SiteRule | None:
@@ -191,9 +186,7 @@ class SiteRule:
 
         def site_of(name: str) -> str:
             site = main_name(name)
-            hosted = (
-                site in targets or can_be(site) if listed is None else site in listed
-            )
+            hosted = site in targets or can_be(site) if listed is None else site in listed
             return site if hosted else UNKNOWN
 
         return site_of
@@ -210,9 +203,7 @@ class SiteRule:
 
         return other_of
 
-    def others(
-        self, sites: Set[str], alone: Set[str] = frozenset()
-    ) -> list[tuple[str, str]]:
+    def others(self, sites: Set[str], alone: Set[str] = frozenset()) -> list[tuple[str, str]]:
         """Other names of these sites, each behind its site: host names that logs count as the
         site's.
 
@@ -223,29 +214,21 @@ class SiteRule:
             return []
         site_of = self.naming_of_names()
         twins = {
-            f"www.{site}"
-            if site == site.removeprefix("www.")
-            else site.removeprefix("www.")
+            f"www.{site}" if site == site.removeprefix("www.") else site.removeprefix("www.")
             for site in sites
         }
         found: list[tuple[str, str]] = []
         every = {*twins, *map(spelling_in_logs, self.aliases)} - sites
         for name in sorted(filter(is_host, every)):
-            of_alone = (
-                name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
-            )
-            site = (
-                of_alone if of_alone in alone and self.www != "apart" else site_of(name)
-            )
+            of_alone = name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
+            site = of_alone if of_alone in alone and self.www != "apart" else site_of(name)
             if site in sites and site != name:
                 found.append((site, name))
         return sorted(found)
 
     def _renaming(self) -> Callable[[str], str]:
         """The name that a site is placed under, of any of its names."""
-        aliases = {
-            spelling_in_logs(name): _target(site) for name, site in self.aliases.items()
-        }
+        aliases = {spelling_in_logs(name): _target(site) for name, site in self.aliases.items()}
         known = {*aliases, *aliases.values(), *(self.listed or ())}
 
         def main_name(name: str) -> str:

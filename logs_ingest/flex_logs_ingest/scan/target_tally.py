@@ -47,10 +47,7 @@ class Tally:
 
     def settle(self) -> None:
         """Add up what waits."""
-        waiting = [
-            np.asarray(column)
-            for column in (self.number, self.size, self.full, self.time)
-        ]
+        waiting = [np.asarray(column) for column in (self.number, self.size, self.full, self.time)]
         self.number, self.size, self.full, self.time = (array("q") for _ in range(4))
         self._grow()
         for start in range(0, len(waiting[0]), _AT_ONCE):

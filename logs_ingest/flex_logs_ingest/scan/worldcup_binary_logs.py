@@ -23,26 +23,9 @@ RECORD = np.dtype(
 )
 SIZE = RECORD.itemsize
 
-_METHODS = (
-    b"GET",
-    b"HEAD",
-    b"POST",
-    b"PUT",
-    b"DELETE",
-    b"TRACE",
-    b"OPTIONS",
-    b"CONNECT",
-    b"OTHER",
-)
+_METHODS = (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"TRACE", b"OPTIONS", b"CONNECT", b"OTHER")
 # By their number in the lower six bits; the last stands for every other answer.
-_CODES = (
-    100,
-    101,
-    *range(200, 207),
-    *range(300, 306),
-    *range(400, 416),
-    *range(500, 506),
-)
+_CODES = (100, 101, *range(200, 207), *range(300, 306), *range(400, 416), *range(500, 506))
 _STATUSES = (*(b"%d" % code for code in _CODES), b"-")
 # Types of objects that the format knows.
 _TYPES = 13
@@ -110,9 +93,7 @@ def _whole(data: bytes) -> np.ndarray:
 
 def _sound(found: np.ndarray) -> np.ndarray:
     known = (found["status"] & 63) < len(_STATUSES)
-    return np.asarray(
-        known & (found["method"] < len(_METHODS)) & (found["type"] < _TYPES)
-    )
+    return np.asarray(known & (found["method"] < len(_METHODS)) & (found["type"] < _TYPES))
 
 
 def _as_lines(found: np.ndarray, start: int) -> bytes:
@@ -120,8 +101,7 @@ def _as_lines(found: np.ndarray, start: int) -> bytes:
     place and bytes.
     """
     methods = [
-        _METHODS[number]
-        for number in np.minimum(found["method"], len(_METHODS) - 1).tolist()
+        _METHODS[number] for number in np.minimum(found["method"], len(_METHODS) - 1).tolist()
     ]
     statuses = [
         _STATUSES[number]
@@ -130,12 +110,7 @@ def _as_lines(found: np.ndarray, start: int) -> bytes:
     # No bytes are written as -1.
     sent = np.where(found["sent"] == 2**32 - 1, 0, found["sent"]).tolist()
     values = zip(
-        found["time"].tolist(),
-        methods,
-        found["object"].tolist(),
-        statuses,
-        sent,
-        strict=True,
+        found["time"].tolist(), methods, found["object"].tolist(), statuses, sent, strict=True
     )
     lines = list(map(b"%d %b /%d %b %d\n".__mod__, values))
     for number in np.flatnonzero(~_sound(found)).tolist():

@@ -69,8 +69,6 @@ def _whole_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(
-        word[1:-1]
-        if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'"
-        else word
+        word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word
         for word in _WORD.findall(text)
     )

@@ -187,9 +187,7 @@ class _Run:
         except (OSError, ValueError) as error:
             raise self._refusal(path, _why(error)) from error
         except _TooMuch as error:
-            raise self._refusal(
-                path, "files include one another without end"
-            ) from error
+            raise self._refusal(path, "files include one another without end") from error
 
     def read_if_possible(self, path: str) -> None:
         """A file that another one included is not read again by itself."""
@@ -220,11 +218,7 @@ class _Run:
         )
 
     def _follow(
-        self,
-        path: str,
-        blocks: list[_Block],
-        inside: tuple[str, ...],
-        apache: bool | None,
+        self, path: str, blocks: list[_Block], inside: tuple[str, ...], apache: bool | None
     ) -> None:
         """`inside` are the files that are open, the innermost last."""
         real = self._files.real(path)
@@ -266,9 +260,7 @@ class _Run:
         """Many hosts of one folder include the same."""
         folder = os.path.dirname(path)  # noqa: PTH120 - strings all the way
         if (folder, pattern) not in self._matches:
-            self._matches[folder, pattern] = _included_from(
-                folder, pattern, self._files.find
-            )
+            self._matches[folder, pattern] = _included_from(folder, pattern, self._files.find)
         return self._matches[folder, pattern]
 
     def _take(self, path: str, step: Step, blocks: list[_Block], outer: int) -> None:
@@ -296,9 +288,7 @@ class _Run:
     def _close(self, block: _Block) -> None:
         if names := tuple(dict.fromkeys((*block.main, *block.others))):
             logs = tuple(dict.fromkeys(block.logs))
-            self.hosts.append(
-                Vhost(names, block.path, block.line, block.root, logs, block.word)
-            )
+            self.hosts.append(Vhost(names, block.path, block.line, block.root, logs, block.word))
 
 
 def _is_host_block(blocks: Sequence[_Block]) -> bool:
@@ -352,9 +342,7 @@ def _below(path: str) -> Iterator[str]:
         yield from (f"{folder}/{name}" for name in sorted(files) if name[0] != ".")
 
 
-def _included_from(
-    folder: str, pattern: str, find: Callable[[str], list[str]]
-) -> list[str]:
+def _included_from(folder: str, pattern: str, find: Callable[[str], list[str]]) -> list[str]:
     """A relative one is looked for in the folder and in those above it."""
     if not pattern or "\0" in pattern:
         return []
@@ -379,9 +367,7 @@ def _text(path: str) -> tuple[str, Stamp]:
             raise ValueError("it is not a regular file")
         found = file.read(LARGEST_FILE + 1)
     if len(found) > LARGEST_FILE:
-        raise ValueError(
-            f"it has more than {LARGEST_FILE // 2**20} MiB, so it is no such file"
-        )
+        raise ValueError(f"it has more than {LARGEST_FILE // 2**20} MiB, so it is no such file")
     return found.decode("utf-8", errors="replace"), stamp_of(status)
 
 

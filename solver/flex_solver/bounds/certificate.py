@@ -160,9 +160,7 @@ class _Market:
         self.of_small = float(of_small.min(initial=DEAREST_SET))
         cluster = self.cluster
         self.low, self.high = cluster.low - cluster.load, cluster.high - cluster.load
-        self.off = np.flatnonzero(
-            ((self.low > 0) | (self.high < 0)).any(axis=1)
-        ).tolist()
+        self.off = np.flatnonzero(((self.low > 0) | (self.high < 0)).any(axis=1)).tolist()
 
     def pays(self, n: int) -> tuple[float, Ints]:
         """What the node pays at least, and the vector that shows it."""
@@ -204,9 +202,7 @@ class _Market:
             low, high = self.low[n] - reach, self.high[n] + reach
             if ((low <= 0) & (high >= 0)).all():
                 paid = min(paid, price)
-            found = remedies(
-                low, high, Changes(load, cost), paid - price, size=SIZE, keep=1
-            )
+            found = remedies(low, high, Changes(load, cost), paid - price, size=SIZE, keep=1)
             thorough = min(thorough, found.thorough)
             paid = min([paid, *(price + one.price for one in found.found)])
             small += 1

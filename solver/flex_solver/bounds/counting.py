@@ -35,10 +35,7 @@ def least_moves(problem: Problem) -> int:
     """No balanced partition moves fewer rows. Where none exists, the number says nothing."""
     rules = RowRules(problem)
     return int(
-        max(
-            rules.rows_demanded @ rules.prices + leaving(problem).sum(),
-            entering(problem).sum(),
-        )
+        max(rules.rows_demanded @ rules.prices + leaving(problem).sum(), entering(problem).sum())
     )
 
 
@@ -75,12 +72,8 @@ def leaving(problem: Problem) -> Ints:
         tight_rows = rows[keeps[problem.old[rows, 0]]]
         sites = problem.old[tight_rows, 0]
         free = problem.old[tight_rows[~stays[tight_rows]], 0]
-        excess = problem.load[sites].sum(axis=0) - problem.share[node] * (
-            1 + problem.tolerance
-        )
-        least[node] = _cover(
-            problem.load[free], excess, slack(problem, node, len(rows))
-        )
+        excess = problem.load[sites].sum(axis=0) - problem.share[node] * (1 + problem.tolerance)
+        least[node] = _cover(problem.load[free], excess, slack(problem, node, len(rows)))
     return least
 
 
@@ -91,25 +84,16 @@ def entering(problem: Problem) -> Ints:
     least = np.zeros(len(problem.nodes), dtype=np.int64)
     carries = problem.load.sum(axis=0) > 0
     largest_first = [
-        np.argsort(-problem.load[:, d], kind="stable")
-        for d in range(problem.load.shape[1])
+        np.argsort(-problem.load[:, d], kind="stable") for d in range(problem.load.shape[1])
     ]
     for node, rows in _rows_of_nodes(problem):
         sites = problem.old[rows, 0]
-        missing = problem.share[node] * (1 - problem.tolerance) - problem.load[
-            sites
-        ].sum(axis=0)
+        missing = problem.share[node] * (1 - problem.tolerance) - problem.load[sites].sum(axis=0)
         forgiven = slack(problem, node, len(rows))
         short = np.flatnonzero(carries & (missing > forgiven)).tolist()
-        may_come = (
-            RowRules(problem).free_to_come(node)
-            if short
-            else np.empty(0, dtype=np.bool_)
-        )
+        may_come = RowRules(problem).free_to_come(node) if short else np.empty(0, dtype=np.bool_)
         for d in short:
-            most = _fewest(
-                problem.load[:, d], largest_first[d], may_come, missing[d] - forgiven
-            )
+            most = _fewest(problem.load[:, d], largest_first[d], may_come, missing[d] - forgiven)
             least[node] = max(least[node], most)
     return least
 
@@ -148,8 +132,5 @@ def _cover(loads: Floats, need: Floats, forgiven: float) -> int:
     for dimension, wanted in enumerate(need.tolist()):
         if wanted > forgiven:
             sums = np.cumsum(np.sort(loads[:, dimension])[::-1])
-            count = max(
-                count,
-                min(int(np.searchsorted(sums, wanted - forgiven)) + 1, len(loads)),
-            )
+            count = max(count, min(int(np.searchsorted(sums, wanted - forgiven)) + 1, len(loads)))
     return count

@@ -87,11 +87,7 @@ class GivenUp:
 
 
 def relax(
-    problem: Problem,
-    *,
-    first: int = FIRST,
-    rounds: int = ROUNDS,
-    until: float = math.inf,
+    problem: Problem, *, first: int = FIRST, rounds: int = ROUNDS, until: float = math.inf
 ) -> Relaxed:
     """With fewer rows shown at `first`, in fewer `rounds`, or with time up after a round, the bound
     is lower and holds as well; 0 rounds: counting.
@@ -104,9 +100,7 @@ def relax(
     pins = keep_pins(problem)
     kept = pins.problem
     cluster = cluster_of(kept)
-    least, of_rows, duals = _best(
-        cluster, one_node.counts(kept, cluster), first, rounds, until
-    )
+    least, of_rows, duals = _best(cluster, one_node.counts(kept, cluster), first, rounds, until)
     reduced[np.flatnonzero(free & pins.stays)] = of_rows
     least += pins.moves
     return Relaxed(
@@ -121,8 +115,7 @@ def rows_to_give_up(problem: Problem, until: float) -> GivenUp:
     cluster, free = cluster_of(problem), np.flatnonzero(may_leave(problem))
     none = np.zeros(len(cluster.load), dtype=np.int64)
     found = highs_linear.minimum(
-        _program(cluster, one_node.RowCounts(none, none, none), np.arange(len(free))),
-        until,
+        _program(cluster, one_node.RowCounts(none, none, none), np.arange(len(free))), until
     )
     chosen = np.zeros(len(problem.old), dtype=np.bool_)
     saved = np.full(len(problem.old), -np.inf)
@@ -160,19 +153,13 @@ class _Duals:
 
 
 def _best(
-    cluster: ProblemArrays,
-    counts: one_node.RowCounts,
-    first: int,
-    rounds: int,
-    until: float,
+    cluster: ProblemArrays, counts: one_node.RowCounts, first: int, rounds: int, until: float
 ) -> tuple[float, Floats, _Duals | None]:
     """The largest bound found, and the reduced cost of every row in it, and the duals."""
     shown = _largest_of_each(cluster, np.maximum(first, counts.leave))
     best, reduced, best_duals = 0.0, np.zeros(len(cluster.node)), None
     for _ in range(rounds):
-        found = highs_linear.minimum(
-            _program(cluster, counts, np.flatnonzero(shown)), until
-        )
+        found = highs_linear.minimum(_program(cluster, counts, np.flatnonzero(shown)), until)
         if found is None:
             break
         duals = _duals(cluster, found.duals)
@@ -186,15 +173,11 @@ def _best(
             break
         more = np.bincount(cluster.node[shown], minlength=len(cluster.load))
         more = np.maximum(more, NEXT)
-        shown[wanted[_first_of_each(cluster.node[wanted], of_rows[wanted], more)]] = (
-            True
-        )
+        shown[wanted[_first_of_each(cluster.node[wanted], of_rows[wanted], more)]] = True
     return best, reduced, best_duals
 
 
-def _program(
-    cluster: ProblemArrays, counts: one_node.RowCounts, shown: Ints
-) -> Program:
+def _program(cluster: ProblemArrays, counts: one_node.RowCounts, shown: Ints) -> Program:
     """Columns: y of the rows shown, in, v, load too much, load too little."""
     nodes, dimensions = cluster.load.shape
     cells = nodes * dimensions
@@ -202,23 +185,15 @@ def _program(
     into = len(shown) + np.arange(cells)
     v = len(shown) + cells + np.arange(nodes)
     columns = len(shown) + 3 * cells + nodes
-    floors = np.concatenate(
-        [np.zeros(cells), counts.leave, counts.touch, cluster.gives]
-    )
+    floors = np.concatenate([np.zeros(cells), counts.leave, counts.touch, cluster.gives])
     program = Program(
         cost=np.concatenate(
             [cluster.price[shown], np.zeros(cells + nodes), np.full(2 * cells, ELASTIC)]
         ),
-        lower=np.concatenate(
-            [np.zeros(len(shown) + cells), counts.enter, np.zeros(2 * cells)]
-        ),
-        upper=np.concatenate(
-            [np.ones(len(shown)), np.full(columns - len(shown), np.inf)]
-        ),
+        lower=np.concatenate([np.zeros(len(shown) + cells), counts.enter, np.zeros(2 * cells)]),
+        upper=np.concatenate([np.ones(len(shown)), np.full(columns - len(shown), np.inf)]),
         row_lower=_limits(cluster, cluster.low - cluster.load, floors),
-        row_upper=_limits(
-            cluster, cluster.high - cluster.load, np.full(len(floors), np.inf)
-        ),
+        row_upper=_limits(cluster, cluster.high - cluster.load, np.full(len(floors), np.inf)),
     )
     band, total, rows, new, leave, touch, giving = _starts(nodes, dimensions)
     node, giver = cluster.node[shown], cluster.giver[shown]
@@ -246,16 +221,12 @@ def _starts(nodes: int, dimensions: int) -> list[int]:
     that give.
     """
     cells = nodes * dimensions
-    starts: list[int] = np.cumsum(
-        [0, cells, dimensions, 1, cells, nodes, nodes]
-    ).tolist()
+    starts: list[int] = np.cumsum([0, cells, dimensions, 1, cells, nodes, nodes]).tolist()
     return starts
 
 
 def _limits(cluster: ProblemArrays, band: Floats, floors: Floats) -> Floats:
-    return np.concatenate(
-        [band.ravel(), cluster.lacking_load, [cluster.lacking], floors]
-    )
+    return np.concatenate([band.ravel(), cluster.lacking_load, [cluster.lacking], floors])
 
 
 def _duals(cluster: ProblemArrays, duals: Floats) -> _Duals:
@@ -298,21 +269,11 @@ def _bound_by_duals(
     Nothing enters a node beyond its band, and no more rows than there are replicas.
     """
     of_rows = (
-        np.where(
-            duals.band > 0, cluster.low - cluster.load, cluster.high - cluster.load
-        )
+        np.where(duals.band > 0, cluster.low - cluster.load, cluster.high - cluster.load)
         * duals.band
     )
-    prices = (
-        of_rows.sum()
-        + duals.total @ cluster.lacking_load
-        + duals.rows * cluster.lacking
-    )
-    prices += (
-        duals.leave @ counts.leave
-        + duals.touch @ counts.touch
-        + duals.giving @ cluster.gives
-    )
+    prices = of_rows.sum() + duals.total @ cluster.lacking_load + duals.rows * cluster.lacking
+    prices += duals.leave @ counts.leave + duals.touch @ counts.touch + duals.giving @ cluster.gives
     into = duals.new - duals.band - duals.total
     v = -duals.rows - (duals.new * cluster.largest).sum(axis=1) - duals.touch
     ends = np.minimum(reduced, 0.0).sum() + (np.minimum(into, 0.0) * cluster.high).sum()

@@ -43,14 +43,9 @@ def is_small(problem: Problem) -> bool:
     """Whether there are few places, and every new row counts as one move."""
     opened, asking = int(problem.open.sum()), problem.load.any(axis=1)
     places = opened + int(np.abs(RowRules(problem).lacking)[asking].sum())
-    alike = problem.weight is None and (
-        problem.partly is None or not len(problem.partly)
-    )
+    alike = problem.weight is None and (problem.partly is None or not len(problem.partly))
     return (
-        alike
-        and 1 < places <= PLACES
-        and len(problem.old) * opened <= ROWS
-        and bool(asking.any())
+        alike and 1 < places <= PLACES and len(problem.old) * opened <= ROWS and bool(asking.any())
     )
 
 
@@ -72,9 +67,7 @@ class _Sets:
     def __init__(self, places: Net, unwanted: Event) -> None:
         trees = Trees(places)
         self.size = _sums(np.ones((len(places), 1)))[:, 0].astype(np.int64)
-        load, low, high = (
-            _sums(edge) for edge in (places.load, places.low, places.high)
-        )
+        load, low, high = (_sums(edge) for edge in (places.load, places.low, places.high))
         self.balanced: Bools = np.all((load >= low) & (load <= high), axis=1)
         self.trees_in = np.zeros(len(self.size), dtype=np.int64)
         seen, left, found = 0, EFFORTS, list[int]()
@@ -84,11 +77,7 @@ class _Sets:
             if left < 0:
                 break
             seen = size
-            possible = [
-                part
-                for part in wanted
-                if not (unwanted.is_set() or trees.rules_out(part))
-            ]
+            possible = [part for part in wanted if not (unwanted.is_set() or trees.rules_out(part))]
             if unwanted.is_set():
                 self.most = len(places)
                 return
@@ -96,10 +85,7 @@ class _Sets:
                 found += possible
                 self.trees_in = _most_sets_that_fit(len(places), found)
         self.most = max(
-            [
-                int(self.trees_in[-1]),
-                *map(self._with_one_of, range(seen + 1, len(places) + 1)),
-            ]
+            [int(self.trees_in[-1]), *map(self._with_one_of, range(seen + 1, len(places) + 1))]
         )
 
     def _room(self, least: int) -> Ints:
@@ -115,9 +101,7 @@ class _Sets:
         """Sets that might be trees, with none in them that is known, and leave room for as many
         others as are known.
         """
-        some: Ints = np.flatnonzero(
-            self.balanced & (self.size == size) & (self.trees_in == 0)
-        )
+        some: Ints = np.flatnonzero(self.balanced & (self.size == size) & (self.trees_in == 0))
         others = len(self.size) - 1 - some
         with_it = self._room(size)[others] + 1
         return np.asarray(some[with_it >= self.trees_in[-1] + (size > COMMON)])
@@ -145,8 +129,6 @@ def _most_sets_that_fit(places: int, found: list[int]) -> Ints:
         sets = np.arange(1 << (places - 1 - lowest)) << (lowest + 1) | 1 << lowest
         count = most[sets ^ 1 << lowest]
         for part in (part for part in found if part & -part == 1 << lowest):
-            count = np.where(
-                sets & part == part, np.maximum(count, most[sets & ~part] + 1), count
-            )
+            count = np.where(sets & part == part, np.maximum(count, most[sets & ~part] + 1), count)
         most[sets] = count
     return most

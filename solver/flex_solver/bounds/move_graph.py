@@ -64,29 +64,18 @@ class Net:
 
     def between(self, place: int, other: int) -> LoadChanges:
         """The moves between a place and another one; the changes are those of the other."""
-        goes = self._some(
-            np.flatnonzero((self.at == place) & self.able[:, other]), other
-        )
-        comes = self._some(
-            np.flatnonzero((self.at == other) & self.able[:, place]), place
-        )
+        goes = self._some(np.flatnonzero((self.at == place) & self.able[:, other]), other)
+        comes = self._some(np.flatnonzero((self.at == other) & self.able[:, place]), place)
         return LoadChanges(
-            np.concatenate([goes.change, -comes.change]),
-            np.concatenate([goes.keys, comes.keys]),
+            np.concatenate([goes.change, -comes.change]), np.concatenate([goes.keys, comes.keys])
         )
 
     def _some(self, rows: Ints, to: int) -> LoadChanges:
         """Where many ask for the same, one that clashes with none: another of them will do then."""
         _, first, alike, count = np.unique(
-            self.asks[rows],
-            axis=0,
-            return_index=True,
-            return_inverse=True,
-            return_counts=True,
+            self.asks[rows], axis=0, return_index=True, return_inverse=True, return_counts=True
         )
-        keys = np.stack(
-            [rows, len(self.site) + self.site[rows] * len(self) + to], axis=1
-        )
+        keys = np.stack([rows, len(self.site) + self.site[rows] * len(self) + to], axis=1)
         few = (count <= TWINS)[alike]
         one = first[count > TWINS]
         return LoadChanges(
@@ -100,8 +89,7 @@ def net(problem: Problem) -> Net:
     cluster, open_nodes = cluster_of(problem), np.flatnonzero(problem.open)
     lacking = np.where(_asking(problem), RowRules(problem).lacking, 0)
     missing, spare = (
-        np.repeat(np.arange(len(lacking)), count.clip(0))
-        for count in (lacking, -lacking)
+        np.repeat(np.arange(len(lacking)), count.clip(0)) for count in (lacking, -lacking)
     )
     free = may_leave(problem)
     held = problem.old[free & _asking(problem)[problem.old[:, 0]]]
@@ -113,10 +101,7 @@ def net(problem: Problem) -> Net:
         high=high + INEXACT,
         site=site,
         at=np.concatenate(
-            [
-                np.searchsorted(open_nodes, held[:, 1]),
-                len(open_nodes) + np.arange(len(missing)),
-            ]
+            [np.searchsorted(open_nodes, held[:, 1]), len(open_nodes) + np.arange(len(missing))]
         ),
         asks=cluster.of_site[site],
         able=np.concatenate(
@@ -136,9 +121,7 @@ def _asking(problem: Problem) -> Bools:
     return asking
 
 
-def _edges(
-    cluster: ProblemArrays, missing: Floats, spare: Floats
-) -> tuple[Floats, Floats, Floats]:
+def _edges(cluster: ProblemArrays, missing: Floats, spare: Floats) -> tuple[Floats, Floats, Floats]:
     """Load, least and most of every place: of nodes, of what is to come from nowhere, and of what
     is to vanish.
     """

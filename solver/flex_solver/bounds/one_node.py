@@ -70,11 +70,7 @@ def counts(problem: Problem, cluster: ProblemArrays) -> RowCounts:
         node = NodeGap(load[n], low[n], high[n], leaves)
         if node.is_off:
             may_come = RowRules(problem).free_to_come(number)
-            found[n] = (
-                sites.leave(node),
-                sites.enter(node, may_come),
-                sites.touch(node, may_come),
-            )
+            found[n] = (sites.leave(node), sites.enter(node, may_come), sites.touch(node, may_come))
     return RowCounts(*found.T)
 
 
@@ -98,9 +94,7 @@ class EnteringSites:
         self.load = load
         self._weights = mixtures(load.shape[1])
         self._largest = [_largest(load @ weights) for weights in self._weights]
-        self._by_size = [
-            np.argsort(load[:, d], kind="stable") for d in range(load.shape[1])
-        ]
+        self._by_size = [np.argsort(load[:, d], kind="stable") for d in range(load.shape[1])]
         self._sizes = [load[by_size, d] for d, by_size in enumerate(self._by_size)]
 
     def leave(self, node: NodeGap) -> int:
@@ -148,8 +142,7 @@ class EnteringSites:
         if len(changes) ** 2 > FEW_PAIRS:
             return False
         return not any(
-            _fits(node, change + changes[n + 1 :]).any()
-            for n, change in enumerate(changes)
+            _fits(node, change + changes[n + 1 :]).any() for n, change in enumerate(changes)
         )
 
 

@@ -27,22 +27,14 @@ class PinsKept:
 
 
 def keep_pins(problem: Problem) -> PinsKept:
-    pins = [
-        (site, node) for site, nodes in problem.pinned.items() for node in sorted(nodes)
-    ]
+    pins = [(site, node) for site, nodes in problem.pinned.items() for node in sorted(nodes)]
     rules = RowRules(problem)
     filled = np.zeros(len(problem.sites), dtype=np.bool_)
     filled[
-        [
-            site
-            for site, nodes in problem.pinned.items()
-            if len(nodes) >= problem.replicas[site]
-        ]
+        [site for site, nodes in problem.pinned.items() if len(nodes) >= problem.replicas[site]]
     ] = True
     stays: Bools = ~filled[problem.old[:, 0]] | rules.rows_pinned
-    new = score.new_rows(
-        problem, in_order(np.array(pins, dtype=np.int64).reshape(-1, 2))
-    )
+    new = score.new_rows(problem, in_order(np.array(pins, dtype=np.int64).reshape(-1, 2)))
     if stays.all() and not len(new):
         return PinsKept(problem, 0, stays)
     kept = replace(

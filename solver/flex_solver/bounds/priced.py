@@ -72,9 +72,7 @@ def floor(problem: Problem) -> int:
     return price_bound(problem).least
 
 
-def price_bound(
-    problem: Problem, more: Floats | None = None, until: float = math.inf
-) -> Priced:
+def price_bound(problem: Problem, more: Floats | None = None, until: float = math.inf) -> Priced:
     """A new row of each site may cost `more` than a move. Where time is up before all nodes were
     looked at, the bound is lower and holds as well.
     """
@@ -88,9 +86,7 @@ def _price_bound(problem: Problem, more: Floats | None, until: float) -> Priced:
     rules = RowRules(problem)
     worth = rules.prices.astype(np.float64)
     worth = worth if more is None else worth + more
-    unknown = Priced(
-        0, worth / 2, np.zeros(len(worth), dtype=np.bool_), np.zeros(nodes)
-    )
+    unknown = Priced(0, worth / 2, np.zeros(len(worth), dtype=np.bool_), np.zeros(nodes))
     if problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
         return unknown
     cluster = cluster_of(problem)
@@ -113,18 +109,12 @@ def _price_bound(problem: Problem, more: Floats | None, until: float) -> Priced:
 
 def _outside(cluster: ProblemArrays) -> float:
     return float(
-        np.maximum(
-            np.maximum(cluster.load - cluster.high, cluster.low - cluster.load), 0.0
-        ).sum()
+        np.maximum(np.maximum(cluster.load - cluster.high, cluster.low - cluster.load), 0.0).sum()
     )
 
 
 def _market(
-    problem: Problem,
-    cluster: ProblemArrays,
-    by_name: Bools,
-    worth: Floats,
-    lacking: Floats,
+    problem: Problem, cluster: ProblemArrays, by_name: Bools, worth: Floats, lacking: Floats
 ) -> Market:
     place = np.where(by_name, np.cumsum(by_name) - 1, -1)
     given = place[problem.old[may_leave(problem), 0]]
@@ -159,7 +149,5 @@ def _least_payments(trade: Trade, until: float) -> Floats:
             break
         most = float(trade.prices.node[node])
         found, thorough = trade.cheapest(node, most, SIZE, 1)
-        paid[node] = min(
-            [most, (thorough + 1) * of_any_change, *(price for price, _ in found)]
-        )
+        paid[node] = min([most, (thorough + 1) * of_any_change, *(price for price, _ in found)])
     return paid

@@ -65,9 +65,7 @@ def cluster_of(problem: Problem) -> ProblemArrays:
     place = np.full(len(lacking), -1)
     place[giving] = np.arange(len(giving))
     site, node = problem.old[rows, 0], np.searchsorted(opened, problem.old[rows, 1])
-    giver, gives = _with_crowds(
-        problem, rows, place[site], to_give[giving].astype(np.float64)
-    )
+    giver, gives = _with_crowds(problem, rows, place[site], to_give[giving].astype(np.float64))
     return ProblemArrays(
         of_site=of_site,
         node=node,
@@ -86,9 +84,7 @@ def cluster_of(problem: Problem) -> ProblemArrays:
     )
 
 
-def _with_crowds(
-    problem: Problem, rows: Ints, giver: Ints, gives: Floats
-) -> tuple[Ints, Floats]:
+def _with_crowds(problem: Problem, rows: Ints, giver: Ints, gives: Floats) -> tuple[Ints, Floats]:
     """Where sites that are to be apart are on one node, all but one leave. A row counts in one
     crowd at most, and in none where it leaves for another reason: it may be the one to go then.
     """
@@ -123,9 +119,7 @@ def _crowds(problem: Problem, staying: Ints) -> list[list[tuple[int, int]]]:
     return sorted(found, key=lambda crowd: (-len(crowd), crowd))
 
 
-def _bands(
-    problem: Problem, of_site: Floats, opened: Ints
-) -> tuple[Floats, Floats, Floats]:
+def _bands(problem: Problem, of_site: Floats, opened: Ints) -> tuple[Floats, Floats, Floats]:
     """The load in force of each open node and its band, wider by what the judge forgives."""
     held = problem.old[RowRules(problem).may_stay]
     at = np.searchsorted(opened, held[:, 1])
@@ -139,8 +133,7 @@ def _bands(
     share = problem.share[opened, None]
     reach = share * problem.tolerance + forgiven
     low, high = (
-        np.repeat(edge / SHARE, of_site.shape[1], axis=1)
-        for edge in (share - reach, share + reach)
+        np.repeat(edge / SHARE, of_site.shape[1], axis=1) for edge in (share - reach, share + reach)
     )
     return load, low, high
 

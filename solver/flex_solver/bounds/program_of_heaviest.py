@@ -28,12 +28,7 @@ import numpy as np
 
 from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem
-from flex_solver.bounds.problem_arrays import (
-    SHARE,
-    ProblemArrays,
-    cluster_of,
-    may_leave,
-)
+from flex_solver.bounds.problem_arrays import SHARE, ProblemArrays, cluster_of, may_leave
 from flex_solver.programs.highs_program import Program
 from flex_solver.programs.program_of_sums import Sums, program_with
 from flex_solver.wishes_as_row_rules import RowRules
@@ -67,10 +62,7 @@ class Cells:
 
 def cells_of(problem: Problem, sites: Ints) -> Cells:
     opened = np.flatnonzero(problem.open)
-    site, at = (
-        grid.ravel()
-        for grid in np.meshgrid(sites, np.arange(len(opened)), indexing="ij")
-    )
+    site, at = (grid.ravel() for grid in np.meshgrid(sites, np.arange(len(opened)), indexing="ij"))
     rows = np.stack([site, opened[at]], axis=1)
     able = ~RowRules(problem).rows_among(rows, problem.barred)
     cost, cold = score.costs(problem, rows[able]).T
@@ -81,9 +73,7 @@ def with_others_fixed(problem: Problem, cells: Cells, others: Ints) -> Program:
     return _with_others_fixed(problem, cells, others, cells.cost.astype(np.float64), ())
 
 
-def with_fewer_cold_bytes(
-    problem: Problem, cells: Cells, others: Ints, known: Floats
-) -> Program:
+def with_fewer_cold_bytes(problem: Problem, cells: Cells, others: Ints, known: Floats) -> Program:
     """A point has no more moves than the known one has."""
     moves, cold = cells.cost.astype(np.float64), cells.cold.astype(np.float64)
     cold *= COLDEST / max(1.0, cold.max(initial=0.0))
@@ -92,11 +82,7 @@ def with_fewer_cold_bytes(
 
 
 def _with_others_fixed(
-    problem: Problem,
-    cells: Cells,
-    others: Ints,
-    cost: Floats,
-    more: tuple[Sums, ...],
+    problem: Problem, cells: Cells, others: Ints, cost: Floats, more: tuple[Sums, ...]
 ) -> Program:
     cluster = cluster_of(problem)
     opened = np.flatnonzero(problem.open)
@@ -142,9 +128,7 @@ class Bound:
     spent: int
 
 
-def with_others_as_sums(
-    problem: Problem, cells: Cells, fewer_than: float = math.inf
-) -> Bound:
+def with_others_as_sums(problem: Problem, cells: Cells, fewer_than: float = math.inf) -> Bound:
     """The program of partitions with fewer moves. None of the others may have more rows in force
     than it needs, if it asks for anything.
     """
@@ -166,9 +150,7 @@ def with_others_as_sums(
         whole=np.concatenate([np.ones(count, dtype=np.bool_), few.whole]),
         sums=(
             _once(problem, cells),
-            few.bands(
-                UNIT * cluster.low - base - CLEAR, UNIT * cluster.high - base + CLEAR
-            ),
+            few.bands(UNIT * cluster.low - base - CLEAR, UNIT * cluster.high - base + CLEAR),
             _crowds(problem, cells),
             few.leave_and_enter(lacking[loaded]),
             few.largest(),
@@ -192,12 +174,7 @@ class _Few:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        cluster: ProblemArrays,
-        cells: Cells,
-        leaving: Ints,
-        loaded: Ints,
+        self, problem: Problem, cluster: ProblemArrays, cells: Cells, leaving: Ints, loaded: Ints
     ) -> None:
         self._cluster, self._cells, self._loaded = cluster, cells, loaded
         opened = np.flatnonzero(problem.open)
@@ -226,14 +203,8 @@ class _Few:
         return np.concatenate([asks, asks.sum(axis=1, keepdims=True)], axis=1)
 
     def bands(self, low: Floats, high: Floats) -> Sums:
-        decided, each = (
-            _bands(self._cluster, self._cells, low, high),
-            np.arange(low.size),
-        )
-        terms = (
-            (each, self.load_in.ravel(), 1.0),
-            (each, self.load_out.ravel(), -1.0),
-        )
+        decided, each = (_bands(self._cluster, self._cells, low, high), np.arange(low.size))
+        terms = ((each, self.load_in.ravel(), 1.0), (each, self.load_out.ravel(), -1.0))
         return replace(decided, terms=(*decided.terms, *terms))
 
     def leave_and_enter(self, lacking: Ints) -> Sums:
@@ -279,8 +250,7 @@ def _loads(problem: Problem, cluster: ProblemArrays, rows: Ints) -> Floats:
     at = np.searchsorted(np.flatnonzero(problem.open), rows[:, 1])
     nodes = int(problem.open.sum())
     loads: Floats = np.stack(
-        [np.bincount(at, asked[rows[:, 0]], nodes) for asked in cluster.of_site.T],
-        axis=1,
+        [np.bincount(at, asked[rows[:, 0]], nodes) for asked in cluster.of_site.T], axis=1
     )
     return loads
 
@@ -301,9 +271,7 @@ def _bands(cluster: ProblemArrays, cells: Cells, low: Floats, high: Floats) -> S
     """What the decided sites bring to each node lies between these two."""
     dimensions = cluster.of_site.shape[1]
     column, asks = np.arange(len(cells.site)), UNIT * cluster.of_site[cells.site]
-    terms = tuple(
-        (cells.at * dimensions + d, column, asks[:, d]) for d in range(dimensions)
-    )
+    terms = tuple((cells.at * dimensions + d, column, asks[:, d]) for d in range(dimensions))
     return Sums(low.ravel(), high.ravel(), terms)
 
 

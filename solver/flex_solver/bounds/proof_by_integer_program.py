@@ -112,8 +112,7 @@ def _columns(problem: Problem) -> _Columns:
     place = np.arange(len(opened))
     row, node = (grid.ravel() for grid in np.meshgrid(free, place, indexing="ij"))
     new, there = (
-        grid.ravel()
-        for grid in np.meshgrid(np.flatnonzero(lacking > 0), place, indexing="ij")
+        grid.ravel() for grid in np.meshgrid(np.flatnonzero(lacking > 0), place, indexing="ij")
     )
     gone = free[lacking[problem.old[free, 0]] < 0]
     site = np.concatenate([problem.old[row, 0], new, problem.old[gone, 0]])
@@ -128,9 +127,7 @@ def _may_come(problem: Problem, site: Ints, node: Ints) -> Bools:
     rows = np.stack([site, node], axis=1)
     keys = rows[:, 0] * len(problem.nodes) + rows[:, 1]
     here = problem.old[:, 0] * len(problem.nodes) + problem.old[:, 1]
-    able: Bools = ~np.isin(keys, here) & ~RowRules(problem).rows_among(
-        rows, problem.barred
-    )
+    able: Bools = ~np.isin(keys, here) & ~RowRules(problem).rows_among(rows, problem.barred)
     return able
 
 
@@ -162,9 +159,7 @@ def _once(problem: Problem, columns: _Columns) -> Iterator[Sums]:
         yield Sums(np.zeros(len(keys)), np.ones(len(keys)), ((row, column, 1.0),))
 
 
-def _bands(
-    problem: Problem, columns: _Columns, cluster: ProblemArrays, share: float
-) -> Sums:
+def _bands(problem: Problem, columns: _Columns, cluster: ProblemArrays, share: float) -> Sums:
     leaves, comes, dimensions = columns.leaves, columns.comes, cluster.load.shape[1]
     source, asks = _sources(problem, columns), share * cluster.of_site[columns.site]
     terms = [
@@ -180,9 +175,7 @@ def _bands(
     return Sums(low.ravel(), high.ravel(), tuple(terms))
 
 
-def _floors(
-    problem: Problem, columns: _Columns, cluster: ProblemArrays
-) -> Iterator[Sums]:
+def _floors(problem: Problem, columns: _Columns, cluster: ProblemArrays) -> Iterator[Sums]:
     """What one_node.py counts: it follows from the bands, and spares HiGHS finding that out."""
     leave = (_sources(problem, columns), columns.leaves, 1.0)
     enter = (columns.node[columns.comes], columns.comes, 1.0)
@@ -216,10 +209,7 @@ def _crowds(problem: Problem, columns: _Columns) -> Sums:
             gone = leaves[np.isin(site[leaves], members) & (source == node)]
             come = comes[np.isin(site[comes], members) & (columns.node[comes] == node)]
             row = len(least)
-            terms += [
-                (np.full(len(gone), row), gone, 1.0),
-                (np.full(len(come), row), come, -1.0),
-            ]
+            terms += [(np.full(len(gone), row), gone, 1.0), (np.full(len(come), row), come, -1.0)]
             least.append(float(here[node] - 1))
     return Sums(np.array(least), np.full(len(least), np.inf), tuple(terms))
 
@@ -230,23 +220,19 @@ def _odd(problem: Problem, columns: _Columns) -> Sums:
     sites = np.flatnonzero(lacking)
     odd = np.flatnonzero((columns.row < 0) | (columns.node < 0))
     wanted = np.abs(lacking[sites]).astype(np.float64)
-    return Sums(
-        wanted, wanted, ((np.searchsorted(sites, columns.site[odd]), odd, 1.0),)
-    )
+    return Sums(wanted, wanted, ((np.searchsorted(sites, columns.site[odd]), odd, 1.0),))
 
 
 def _moves(problem: Problem, columns: _Columns, moves: int) -> Sums:
     each = np.arange(len(columns.row))
     most = np.array([moves + LESS_THAN_ONE])
-    return Sums(
-        np.zeros(1), most, ((np.zeros_like(each), each, _prices(problem, columns)),)
-    )
+    return Sums(np.zeros(1), most, ((np.zeros_like(each), each, _prices(problem, columns)),))
 
 
 def _prices(problem: Problem, columns: _Columns) -> Floats:
-    prices: Floats = np.where(
-        columns.node >= 0, RowRules(problem).prices[columns.site], 0
-    ).astype(np.float64)
+    prices: Floats = np.where(columns.node >= 0, RowRules(problem).prices[columns.site], 0).astype(
+        np.float64
+    )
     return prices
 
 
@@ -262,7 +248,5 @@ def _rows(problem: Problem, columns: _Columns, chosen: Ints) -> Ints:
     left = columns.row[chosen]
     stays[left[left >= 0]] = False
     new = chosen[columns.node[chosen] >= 0]
-    come = np.stack(
-        [columns.site[new], np.flatnonzero(problem.open)[columns.node[new]]], axis=1
-    )
+    come = np.stack([columns.site[new], np.flatnonzero(problem.open)[columns.node[new]]], axis=1)
     return in_order(np.concatenate([problem.old[stays], come]))

@@ -28,13 +28,7 @@ class RisingBound:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        least: int,
-        budget: Budget,
-        until: float,
-        *,
-        with_highs: bool,
+        self, problem: Problem, least: int, budget: Budget, until: float, *, with_highs: bool
     ) -> None:
         self.problem, self.until = problem, until
         self.moves = sys.maxsize
@@ -53,9 +47,7 @@ class RisingBound:
         nothing.
         """
         return (
-            self._at_first
-            if self._given_up
-            else min(self._least, max(self._at_first, self.moves))
+            self._at_first if self._given_up else min(self._least, max(self._at_first, self.moves))
         )
 
     @property
@@ -109,12 +101,8 @@ class RisingBound:
         if not self._is_small:
             return
         if move_forest.is_small(self.problem):
-            self._least = max(
-                self._least, move_forest.least(self.problem, self._unwanted)
-            )
-        while (
-            self.with_highs and not self._unwanted.is_set() and self._least < self.moves
-        ):
+            self._least = max(self._least, move_forest.least(self.problem, self._unwanted))
+        while self.with_highs and not self._unwanted.is_set() and self._least < self.moves:
             seconds = self.until - time.monotonic()
             verdict = proof_by_integer_program.with_so_few(
                 self.problem, self._least, seconds, unwanted=self._unwanted

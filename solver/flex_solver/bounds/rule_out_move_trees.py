@@ -51,18 +51,13 @@ class Trees:
         middle right.
         """
         low, high = (
-            edge[middle] - self._net.load[middle]
-            for edge in (self._net.low, self._net.high)
+            edge[middle] - self._net.load[middle] for edge in (self._net.low, self._net.high)
         )
         for half in _halves(places):
             one, other = self._ways(half, middle), self._ways(places & ~half, middle)
             if _empty(one) or _empty(other):
                 continue
-            if (
-                one is None
-                or other is None
-                or any(True for _ in _pairs(one, other, low, high))
-            ):
+            if one is None or other is None or any(True for _ in _pairs(one, other, low, high)):
                 return True
         return False
 
@@ -111,8 +106,7 @@ class Trees:
         if ways is None:
             return moves
         low, high = (
-            edge[place] - self._net.load[place]
-            for edge in (self._net.low, self._net.high)
+            edge[place] - self._net.load[place] for edge in (self._net.low, self._net.high)
         )
         back = LoadChanges(-moves.change, moves.keys)
         able = np.zeros(len(moves), dtype=np.bool_)
@@ -164,9 +158,7 @@ def _halves(places: int) -> list[int]:
 
 def _join(parts: list[LoadChanges], most: int, dimensions: int) -> LoadChanges:
     """In the order of the first resource; `most` moves make up a way at most."""
-    change = np.concatenate(
-        [np.empty((0, dimensions)), *(part.change for part in parts)]
-    )
+    change = np.concatenate([np.empty((0, dimensions)), *(part.change for part in parts)])
     keys = np.full((len(change), 2 * most), -1)
     first = 0
     for part in parts:

@@ -24,34 +24,14 @@ from flex.model import best_effort_shortfalls as short
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score
 from flex.placing.causes_of_imbalance import LIMITS
-from flex.placing.problem import (
-    Bools,
-    Budget,
-    Ints,
-    MoveLimits,
-    Problem,
-    Solution,
-    in_order,
-)
+from flex.placing.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
 from flex_solver.bounds import move_forest, proof_by_integer_program
 from flex_solver.bounds.certificate import certificate
 from flex_solver.bounds.linear import relax
 from flex_solver.bounds.priced import Priced, price_bound
 from flex_solver.exact import run_pulp_with_highs
-from flex_solver.exact.integer_program import (
-    SHARE,
-    Cost,
-    Give,
-    KindCounts,
-    PartitionProgram,
-)
-from flex_solver.rows_to_solution import (
-    COLDER,
-    IMPOSSIBLE,
-    LATE,
-    NOT_NEAREST,
-    answer,
-)
+from flex_solver.exact.integer_program import SHARE, Cost, Give, KindCounts, PartitionProgram
+from flex_solver.rows_to_solution import COLDER, IMPOSSIBLE, LATE, NOT_NEAREST, answer
 from flex_solver.search import all_move_sets, local_solver
 from flex_solver.search.cause_trials import CauseTrials, limits_to_exceed
 from flex_solver.search.choose_rows_to_search import with_all_movable
@@ -106,11 +86,7 @@ class _Search:
 
     def program(self, give: Give, unwanted: Event | None = None) -> PartitionProgram:
         return PartitionProgram(
-            self.problem,
-            self.kinds,
-            give=give,
-            spent=self.spent,
-            unwanted=unwanted,
+            self.problem, self.kinds, give=give, spent=self.spent, unwanted=unwanted
         )
 
 
@@ -125,19 +101,11 @@ def place(problem: Problem, budget: Budget) -> Solution:
     spent = int((rules.rows_demanded * rules.prices)[others].sum())
     known = _first_answer(problem, budget) if budget.seconds > 0 else None
     of_kind = kinds(problem, sites.tolist())
-    search = _Search(
-        problem,
-        of_kind,
-        spent,
-        known,
-        lambda: max(0.0, until - time.monotonic()),
-    )
+    search = _Search(problem, of_kind, spent, known, lambda: max(0.0, until - time.monotonic()))
     try:
         found = _find(search) if len(sites) else _Answer(problem.old[:0], 0)
     except run_pulp_with_highs.NoAnswer as error:
-        found = _Answer(
-            repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}"
-        )
+        found = _Answer(repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}")
     rows = np.concatenate([found.rows, repair(problem, others, found.rows)])
     least = None if found.bound is None else found.bound + spent
     answered = answer(
@@ -177,10 +145,7 @@ def _asking(problem: Problem) -> Bools:
 
 
 def _find(search: _Search) -> _Answer:
-    if (
-        search.known is not None
-        and (found := _from_known(search, search.known)) is not None
-    ):
+    if search.known is not None and (found := _from_known(search, search.known)) is not None:
         return found
     try:
         return _by_program(search)
@@ -208,9 +173,7 @@ def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
     unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
     with ThreadPoolExecutor(1) as pool:
         settled = pool.submit(_settle_ties, search, rows, BESIDE, unwanted)
-        fewest = all_move_sets.fewest(
-            search.problem, rows, asked, lambda: search.left() - others
-        )
+        fewest = all_move_sets.fewest(search.problem, rows, asked, lambda: search.left() - others)
         if fewest is rows:
             coldest, every = all_move_sets.coldest(
                 search.problem, rows, asked, lambda: search.left() - others
@@ -220,9 +183,7 @@ def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
     if fewest is not rows:
         least = 0 if fewest is None else score.moves(search.problem, fewest)
         return (
-            None
-            if fewest is None
-            else _try_all_ways(search, fewest, replace(asked, least=least))
+            None if fewest is None else _try_all_ways(search, fewest, replace(asked, least=least))
         )
     return _coldest(search, settled.result(), coldest, every=every)
 
@@ -232,15 +193,12 @@ def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> 
     one or at some.
     """
     if not every and (
-        not found.note
-        or not _cheaper(search.problem, coldest, found.rows, search.spent)
+        not found.note or not _cheaper(search.problem, coldest, found.rows, search.spent)
     ):
         return found
     program = search.program(Give())
     settled = _settle_order(program, program.take(coldest, coldest=True), search.left)
-    return _answer_with_note(
-        search, program, replace(settled, best=every and settled.best)
-    )
+    return _answer_with_note(search, program, replace(settled, best=every and settled.best))
 
 
 def _prove_fewest(search: _Search, rows: Ints, least: int) -> _Answer | None:
@@ -286,27 +244,19 @@ def _settle_ties(
 def _by_program(search: _Search) -> _Answer:
     program, known = search.program(Give()), search.known
     found = program.minimise(program.moves(), search.left())
-    if known is not None and _cheaper(
-        search.problem, known, program.rows(found), search.spent
-    ):
+    if known is not None and _cheaper(search.problem, known, program.rows(found), search.spent):
         program.start_from(known)
     settled = _settle(program, found, search.left)
     if not found.best:
         return _Answer(
-            program.rows(settled),
-            None,
-            f"{LATE} before the proof that fewer moves cannot do",
+            program.rows(settled), None, f"{LATE} before the proof that fewer moves cannot do"
         )
     return _answer_with_note(search, program, settled)
 
 
-def _answer_with_note(
-    search: _Search, program: PartitionProgram, settled: KindCounts
-) -> _Answer:
+def _answer_with_note(search: _Search, program: PartitionProgram, settled: KindCounts) -> _Answer:
     rows = program.rows(settled)
-    return _Answer(
-        rows, score.moves(search.problem, rows), "" if settled.best else COLDER
-    )
+    return _Answer(rows, score.moves(search.problem, rows), "" if settled.best else COLDER)
 
 
 def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
@@ -321,14 +271,10 @@ def _settle(
     """The partition with the fewest cold bytes among those with as few moves. If several are left,
     always the same one.
     """
-    return _settle_order(
-        program, _next(program, program.cold(), left(), found, cases=cases), left
-    )
+    return _settle_order(program, _next(program, program.cold(), left(), found, cases=cases), left)
 
 
-def _settle_order(
-    program: PartitionProgram, found: KindCounts, left: Clock
-) -> KindCounts:
+def _settle_order(program: PartitionProgram, found: KindCounts, left: Clock) -> KindCounts:
     if program.open_choices(found) > FEW_TARGETS:
         return found
     program.keep_sources(found)
@@ -345,34 +291,25 @@ def _best_effort(search: _Search) -> _Answer:
     """
     band = search.problem.tolerance * SHARE
     program, nearest = _nearest(search, band)
-    found = _next(
-        program, program.outside(price=band), search.left(), nearest, within=band
-    )
+    found = _next(program, program.outside(price=band), search.left(), nearest, within=band)
     note = IMPOSSIBLE + ("" if nearest.best else NOT_NEAREST)
     rules = RowRules(search.problem)
     forced = int((rules.rows_demanded * rules.prices).sum()) - search.spent
     return _Answer(
-        program.rows(found),
-        forced,
-        note,
-        (*_with_more(search), *_with_fewer_pins(search)),
+        program.rows(found), forced, note, (*_with_more(search), *_with_fewer_pins(search))
     )
 
 
 def _nearest(search: _Search, band: float) -> tuple[PartitionProgram, KindCounts]:
     try:
         program = search.program(Give(band=True))
-        return program, program.minimise(
-            program.worst(), search.left() / 2, within=band / 20
-        )
+        return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
     except run_pulp_with_highs.Impossible:
         program = search.program(Give(band=True, limits=True, apart=True))
     try:
         program.minimise(program.cost_of_crowding(), search.left() / 4)
         program.minimise(program.overspent(), search.left() / 3, within=0.5)
-        return program, program.minimise(
-            program.worst(), search.left() / 2, within=band / 20
-        )
+        return program, program.minimise(program.worst(), search.left() / 2, within=band / 20)
     except run_pulp_with_highs.Impossible as error:
         raise run_pulp_with_highs.NoAnswer("no partition keeps every wish") from error
 
@@ -393,22 +330,12 @@ def _with_more(search: _Search) -> tuple[Relaxation, ...]:
         return ()
     limits, rows = search.problem.limits, program.rows(found)
     needed = [
-        (
-            LIMITS["moves"],
-            limits.moves,
-            score.moves(search.problem, rows) + search.spent,
-        ),
+        (LIMITS["moves"], limits.moves, score.moves(search.problem, rows) + search.spent),
         (LIMITS["cold"], limits.cold_bytes, score.cold_bytes(search.problem, rows)),
-        (
-            LIMITS["inflow"],
-            limits.inflow,
-            int(score.inflow(search.problem, rows).max()),
-        ),
+        (LIMITS["inflow"], limits.inflow, int(score.inflow(search.problem, rows).max())),
     ]
     short = [
-        (rule, limit, needs)
-        for rule, limit, needs in needed
-        if limit is not None and needs > limit
+        (rule, limit, needs) for rule, limit, needs in needed if limit is not None and needs > limit
     ]
     best = found.best and len(short) == 1 and short[0][0] != LIMITS["inflow"]
     return tuple(
@@ -475,8 +402,6 @@ def _next(
 ) -> KindCounts:
     """The answer so far stands where time runs out on a better one."""
     try:
-        return program.minimise(
-            cost, seconds, within=within, nodes=cases, polish=cases is not None
-        )
+        return program.minimise(cost, seconds, within=within, nodes=cases, polish=cases is not None)
     except (run_pulp_with_highs.NoAnswer, run_pulp_with_highs.Impossible):
         return replace(found, best=False)

@@ -71,20 +71,15 @@ class PartitionProgram:
         self._problem = problem
         self._kinds = of_kind
         self._nodes: list[int] = np.flatnonzero(problem.open).tolist()
-        self._model: Any = pulp.LpProblem(
-            "placement", pulp.LpMinimize
-        )  # PuLP ships no types.
+        self._model: Any = pulp.LpProblem("placement", pulp.LpMinimize)  # PuLP ships no types.
         self._give = give
         self._count = {
-            (k, n): self._rows_of_kind(k, n)
-            for k in range(len(of_kind))
-            for n in self._nodes
+            (k, n): self._rows_of_kind(k, n) for k in range(len(of_kind)) for n in self._nodes
         }
         self._price = {(k, n): of_kind[k].price_on(n) for k, n in self._count}
         for k, kind in enumerate(of_kind):
             self._model += (
-                _sum((self._count[k, n], 1) for n in self._nodes)
-                == len(kind.sites) * kind.replicas
+                _sum((self._count[k, n], 1) for n in self._nodes) == len(kind.sites) * kind.replicas
             )
         self._hint: Mapping[str, float] | None = None
         self._worst = self._model.add_variable("worst", 0)
@@ -106,9 +101,7 @@ class PartitionProgram:
     def outside(self, price: float) -> Cost:
         """All distances outside the band; each move counts as if it put `price` outside."""
         return _sum((off, 1) for off in self._off) + _sum(
-            (self._count[at], price * moves)
-            for at, (moves, _) in self._price.items()
-            if moves
+            (self._count[at], price * moves) for at, (moves, _) in self._price.items() if moves
         )
 
     def cost_of_crowding(self) -> Cost:
@@ -122,29 +115,17 @@ class PartitionProgram:
     def cost_of_lost_pins(self) -> Cost:
         """The pins that hold, each as a gain."""
         return _sum(
-            (self._count[k, n], -1)
-            for k, kind in enumerate(self._kinds)
-            for n in kind.pinned
+            (self._count[k, n], -1) for k, kind in enumerate(self._kinds) for n in kind.pinned
         )
 
     def moves(self) -> Cost:
-        return _sum(
-            (self._count[at], moves) for at, (moves, _) in self._price.items() if moves
-        )
+        return _sum((self._count[at], moves) for at, (moves, _) in self._price.items() if moves)
 
     def cold(self) -> Cost:
         """Cold bytes of the moves, in steps fine enough to tell sites apart."""
-        step = max(
-            1,
-            -(
-                -max((kind.price[1] for kind in self._kinds), default=0)
-                // STEPS_OF_COLD
-            ),
-        )
+        step = max(1, -(-max((kind.price[1] for kind in self._kinds), default=0) // STEPS_OF_COLD))
         return _sum(
-            (self._count[at], -(-cold // step))
-            for at, (_, cold) in self._price.items()
-            if cold
+            (self._count[at], -(-cold // step)) for at, (_, cold) in self._price.items() if cold
         )
 
     def any_order(self) -> Cost:
@@ -152,16 +133,13 @@ class PartitionProgram:
         else is equal.
         """
         return _sum(
-            (self._count[k, n], _weight(self._kinds[k].sites[0], n))
-            for k, n in self._count
+            (self._count[k, n], _weight(self._kinds[k].sites[0], n)) for k, n in self._count
         )
 
     def start_from(self, rows: Ints) -> None:
         """The next search begins with these rows, which keep every rule."""
         counts = counts_of(self._kinds, rows)
-        self._hint = {
-            variable.name: float(counts[at]) for at, variable in self._count.items()
-        }
+        self._hint = {variable.name: float(counts[at]) for at, variable in self._count.items()}
 
     def take(self, rows: Ints, *, coldest: bool = False) -> KindCounts:
         """These rows, which keep every rule, have the fewest moves, or cold bytes too: later
@@ -194,22 +172,14 @@ class PartitionProgram:
         """
         self._model.setObjective(cost)
         effort = Effort(
-            seconds,
-            0.5 if within is None else within,
-            self._hint,
-            polish,
-            nodes,
-            self._unwanted,
+            seconds, 0.5 if within is None else within, self._hint, polish, nodes, self._unwanted
         )
         best = run(self._model, effort)
         found = KindCounts(
-            {at: round(variable.value()) for at, variable in self._count.items()},
-            best,
+            {at: round(variable.value()) for at, variable in self._count.items()}, best
         )
         self._check(found)
-        self._hint = {
-            variable.name: variable.value() for variable in self._model.variables()
-        }
+        self._hint = {variable.name: variable.value() for variable in self._model.variables()}
         if cost:
             met = sum(variable.value() * each for variable, each in cost.items())
             self._model += cost <= (round(met) if within is None else met + within)
@@ -217,9 +187,9 @@ class PartitionProgram:
 
     def open_choices(self, found: KindCounts) -> int:
         """How many new rows there are, times the nodes each could go to."""
-        return sum(
-            found.counts[at] for at, (moves, _) in self._price.items() if moves
-        ) * len(self._nodes)
+        return sum(found.counts[at] for at, (moves, _) in self._price.items() if moves) * len(
+            self._nodes
+        )
 
     def keep_sources(self, found: KindCounts) -> None:
         """From here on, each node keeps just the rows that it keeps in `found`: only where moves go
@@ -242,10 +212,7 @@ class PartitionProgram:
     def _check(self, found: KindCounts) -> None:
         """An answer that was cut short may be a fraction of one."""
         for k, kind in enumerate(self._kinds):
-            if (
-                sum(found.counts[k, n] for n in self._nodes)
-                != len(kind.sites) * kind.replicas
-            ):
+            if sum(found.counts[k, n] for n in self._nodes) != len(kind.sites) * kind.replicas:
                 raise NoAnswer("the solver's answer is not whole")
 
     def _band(self) -> None:
@@ -254,8 +221,7 @@ class PartitionProgram:
             for n in self._nodes:
                 scale = SHARE / problem.share[n]
                 load = _sum(
-                    (self._count[k, n], kind.load[d] * scale)
-                    for k, kind in enumerate(self._kinds)
+                    (self._count[k, n], kind.load[d] * scale) for k, kind in enumerate(self._kinds)
                 )
                 off = self._distance(f"off_{n}_{d}") if self._give.band else 0
                 self._model += load - off <= SHARE * (1 + problem.tolerance)
@@ -270,15 +236,9 @@ class PartitionProgram:
         counts = one_node.counts(self._problem, cluster_of(self._problem))
         every = list(enumerate(self._kinds))
         for place, n in enumerate(self._nodes):
-            stay = [
-                (self._count[k, n], 1)
-                for k, kind in every
-                if n in kind.held - kind.barred
-            ]
+            stay = [(self._count[k, n], 1) for k, kind in every if n in kind.held - kind.barred]
             come = [(self._count[k, n], 1) for k, kind in every if n not in kind.held]
-            held = sum(
-                len(kind.sites) for _, kind in every if n in kind.held - kind.barred
-            )
+            held = sum(len(kind.sites) for _, kind in every if n in kind.held - kind.barred)
             self._model += _sum(stay) <= held - int(counts.leave[place])
             self._model += _sum(come) >= int(counts.enter[place])
             self._model += _sum(come) - _sum(stay) >= int(counts.touch[place]) - held
@@ -297,38 +257,26 @@ class PartitionProgram:
                 members[group].append(k)
         for group, of_group in sorted(members.items()):
             for n in self._nodes:
-                crowd = (
-                    self._model.add_variable(f"crowd_{group}_{n}", 0)
-                    if self._give.apart
-                    else 0
-                )
+                crowd = self._model.add_variable(f"crowd_{group}_{n}", 0) if self._give.apart else 0
                 self._crowds += [crowd] if self._give.apart else []
-                self._model += (
-                    _sum((self._count[k, n], 1) for k in of_group) - crowd <= 1
-                )
+                self._model += _sum((self._count[k, n], 1) for k in of_group) - crowd <= 1
 
     def _limits(self, spent: int) -> None:
         """Limits are whole numbers: half of one more forgives what arithmetic is off by."""
         limits, prices = self._problem.limits, self._price.items()
         if limits.moves is not None:
             rest = limits.moves - spent
-            self._limit(
-                "moves", ((self._count[at], moves) for at, (moves, _) in prices), rest
-            )
+            self._limit("moves", ((self._count[at], moves) for at, (moves, _) in prices), rest)
         if limits.cold_bytes is not None:
             of_all = ((self._count[at], cold) for at, (_, cold) in prices)
             self._limit("cold", of_all, limits.cold_bytes)
         for n in self._nodes if limits.inflow is not None else ():
-            of_node = (
-                (self._count[at], cold) for at, (_, cold) in prices if at[1] == n
-            )
+            of_node = ((self._count[at], cold) for at, (_, cold) in prices if at[1] == n)
             self._limit(f"inflow_{n}", of_node, limits.inflow or 0)
 
     def _limit(self, name: str, terms: Iterable[tuple[Any, int]], most: int) -> None:
         scale = SHARE / max(1, abs(most))
-        excess = (
-            self._model.add_variable(f"excess_{name}", 0) if self._give.limits else 0
-        )
+        excess = self._model.add_variable(f"excess_{name}", 0) if self._give.limits else 0
         self._excess += [excess] if self._give.limits else []
         spent = _sum((count, price * scale) for count, price in terms if price)
         self._model += spent - excess <= (most + 0.5) * scale

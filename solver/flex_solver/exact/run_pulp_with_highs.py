@@ -72,12 +72,7 @@ class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
             options["mip_max_nodes"] = effort.nodes
         seconds = max(0.0, effort.seconds)
         super().__init__(
-            msg=False,
-            timeLimit=seconds,
-            gapAbs=effort.gap,
-            gapRel=0.0,
-            threads=1,
-            **options,
+            msg=False, timeLimit=seconds, gapAbs=effort.gap, gapRel=0.0, threads=1, **options
         )
         self._hint, self._unwanted = effort.hint, effort.unwanted
 
@@ -95,9 +90,7 @@ class _Hinted(pulp.HiGHS):  # type: ignore[misc]  # PuLP ships no types.
         if self._hint is not None:
             start = highspy.HighsSolution()
             # Where nothing costs anything, PuLP adds a variable of its own.
-            start.col_value = [
-                self._hint.get(variable.name, 0.0) for variable in lp.variables()
-            ]
+            start.col_value = [self._hint.get(variable.name, 0.0) for variable in lp.variables()]
             lp.solverModel.setSolution(start)
         if self._unwanted is not None:
             lp.solverModel.cbMipInterrupt += self._interrupt

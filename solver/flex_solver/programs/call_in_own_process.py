@@ -49,9 +49,7 @@ class OwnProcess:
                 return self._ask(function, arguments)
             return self._ask(function, arguments)
 
-    def _ask(
-        self, function: Callable[..., Answer], arguments: tuple[object, ...]
-    ) -> Answer:
+    def _ask(self, function: Callable[..., Answer], arguments: tuple[object, ...]) -> Answer:
         try:
             ask, answers = self._pipes()
             _send(ask, (function, arguments))

@@ -66,21 +66,13 @@ class Remedies:
 
 
 def reference_sets(
-    low: Floats,
-    high: Floats,
-    load: Floats,
-    price: Floats,
-    below: float,
-    size: int,
-    keep: int,
+    low: Floats, high: Floats, load: Floats, price: Floats, below: float, size: int, keep: int
 ) -> tuple[Sets, int]:
     """The fields of Remedies."""
     spared = max(0, size - 1) * min(0.0, float(price.min(initial=0.0)))
     cheap = np.flatnonzero(price < below - spared)
     by_price = cheap[np.argsort(price[cheap], kind="stable")]
-    search = _Search(
-        low - INEXACT, high + INEXACT, Changes(load, price)[by_price], below
-    )
+    search = _Search(low - INEXACT, high + INEXACT, Changes(load, price)[by_price], below)
     found = search.alone(keep) if size else []
     for members in range(2, size + 1):
         begun = search.beginnings(members)
@@ -97,9 +89,7 @@ def _with_names(found: list[Remedy], names: Ints) -> Sets:
 class _Search:
     """Changes are in the order of their prices."""
 
-    def __init__(
-        self, low: Floats, high: Floats, changes: Changes, below: float
-    ) -> None:
+    def __init__(self, low: Floats, high: Floats, changes: Changes, below: float) -> None:
         self._low, self._high, self._below = low, high, below
         self._load, self._price = changes.load, changes.price
         self._table = _Table(changes, (high - low)[:2]) if len(changes.price) else None
@@ -117,15 +107,11 @@ class _Search:
         begun = np.empty((1, 0), dtype=np.int64)
         for left in range(members, 1, -1):
             after = begun[:, -1] + 1 if begun.shape[1] else np.zeros(1, dtype=np.int64)
-            ends = np.searchsorted(
-                self._price, (self._below - _sums(self._price, begun)) / left
-            )
+            ends = np.searchsorted(self._price, (self._below - _sums(self._price, begun)) / left)
             counts = np.maximum(ends - after, 0)
             if counts.sum() > BEGINNINGS:
                 return None
-            nth = np.arange(counts.sum()) - np.repeat(
-                np.cumsum(counts) - counts, counts
-            )
+            nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             begun = np.column_stack(
                 [np.repeat(begun, counts, axis=0), np.repeat(after, counts) + nth]
             )
@@ -136,9 +122,7 @@ class _Search:
         if not len(begun) or self._table is None:
             return []
         so_far, load = _sums(self._price, begun), _sums(self._load, begun)
-        in_reach = self._table.least(
-            self._low - _sums(self._load, begun[:, :-1]), begun[:, -1]
-        )
+        in_reach = self._table.least(self._low - _sums(self._load, begun[:, :-1]), begun[:, -1])
         hoped = so_far + np.maximum(in_reach, self._price[begun[:, -1]])
         likely = np.flatnonzero(hoped < self._below)
         likely = likely[np.argsort(hoped[likely], kind="stable")]
@@ -149,9 +133,7 @@ class _Search:
             found.update(self._with_one_more(begun[part], so_far[part], load[part]))
         return sorted(found)[:keep]
 
-    def _with_one_more(
-        self, begun: Ints, so_far: Floats, load: Floats
-    ) -> Iterator[Remedy]:
+    def _with_one_more(self, begun: Ints, so_far: Floats, load: Floats) -> Iterator[Remedy]:
         right = _within(load[:, None] + self._load, self._low, self._high)
         right[np.arange(len(begun))[:, None], begun] = False
         last = right.argmax(axis=1)
@@ -159,9 +141,7 @@ class _Search:
         for n in np.flatnonzero(
             right[np.arange(len(begun)), last] & (price < self._below)
         ).tolist():
-            yield Remedy(
-                float(price[n]), tuple(sorted([*begun[n].tolist(), int(last[n])]))
-            )
+            yield Remedy(float(price[n]), tuple(sorted([*begun[n].tolist(), int(last[n])])))
 
 
 class _Table:
@@ -190,9 +170,7 @@ class _Table:
         """
         cells = [
             np.clip(
-                np.floor(place[:, d] / width).astype(np.int64)
-                - self._brings[change, d]
-                - first,
+                np.floor(place[:, d] / width).astype(np.int64) - self._brings[change, d] - first,
                 0,
                 length - 1,
             )
@@ -240,7 +218,5 @@ def remedies(
     """Sets of one to `size` changes that bring between `low` and `high` for less than `below`,
     `keep` of each size.
     """
-    found, thorough = cheapest_sets(
-        low, high, changes.load, changes.price, below, size, keep
-    )
+    found, thorough = cheapest_sets(low, high, changes.load, changes.price, below, size, keep)
     return Remedies([Remedy(price, tuple(of_set)) for price, of_set in found], thorough)

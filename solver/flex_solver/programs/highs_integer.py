@@ -43,7 +43,5 @@ def whole_minimum(
         return None
     best = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return Whole(
-        float(info.objective_function_value),
-        np.array(highs.getSolution().col_value),
-        best,
+        float(info.objective_function_value), np.array(highs.getSolution().col_value), best
     )

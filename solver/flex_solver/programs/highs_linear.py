@@ -35,9 +35,7 @@ class Growing:
 
     def __init__(self, row_lower: Floats, row_upper: Floats) -> None:
         nothing = np.empty(0)
-        self._highs = highs_with(
-            Program(nothing, nothing, nothing, row_lower, row_upper)
-        )
+        self._highs = highs_with(Program(nothing, nothing, nothing, row_lower, row_upper))
 
     def add(self, cost: Floats, starts: Ints, row: Ints, value: Floats) -> None:
         """Column c has the terms from `starts[c]` on, up to those of the next."""

@@ -43,9 +43,7 @@ class Program:
         import highspy
 
         none = np.empty(0, dtype=np.int64)
-        row, column = (
-            np.concatenate([none, *parts]) for parts in (self._rows, self._columns)
-        )
+        row, column = (np.concatenate([none, *parts]) for parts in (self._rows, self._columns))
         value = np.concatenate([none.astype(np.float64), *self._values])
         by_column = np.lexsort((row, column))
         model = highspy.HighsLp()
@@ -55,16 +53,12 @@ class Program:
         model.col_upper_ = self.upper
         model.row_lower_, model.row_upper_ = self.row_lower, self.row_upper
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        starts = np.concatenate(
-            [[0], np.cumsum(np.bincount(column, minlength=len(self.cost)))]
-        )
+        starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(self.cost)))])
         model.a_matrix_.start_ = starts.astype(np.int32)
         model.a_matrix_.index_ = row[by_column].astype(np.int32)
         model.a_matrix_.value_ = value[by_column]
         if self.whole is not None:
-            kinds = np.array(
-                [highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger]
-            )
+            kinds = np.array([highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger])
             model.integrality_ = kinds[self.whole.astype(np.int64)].tolist()
         return model
 

@@ -118,15 +118,12 @@ def any_point(
         **NO_GUESSES,
     )
     if unwanted is not None:
-        highs.cbMipInterrupt += lambda event: (
-            event.interrupt() if unwanted.is_set() else None
-        )
+        highs.cbMipInterrupt += lambda event: event.interrupt() if unwanted.is_set() else None
     highs.run()
     if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
         return IntegerPoint(impossible=True)
     return IntegerPoint(
-        False,
-        np.array(highs.getSolution().col_value) if _has_point(highs) else None,
+        False, np.array(highs.getSolution().col_value) if _has_point(highs) else None
     )
 
 

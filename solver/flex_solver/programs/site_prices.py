@@ -104,9 +104,7 @@ class Trade:
                     return False
                 new = [
                     deal
-                    for deals in pool.map(
-                        partial(self._better, size=now, until=until), nodes
-                    )
+                    for deals in pool.map(partial(self._better, size=now, until=until), nodes)
                     for deal in deals
                 ]
                 if not new and now == size:
@@ -122,9 +120,7 @@ class Trade:
         passed over.
         """
         market, offers = self.market, self.market.offers[node]
-        changes = Changes(
-            market.load[offers.site] * offers.sign[:, None], self._price_of(offers)
-        )
+        changes = Changes(market.load[offers.site] * offers.sign[:, None], self._price_of(offers))
         found, thorough = list[tuple[float, Deal]](), size
         for small in range(self._most_small(below) + 1):
             price, reach = small * market.small_price, small * market.small
@@ -145,9 +141,7 @@ class Trade:
         takes = (self.market.worth - self.prices.site).tolist()
         dearer = []
         for deal in self.deals:
-            paid_for_rows = sum(gives[s] for s in deal.gives) + sum(
-                takes[s] for s in deal.takes
-            )
+            paid_for_rows = sum(gives[s] for s in deal.gives) + sum(takes[s] for s in deal.takes)
             paid = paid_for_rows + deal.small * self.market.small_price
             dearer.append(paid - node[deal.node])
         return np.array(dearer)
@@ -171,23 +165,15 @@ class Trade:
 
     def _most_small(self, below: float) -> int:
         """With so many small sites a remedy may still be cheap enough."""
-        return (
-            max(0, int(np.ceil(below / self.market.small_price)) - 1)
-            if self._with_small
-            else 0
-        )
+        return max(0, int(np.ceil(below / self.market.small_price)) - 1) if self._with_small else 0
 
     def _price_of(self, offers: Offers) -> Floats:
         price, worth = self.prices.site[offers.site], self.market.worth[offers.site]
         return np.where(offers.sign < 0, price, worth - price)
 
-    def _deal(
-        self, node: int, offers: Offers, changes: tuple[int, ...], small: int
-    ) -> Deal:
+    def _deal(self, node: int, offers: Offers, changes: tuple[int, ...], small: int) -> Deal:
         site, sign = offers.site[list(changes)], offers.sign[list(changes)]
-        return Deal(
-            node, tuple(site[sign < 0].tolist()), tuple(site[sign > 0].tolist()), small
-        )
+        return Deal(node, tuple(site[sign < 0].tolist()), tuple(site[sign > 0].tolist()), small)
 
     def _with_nobody(self) -> None:
         """Columns: a row of each site comes out of nowhere, one of each goes there, a node is left
@@ -197,9 +183,7 @@ class Trade:
         nodes = len(market.low)
         sites = len(market.load)
         left = np.flatnonzero(market.off)
-        cost = np.concatenate(
-            [market.worth + self._margin, self._margin, np.full(len(left), LEFT)]
-        )
+        cost = np.concatenate([market.worth + self._margin, self._margin, np.full(len(left), LEFT)])
         row = np.concatenate([np.tile(nodes + np.arange(sites), 2), left])
         value = np.concatenate([np.ones(sites), -np.ones(sites), np.ones(len(left))])
         self._program.add(cost, np.arange(len(cost)), row, value)
@@ -224,9 +208,7 @@ class Trade:
             row += [nodes + site for site in deal.gives + deal.takes]
             value.append(1.0)
             value += [-1.0] * len(deal.gives) + [1.0] * len(deal.takes)
-        self._program.add(
-            np.array(cost), np.array(starts), np.array(row), np.array(value)
-        )
+        self._program.add(np.array(cost), np.array(starts), np.array(row), np.array(value))
 
     def _priced(self) -> bool:
         best = self._program.minimum()
@@ -235,9 +217,6 @@ class Trade:
         nodes, worth = len(self.market.low), self.market.worth
         site = np.clip(best.duals[nodes:], -self._margin, worth + self._margin)
         self.prices = Prices(
-            site,
-            np.where(
-                self.market.off, best.duals[:nodes], np.minimum(best.duals[:nodes], 0.0)
-            ),
+            site, np.where(self.market.off, best.duals[:nodes], np.minimum(best.duals[:nodes], 0.0))
         )
         return True

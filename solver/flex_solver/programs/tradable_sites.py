@@ -36,9 +36,7 @@ class Offers:
 
 
 def offers(gives: Ints, takes: Ints) -> Offers:
-    return Offers(
-        np.concatenate([gives, takes]), np.repeat([-1.0, 1.0], [len(gives), len(takes)])
-    )
+    return Offers(np.concatenate([gives, takes]), np.repeat([-1.0, 1.0], [len(gives), len(takes)]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,9 +60,7 @@ class Market:
         return off
 
 
-def notable(
-    load: Floats, nodes: int, tolerance: float, *, finely: bool = False
-) -> Bools:
+def notable(load: Floats, nodes: int, tolerance: float, *, finely: bool = False) -> Bools:
     """Which sites are traded by name: those that fill a good part of the band."""
     size = load.max(axis=1)
     least, most = (FINE, MOST_OF_FINE) if finely else (NOTABLE, MOST_OF_EACH)

@@ -31,13 +31,8 @@ def place(problem: Problem, budget: Budget) -> Solution:
     start = repair_all(problem)
     sites = np.arange(len(problem.sites))
     dealt = (_deal_anew(Ledger(problem, start), random) for _ in range(rounds))
-    tried = [
-        rename_nodes(problem, separate(problem, sites, start[:0], rows))
-        for rows in dealt
-    ]
-    return answer(
-        problem, min(tried, key=lambda rows: _distance(problem, rows)), "closest"
-    )
+    tried = [rename_nodes(problem, separate(problem, sites, start[:0], rows)) for rows in dealt]
+    return answer(problem, min(tried, key=lambda rows: _distance(problem, rows)), "closest")
 
 
 def _deal_anew(ledger: Ledger, random: np.random.Generator) -> Ints:

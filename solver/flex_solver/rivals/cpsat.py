@@ -45,13 +45,9 @@ def place(problem: Problem, budget: Budget) -> Solution:
     silent = start[~asking[start[:, 0]]]
     for relaxed in (False, True):
         try:
-            rows = _OR_TOOLS.ask(
-                _solve, problem, sites, silent, budget.seconds / 2, relaxed
-            )
+            rows = _OR_TOOLS.ask(_solve, problem, sites, silent, budget.seconds / 2, relaxed)
         except ProcessEnded:
-            return answer(
-                problem, start, "cpsat", note="its process ended before it answered"
-            )
+            return answer(problem, start, "cpsat", note="its process ended before it answered")
         if rows is not None:
             return answer(problem, np.concatenate([rows, silent]), "cpsat")
     return answer(problem, start, "cpsat", note="nothing was found in time")
@@ -66,9 +62,7 @@ def _solve(
 class _Question:
     """One yes or no for each site and node it may be on."""
 
-    def __init__(
-        self, problem: Problem, sites: Ints, silent: Ints, *, relaxed: bool
-    ) -> None:
+    def __init__(self, problem: Problem, sites: Ints, silent: Ints, *, relaxed: bool) -> None:
         self._tool: Tool = import_module("ortools.sat.python.cp_model")
         self._model: Tool = self._tool.CpModel()
         self._problem = problem
@@ -79,9 +73,7 @@ class _Question:
             if node not in problem.barred.get(site, ())
         }
         self._wishes(sites, silent)
-        self._worst: Tool = self._model.new_int_var(
-            0, len(sites) * SHARE if relaxed else 0, ""
-        )
+        self._worst: Tool = self._model.new_int_var(0, len(sites) * SHARE if relaxed else 0, "")
         self._bands()
         self._prices()
 
@@ -94,8 +86,7 @@ class _Question:
         if solver.solve(self._model) not in (self._tool.OPTIMAL, self._tool.FEASIBLE):
             return None
         return np.array(
-            [at for at, there in self._there.items() if solver.value(there)],
-            dtype=np.int64,
+            [at for at, there in self._there.items() if solver.value(there)], dtype=np.int64
         )
 
     def _wishes(self, sites: Ints, silent: Ints) -> None:
@@ -111,11 +102,7 @@ class _Question:
         taken = {(site, node) for site, node in silent.tolist()}
         for group in problem.apart:
             for node in range(len(problem.nodes)):
-                rivals = [
-                    self._there[site, node]
-                    for site in group
-                    if (site, node) in self._there
-                ]
+                rivals = [self._there[site, node] for site in group if (site, node) in self._there]
                 free = not any((site, node) in taken for site in group)
                 self._model.add(sum(rivals) <= int(free))
 
@@ -136,12 +123,10 @@ class _Question:
                 most = int(SHARE * (1 + problem.tolerance))
                 least = int(np.ceil(SHARE * (1 - problem.tolerance)))
                 self._model.add(
-                    sum(int(np.ceil(load)) * there for there, load in asked)
-                    <= most + self._worst
+                    sum(int(np.ceil(load)) * there for there, load in asked) <= most + self._worst
                 )
                 self._model.add(
-                    sum(int(load) * there for there, load in asked)
-                    >= least - self._worst
+                    sum(int(load) * there for there, load in asked) >= least - self._worst
                 )
 
     def _prices(self) -> None:
@@ -151,16 +136,13 @@ class _Question:
         steps = -(-cold // max(1, -(-int(cold.max()) // STEPS)))
         move = int(steps.sum()) + 1
         self._model.minimize(
-            self._sum(moves * move + steps, rows)
-            + self._worst * (move * int(moves.sum()) + 1)
+            self._sum(moves * move + steps, rows) + self._worst * (move * int(moves.sum()) + 1)
         )
         if limits.moves is not None:
             self._model.add(self._sum(moves, rows) <= limits.moves)
         if limits.cold_bytes is not None:
             self._model.add(self._sum(cold, rows) <= limits.cold_bytes)
-        for node in (
-            range(len(self._problem.nodes)) if limits.inflow is not None else ()
-        ):
+        for node in range(len(self._problem.nodes)) if limits.inflow is not None else ():
             here = np.array([of == node for _, of in rows], dtype=np.bool_)
             self._model.add(self._sum(cold * here, rows) <= limits.inflow)
 

@@ -40,9 +40,7 @@ def keep(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Nothi
         for site in sites:
             ledger.take(site, node)
         for site in sites:
-            if _fits(
-                problem, ledger.full[node] + problem.load[site] / ledger.scale[node]
-            ):
+            if _fits(problem, ledger.full[node] + problem.load[site] / ledger.scale[node]):
                 ledger.put(site, node)
             else:
                 pool.append((site, node))

@@ -56,9 +56,7 @@ class _Climb:
             room = self._ledger.may_take(site) & (full[:, goal] <= self._high)
             room &= self._may_take(self._load[site], node, slice(None), goal)
             if room.any():
-                self._ledger.move(
-                    site, node, int(np.where(room, full[:, goal], np.inf).argmin())
-                )
+                self._ledger.move(site, node, int(np.where(room, full[:, goal], np.inf).argmin()))
         for site in self._ledger.movable(node, self._load[:, goal])[:OFFERS].tolist():
             if full[node, goal] <= self._high or not self._exchange(site, node, goal):
                 return
@@ -71,9 +69,7 @@ class _Climb:
 
     def _take_in(self, node: int, goal: int) -> bool:
         full = self._ledger.full[:, goal]
-        for source in self._nodes[
-            np.argsort(-full[self._nodes], kind="stable")
-        ].tolist():
+        for source in self._nodes[np.argsort(-full[self._nodes], kind="stable")].tolist():
             if source == node or full[source] <= self._low:
                 return False
             sites = self._ledger.movable(source, self._load[:, goal])
@@ -87,16 +83,12 @@ class _Climb:
     def _exchange(self, site: int, node: int, goal: int) -> bool:
         """Swap the site for a smaller one of one of the emptiest nodes; whether one was found."""
         full = self._ledger.full[:, goal]
-        for target in self._nodes[np.argsort(full[self._nodes], kind="stable")][
-            :PARTNERS
-        ].tolist():
+        for target in self._nodes[np.argsort(full[self._nodes], kind="stable")][:PARTNERS].tolist():
             if target == node or not self._ledger.may_take(site)[target]:
                 continue
             others = self._ledger.movable(target, self._load[:, goal])
             smaller = others[self._load[others, goal] < self._load[site, goal]]
-            fits = self._may_take(
-                self._load[site] - self._load[smaller], node, target, goal
-            )
+            fits = self._may_take(self._load[site] - self._load[smaller], node, target, goal)
             for other in smaller[np.flatnonzero(fits)].tolist():
                 if self._swapped(site, node, other, target):
                     return True
@@ -108,14 +100,10 @@ class _Climb:
         """
         self._ledger.move(site, node, target)
         may_come = bool(self._ledger.may_take(other)[node])
-        self._ledger.move(
-            *((other, target, node) if may_come else (site, target, node))
-        )
+        self._ledger.move(*((other, target, node) if may_come else (site, target, node)))
         return may_come
 
-    def _may_take(
-        self, given: Floats, source: int, target: int | slice, goal: int
-    ) -> Bools:
+    def _may_take(self, given: Floats, source: int, target: int | slice, goal: int) -> Bools:
         """Whether so much load may go from one node to another, each of `given` or each of the
         targets.
         """
@@ -125,12 +113,8 @@ class _Climb:
         fits = (left[..., goal] >= self._low) & (come[..., goal] <= self._high)
         for earlier in range(goal):
             inside = (here[earlier] >= self._low) & (there[..., earlier] <= self._high)
-            stays = (left[..., earlier] >= self._low) & (
-                come[..., earlier] <= self._high
-            )
-            nearer = (
-                np.abs(left - come)[..., earlier] < np.abs(here - there)[..., earlier]
-            )
+            stays = (left[..., earlier] >= self._low) & (come[..., earlier] <= self._high)
+            nearer = np.abs(left - come)[..., earlier] < np.abs(here - there)[..., earlier]
             fits &= np.where(inside, stays, nearer)
         accepted: Bools = np.asarray(fits)
         return accepted

@@ -18,9 +18,7 @@ from flex_solver.search.separate_rivals import separate
 def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Nothing to stop.
     nodes: list[int] = np.flatnonzero(problem.open).tolist()
     rivals = problem.rivals
-    taken: dict[int, set[int]] = {
-        site: set(problem.pinned.get(site, ())) for site in rivals
-    }
+    taken: dict[int, set[int]] = {site: set(problem.pinned.get(site, ())) for site in rivals}
     rows = []
     for site in range(len(problem.sites)):
         shut = problem.barred.get(site, frozenset()).union(
@@ -32,9 +30,7 @@ def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Noth
             taken[site] |= set(chosen)
     found = np.array(rows, dtype=np.int64).reshape(-1, 2)
     return answer(
-        problem,
-        separate(problem, np.arange(len(problem.sites)), found[:0], found),
-        "round_robin",
+        problem, separate(problem, np.arange(len(problem.sites)), found[:0], found), "round_robin"
     )
 
 
@@ -43,8 +39,6 @@ def _nodes_for(problem: Problem, site: int, nodes: list[int]) -> list[int]:
     pinned = sorted(problem.pinned.get(site, frozenset()))
     first = site % max(1, len(nodes))
     others = [
-        node
-        for node in islice(cycle(nodes), first, first + len(nodes))
-        if node not in pinned
+        node for node in islice(cycle(nodes), first, first + len(nodes)) if node not in pinned
     ]
     return (pinned + others)[: problem.replicas[site]]

@@ -58,9 +58,7 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
         return None
     most, cold = _moves(problem, known), int(problem.cold @ problem.replicas)
     for moves in range(max(0, asked.least - score.moves(problem, known) + most), most):
-        wanted = MoveSetLimits(
-            (moves * MOVE,), cold, any=True, steps=PROOF, seconds=left()
-        )
+        wanted = MoveSetLimits((moves * MOVE,), cold, any=True, steps=PROOF, seconds=left())
         rows, every = _try_all(problem, asked, known, wanted)
         if rows is not None:
             return rows
@@ -69,26 +67,19 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
     return known
 
 
-def coldest(
-    problem: Problem, known: Ints, asked: Priced, left: Clock
-) -> tuple[Ints, bool]:
+def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> tuple[Ints, bool]:
     """The best rows found with no more moves than those known, and whether none have fewer cold
     bytes.
 
     Where a site that asks for nothing makes room for another one, that might go in its stead.
     """
-    if (
-        _idle_moves(problem, known)
-        > RowRules(problem).rows_demanded[~_asking(problem)].sum()
-    ):
+    if _idle_moves(problem, known) > RowRules(problem).rows_demanded[~_asking(problem)].sum():
         return known, False
     moves, cold = _moves(problem, known), score.cold_bytes(problem, known) - 1
     if cold < 0:
         return known, True
     price, reads = (moves * MOVE, (moves + READS) * COUNTS), (0, READS * COUNTS)
-    wanted = MoveSetLimits(
-        price, cold, any=False, steps=COLDER, seconds=left(), reads=reads
-    )
+    wanted = MoveSetLimits(price, cold, any=False, steps=COLDER, seconds=left(), reads=reads)
     rows, every = _try_all(problem, asked, known, wanted)
     return (known if rows is None else rows), every
 
@@ -137,9 +128,7 @@ def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -
     return in_order(np.concatenate([held[stays], come, known[~asking[known[:, 0]]]]))
 
 
-def _shares(
-    problem: Problem, asked: Priced, wanted: MoveSetLimits
-) -> list[tuple[Ints, Ints]]:
+def _shares(problem: Problem, asked: Priced, wanted: MoveSetLimits) -> list[tuple[Ints, Ints]]:
     """By each price, what a row of each site costs the node that gives it, and the one that takes
     it.
 
@@ -159,9 +148,7 @@ def _shares(
     return shares
 
 
-def _puzzle(
-    problem: Problem, places: Net, shares: list[tuple[Ints, Ints]], most: int
-) -> Puzzle:
+def _puzzle(problem: Problem, places: Net, shares: list[tuple[Ints, Ints]], most: int) -> Puzzle:
     """No move has more than the `most` cold bytes."""
     nodes, real = int(problem.open.sum()), len(places) - places.vanishing
     row, target = np.nonzero(places.able)
@@ -188,9 +175,7 @@ def _puzzle(
         source=source,
         target=target,
         asks=_wide(places.asks[row], 0.0),
-        price=np.array(
-            [np.where(stays, gives[site] + takes[site], 0) for gives, takes in shares]
-        ),
+        price=np.array([np.where(stays, gives[site] + takes[site], 0) for gives, takes in shares]),
         cold=np.where(stays, problem.cold[site], 0),
     )
 
@@ -207,18 +192,11 @@ def _changes(
     return (
         np.concatenate([-places.asks[leave], asks]),
         np.array(
-            [
-                np.concatenate([gives[places.site[leave]], takes[come]])
-                for gives, takes in shares
-            ]
+            [np.concatenate([gives[places.site[leave]], takes[come]]) for gives, takes in shares]
         ),
     )
 
 
 def _wide(loads: Floats, other: float) -> Floats:
     """Where there is one dimension alone, there is another that nothing asks for."""
-    return (
-        loads
-        if loads.shape[1] > 1
-        else np.column_stack([loads, np.full(len(loads), other)])
-    )
+    return loads if loads.shape[1] > 1 else np.column_stack([loads, np.full(len(loads), other)])

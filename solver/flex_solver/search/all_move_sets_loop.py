@@ -106,8 +106,7 @@ class _Table:
         self._size = [int(size) + 1 for size in (top / self._cell).tolist()]
         ordered = np.sort(prices)
         one, three, five = (
-            int(ordered[:count].sum()) if count <= len(ordered) else DEAR
-            for count in (1, 3, 5)
+            int(ordered[:count].sum()) if count <= len(ordered) else DEAR for count in (1, 3, 5)
         )
         self._any = one
         sums, paid = _up_to_three(changes, prices)
@@ -192,9 +191,7 @@ def _least_ahead(cells: Ints, axis: int, ahead: int) -> Ints:
 class _Search:
     def __init__(self, puzzle: Puzzle, wanted: MoveSetLimits) -> None:
         self._puzzle, self._wanted = puzzle, wanted
-        self._bills = [
-            _Bill(puzzle, number, most) for number, most in enumerate(wanted.price)
-        ]
+        self._bills = [_Bill(puzzle, number, most) for number, most in enumerate(wanted.price)]
         self._touching = [
             np.flatnonzero((puzzle.source == place) | (puzzle.target == place))
             for place in range(len(puzzle.load))
@@ -202,9 +199,7 @@ class _Search:
         self._load = puzzle.load.copy()
         self._banned = np.zeros(len(puzzle.row), dtype=np.bool_)
         self._moved = np.zeros(puzzle.row.max(initial=-1) + 1, dtype=np.bool_)
-        self._taken = np.zeros(
-            (puzzle.site.max(initial=-1) + 1, len(puzzle.load)), dtype=np.bool_
-        )
+        self._taken = np.zeros((puzzle.site.max(initial=-1) + 1, len(puzzle.load)), dtype=np.bool_)
         self._chosen = list[int]()
         self._cold, self._steps = wanted.cold, wanted.steps
         self._until = time.monotonic() + wanted.seconds
@@ -225,14 +220,10 @@ class _Search:
             ):
                 bill.most = most - reads + _part(reads, self._cold, self._wanted.cold)
             return True
-        if not self._steps or (
-            self._steps % NOW == 0 and time.monotonic() > self._until
-        ):
+        if not self._steps or (self._steps % NOW == 0 and time.monotonic() > self._until):
             return False
         self._steps -= 1
-        dearest_first = off[
-            np.argsort(-self._bills[0].least[off], kind="stable")
-        ].tolist()
+        dearest_first = off[np.argsort(-self._bills[0].least[off], kind="stable")].tolist()
         nexts = min((self._nexts(place, cold) for place in dearest_first), key=len)
         every = all(self._try_out(one, cold) for one in nexts.tolist())
         self._banned[nexts] = False
@@ -265,9 +256,7 @@ class _Search:
 
     def _mark(self, one: int, *, made: bool) -> None:
         puzzle = self._puzzle
-        self._moved[puzzle.row[one]] = self._taken[
-            puzzle.site[one], puzzle.target[one]
-        ] = made
+        self._moved[puzzle.row[one]] = self._taken[puzzle.site[one], puzzle.target[one]] = made
         if made:
             self._chosen.append(one)
         else:
@@ -286,8 +275,7 @@ class _Search:
         full = self._load[puzzle.target[some]] + puzzle.asks[some]
         after = [bill.after(some, left, full) for bill in self._bills]
         cheap = np.all(
-            [its <= bill.most for bill, its in zip(self._bills, after, strict=True)],
-            axis=0,
+            [its <= bill.most for bill, its in zip(self._bills, after, strict=True)], axis=0
         )
         found: Ints = some[cheap][np.argsort(after[0][cheap], kind="stable")]
         return found
@@ -321,9 +309,7 @@ class _Bill:
         places so.
         """
         source, target = self._puzzle.source[some], self._puzzle.target[some]
-        after: Ints = (
-            self.at_least + self.price[some] - self.least[source] - self.least[target]
-        )
+        after: Ints = self.at_least + self.price[some] - self.least[source] - self.least[target]
         return after + self._of_each(source, left) + self._of_each(target, full)
 
     def _of_each(self, place: Ints, load: Floats) -> Ints:

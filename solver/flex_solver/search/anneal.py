@@ -17,18 +17,8 @@ import numpy as np
 from flex.placing.problem import Floats, Problem
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.rows_to_solution import LATE
-from flex_solver.search.choose_rows_to_search import (
-    with_all_movable,
-    with_some_movable,
-)
-from flex_solver.search.local_search_loop import (
-    CHANCES,
-    MOVE,
-    UNIT,
-    Ints,
-    Schedule,
-    improve,
-)
+from flex_solver.search.choose_rows_to_search import with_all_movable, with_some_movable
+from flex_solver.search.local_search_loop import CHANCES, MOVE, UNIT, Ints, Schedule, improve
 from flex_solver.search.needless_moves import drop_needless_moves
 from flex_solver.search.partition_in_integers import Placed
 
@@ -61,12 +51,7 @@ InTime = Callable[[float], bool]
 
 
 def search_around(
-    problem: Problem,
-    known: Relaxed,
-    rows: Ints,
-    steps: int,
-    in_time: InTime,
-    seed: int = 0,
+    problem: Problem, known: Relaxed, rows: Ints, steps: int, in_time: InTime, seed: int = 0
 ) -> tuple[Placed, str]:
     """The best partition found around the one in force, starting from the rows, and a word where
     time ran out.
@@ -74,15 +59,11 @@ def search_around(
     start = with_some_movable(problem, known, rows)
     weight = WEIGHT * weight_in_band(problem.tolerance)
     found, parts = _anneal(start, changes(start, steps), in_time, seed, weight)
-    late = (
-        f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
-    )
+    late = f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
     return drop_needless_moves(found), "" if parts == PARTS else late
 
 
-def only_balance(
-    problem: Problem, found: Placed, steps: int, in_time: InTime
-) -> Placed:
+def only_balance(problem: Problem, found: Placed, steps: int, in_time: InTime) -> Placed:
     """The partition with less load outside the band, or the same: how many rows move hardly counts.
 
     All that may move is tried, as small sites are what fills the last gaps.
@@ -90,9 +71,7 @@ def only_balance(
     return drop_needless_moves(search_balance(problem, found, steps, in_time))
 
 
-def search_balance(
-    problem: Problem, found: Placed, steps: int, in_time: InTime
-) -> Placed:
+def search_balance(problem: Problem, found: Placed, steps: int, in_time: InTime) -> Placed:
     """The same, with needless moves in it."""
     start = with_all_movable(problem, found.rows)
     weight = WEIGHT * FOR_BALANCE * weight_in_band(problem.tolerance)
@@ -127,9 +106,7 @@ def _anneal(
         slowest, started = max(slowest, now - started), now
         if not in_time(slowest):
             return placed, part
-        placed = _search(
-            placed, heat, weight, steps // PARTS, seed * (PARTS + 1) + part
-        )
+        placed = _search(placed, heat, weight, steps // PARTS, seed * (PARTS + 1) + part)
     return placed, PARTS
 
 
@@ -137,9 +114,7 @@ def _with_fewer_cold_bytes(placed: Placed, steps: int) -> Placed:
     return _search(placed, COLD, np.full(HEATS, WEIGHT[-1]), steps, PARTS)
 
 
-def _search(
-    placed: Placed, heat: Floats, weight: Floats, steps: int, seed: int
-) -> Placed:
+def _search(placed: Placed, heat: Floats, weight: Floats, steps: int, seed: int) -> Placed:
     schedule = Schedule(
         heat=np.rint(MOVE * heat).astype(np.int64),
         weight=np.rint(weight / SIXTEENTHS).astype(np.int64),

@@ -27,17 +27,16 @@ def bands(problem: Problem, tolerance: float) -> tuple[Floats, Floats]:
     """`tolerance` is the problem's, and what is forgiven beside it."""
     share = problem.share[problem.open, None]
     low, high = (
-        np.full((len(share), len(problem.dimensions)), 1 + sign * tolerance)
-        for sign in (-1, 1)
+        np.full((len(share), len(problem.dimensions)), 1 + sign * tolerance) for sign in (-1, 1)
     )
     stays = np.maximum(_pinned_load(problem), _too_large(problem, tolerance)) / share
     over = stays > high
     if not over.any():
         return low, high
     near = stays + NEAR * tolerance
-    high[over] = np.maximum(
-        near, np.minimum(stays + _small(problem) / share, near[over].max())
-    )[over]
+    high[over] = np.maximum(near, np.minimum(stays + _small(problem) / share, near[over].max()))[
+        over
+    ]
     left = problem.replicas @ problem.load - (share * high * over).sum(axis=0)
     of_others = left / np.maximum((share * ~over).sum(axis=0), ROUNDING)
     return np.minimum(low, np.maximum(of_others - tolerance / 2, 0.0)), high
@@ -54,9 +53,7 @@ def _small(problem: Problem) -> Floats:
     """What the rows in force bring that are no larger than the tolerance and not pinned."""
     rows = _in_force(problem)
     asks = problem.load[rows[:, 0]].max(axis=1)
-    return _on_each(
-        problem, rows[asks <= problem.tolerance * problem.share[rows[:, 1]]]
-    )
+    return _on_each(problem, rows[asks <= problem.tolerance * problem.share[rows[:, 1]]])
 
 
 def _too_large(problem: Problem, tolerance: float) -> Floats:

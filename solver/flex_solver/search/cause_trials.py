@@ -16,12 +16,7 @@ import numpy as np
 
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score
-from flex.placing.causes_of_imbalance import (
-    LIMITS,
-    Cause,
-    farthest_causes,
-    limit_causes,
-)
+from flex.placing.causes_of_imbalance import LIMITS, Cause, farthest_causes, limit_causes
 from flex.placing.problem import Ints, Problem, in_order
 from flex.placing.score import ROUNDING
 from flex.placing.why_best_effort import BAND
@@ -127,9 +122,7 @@ def _off(problem: Problem, rows: Ints) -> Off:
     broken = score.violations(problem, rows)
     outside = [abs(one.actual) for one in broken if one.kind in BAND]
     beyond = [
-        (one.actual - one.limit) / max(one.limit, 1.0)
-        for one in broken
-        if one.kind in LIMITS
+        (one.actual - one.limit) / max(one.limit, 1.0) for one in broken if one.kind in LIMITS
     ]
     return (
         sum(one.is_wish for one in broken),

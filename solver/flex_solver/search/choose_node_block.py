@@ -42,9 +42,7 @@ def _is_large(source: Ints, target: Ints, inside: Bools, size: int) -> bool:
     return bool(np.count_nonzero(inside) > size or moves > size)
 
 
-def _next(
-    source: Ints, target: Ints, inside: Bools, random: np.random.Generator
-) -> int:
+def _next(source: Ints, target: Ints, inside: Bools, random: np.random.Generator) -> int:
     """A move that leads out of the block, or mostly so; -1 where all moves are inside."""
     outside = np.flatnonzero(~(inside[source] & inside[target]))
     across = outside[inside[source[outside]] | inside[target[outside]]]

@@ -43,11 +43,7 @@ def choose(problem: Problem, rows: Ints, relaxed: Relaxed, of_each: int) -> Ints
     places = np.flatnonzero(able & ~wanted)
     node = rows[places, 1]
     asks = problem.load[rows[places, 0]] / problem.share[rows[places, 1], None]
-    for key in (
-        *_sizes(asks, problem.tolerance),
-        _arbitrary_order(rows[places]),
-        reduced[places],
-    ):
+    for key in (*_sizes(asks, problem.tolerance), _arbitrary_order(rows[places]), reduced[places]):
         wanted[places[first_of_each(node, key, of_each)]] = True
     return np.flatnonzero(wanted | able & _overloading(problem, rows, wanted))
 
@@ -56,14 +52,9 @@ def _overloading(problem: Problem, rows: Ints, wanted: Bools) -> Bools:
     """All rows of the nodes that would be over their bands even without those that are wanted."""
     rest = rows[~wanted]
     load = np.stack(
-        [
-            np.bincount(rest[:, 1], asked[rest[:, 0]], len(problem.nodes))
-            for asked in problem.load.T
-        ]
+        [np.bincount(rest[:, 1], asked[rest[:, 0]], len(problem.nodes)) for asked in problem.load.T]
     )
-    overloading: Bools = (load.max(axis=0) > problem.share * (1 + problem.tolerance))[
-        rows[:, 1]
-    ]
+    overloading: Bools = (load.max(axis=0) > problem.share * (1 + problem.tolerance))[rows[:, 1]]
     return overloading
 
 

@@ -24,16 +24,11 @@ PASSES = 4
 LIKELY = 20
 
 
-def colder(
-    problem: Problem, found: Placed, until: float = math.inf
-) -> tuple[Placed, bool]:
+def colder(problem: Problem, found: Placed, until: float = math.inf) -> tuple[Placed, bool]:
     """The partition, and whether there was time for all of it."""
     rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
     work = _Work(
-        found,
-        found.node.copy(),
-        found.totals(),
-        np.flatnonzero(movable_rows(problem, rows)),
+        found, found.node.copy(), found.totals(), np.flatnonzero(movable_rows(problem, rows))
     )
     is_whole = True
     for _ in range(PASSES):
@@ -84,9 +79,7 @@ class _Work:
         far = items.movable[self.node[items.movable] != home]
         found = np.concatenate([near, far[self.node[far] != t]])
         site, at = items.site[found], self.node[found]
-        more = self.placed.costs_at(
-            site, np.full(len(found), t)
-        ) - self.placed.costs_at(site, at)
+        more = self.placed.costs_at(site, np.full(len(found), t)) - self.placed.costs_at(site, at)
         found, more = found[more < cost], more[more < cost]
         fits = self._fits(i, home, found)
         return found[fits][np.argsort(more[fits], kind="stable")][:LIKELY]
@@ -103,9 +96,7 @@ class _Work:
             home, self.totals[home]
         )
         more += np.where(
-            at == home,
-            0,
-            self._off(at, self.totals[at] - load) - self._off(at, self.totals[at]),
+            at == home, 0, self._off(at, self.totals[at] - load) - self._off(at, self.totals[at])
         )
         fitting: Ints = np.flatnonzero(more <= 0)
         return fitting

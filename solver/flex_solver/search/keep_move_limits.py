@@ -35,10 +35,7 @@ class Ways:
         return Ways(self.item[which], self.to[which])
 
     def __add__(self, others: Ways) -> Ways:
-        return Ways(
-            np.concatenate([self.item, others.item]),
-            np.concatenate([self.to, others.to]),
-        )
+        return Ways(np.concatenate([self.item, others.item]), np.concatenate([self.to, others.to]))
 
 
 def limit_moves(problem: Problem, found: Placed) -> Placed:
@@ -47,11 +44,7 @@ def limit_moves(problem: Problem, found: Placed) -> Placed:
     rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
     taken = np.zeros(len(rows), dtype=np.bool_)
     ledger = _Ledger(
-        problem.limits,
-        score.costs(problem, rows),
-        found.node.copy(),
-        len(found.items.low),
-        taken,
+        problem.limits, score.costs(problem, rows), found.node.copy(), len(found.items.low), taken
     )
     moved = np.flatnonzero(movable_rows(problem, rows) & ledger.cost.any(axis=1))
     back, around = _ways_home(found.items, moved), _ways_around(found, moved, problem)

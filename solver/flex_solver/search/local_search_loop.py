@@ -200,12 +200,9 @@ class _Search:
             if not changes:
                 continue
             undo, off_change, cost_change, nodes_change = self._try(changes)
-            dearer = (
-                (weight[part] * off_change >> 4) + cost_change + nodes_change * OUTSIDE
-            )
+            dearer = (weight[part] * off_change >> 4) + cost_change + nodes_change * OUTSIDE
             if len(undo) < len(changes) or (
-                dearer > 0
-                and dearer > heat[part] * chance[self._random() & (CHANCES - 1)] // UNIT
+                dearer > 0 and dearer > heat[part] * chance[self._random() & (CHANCES - 1)] // UNIT
             ):
                 self._undo(undo)
                 continue
@@ -235,12 +232,8 @@ class _Search:
         return self._anything()
 
     def _mend(self, n: int) -> Changes:
-        over = any(
-            load > high for load, high in zip(self.total[n], self.high[n], strict=True)
-        )
-        under = any(
-            load < low for load, low in zip(self.total[n], self.low[n], strict=True)
-        )
+        over = any(load > high for load, high in zip(self.total[n], self.high[n], strict=True))
+        under = any(load < low for load, low in zip(self.total[n], self.low[n], strict=True))
         if over and under:
             over = self._random() & 1 == 0
         if not over:
@@ -278,10 +271,7 @@ class _Search:
             m = self._below(self.nodes)
             if m == self.node[i]:
                 continue
-            worse = (
-                self._off(m, _plus(self.total[m], self.load[self.site[i]]))
-                - self.off[m]
-            )
+            worse = self._off(m, _plus(self.total[m], self.load[self.site[i]])) - self.off[m]
             if best < 0 or worse < least:
                 best, least = m, worse
         return best
@@ -393,22 +383,14 @@ class _Search:
         return next((home for home in self.homes[s] if home not in taken), -1)
 
     def _may_be_on(self, s: int, n: int) -> bool:
-        if (
-            n in self.barred[s]
-            or n in self.node[self.first_item[s] : self.first_item[s + 1]]
-        ):
+        if n in self.barred[s] or n in self.node[self.first_item[s] : self.first_item[s + 1]]:
             return False
         return not any(
-            n in self.node[self.first_item[t] : self.first_item[t + 1]]
-            for t in self.rivals[s]
+            n in self.node[self.first_item[t] : self.first_item[t + 1]] for t in self.rivals[s]
         )
 
     def _cost(self, s: int, n: int) -> int:
-        return (
-            self.at_home[s][self.homes[s].index(n)]
-            if n in self.homes[s]
-            else self.price[s]
-        )
+        return self.at_home[s][self.homes[s].index(n)] if n in self.homes[s] else self.price[s]
 
     def _off(self, n: int, total: list[int]) -> int:
         off = 0

@@ -45,8 +45,7 @@ class _Worth:
 def _without(found: Placed, worth: _Worth) -> Placed:
     items, node, total = found.items, found.node.copy(), found.totals()
     while any(
-        _goes_home(items, node, total, i, worth)
-        for i in _new_ones(replace(found, node=node))
+        _goes_home(items, node, total, i, worth) for i in _new_ones(replace(found, node=node))
     ):
         pass
     return replace(found, node=node)
@@ -77,9 +76,7 @@ def _goes_home(items: Items, node: Ints, total: Ints, i: int, worth: _Worth) -> 
     return False
 
 
-def _is_no_loss(
-    items: Items, both: list[int], loads: tuple[Ints, Ints], worth: _Worth
-) -> bool:
+def _is_no_loss(items: Items, both: list[int], loads: tuple[Ints, Ints], worth: _Worth) -> bool:
     before, after = loads
     more = outside(items, both, after) - outside(items, both, before)
     if more <= 0 or not worth.load:

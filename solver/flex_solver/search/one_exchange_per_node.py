@@ -60,9 +60,7 @@ def deal_remedies(
     which takes three times as long.
     """
     sites, market = _market(placed, tolerance, finely=finely)
-    trade = Trade(
-        market, UNMATCHED + UNMATCHED_SHARE * market.load.max(axis=1), with_small=False
-    )
+    trade = Trade(market, UNMATCHED + UNMATCHED_SHARE * market.load.max(axis=1), with_small=False)
     trade.settle(range(len(market.low)), SIZE, until, threads)
     after = _carried_out(placed, sites, _choose(market, _likely(trade), until))
     return min(placed, after, key=Placed.merit)
@@ -90,18 +88,13 @@ def _market(placed: Placed, tolerance: float, *, finely: bool) -> tuple[Ints, Ma
         lacking=np.zeros(len(sites)),
         low=(items.low - totals) / SHARE,
         high=(items.high - totals) / SHARE,
-        offers=[
-            offers(*_gives_and_takes(placed, place, movable, node))
-            for node in range(nodes)
-        ],
+        offers=[offers(*_gives_and_takes(placed, place, movable, node)) for node in range(nodes)],
         small=np.zeros(load.shape[1]),
         small_price=1.0,
     )
 
 
-def _gives_and_takes(
-    placed: Placed, place: Ints, movable: Bools, node: int
-) -> tuple[Ints, Ints]:
+def _gives_and_takes(placed: Placed, place: Ints, movable: Bools, node: int) -> tuple[Ints, Ints]:
     """The places in the market of the sites that a node could give, and could take."""
     items, here = placed.items, placed.node == node
     gives, there = place[items.site[here & movable]], place[items.site[here]]
@@ -132,11 +125,7 @@ def _choose(market: Market, deals: list[Deal], until: float) -> list[Deal]:
     )
     if best is None:
         return []
-    return [
-        deal
-        for deal, share in zip(deals, best.values.tolist(), strict=False)
-        if share > 0.5
-    ]
+    return [deal for deal, share in zip(deals, best.values.tolist(), strict=False) if share > 0.5]
 
 
 def _program(market: Market, deals: list[Deal]) -> Program:
@@ -159,17 +148,9 @@ def _program(market: Market, deals: list[Deal]) -> Program:
         row_upper=np.concatenate([np.ones(nodes), np.zeros(sites)]),
         whole=np.ones(len(cost), dtype=np.bool_),
     )
-    program.add(
-        np.array([deal.node for deal in deals], dtype=np.int64),
-        np.arange(len(deals)),
-        1.0,
-    )
+    program.add(np.array([deal.node for deal in deals], dtype=np.int64), np.arange(len(deals)), 1.0)
     for sign, side in ((-1.0, "gives"), (1.0, "takes")):
-        terms = [
-            (nodes + site, d)
-            for d, deal in enumerate(deals)
-            for site in getattr(deal, side)
-        ]
+        terms = [(nodes + site, d) for d, deal in enumerate(deals) for site in getattr(deal, side)]
         row, column = np.array(terms, dtype=np.int64).reshape(-1, 2).T
         program.add(row, column, sign)
     program.add(nodes + np.arange(sites), first[1] + np.arange(sites), 1.0)

@@ -59,9 +59,7 @@ class Placed:
         if not len(known):
             return items.price[site]
         at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        found: Ints = np.where(
-            known[at] == wanted, items.at_home[at], items.price[site]
-        )
+        found: Ints = np.where(known[at] == wanted, items.at_home[at], items.price[site])
         return found
 
     def merit(self) -> tuple[int, int]:
@@ -83,9 +81,7 @@ def to_integers(problem: Problem, rows: Ints, movable: Ints) -> Placed:
     node = np.searchsorted(open_nodes, rows[:, 1])
     items = _items(problem, rows, open_nodes, movable)
     sites = np.repeat(np.arange(len(items.price)), np.diff(items.first_home))
-    return Placed(
-        items, node, open_nodes, home_keys=sites * len(open_nodes) + items.home
-    )
+    return Placed(items, node, open_nodes, home_keys=sites * len(open_nodes) + items.home)
 
 
 def off(items: Items, nodes: Ints | list[int] | int | slice, totals: Ints) -> Ints:
@@ -105,9 +101,7 @@ def _items(problem: Problem, rows: Ints, open_nodes: Ints, movable: Ints) -> Ite
     unit = SHARE / HUNDRED
     share = problem.share[open_nodes, None] * unit
     # Half of what the judge forgives, since the loads are rounded to whole units as well.
-    least, most = bands_for_overfull_nodes.bands(
-        problem, problem.tolerance + ROUNDING / 2
-    )
+    least, most = bands_for_overfull_nodes.bands(problem, problem.tolerance + ROUNDING / 2)
     carries = problem.load.sum(axis=0) > 0
     homes, at_home, price = _prices(problem)
     rivals = _pairs(problem.rivals)
@@ -151,9 +145,7 @@ def _prices(problem: Problem) -> tuple[Ints, Ints, Ints]:
 
 
 def _of_cold(problem: Problem, cold: Ints) -> Ints:
-    return np.rint(cold / max(1, int(problem.cold.max(initial=0))) * DEAREST).astype(
-        np.int64
-    )
+    return np.rint(cold / max(1, int(problem.cold.max(initial=0))) * DEAREST).astype(np.int64)
 
 
 def _pairs(wishes: Mapping[int, frozenset[int]]) -> Ints:

@@ -75,12 +75,7 @@ class HeaviestSites:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        known: Relaxed,
-        start: Start,
-        bound: RisingBound,
-        steps: int,
+        self, problem: Problem, known: Relaxed, start: Start, bound: RisingBound, steps: int
     ) -> None:
         pins = keep_pins(problem)
         self._problem, self._kept, self._pinned = problem, pins.problem, pins.moves
@@ -169,9 +164,7 @@ class HeaviestSites:
         cells = self._cells(self._order[:size])
         asked = with_others_as_sums(self._kept, cells, moves - self._pinned)
         spent = asked.spent + self._pinned
-        found = highs_proof.least_of(
-            asked.program, nodes, self._end, self._ends_proof(spent)
-        )
+        found = highs_proof.least_of(asked.program, nodes, self._end, self._ends_proof(spent))
         if found.is_all:
             wanted.discard(size)
         # Where nothing has fewer moves, so many are needed.
@@ -237,9 +230,9 @@ class HeaviestSites:
 
     def _values(self, cells: Cells, rows: Ints) -> Floats:
         nodes = len(self._kept.nodes)
-        return np.isin(
-            cells.site * nodes + cells.node, rows[:, 0] * nodes + rows[:, 1]
-        ).astype(np.float64)
+        return np.isin(cells.site * nodes + cells.node, rows[:, 0] * nodes + rows[:, 1]).astype(
+            np.float64
+        )
 
     def go_on_from(self, rows: Ints) -> None:
         """What is not decided is where it is in the best; as long as there is none, in these."""

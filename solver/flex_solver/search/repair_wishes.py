@@ -65,9 +65,7 @@ def _too_near(problem: Problem, rows: Ints) -> list[int]:
     for site in sorted(
         nodes_of, key=lambda s: (s not in problem.pinned, -problem.load[s].max(), s)
     ):
-        if not any(
-            set(nodes_of[site]) & set(nodes_of[rival]) for rival in rivals[site] & stays
-        ):
+        if not any(set(nodes_of[site]) & set(nodes_of[rival]) for rival in rivals[site] & stays):
             stays.add(site)
     return sorted(set(nodes_of) - stays)
 
@@ -93,13 +91,11 @@ class _Room:
         # two.
         self._load: Floats = np.zeros((len(problem.dimensions), len(self._open)))
         np.add.at(self._load.T, self._at[there[:, 1]], problem.load[there[:, 0]])
-        self._count: Ints = np.bincount(
-            self._at[there[:, 1]], minlength=len(self._open)
-        ).astype(np.int64)
+        self._count: Ints = np.bincount(self._at[there[:, 1]], minlength=len(self._open)).astype(
+            np.int64
+        )
         self._taken = {site: set(problem.pinned.get(site, ())) for site in self._rivals}
-        for site, nodes in _nodes_of(
-            rows[np.isin(rows[:, 0], list(self._rivals))]
-        ).items():
+        for site, nodes in _nodes_of(rows[np.isin(rows[:, 0], list(self._rivals))]).items():
             self._taken[site] |= set(nodes)
 
     def take(self, site: int, held: list[int]) -> list[int]:
@@ -139,17 +135,9 @@ class _Room:
         ):
             least = np.flatnonzero(after == after.min())
             return [
-                int(
-                    self._open[
-                        least[self._count[least].argmin()]
-                        if len(least) > 1
-                        else least[0]
-                    ]
-                )
+                int(self._open[least[self._count[least].argmin()] if len(least) > 1 else least[0]])
             ]
-        nodes: list[int] = self._open[
-            np.lexsort((self._open, self._count, after))
-        ].tolist()
+        nodes: list[int] = self._open[np.lexsort((self._open, self._count, after))].tolist()
         return [node for node in nodes if node in held] + nodes
 
     def _after(self, site: int) -> Floats:

@@ -33,9 +33,7 @@ def separate(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
         return rows
     rivals = {site: set(others) for site, others in problem.rivals.items()}
     placed, seen, found = set(sites.tolist()), set[int](), Nodes()
-    order = _Order(
-        problem, np.concatenate([decided, rows]), _nodes_of_rivals(problem, decided)
-    )
+    order = _Order(problem, np.concatenate([decided, rows]), _nodes_of_rivals(problem, decided))
     for site in wrong.tolist():
         if site not in seen:
             circle = next(seat_rivals_apart.circles([site, *sorted(rivals)], rivals))
@@ -55,9 +53,7 @@ def _wrong(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
         here = set(sites.tolist())
         for site, rivals in problem.rivals.items():
             nodes = nodes_of.get(site, set())
-            if site in here and any(
-                nodes & nodes_of.get(rival, set()) for rival in rivals
-            ):
+            if site in here and any(nodes & nodes_of.get(rival, set()) for rival in rivals):
                 wrong.add(site)
     return np.array(sorted(wrong), dtype=np.int64)
 
@@ -83,14 +79,12 @@ def _nodes_of_rivals(problem: Problem, decided: Ints) -> dict[int, set[int]]:
 class _Order:
     """Which nodes a site may be on, the likeliest first: those that hold it, then the emptiest."""
 
-    def __init__(
-        self, problem: Problem, rows: Ints, taken: Mapping[int, Set[int]]
-    ) -> None:
+    def __init__(self, problem: Problem, rows: Ints, taken: Mapping[int, Set[int]]) -> None:
         self._problem, self._taken = problem, taken
         total = score.loads(problem, rows)
-        self._full: Floats = (
-            total / np.where(problem.open, problem.share, 1.0)[:, None]
-        ).max(axis=1)
+        self._full: Floats = (total / np.where(problem.open, problem.share, 1.0)[:, None]).max(
+            axis=1
+        )
         self._by_fullness = np.lexsort((np.arange(len(problem.nodes)), self._full))
 
     def of(self, site: int, shut: Set[int]) -> tuple[int, ...]:
@@ -100,18 +94,12 @@ class _Order:
         holds[problem.old[first:last, 1]] = True
         free: Bools = problem.open.copy()
         free[list(shut)] = False
-        ordered = self._by_fullness[
-            np.argsort(~holds[self._by_fullness], kind="stable")
-        ]
+        ordered = self._by_fullness[np.argsort(~holds[self._by_fullness], kind="stable")]
         return tuple(ordered[free[ordered]].tolist())
 
     def guest(self, site: int) -> Guest[int]:
         on = self._problem.pinned.get(site, frozenset())
-        shut = (
-            on
-            | self._problem.barred.get(site, frozenset())
-            | self._taken.get(site, frozenset())
-        )
+        shut = on | self._problem.barred.get(site, frozenset()) | self._taken.get(site, frozenset())
         return Guest(int(self._problem.replicas[site]), on, self.of(site, shut))
 
     def anywhere(self, site: int, rivals: Set[int]) -> tuple[int, ...]:
@@ -119,15 +107,10 @@ class _Order:
         the last.
         """
         on = self._problem.pinned.get(site, frozenset())
-        able = self.of(
-            site, on | self._problem.barred.get(site, frozenset())
-        ) or self.of(site, on)
+        able = self.of(site, on | self._problem.barred.get(site, frozenset())) or self.of(site, on)
         wanted = max(1, int(self._problem.replicas[site])) - len(on)
         shut = rivals | self._taken.get(site, frozenset())
-        return (
-            *sorted(on),
-            *sorted(able, key=lambda node: node in shut)[: max(0, wanted)],
-        )
+        return (*sorted(on), *sorted(able, key=lambda node: node in shut)[: max(0, wanted)])
 
 
 def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
@@ -135,9 +118,7 @@ def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     groups = [group & there for group in problem.apart if group & there]
     found = seat_rivals_apart.seat(guests, groups).nodes
     if found is None and len(groups) <= GROUPS:
-        found = seat_rivals_apart.seat(
-            guests, _separable_groups(guests, groups), STEPS
-        ).nodes
+        found = seat_rivals_apart.seat(guests, _separable_groups(guests, groups), STEPS).nodes
     return dict(found) if found is not None else _somewhere(problem, circle, order)
 
 
@@ -156,10 +137,6 @@ def _somewhere(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     """One after the other, where as few rivals are as can be."""
     found, rivals = Nodes(), problem.rivals
     for site in sorted(circle, key=lambda one: (one not in problem.pinned, one)):
-        there = {
-            node
-            for rival in rivals.get(site, frozenset())
-            for node in found.get(rival, ())
-        }
+        there = {node for rival in rivals.get(site, frozenset()) for node in found.get(rival, ())}
         found[site] = order.anywhere(site, there)
     return found

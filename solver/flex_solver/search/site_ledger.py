@@ -32,15 +32,12 @@ class Ledger:
             self._sites_on[node].add(site)
             self._remember(site, node)
         self._before = [
-            set(problem.old[problem.old[:, 1] == n, 0].tolist())
-            for n in range(len(problem.nodes))
+            set(problem.old[problem.old[:, 1] == n, 0].tolist()) for n in range(len(problem.nodes))
         ]
         self._spent = _Spent(problem, rows, self._before)
 
     def rows(self) -> Ints:
-        pairs = [
-            (site, node) for node, sites in enumerate(self._sites_on) for site in sites
-        ]
+        pairs = [(site, node) for node, sites in enumerate(self._sites_on) for site in sites]
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
     def movable(self, node: int, size: Floats) -> Ints:
@@ -49,12 +46,9 @@ class Ledger:
         """
         pinned = self.problem.pinned
         sites = np.array(
-            [s for s in self._sites_on[node] if node not in pinned.get(s, ())],
-            dtype=np.int64,
+            [s for s in self._sites_on[node] if node not in pinned.get(s, ())], dtype=np.int64
         )
-        stayed = np.array(
-            [s in self._before[node] for s in sites.tolist()], dtype=np.bool_
-        )
+        stayed = np.array([s in self._before[node] for s in sites.tolist()], dtype=np.bool_)
         order = np.lexsort((sites, -size[sites], stayed))
         return sites[order[size[sites[order]] > 0]]
 
@@ -89,9 +83,7 @@ class Ledger:
         for site, home in taken:
             full = (self.full + self.problem.load[site] / self.scale).max(axis=1)
             free = self.may_take(site)
-            self.put(
-                site, int(np.where(free, full, np.inf).argmin()) if free.any() else home
-            )
+            self.put(site, int(np.where(free, full, np.inf).argmin()) if free.any() else home)
 
     def _remember(self, site: int, node: int) -> None:
         """Where sites are that must not meet: replicas of one, and those that are kept apart."""
@@ -108,9 +100,7 @@ class _Spent:
         self._problem = problem
         self._before = before
         partly = () if problem.partly is None else problem.partly.tolist()
-        self._spared = {
-            (site, node): (moves, cold) for site, node, moves, cold in partly
-        }
+        self._spared = {(site, node): (moves, cold) for site, node, moves, cold in partly}
         self._moves = 0
         self._inflow: Ints = np.zeros(len(problem.nodes), dtype=np.int64)
         for site, node in rows.tolist() if not problem.limits.none else ():
@@ -129,15 +119,11 @@ class _Spent:
         if limits.none:
             return np.ones(len(nodes), dtype=np.bool_)
         cost = np.array([self._cost(site, node) for node in nodes], dtype=np.int64)
-        allowed = self._moves + cost[:, 0] <= (
-            np.inf if limits.moves is None else limits.moves
-        )
+        allowed = self._moves + cost[:, 0] <= (np.inf if limits.moves is None else limits.moves)
         allowed &= self._inflow.sum() + cost[:, 1] <= (
             np.inf if limits.cold_bytes is None else limits.cold_bytes
         )
-        allowed &= self._inflow + cost[:, 1] <= (
-            np.inf if limits.inflow is None else limits.inflow
-        )
+        allowed &= self._inflow + cost[:, 1] <= (np.inf if limits.inflow is None else limits.inflow)
         within: Bools = allowed | ~cost.any(axis=1)
         return within
 

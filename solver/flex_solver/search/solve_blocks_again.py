@@ -69,10 +69,7 @@ def _solve_again(search: _Blocks, threads: int, rising: Future[None]) -> str:
 
     The work that makes the bound higher has a core of its own until it is done.
     """
-    with (
-        ThreadPoolExecutor(threads) as every,
-        ThreadPoolExecutor(max(1, threads - 1)) as others,
-    ):
+    with ThreadPoolExecutor(threads) as every, ThreadPoolExecutor(max(1, threads - 1)) as others:
         for size in SIZES:
             while search.is_cut or search.choose(size):
                 if search.is_cut or not search.bound.in_time:
@@ -97,9 +94,7 @@ class _Blocks:
         self.is_cut = False
         self.first = {start.moves(): start}
         self.bound = bound
-        self._blocks = (
-            changes(start, steps) // STEPS_OF_A_BLOCK if bound.with_highs else 0
-        )
+        self._blocks = changes(start, steps) // STEPS_OF_A_BLOCK if bound.with_highs else 0
         self._tried: set[bytes] = set()
         self._random = np.random.default_rng(0)
         self._totals = start.totals()
@@ -108,9 +103,7 @@ class _Blocks:
         """Chooses the `next` blocks, none of which has a node in common with another. Returns
         whether there are any to solve.
         """
-        if self.solved >= self._blocks or (
-            not self.best.merit()[0] and self.bound.is_met
-        ):
+        if self.solved >= self._blocks or (not self.best.merit()[0] and self.bound.is_met):
             return False
         self.next = self._disjoint(size)
         return bool(self.next)

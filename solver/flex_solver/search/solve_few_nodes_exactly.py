@@ -57,9 +57,7 @@ class _Block:
     crowds: list[list[int]]
 
 
-def solve_block(
-    placed: Placed, totals: Ints, nodes: Ints, until: float
-) -> Placed | None:
+def solve_block(placed: Placed, totals: Ints, nodes: Ints, until: float) -> Placed | None:
     """`totals` are the loads of all nodes."""
     block = _block(placed, totals, nodes)
     if not 0 < block.cost.size <= MOST_CELLS:
@@ -71,8 +69,7 @@ def solve_block(
         return None
     at = found.values.reshape(-1, len(nodes)).argmax(axis=1)
     if _is_outside(block, at) or (
-        not _is_outside(block, block.at)
-        and _moves(block, at) >= _moves(block, block.at)
+        not _is_outside(block, block.at) and _moves(block, at) >= _moves(block, block.at)
     ):
         return None
     node = placed.node.copy()
@@ -127,9 +124,7 @@ def _barred_nodes(placed: Placed, chosen: Ints, nodes: Ints) -> Bools:
     for i in _special(items, chosen):
         site = int(items.site[chosen[i]])
         taken = [int(placed.node[j]) for j in company(items, site) if j not in may_move]
-        away = items.barred[
-            items.first_barred[site] : items.first_barred[site + 1]
-        ].tolist()
+        away = items.barred[items.first_barred[site] : items.first_barred[site + 1]].tolist()
         barred[i, [place[node] for node in (*taken, *away) if node in place]] = True
     return barred
 
@@ -183,12 +178,7 @@ def _program(block: _Block) -> Program:
             [np.ones(count), (block.low - block.rest).ravel(), 0.0 * pairs, floors]
         ),
         row_upper=np.concatenate(
-            [
-                np.ones(count),
-                (block.high - block.rest).ravel(),
-                pairs,
-                np.full(3 * nodes, np.inf),
-            ]
+            [np.ones(count), (block.high - block.rest).ravel(), pairs, np.full(3 * nodes, np.inf)]
         ),
         whole=np.ones(count * nodes, dtype=np.bool_),
     )
@@ -200,9 +190,7 @@ def _program(block: _Block) -> Program:
     first = count + nodes * dimensions
     for n, crowd in enumerate(block.crowds):
         for i in crowd:
-            program.add(
-                first + n * nodes + np.arange(nodes), i * nodes + np.arange(nodes), 1.0
-            )
+            program.add(first + n * nodes + np.arange(nodes), i * nodes + np.arange(nodes), 1.0)
     _add_floors(program, block, first + len(pairs))
     return program
 
@@ -235,14 +223,10 @@ def _floors(block: _Block) -> Floats:
         )
         if node.is_off:
             others = home != n
-            counts[:, n] = (
-                sites.leave(node),
-                sites.enter(node, others),
-                sites.touch(node, others),
-            )
-    floors: Floats = np.concatenate(
-        [counts[0] - kept, counts[1], counts[2] - kept]
-    ).astype(np.float64)
+            counts[:, n] = (sites.leave(node), sites.enter(node, others), sites.touch(node, others))
+    floors: Floats = np.concatenate([counts[0] - kept, counts[1], counts[2] - kept]).astype(
+        np.float64
+    )
     return floors
 
 
@@ -252,7 +236,5 @@ def _home(block: _Block) -> Ints:
     """
     free = block.cost == 0
     here = free[np.arange(len(block.at)), block.at]
-    home: Ints = np.where(
-        here, block.at, np.where(free.any(axis=1), free.argmax(axis=1), -1)
-    )
+    home: Ints = np.where(here, block.at, np.where(free.any(axis=1), free.argmax(axis=1), -1))
     return home

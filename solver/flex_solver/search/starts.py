@@ -91,9 +91,7 @@ def starts(
     return [*(found.rows for found in deals), *plain[len(deals) :]]
 
 
-def _deals(
-    problem: Problem, starts: list[Ints], threads: int, until: float
-) -> list[Placed]:
+def _deals(problem: Problem, starts: list[Ints], threads: int, until: float) -> list[Placed]:
     """What deals make of each start, while there is time. Equal starts are dealt once."""
     found = dict[bytes, Placed]()
     for rows in starts:

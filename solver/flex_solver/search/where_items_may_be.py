@@ -14,14 +14,8 @@ def company(items: Items, site: int) -> list[int]:
     """The items of a site and of its rivals: none of them shares a node with another one of the
     site's own.
     """
-    rivals = items.rivals[
-        items.first_rival[site] : items.first_rival[site + 1]
-    ].tolist()
-    return [
-        i
-        for s in (site, *rivals)
-        for i in range(items.first_item[s], items.first_item[s + 1])
-    ]
+    rivals = items.rivals[items.first_rival[site] : items.first_rival[site + 1]].tolist()
+    return [i for s in (site, *rivals) for i in range(items.first_item[s], items.first_item[s + 1])]
 
 
 def may_be_on(items: Items, node: Ints, site: int, n: int) -> bool:

@@ -15,17 +15,13 @@ from flex_solver.symmetry.site_kinds import counts_of, kinds, rows_of
 def told_apart(problem: Problem, rows: Ints) -> Ints:
     """The rows in order, with twins in the order of their names."""
     ordered = in_order(rows)
-    sites = _complete(
-        problem, ordered, _with_twins(problem, _changed_sites(problem, ordered))
-    )
+    sites = _complete(problem, ordered, _with_twins(problem, _changed_sites(problem, ordered)))
     if not len(sites):
         return ordered
     of_kind = kinds(problem, sites.tolist())
     theirs = np.isin(ordered[:, 0], sites)
     again = rows_of(
-        of_kind,
-        counts_of(of_kind, ordered[theirs]),
-        np.flatnonzero(problem.open).tolist(),
+        of_kind, counts_of(of_kind, ordered[theirs]), np.flatnonzero(problem.open).tolist()
     )
     return in_order(np.concatenate([ordered[~theirs], again]))
 
@@ -57,13 +53,9 @@ def _with_twins(problem: Problem, changed: Ints) -> Ints:
     for column in measures.T:
         alike &= np.isin(column, column[changed])
     sites = np.flatnonzero(alike)
-    _, group, size = np.unique(
-        measures[sites], axis=0, return_inverse=True, return_counts=True
-    )
+    _, group, size = np.unique(measures[sites], axis=0, return_inverse=True, return_counts=True)
     group = group.ravel()
-    found: Ints = sites[
-        (size[group] > 1) & np.isin(group, group[np.isin(sites, changed)])
-    ]
+    found: Ints = sites[(size[group] > 1) & np.isin(group, group[np.isin(sites, changed)])]
     return found
 
 

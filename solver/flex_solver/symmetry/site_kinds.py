@@ -58,8 +58,7 @@ def kinds(problem: Problem, sites: Sequence[int]) -> tuple[Kind, ...]:
             pinned=problem.pinned.get(site, frozenset()),
             barred=problem.barred.get(site, frozenset()),
             partly=frozenset(
-                (node, (whole[0] - moves, whole[1] - cold))
-                for node, moves, cold in partly[site]
+                (node, (whole[0] - moves, whole[1] - cold)) for node, moves, cold in partly[site]
             ),
             groups=frozenset(groups[site]),
         )
@@ -86,9 +85,7 @@ def rows_of(
             )
             continue
         for site in kind.sites:
-            fullest = sorted(remaining, key=lambda n: (-remaining[n], n))[
-                : kind.replicas
-            ]
+            fullest = sorted(remaining, key=lambda n: (-remaining[n], n))[: kind.replicas]
             for n in fullest:
                 remaining[n] -= 1
                 rows.append((site, n))
@@ -115,9 +112,7 @@ def _nodes_in_force(problem: Problem, sites: Sequence[int]) -> dict[int, set[int
 
 def _partly(problem: Problem) -> dict[int, list[tuple[int, int, int]]]:
     found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for site, node, moves, cold in (
-        () if problem.partly is None else problem.partly.tolist()
-    ):
+    for site, node, moves, cold in () if problem.partly is None else problem.partly.tolist():
         found[site].append((node, moves, cold))
     return found
 

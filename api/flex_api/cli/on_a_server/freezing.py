@@ -18,9 +18,7 @@ class FreezingThere:
     def now(self) -> FreezeOutput:
         return FreezeOutput(dry_run=False, **self.client.freeze()[0].model_dump())
 
-    def freeze(
-        self, until: datetime | None, reason: str, *, dry_run: bool
-    ) -> FreezeOutput:
+    def freeze(self, until: datetime | None, reason: str, *, dry_run: bool) -> FreezeOutput:
         _, tag = self.client.freeze()
         given = given_as(FreezeGiven, until=until, reason=reason)
         put = self.client.put_freeze(given, tag, dry_run=dry_run)

@@ -19,12 +19,8 @@ class LogsThere:
     def data(self, damaged: Path | None) -> DataOutput:  # noqa: ARG002  of the protocol
         return self.client.data()
 
-    def files(
-        self, site: str, *, order: str, limit: int, match: str, days: int
-    ) -> FilesOutput:
-        return self.client.files(
-            site=site, sort=order, most=limit, match=match, days=days
-        )
+    def files(self, site: str, *, order: str, limit: int, match: str, days: int) -> FilesOutput:
+        return self.client.files(site=site, sort=order, most=limit, match=match, days=days)
 
     def unknown_names(self, most: int) -> UnknownOutput:
         return self.client.unknown_names(most=most)

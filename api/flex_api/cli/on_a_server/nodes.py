@@ -27,13 +27,9 @@ class NodesThere:
     client: Client
 
     def every(self) -> NodesOutput:
-        return NodesOutput(
-            items=list(self.client.nodes()), dead=self.client.dead_nodes()
-        )
+        return NodesOutput(items=list(self.client.nodes()), dead=self.client.dead_nodes())
 
-    def add(
-        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
-    ) -> NodesOutput:
+    def add(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
         wanted = said.new(node)
         given = given_as(
             NodeGiven,
@@ -45,9 +41,7 @@ class NodesThere:
         )
         return self._all_after(self.client.add_node(given, dry_run=dry_run))
 
-    def change(
-        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
-    ) -> NodesOutput:
+    def change(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
         row, tag = self.client.node(node)
         wanted = said.instead_of(node, row.addresses, row.ram_bytes, row.capacity_ratio)
         given = given_as(

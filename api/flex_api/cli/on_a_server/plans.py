@@ -9,11 +9,7 @@ from itertools import islice
 from flex.errors import NoData
 from flex.planning.refuse_ended_or_outdated import WAITING
 from flex_api.cli.common import Context
-from flex_api.cli.on_a_server.send_and_follow_jobs import (
-    given_as,
-    plan_of,
-    result_of,
-)
+from flex_api.cli.on_a_server.send_and_follow_jobs import given_as, plan_of, result_of
 from flex_api.client import Client
 from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
 from flex_api.night.end_half_applied_plans import Way
@@ -36,9 +32,7 @@ class PlansThere:
     def make(
         self, force: Sequence[str], take_back: Sequence[str], reason: str
     ) -> PlanOutput | None:
-        given = given_as(
-            PlanGiven, force=tuple(force), take_back=tuple(take_back), reason=reason
-        )
+        given = given_as(PlanGiven, force=tuple(force), take_back=tuple(take_back), reason=reason)
         return plan_of(self.context, self.client, self.client.make_plan(given))
 
     def every(self, limit: int) -> PlansOutput:
@@ -58,13 +52,7 @@ class PlansThere:
         return self.one(found.id)
 
     def apply(
-        self,
-        plan: str,
-        checksum: str,
-        force: Sequence[str],
-        reason: str,
-        *,
-        by_hand: bool,
+        self, plan: str, checksum: str, force: Sequence[str], reason: str, *, by_hand: bool
     ) -> PlanOutput | None:
         found = self._looked_at(plan or self._next(), checksum)
         given = given_as(ApplyGiven, force=tuple(force), by_hand=by_hand, reason=reason)
@@ -94,13 +82,7 @@ class PlansThere:
         return made and self.apply(made.id, made.digest, force, reason, by_hand=False)
 
     def move_site(
-        self,
-        site: str,
-        to: Sequence[str],
-        force: Sequence[str],
-        reason: str,
-        *,
-        dry_run: bool,
+        self, site: str, to: Sequence[str], force: Sequence[str], reason: str, *, dry_run: bool
     ) -> PlanOutput | None:
         """Two jobs, as for a way back."""
         rules_that_stop_plans.refuse_unknown(force, f"moving {site}")
@@ -110,12 +92,8 @@ class PlansThere:
         made = plan_of(self.context, self.client, self.client.move_site(given))
         return made and self.apply(made.id, made.digest, force, reason, by_hand=False)
 
-    def approve(
-        self, plan: str, checksum: str, force: Sequence[str], reason: str
-    ) -> PlanOutput:
-        given = given_as(
-            ApprovalGiven, decision="approve", force=tuple(force), reason=reason
-        )
+    def approve(self, plan: str, checksum: str, force: Sequence[str], reason: str) -> PlanOutput:
+        given = given_as(ApprovalGiven, decision="approve", force=tuple(force), reason=reason)
         return self._decide(plan, checksum, given)
 
     def reject(self, plan: str, checksum: str, reason: str) -> PlanOutput:
@@ -129,9 +107,7 @@ class PlansThere:
     def _looked_at(self, plan: str, checksum: str) -> PlanOutput:
         """Raises Held where it is another plan than that whose checksum somebody wrote down."""
         found = self.one(plan)
-        person_says_yes_or_no_to_plan.refuse_other(
-            found.id, found.digest, checksum, "deciding on"
-        )
+        person_says_yes_or_no_to_plan.refuse_other(found.id, found.digest, checksum, "deciding on")
         return found
 
     def _next(self) -> str:

@@ -20,11 +20,7 @@ def read_logs(
     job = client.read_logs(given_as(IngestGiven, source=source, reason=reason))
     ended = client.follow(job, found.say)
     output = JobOutput(
-        id=ended.id,
-        kind=ended.kind,
-        state=ended.state,
-        stage=ended.stage,
-        result=ended.result,
+        id=ended.id, kind=ended.kind, state=ended.state, stage=ended.stage, result=ended.result
     )
     return output, error_of(ended.problem) if ended.problem else None
 

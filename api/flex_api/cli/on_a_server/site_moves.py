@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
-from flex_api.schemas.site_moves import (
-    MovesOutput,
-    ReadyGiven,
-    ReadyOutput,
-    RestOutput,
-)
+from flex_api.schemas.site_moves import MovesOutput, ReadyGiven, ReadyOutput, RestOutput
 from flex_api.which_names_are_sites import site_name
 
 # Moves that a server answers at once.
@@ -23,9 +18,7 @@ PAGE = 1000
 class MovesThere:
     client: Client
 
-    def moves(
-        self, limit: int, *, site: str, plan: str, node: str, state: str
-    ) -> MovesOutput:
+    def moves(self, limit: int, *, site: str, plan: str, node: str, state: str) -> MovesOutput:
         name = site and site_name(site)
         wanted = {"site": name, "plan": plan, "node": node, "state": state}
         page = self.client.site_moves(limit=min(limit, PAGE), **wanted)

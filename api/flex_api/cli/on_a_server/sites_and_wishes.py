@@ -11,13 +11,7 @@ from flex.model.wish import Pin
 from flex.wishes.wishes_in_force_now import until_text
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
-from flex_api.schemas.sites_and_wishes import (
-    PinGiven,
-    PinOutput,
-    PinShown,
-    SiteRow,
-    SitesOutput,
-)
+from flex_api.schemas.sites_and_wishes import PinGiven, PinOutput, PinShown, SiteRow, SitesOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +43,7 @@ class SitesThere:
         made = self.client.put_pin(site, given, tag, campaign=campaign, dry_run=dry_run)
         return _output(made, pinned=True, dry_run=dry_run)
 
-    def unpin(
-        self, site: str, campaign: str, reason: str, *, dry_run: bool
-    ) -> PinOutput:
+    def unpin(self, site: str, campaign: str, reason: str, *, dry_run: bool) -> PinOutput:
         if not campaign:
             pins = list(self.client.pins(site=site))
             campaign = pins[0].campaign if len(pins) == 1 else ""

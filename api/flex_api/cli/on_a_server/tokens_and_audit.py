@@ -30,9 +30,7 @@ class DeskThere:
     def make_token(
         self, name: str, role: Role, expires: datetime | None, reason: str
     ) -> TokenOutput:
-        given = given_as(
-            TokenGiven, name=name, role=role, expires=expires, reason=reason
-        )
+        given = given_as(TokenGiven, name=name, role=role, expires=expires, reason=reason)
         made = self.client.make_token(given)
         row = TokenRow(**made.model_dump(exclude={"secret"}))
         return TokenOutput(token=row, secret=made.secret)
@@ -44,17 +42,10 @@ class DeskThere:
         self.client.revoke(token, reason)
         return TokenOutput(token=self.client.token_row(token))
 
-    def audit(
-        self, limit: int, actor: str, action: str, since: datetime | None
-    ) -> AuditOutput:
-        wanted = {
-            "actor": actor,
-            "action": action,
-            "since": since.isoformat() if since else "",
-        }
+    def audit(self, limit: int, actor: str, action: str, since: datetime | None) -> AuditOutput:
+        wanted = {"actor": actor, "action": action, "since": since.isoformat() if since else ""}
         entries = self.client.audit(
-            **{name: value for name, value in wanted.items() if value},
-            limit=min(limit, PAGE),
+            **{name: value for name, value in wanted.items() if value}, limit=min(limit, PAGE)
         )
         return AuditOutput(items=list(islice(entries, limit)))
 

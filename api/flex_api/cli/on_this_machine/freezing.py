@@ -21,9 +21,7 @@ class FreezingHere:
             found = freeze_and_change_windows.freeze_in_force(here)
         return _output(found, frozen=found is not None, dry_run=False)
 
-    def freeze(
-        self, until: datetime | None, reason: str, *, dry_run: bool
-    ) -> FreezeOutput:
+    def freeze(self, until: datetime | None, reason: str, *, dry_run: bool) -> FreezeOutput:
         with open_world(self.context, reason=reason) as here:
             wanted = Freeze(here.time_of_day(), until, reason, author())
             freeze_and_change_windows.freeze(here, wanted, dry_run=dry_run)

@@ -31,13 +31,9 @@ class LogsHere:
                 self.context.say(f"Set aside: {path}")
             return data_output(here)
 
-    def files(
-        self, site: str, *, order: str, limit: int, match: str, days: int
-    ) -> FilesOutput:
+    def files(self, site: str, *, order: str, limit: int, match: str, days: int) -> FilesOutput:
         with open_world(self.context) as here:
-            return files_output(
-                here, site, days=days, order=order, limit=limit, match=match
-            )
+            return files_output(here, site, days=days, order=order, limit=limit, match=match)
 
     def unknown_names(self, most: int) -> UnknownOutput:
         with open_world(self.context) as here:
@@ -50,23 +46,15 @@ class ExportsHere:
 
     def together(self, form: str, plan: str, zones: Sequence[str]) -> str:
         with open_world(self.context) as here:
-            return plan_by_zone_for_other_tools.together(
-                form, _zones(here, form, plan, zones)
-            )
+            return plan_by_zone_for_other_tools.together(form, _zones(here, form, plan, zones))
 
     def by_zone(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]:
         with open_world(self.context) as here:
-            return plan_by_zone_for_other_tools.by_zone(
-                form, _zones(here, form, plan, zones)
-            )
+            return plan_by_zone_for_other_tools.by_zone(form, _zones(here, form, plan, zones))
 
 
-def _zones(
-    here: World, form: str, plan: str, zones: Sequence[str]
-) -> list[ZoneToExport]:
-    return plan_by_zone_for_other_tools.zones_for(
-        here, _plan_to_export(here, plan), form, zones
-    )
+def _zones(here: World, form: str, plan: str, zones: Sequence[str]) -> list[ZoneToExport]:
+    return plan_by_zone_for_other_tools.zones_for(here, _plan_to_export(here, plan), form, zones)
 
 
 def _plan_to_export(here: World, plan: str) -> Plan:

@@ -35,9 +35,7 @@ class NodesHere:
         with open_world(self.context) as here:
             return _nodes(here)
 
-    def add(
-        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
-    ) -> NodesOutput:
+    def add(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
         wanted = said.new(node)
         return self._change(
             lambda here: (change_nodes.add(here, wanted, dry_run=dry_run), wanted),
@@ -45,9 +43,7 @@ class NodesHere:
             dry_run=dry_run,
         )
 
-    def change(
-        self, node: str, said: NodeSaid, reason: str, *, dry_run: bool
-    ) -> NodesOutput:
+    def change(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
         def change(here: World) -> Noted:
             old = change_nodes.find(here, node)
             wanted = said.instead_of(node, old.addresses, old.ram, old.capacity)
@@ -85,9 +81,7 @@ class NodesHere:
             dead = change_nodes.find(here, node)
             change_nodes.refuse_last(here, dead.name)
             stopped = change_nodes.stopped_by(here, node, "down")
-            look = partial(
-                previewing.of_failure, here, dead, without_content=without_content
-            )
+            look = partial(previewing.of_failure, here, dead, without_content=without_content)
             preview, why = previewing.look_if_possible(look)
             stay = {} if without_content else failover.staying(here, node)
             output = _nodes(here, [*stopped, *why], staying=stay)
@@ -98,9 +92,7 @@ class NodesHere:
         try:
             with (
                 open_world(self.context, reason=reason) as here,
-                leases.lease(
-                    here, f"node {node} down {reason}".strip(), breaks_in=True
-                ) as held,
+                leases.lease(here, f"node {node} down {reason}".strip(), breaks_in=True) as held,
             ):
                 change_nodes.refuse_last(here, change_nodes.find(here, node).name)
                 notes = change_nodes.stopped_by(here, node, "down")
@@ -132,9 +124,7 @@ class NodesHere:
             found.say(f"Plan {done.id}: {moved}{_agreement(done)}.")
         if done and done.old_answers_until:
             found.say(
-                results_in_terminal.countdown(
-                    done.old_answers_until, now(), is_failover=True
-                )
+                results_in_terminal.countdown(done.old_answers_until, now(), is_failover=True)
             )
 
     def _order(
@@ -154,12 +144,7 @@ class NodesHere:
         return self._change(order, reason, dry_run=dry_run, turns=True)
 
     def _change(
-        self,
-        change: Callable[[World], Noted],
-        reason: str,
-        *,
-        dry_run: bool,
-        turns: bool = False,
+        self, change: Callable[[World], Noted], reason: str, *, dry_run: bool, turns: bool = False
     ) -> NodesOutput:
         """A dry run says what the next plan would do with the node as it would be. Otherwise, where
         the change `turns` sites to the node or away from it, how many go with the next plan.
@@ -186,17 +171,11 @@ def _try(here: World, output: NodesOutput, changed: Node) -> NodesOutput:
 
     look = partial(previewing.of_node, here, changed)
     preview, why = previewing.look_if_possible(look)
-    return output.model_copy(
-        update={"preview": preview, "notes": [*output.notes, *why]}
-    )
+    return output.model_copy(update={"preview": preview, "notes": [*output.notes, *why]})
 
 
 def _order(
-    here: World,
-    node: str,
-    state: OrderState,
-    reason: str,
-    deadline: datetime | None = None,
+    here: World, node: str, state: OrderState, reason: str, deadline: datetime | None = None
 ) -> NodeOrder:
     return NodeOrder(node, state, here.time_of_day(), deadline, reason, author())
 

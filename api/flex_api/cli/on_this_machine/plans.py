@@ -41,9 +41,7 @@ class PlansHere:
     context: Context
     as_of: datetime | None
 
-    def make(
-        self, force: Sequence[str], take_back: Sequence[str], reason: str
-    ) -> PlanOutput:
+    def make(self, force: Sequence[str], take_back: Sequence[str], reason: str) -> PlanOutput:
         logs_good_enough.refuse_unknown(force)
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
@@ -51,9 +49,7 @@ class PlansHere:
         ):
             may_plan_be_applied.refuse_half_applied(here, "making a plan")
             nightly.learn(here, force)
-            plan = nightly.propose(
-                here, force, author=author(), take_back=take_back
-            ).plan
+            plan = nightly.propose(here, force, author=author(), take_back=take_back).plan
             held.concerns(plan)
             return plan_output_with_rules_that_stop_it.plan_with_stops(here, plan)
 
@@ -67,9 +63,7 @@ class PlansHere:
 
     def one(self, plan: str) -> PlanOutput:
         with open_world(self.context) as here:
-            return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here, here.store.plan(plan)
-            )
+            return plan_output_with_rules_that_stop_it.plan_with_stops(here, here.store.plan(plan))
 
     def to_apply(self, plan: str) -> PlanOutput:
         with open_world(self.context, self.as_of) as here:
@@ -83,20 +77,11 @@ class PlansHere:
             nullcontext() if dry_run else leases.lease(here, "discard"),
         ):
             return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here,
-                person_says_yes_or_no_to_plan.discard(
-                    here, plan, reason, dry_run=dry_run
-                ),
+                here, person_says_yes_or_no_to_plan.discard(here, plan, reason, dry_run=dry_run)
             )
 
     def apply(
-        self,
-        plan: str,
-        checksum: str,
-        force: Sequence[str],
-        reason: str,
-        *,
-        by_hand: bool,
+        self, plan: str, checksum: str, force: Sequence[str], reason: str, *, by_hand: bool
     ) -> PlanOutput:
         with open_world(self.context, self.as_of, reason=reason) as here:
             wanted = _plan_to_apply(here, plan)
@@ -110,8 +95,7 @@ class PlansHere:
                     else partial(apply_or_accept_plan.apply, enters=step.enter)
                 )
                 done = step.through(
-                    lambda: way(here, wanted.id, force=force, checksum=checksum),
-                    _became,
+                    lambda: way(here, wanted.id, force=force, checksum=checksum), _became
                 )
             return plan_output_with_rules_that_stop_it.plan_with_stops(here, done)
 
@@ -119,41 +103,28 @@ class PlansHere:
         with open_world(self.context, self.as_of, reason=reason) as here:
             ended = end_half_applied_plans.end(here, way)
             return [
-                plan_output_with_rules_that_stop_it.plan_with_stops(here, plan)
-                for plan in ended
+                plan_output_with_rules_that_stop_it.plan_with_stops(here, plan) for plan in ended
             ]
 
-    def go_back(
-        self, to: str, force: Sequence[str], reason: str, *, dry_run: bool
-    ) -> PlanOutput:
+    def go_back(self, to: str, force: Sequence[str], reason: str, *, dry_run: bool) -> PlanOutput:
         rules_that_stop_plans.refuse_unknown(force, "going back")
         if dry_run:
             with open_world(self.context, self.as_of) as here:
-                made = preview_rollback.try_back(
-                    here, nightly.earlier(here.store, to), author()
-                )
+                made = preview_rollback.try_back(here, nightly.earlier(here.store, to), author())
                 return plan_output_with_rules_that_stop_it.plan_with_stops(here, made)
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
             leases.lease(here, "rollback") as held,
         ):
             may_plan_be_applied.refuse_half_applied(here, "making a plan back")
-            plan = nightly.go_back(
-                here, nightly.earlier(here.store, to), author=author()
-            ).plan
+            plan = nightly.go_back(here, nightly.earlier(here.store, to), author=author()).plan
             held.concerns(plan)
             return plan_output_with_rules_that_stop_it.plan_with_stops(
                 here, _apply(here, held.run, plan, force)
             )
 
     def move_site(
-        self,
-        site: str,
-        to: Sequence[str],
-        force: Sequence[str],
-        reason: str,
-        *,
-        dry_run: bool,
+        self, site: str, to: Sequence[str], force: Sequence[str], reason: str, *, dry_run: bool
     ) -> PlanOutput:
         rules_that_stop_plans.refuse_unknown(force, f"moving {site}")
         if dry_run:
@@ -170,22 +141,15 @@ class PlansHere:
                 here, _apply(here, held.run, plan, force)
             )
 
-    def approve(
-        self, plan: str, checksum: str, force: Sequence[str], reason: str
-    ) -> PlanOutput:
+    def approve(self, plan: str, checksum: str, force: Sequence[str], reason: str) -> PlanOutput:
         rules_that_stop_plans.refuse_unknown(force, f"approving {plan}")
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
             leases.lease(here, "approve"),
         ):
-            said = Approval(
-                "approve", author(), here.time_of_day(), reason, tuple(force)
-            )
+            said = Approval("approve", author(), here.time_of_day(), reason, tuple(force))
             return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here,
-                person_says_yes_or_no_to_plan.approve(
-                    here, plan, said, checksum=checksum
-                ),
+                here, person_says_yes_or_no_to_plan.approve(here, plan, said, checksum=checksum)
             )
 
     def reject(self, plan: str, checksum: str, reason: str) -> PlanOutput:
@@ -195,10 +159,7 @@ class PlansHere:
         ):
             said = Approval("reject", author(), here.time_of_day(), reason)
             return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here,
-                person_says_yes_or_no_to_plan.reject(
-                    here, plan, said, checksum=checksum
-                ),
+                here, person_says_yes_or_no_to_plan.reject(here, plan, said, checksum=checksum)
             )
 
 
@@ -206,10 +167,7 @@ def _apply(here: World, run: NightlyRun, plan: Plan, force: Sequence[str]) -> Pl
     """What was just made."""
     step = record_stages.Steps(here, run)
     return step.through(
-        lambda: apply_or_accept_plan.apply(
-            here, plan.id, force=force, enters=step.enter
-        ),
-        _became,
+        lambda: apply_or_accept_plan.apply(here, plan.id, force=force, enters=step.enter), _became
     )
 
 
@@ -222,11 +180,7 @@ def _plan_to_apply(here: World, plan: str) -> Plan:
     if plan:
         return here.store.plan(plan)
     in_force = here.store.in_force()
-    waiting = [
-        one
-        for one in here.store.plans()
-        if one.state in WAITING and one.base == in_force
-    ]
+    waiting = [one for one in here.store.plans() if one.state in WAITING and one.base == in_force]
     found = (*here.store.plans(state="applying"), *waiting)
     if not found:
         raise NoData(

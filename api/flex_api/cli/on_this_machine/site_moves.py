@@ -19,9 +19,7 @@ from flex_api.which_names_are_sites import site_name
 class MovesHere:
     context: Context
 
-    def moves(
-        self, limit: int, *, site: str, plan: str, node: str, state: str
-    ) -> MovesOutput:
+    def moves(self, limit: int, *, site: str, plan: str, node: str, state: str) -> MovesOutput:
         with open_world(self.context) as here:
             found = page_of_moves(
                 here.store,
@@ -37,9 +35,7 @@ class MovesHere:
     def again(self, site: str, reason: str, *, dry_run: bool) -> RestOutput:
         with open_world(self.context, reason=reason) as here:
             name = site_name(site)
-            end_rest_of_site.let_move_again(
-                here.store, name, here.time_of_day(), dry_run=dry_run
-            )
+            end_rest_of_site.let_move_again(here.store, name, here.time_of_day(), dry_run=dry_run)
         return RestOutput(sites=[name], dry_run=dry_run)
 
     def ready(self, sites: Sequence[str], to: Sequence[str]) -> ReadyOutput:

@@ -12,12 +12,7 @@ from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, leaning_on_sites, names_of_sites
 from flex_api.facts.remarks_on_names_that_stay import newest_plan
-from flex_api.schemas.sites_and_wishes import (
-    PinOutput,
-    PinShown,
-    SitesOutput,
-    values,
-)
+from flex_api.schemas.sites_and_wishes import PinOutput, PinShown, SitesOutput, values
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes, previewing
 from flex_api.wishes.previewing import NOT_TRIED, Tried
@@ -41,10 +36,7 @@ class SitesHere:
     def wishes(self) -> Sequence[PinShown]:
         with open_world(self.context) as here:
             now = here.time_of_day()
-            return [
-                PinShown(**values(pin), holds=pin.holds(now))
-                for pin in here.store.pins()
-            ]
+            return [PinShown(**values(pin), holds=pin.holds(now)) for pin in here.store.pins()]
 
     def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput:
         with open_world(self.context, reason=wanted.reason) as here:
@@ -52,21 +44,15 @@ class SitesHere:
             make_and_drop_wishes.pin(here, pin, dry_run=dry_run)
             tried = NOT_TRIED
             if dry_run:
-                tried = previewing.look_if_possible(
-                    lambda: previewing.of_pin(here, pin)
-                )
+                tried = previewing.look_if_possible(lambda: previewing.of_pin(here, pin))
         return _output(pin, tried, pinned=True, dry_run=dry_run)
 
-    def unpin(
-        self, site: str, campaign: str, reason: str, *, dry_run: bool
-    ) -> PinOutput:
+    def unpin(self, site: str, campaign: str, reason: str, *, dry_run: bool) -> PinOutput:
         with open_world(self.context, reason=reason) as here:
             pin = make_and_drop_wishes.unpin(here, site, campaign, dry_run=dry_run)
             tried = NOT_TRIED
             if dry_run:
-                tried = previewing.look_if_possible(
-                    lambda: previewing.without_pin(here, pin)
-                )
+                tried = previewing.look_if_possible(lambda: previewing.without_pin(here, pin))
         return _output(pin, tried, pinned=False, dry_run=dry_run)
 
 
@@ -90,6 +76,4 @@ def _sites(here: World) -> SitesOutput:
 
 def _output(pin: Pin, tried: Tried, *, pinned: bool, dry_run: bool) -> PinOutput:
     preview, notes = tried
-    return PinOutput(
-        **values(pin), pinned=pinned, dry_run=dry_run, preview=preview, notes=notes
-    )
+    return PinOutput(**values(pin), pinned=pinned, dry_run=dry_run, preview=preview, notes=notes)

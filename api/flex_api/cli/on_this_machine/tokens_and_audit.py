@@ -29,9 +29,7 @@ class DeskHere:
         self, name: str, role: Role, expires: datetime | None, reason: str
     ) -> TokenOutput:
         with open_world(self.context, reason=reason) as here:
-            token, secret = manage_tokens.create(
-                here.store, _me(), name, role, now(), expires
-            )
+            token, secret = manage_tokens.create(here.store, _me(), name, role, now(), expires)
         return TokenOutput(token=token_row(token), secret=secret)
 
     def tokens(self) -> TokensOutput:
@@ -44,13 +42,9 @@ class DeskHere:
             ended = manage_tokens.revoke(here.store, _me(), token, now())
         return TokenOutput(token=token_row(ended))
 
-    def audit(
-        self, limit: int, actor: str, action: str, since: datetime | None
-    ) -> AuditOutput:
+    def audit(self, limit: int, actor: str, action: str, since: datetime | None) -> AuditOutput:
         with open_world(self.context) as here:
-            entries = here.store.found_entries(
-                limit, actor=actor, action=action, since=since
-            )
+            entries = here.store.found_entries(limit, actor=actor, action=action, since=since)
             return AuditOutput(items=list(map(audit_row, entries)))
 
     def check_audit(self, last: str) -> AuditVerifyOutput:

@@ -25,21 +25,16 @@ class LookHere:
         with open_world(self.context) as here:
             patience = here.settings.dns.settle.total_seconds()
             return core_to_output_models.verify_output(
-                verify_dns_answers.verify(here, patience),
-                verify_doors.verify_doors(here),
+                verify_dns_answers.verify(here, patience), verify_doors.verify_doors(here)
             )
 
     def runs(self, limit: int) -> RunsOutput:
         with open_world(self.context) as here:
             runs = here.store.runs(limit)
-            rows = [
-                core_to_output_models.run_row(run, _plan_of(here, run)) for run in runs
-            ]
+            rows = [core_to_output_models.run_row(run, _plan_of(here, run)) for run in runs]
         return RunsOutput(items=rows)
 
-    def report(
-        self, plan: str, form: str, to: Path | None, *, pdf: bool
-    ) -> str | bytes | Path:
+    def report(self, plan: str, form: str, to: Path | None, *, pdf: bool) -> str | bytes | Path:
         with open_world(self.context) as here:
             found = here.store.plan(plan) if plan else _latest(here)
             if form != "html":

@@ -22,9 +22,7 @@ class QuestionsHere:
 
     def what_if(self, wanted: Supposition, *, frontier: bool) -> WhatIfOutput:
         with open_world(self.context) as here:
-            return what_if_frontier_compare.what_if(
-                here, wanted, with_frontier=frontier
-            )
+            return what_if_frontier_compare.what_if(here, wanted, with_frontier=frontier)
 
     def frontier(self) -> FrontierOutput:
         with open_world(self.context) as here:
@@ -36,6 +34,4 @@ class QuestionsHere:
 
     def explanation(self, site: str) -> ExplainOutput:
         with open_world(self.context) as here:
-            return why_site_is_there.explain_site(
-                here, which_names_are_sites.site_name(site)
-            )
+            return why_site_is_there.explain_site(here, which_names_are_sites.site_name(site))

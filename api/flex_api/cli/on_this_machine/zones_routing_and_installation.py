@@ -31,10 +31,7 @@ class ZonesHere:
         from flex_api.night.leases import lease
         from flex_api.night.who_holds_zones import holders_output, take_over
 
-        with (
-            open_world(self.context) as here,
-            lease(here, f"take over from {was}"),
-        ):
+        with open_world(self.context) as here, lease(here, f"take over from {was}"):
             return holders_output(take_over(here, was, reason))
 
 
@@ -60,9 +57,7 @@ class RoutingHere:
                 else haproxy_pools_and_files.files(settings, store, node)
             )
         return NodeFiles(
-            node=node,
-            files=files,
-            ports=port_rows(settings.routing.ports_between_nodes()),
+            node=node, files=files, ports=port_rows(settings.routing.ports_between_nodes())
         )
 
 
