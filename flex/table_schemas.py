@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import pandas_dtype
 
 from flex.errors import BadTable
 
@@ -67,7 +66,7 @@ class Schema:
                 continue
             if cast[name].isna().any():
                 raise self._broken_error("some values are missing")
-            cast[name] = cast[name].astype(pandas_dtype(type_))
+            cast[name] = cast[name].astype(pd.api.types.pandas_dtype(type_))
         return cast
 
     def from_columns(self, columns: Mapping[str, Sequence[object] | np.ndarray]) -> pd.DataFrame:
