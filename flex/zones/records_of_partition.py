@@ -185,14 +185,16 @@ def partition_from(
     nothing of ours.
     """
     site_of = {name_of(site): site for site in sites}
-    node_of = {
-        (record_type(address), address): node.name for node in nodes for address in node.addresses
-    }
+    # Two nodes have one address for as long as one of them counts with those that it had.
+    nodes_with: dict[tuple[str, str], list[str | None]] = {}
+    for node in nodes:
+        for address in node.addresses:
+            nodes_with.setdefault((record_type(address), address), []).append(node.name)
     nodes_of: dict[str, list[str | None]] = {}
     columns = (texts(found[column]) for column in ("name", "type", "value"))
     for name, kind, value in zip(*columns, strict=True):
         if site := site_of.get(name):
-            nodes_of.setdefault(site, []).append(node_of.get((kind, value)))
+            nodes_of.setdefault(site, []).extend(nodes_with.get((kind, value), [None]))
     pairs = dict.fromkeys(
         (site, node) for site, on in nodes_of.items() if None not in on for node in on
     )
