@@ -149,5 +149,5 @@ def _tests_run(copy: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[
         check=False,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": places, "EXAMPLES": "until-one-fails"},
+        env={**os.environ, "PYTHONPATH": places, "HYPOTHESIS_PROFILE": "until-one-fails"},
     )

@@ -37,7 +37,7 @@ def pytest_configure() -> None:
         "until-one-fails", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate]
     )
     usual = "ci" if "CI" in os.environ else "here"
-    settings.load_profile(os.environ.get("EXAMPLES", usual))
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", usual))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -196,7 +196,9 @@ def test_what_kill_9_interrupts_loses_nothing_and_counts_nothing_twice(
             if steps is None:
                 tidier.communicate()
             else:
-                assert all(tidier.stdout.read(1) for _ in range(steps))
+                # A run that has less to do than that has ended by then.
+                for _ in range(steps):
+                    tidier.stdout.read(1)
                 tidier.kill()
         with open_store(url) as store:
             ingest([source], store, counts)
