@@ -86,6 +86,7 @@ from flex_api.schemas.verbs_output import (
     PlanOutput,
     PlanRow,
     RunRow,
+    StatusOutput,
     UnknownOutput,
     VersionOutput,
 )
@@ -361,6 +362,9 @@ class Client(ServerCalls):
 
     def version(self) -> VersionOutput:
         return self.get(VersionOutput, "/version")[0]
+
+    def status(self) -> StatusOutput:
+        return self.get(StatusOutput, "/status")[0]
 
     def settings(self) -> ConfigShowOutput:
         return self.get(ConfigShowOutput, "/settings")[0]

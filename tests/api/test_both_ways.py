@@ -32,6 +32,7 @@ READ: tuple[str, ...] = (
     "nodes list",
     "verify",
     "verify --detailed-exitcode",
+    "status",
     "history",
     "history --limit 1",
     "explain SITE",
@@ -75,6 +76,8 @@ ASKED += [
 OF_A_CALL = {"made", "created", "since", "author"}
 # A plan's identifier: the second in which it was made, and what it holds.
 PLAN_ID = re.compile(r"(\d{8}T\d{6})-([0-9a-f]{12})")
+# How long ago something was: 8.3 s ago, 2 h 5 m ago.
+AGO = re.compile(r"[\d.]+ \w+( \d+ \w+)? ago")
 OF_A_TRIED_PLAN = {"id", "digest", "plan"}
 
 
@@ -118,6 +121,9 @@ def own_to_a_call(verb: str, difference: str) -> bool:
     if verb == "doctor":
         # What was just now counts on while one is asked after the other.
         return any(word in difference for word in ("last written", "seconds apart"))
+    if verb == "status":
+        here, _, there = AGO.sub("", values).partition(" here, ")
+        return here == there.removesuffix(" there")
     return verb.startswith("rollback") and name in OF_A_TRIED_PLAN
 
 

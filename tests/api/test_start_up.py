@@ -92,12 +92,12 @@ def test_the_help_of_no_verb_loads_a_library() -> None:
     assert loaded_by(*([verb, "--help"] for verb in VERBS)) & LIBRARIES == set()
 
 
-@pytest.mark.parametrize("line", ["flex no", "flex nodes dr", "flex simulate --mo"])
+@pytest.mark.parametrize("line", ["flex no", "flex nodes dr", "flex simulate --mo", "flex logs "])
 def test_completion_in_the_shell_loads_no_library(line: str) -> None:
     asked = {
         "_FLEX_COMPLETE": "complete_bash",
         "COMP_WORDS": line,
-        "COMP_CWORD": str(len(line.split()) - 1),
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
     }
     assert loaded_by([], **asked) & LIBRARIES == set()
 

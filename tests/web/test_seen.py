@@ -12,7 +12,7 @@ import pytest
 from flex.model.dns_edits_by_others import Edit
 from flex.zones.last_dns_check import Answered, Check
 from flex_api.facts.days_until_full import room
-from flex_api.pages.warnings_on_every_page import said_of_check
+from flex_api.status import said_of_check
 from tests.web.scriptless import Browser
 
 if TYPE_CHECKING:

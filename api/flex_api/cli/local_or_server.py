@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         PlanOutput,
         PlansOutput,
         RunsOutput,
+        StatusOutput,
         UnknownOutput,
         VerifyOutput,
     )
@@ -107,6 +108,7 @@ class Look(Protocol):
     """What was done, and what DNS says."""
 
     def verification(self) -> VerifyOutput: ...
+    def status(self) -> StatusOutput: ...
     def runs(self, limit: int) -> RunsOutput: ...
     def report(self, plan: str, form: str, to: Path | None, *, pdf: bool) -> str | bytes | Path:
         """The report itself, or the file that it was written to."""

@@ -71,7 +71,7 @@ plan_app = typer.Typer(
 
 
 def add_to(app: typer.Typer) -> None:
-    for verb in (apply, rollback, verify, run, report, history):
+    for verb in (apply, rollback, verify, run, report, status, history):
         app.command()(verb)
 
 
@@ -394,6 +394,15 @@ def _text(told: str | bytes) -> str:
             advice="say --to FILE",
         )
     return told
+
+
+def status(ctx: typer.Context) -> None:
+    """Show how the cluster is: nodes, the last run, and what waits for somebody. No name server is
+    asked and no log is read: it tells what is known already.
+    """
+    found = context(ctx)
+    output = local_or_server.look(found).status()
+    found.show(output, lambda console: results_in_terminal.status(console, output, now()))
 
 
 def history(ctx: typer.Context, limit: Limit = 20) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 from typer import core
 from typer._click.core import Command
+from typer._click.exceptions import UsageError
 from typer._click.shell_completion import CompletionItem
 from typer._click.utils import make_default_short_help
 from typer._coercion import RuntimeParam, build_runtime_param
@@ -90,6 +91,10 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
         ),
     },
     "Look and compare": {
+        "status": Verb(
+            "night_verbs",
+            "Show how the cluster is: nodes, the last run, and what waits for somebody.",
+        ),
         "history": Verb("night_verbs", "List the latest runs."),
         "data": Verb("logs", "Show how far the logs can be trusted."),
         "explain": Verb("why", "Explain why a site moves or stays, and where else it could be."),
@@ -120,6 +125,26 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
 }
 VERBS: Mapping[str, Verb] = {
     name: verb for verbs in GROUPS.values() for name, verb in verbs.items()
+}
+# What people type who know other tools, and the verbs that do it.
+MEANT = {
+    "cron": "run",
+    "down": "nodes down",
+    "drain": "nodes drain",
+    "exclude": "sites exclude",
+    "health": "status",
+    "log": "data",
+    "logs": "data",
+    "overview": "status",
+    "pin": "sites pin",
+    "revert": "rollback",
+    "runs": "history",
+    "show": "plan show",
+    "start": "serve",
+    "undo": "rollback",
+    "undrain": "nodes undrain",
+    "unpin": "sites unpin",
+    "up": "nodes up",
 }
 # Characters of a line beside a verb that the shell completes, as Typer has it.
 COMPLETED = 45
@@ -187,6 +212,12 @@ class VerbGroups(TyperGroup):
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  as in TyperGroup
         return list(VERBS)
+
+    # Any: as in TyperGroup.
+    def resolve_command(self, ctx: Context, args: list[str]) -> Any:
+        if not ctx.resilient_parsing and (meant := MEANT.get(args[0])):
+            raise UsageError(f"No such command {args[0]!r}. It is: flex {meant}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002
         room = formatter.width - 6 - max(map(len, VERBS))

@@ -35,10 +35,12 @@ from flex_api.schemas.plan_parts import BalanceOutput, LoadRow, VerdictRow
 from flex_api.schemas.sites_and_wishes import SiteRow, SitesOutput
 from flex_api.schemas.verbs_output import (
     CheckRow,
+    NodeStatus,
     PlanOutput,
     PlansOutput,
     ProofOutput,
     RunsOutput,
+    StatusOutput,
     UnknownOutput,
     VerifyOutput,
 )
@@ -625,6 +627,45 @@ def checks(console: Console, rows: Sequence[CheckRow]) -> None:
     for row in rows:
         table.add_row(Text(row.state, style=styles[row.state]), row.name, row.detail, row.advice)
     console.print(table)
+
+
+def status(console: Console, output: StatusOutput, now: datetime) -> None:
+    """A line for each fact, however large the cluster is."""
+    console.print(f"{output.cluster}, mode {output.mode}: {_in_force(output)}")
+    console.print(f"Nodes: {_nodes_by_state(output.nodes)}")
+    if run := output.last_run:
+        ended = "not ended" if run.exit_code is None else f"ended with {run.exit_code}"
+        moves = "" if run.moves is None else f", a plan of {amounts.count(run.moves, 'move')}"
+        at = amounts.ago(run.made or run.started, now)
+        console.print(f"Last run: {at}, {ended}{moves}: {run.message}")
+    else:
+        console.print("Last run: none yet; `flex run` is the nightly one")
+    for one in output.troubles:
+        lead = f": `{one.command}`" if one.command else ""
+        console.print(f"{'!' if one.urgent else '-'} {one.said} {one.step}{lead}")
+    if not output.troubles:
+        console.print("Nothing is known to be wrong, and nothing waits for somebody.")
+
+
+def _in_force(output: StatusOutput) -> str:
+    if not output.partition:
+        return "no partition is in force; `flex plan` makes the first"
+    since = f" since {amounts.when(output.since)}" if output.since else ""
+    worst = (
+        f"; the worst node is predicted {amounts.share(output.worst_ratio or 0.0)} off its share"
+    )
+    return f"{amounts.count(output.sites, 'site')} in force{since}{worst}"
+
+
+def _nodes_by_state(nodes: Sequence[NodeStatus]) -> str:
+    """How many are active, and which are not."""
+    others = [node for node in nodes if node.state != "active"]
+    said = [f"{len(nodes) - len(others):,} active"]
+    for state in ("draining", "down"):
+        if those := [node for node in others if node.state == state]:
+            names = [f"{node.node} ({amounts.count(node.sites, 'site')})" for node in those]
+            said.append(f"{state}: {first_few(names)}")
+    return "; ".join(said)
 
 
 def runs(console: Console, output: RunsOutput) -> None:

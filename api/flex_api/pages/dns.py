@@ -15,8 +15,9 @@ from flex.planning import which_servers_agree
 from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.pages.frame import show
 from flex_api.pages.read_forms_and_redirect import led_on
-from flex_api.pages.warnings_on_every_page import last_check
+from flex_api.status import last_check
 from flex_api.web.request_context import Desk, Viewer
+from flex_api.web.sight import sight
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,7 +40,7 @@ def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Resp
 
 def _page(desk: Desk, *, pending: bool) -> Response:
     _, plan = desk.views.base()
-    check = last_check(desk)
+    check = last_check(sight(desk))
     # What was kept without a zone cannot be compared by serial.
     answers = [one for one in check.servers if one.zone] if check else []
     dns_set = desk.settings.dns

@@ -21,13 +21,14 @@ from flex.model.roles_and_tokens import Role
 from flex_api.in_words import amounts
 from flex_api.night import freeze_and_change_windows
 from flex_api.pages.read_forms_and_redirect import DONE, Refusal, Sent
-from flex_api.pages.warnings_on_every_page import Trouble, newest, troubles
 from flex_api.pictures.chart_geometry import ROUNDING
 from flex_api.pictures.time_and_forecast_charts import Spark, spark
 from flex_api.report import page as report
 from flex_api.routes.static import address
+from flex_api.status import Trouble, troubles
 from flex_api.web.gate import cookie, csrf_of
 from flex_api.web.request_context import Desk
+from flex_api.web.sight import newest, sight
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -139,7 +140,7 @@ def _frame(desk: Desk, here: str) -> Frame:
         spark=spark("Worst node of the last nights", applied[::-1], tolerance)
         if len(applied) > 1
         else None,
-        troubles=troubles(desk),
+        troubles=troubles(sight(desk)),
         done="" if refusal else DONE.get(desk.request.query_params.get("done", ""), ""),
         refusal=refusal,
     )

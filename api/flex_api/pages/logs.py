@@ -14,12 +14,13 @@ from flex_api.facts import core_to_output_models, logs_good_enough
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import follow, following
 from flex_api.pages.read_forms_and_redirect import TheForm, from_form, from_query
-from flex_api.pages.warnings_on_every_page import last_lines, quality
 from flex_api.routes import log_readings_and_runs
 from flex_api.routes.log_readings_and_runs import IngestsQuery
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.rest_bodies_and_answers import IngestGiven, IngestsPage, JobShown
+from flex_api.status import newest_lines
 from flex_api.web.request_context import Desk, Operator, Viewer
+from flex_api.web.sight import quality, sight
 
 router = APIRouter(include_in_schema=False)
 
@@ -49,7 +50,8 @@ def page(desk: Viewer, request: Request) -> Response:
         query=query,
         most=MOST,
         last_of_nodes={
-            name: core_to_output_models.moment(line) for name, line in last_lines(desk).items()
+            name: core_to_output_models.moment(line)
+            for name, line in newest_lines(sight(desk)).items()
         },
         last_of_sources=_last_of_sources(desk, output),
         samples=_samples(desk),

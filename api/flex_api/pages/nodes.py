@@ -27,7 +27,6 @@ from flex_api.pages.read_forms_and_redirect import (
     moment,
     redirect_after,
 )
-from flex_api.pages.warnings_on_every_page import latest_hours
 from flex_api.pictures import chart_geometry
 from flex_api.pictures.chart_geometry import ROUNDING, Bars, Load
 from flex_api.pictures.time_and_forecast_charts import HOURS, Heat, Pairs, heat, pairs, week
@@ -38,6 +37,7 @@ from flex_api.schemas.rest_bodies_and_answers import DrainGiven, NodesPage
 from flex_api.web.etag_responses import Condition, etag
 from flex_api.web.moves_by_page import few_moves
 from flex_api.web.request_context import Desk, Operator, Viewer
+from flex_api.web.sight import latest_hours
 from flex_api.wishes import what_if_frontier_compare
 
 router = APIRouter(include_in_schema=False)

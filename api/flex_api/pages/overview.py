@@ -22,19 +22,14 @@ from flex_api.in_words.text_safe_for_html import plain
 from flex_api.pages.cached_moves_and_predictions import sent_lately
 from flex_api.pages.frame import show
 from flex_api.pages.read_forms_and_redirect import address
-from flex_api.pages.warnings_on_every_page import (
-    has_expired,
-    last_check,
-    said_of_check,
-    undecided_plan,
-    waits,
-)
 from flex_api.report import partition_of_report
 from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
 from flex_api.report.gather import spread_of
 from flex_api.report.partition_of_report import PartitionPart
 from flex_api.schemas.plan_parts import ForecastRow
+from flex_api.status import has_expired, last_check, said_of_check, undecided_plan, waits
 from flex_api.web.request_context import Desk, Viewer
+from flex_api.web.sight import sight
 
 router = APIRouter(include_in_schema=False)
 
@@ -59,7 +54,8 @@ def overview(desk: Viewer, light: Annotated[str, Query(max_length=255)] = "") ->
     )
     partition = _partition(desk, shown.id)
     lit = light_up(desk, partition, shown.id, light.strip())
-    check = last_check(desk)
+    here = sight(desk)
+    check = last_check(here)
     # That all agreed once says little where a name server says something else by now.
     is_so_no_more = (
         check is not None
@@ -76,8 +72,8 @@ def overview(desk: Viewer, light: Annotated[str, Query(max_length=255)] = "") ->
         plan=data.plan,
         first=data.first,
         tolerance=data.tolerance,
-        waiting=waits(desk, heads) == shown,
-        expired=shown == undecided_plan(desk, heads) and has_expired(desk, shown),
+        waiting=waits(here) == shown,
+        expired=shown == undecided_plan(here) and has_expired(here, shown),
         cards=tuple(_cards(desk)),
         large=desk.views.of("large-sites", lambda: _large(desk)),
         partition=partition,
@@ -93,7 +89,7 @@ def plan_to_look_at(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
     """What somebody should look at: what waits, else what is in force, else the newest there is."""
     base = desk.views.base()[0]
     in_force = next((one for one in heads if one.id == base), None)
-    return waits(desk, heads) or in_force or heads[0]
+    return waits(sight(desk)) or in_force or heads[0]
 
 
 def _partition(desk: Desk, plan: str) -> PartitionPart | None:

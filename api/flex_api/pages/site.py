@@ -44,7 +44,6 @@ from flex_api.pages.read_forms_and_redirect import (
     redirect_after,
     refuse,
 )
-from flex_api.pages.warnings_on_every_page import latest_hours, latest_weeks
 from flex_api.pictures.time_and_forecast_charts import Heat, Lines, Value, lines, week
 from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
@@ -56,6 +55,7 @@ from flex_api.schemas.verbs_output import FilesOutput, PlanOutput
 from flex_api.web.etag_responses import Condition
 from flex_api.web.moves_by_page import few_moves
 from flex_api.web.request_context import Desk, Operator, Viewer
+from flex_api.web.sight import latest_hours, latest_weeks
 from flex_api.wishes import what_if_frontier_compare, why_site_is_there
 from flex_api.wishes.previewing import Preview
 from flex_logs_ingest.counts.add_up_hours_and_sample import hours_of_site

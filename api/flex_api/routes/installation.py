@@ -12,11 +12,18 @@ from flex_api import doctor as checking
 from flex_api.night.route_output import route_output
 from flex_api.schemas.request_and_page_base import CLEAN
 from flex_api.schemas.routing import RouteOutput
-from flex_api.schemas.verbs_output import ConfigShowOutput, DoctorOutput, VersionOutput
+from flex_api.schemas.verbs_output import (
+    ConfigShowOutput,
+    DoctorOutput,
+    StatusOutput,
+    VersionOutput,
+)
 from flex_api.settings_without_secrets import config_show_output
+from flex_api.status import status as status_of
 from flex_api.version_of_flex import versions
 from flex_api.web.etag_responses import reply
 from flex_api.web.request_context import Operator, Reader, Viewer, in_turn
+from flex_api.web.sight import sight
 
 router = APIRouter(prefix="/api/v1", tags=["installation"])
 
@@ -28,6 +35,12 @@ TAKES_LONG = in_turn(lambda _: True)
 def version(desk: Viewer) -> Response:
     """The versions of FLEX and of its libraries."""
     return reply(desk.request, versions().output())
+
+
+@router.get("/status", response_model=StatusOutput)
+def status(desk: Viewer) -> Response:
+    """How the cluster is: its nodes, its last run, and what is wrong or waits for somebody."""
+    return reply(desk.request, status_of(sight(desk)))
 
 
 @router.get("/settings", response_model=ConfigShowOutput)

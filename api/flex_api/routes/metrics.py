@@ -16,10 +16,10 @@ from flex_api.night import (
 from flex_api.night.metrics_despite_failed_parts import Parts
 from flex_api.night.metrics_from_store import JOBS, NO_LOGS, of_logs
 from flex_api.night.prometheus_metrics import CONTENT_TYPE, Known, Series, of_watch, text
-from flex_api.routes.nodes import in_dns_still
 from flex_api.web import strays_and_sites_outside_dns
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.request_context import Desk, Viewer
+from flex_api.web.sight import in_dns_still
 
 router = APIRouter(include_in_schema=False)
 

@@ -18,9 +18,8 @@ from flex.model.nodes import Node
 from flex.model.operator_orders import NodeOrder
 from flex_api.facts import core_to_output_models
 from flex_api.facts import dead_nodes_in_dns as dead
-from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.night import change_nodes as noding
-from flex_api.night import dead_nodes_due_for_retry, failover
+from flex_api.night import failover
 from flex_api.night.failover import Taken
 from flex_api.night.leases import lease
 from flex_api.night.record_failover_attempts import left_in_words
@@ -49,6 +48,7 @@ from flex_api.web.request_context import (
     Reader,
     Viewer,
 )
+from flex_api.web.sight import in_dns_still
 from flex_api.wiring import World
 from flex_api.wishes import effect_of_draining, previewing
 from flex_api.wishes.effect_of_draining import Effect
@@ -89,22 +89,6 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     still = [dead.row(one) for one in in_dns_still(desk)]
     return page_response(
         desk.request, NodesPage(items=list(found.items), next=found.next, dead=still), found.next
-    )
-
-
-def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
-    """The dead nodes that are. What was tried is no change that views would see: it is asked for
-    each time.
-    """
-    known = desk.world().nodes
-    if all(node.state != "down" for node in known):
-        return ()
-    return dead.dead(
-        known,
-        desk.views.nodes_view().sites,
-        desk.store.attempts(),
-        desk.store,
-        partial(dead_nodes_due_for_retry.why_held_back, desk.world()),
     )
 
 

@@ -343,6 +343,33 @@ class RunsOutput(Output):
     items: list[RunRow]
 
 
+class NodeStatus(Part):
+    node: str
+    state: Literal["active", "draining", "down"]
+    sites: int = Field(description="of the partition in force")
+
+
+class TroubleRow(Part):
+    said: str
+    step: str = Field(description="what to do next")
+    command: str = Field(description="the verb that does it or shows more; empty where none does")
+    urgent: bool = Field(description="false where it waits for somebody without being wrong")
+
+
+class StatusOutput(Output):
+    cluster: str
+    mode: Literal["shadow", "review", "auto"]
+    partition: str = Field(description="the plan that is in force; empty before the first")
+    since: datetime | None
+    sites: int
+    worst_ratio: float | None = Field(
+        description="how far the worst node is from its fair share, as predicted"
+    )
+    nodes: list[NodeStatus]
+    last_run: RunRow | None
+    troubles: list[TroubleRow] = Field(description="what is wrong before what only waits")
+
+
 class CheckRow(Part):
     name: str
     state: Literal["ok", "warn", "fail"]

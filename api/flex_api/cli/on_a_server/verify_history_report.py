@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from flex_api.client import Client
-from flex_api.schemas.verbs_output import RunsOutput, VerifyOutput
+from flex_api.schemas.verbs_output import RunsOutput, StatusOutput, VerifyOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,9 @@ class LookThere:
             other_names=found.other_names,
             doors=found.doors,
         )
+
+    def status(self) -> StatusOutput:
+        return self.client.status()
 
     def runs(self, limit: int) -> RunsOutput:
         rows = self.client.runs(limit=limit, figures=True)

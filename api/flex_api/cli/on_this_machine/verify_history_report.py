@@ -13,7 +13,7 @@ from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, verify_dns_answers
 from flex_api.night import verify_doors
 from flex_api.report import print_pdf, write_reports
-from flex_api.schemas.verbs_output import RunsOutput, VerifyOutput
+from flex_api.schemas.verbs_output import RunsOutput, StatusOutput, VerifyOutput
 from flex_api.wiring import World
 
 
@@ -27,6 +27,13 @@ class LookHere:
             return core_to_output_models.verify_output(
                 verify_dns_answers.verify(here, patience), verify_doors.verify_doors(here)
             )
+
+    def status(self) -> StatusOutput:
+        # It judges the logs, with tables of their counts: who asks for history needs none.
+        from flex_api import status
+
+        with open_world(self.context) as here:
+            return status.status(status.sight(here))
 
     def runs(self, limit: int) -> RunsOutput:
         with open_world(self.context) as here:
