@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-from bench import locality, loops, promises, sim, startup, web
+from bench import house, locality, loops, promises, sim, startup, web
 from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
@@ -25,6 +25,7 @@ BENCHES: dict[str, Measure] = {
     "doors": doors.measure,
     "doors-traffic": flips_in_traffic.measure,
     "one-writer": one_writer.measure,
+    "house": house.measure,
     "ingest": speed.measure,
     "ingest-small": small.measure,
     "moves-torn": torn_moves.measure,

@@ -25,8 +25,8 @@ from bench.ingest import real
 from flex.errors import FlexError
 from flex.sim import made_up_cluster
 from flex.sim.fit_locality import MEMORY, FittedLocality, fit_locality
-from flex.sim.traces import Trace, of_sample
-from flex_api.simulation.traces_and_solver import of_logs
+from flex.sim.traces import Trace, trace_from_sample
+from flex_api.simulation.traces_and_solver import trace_of_logs
 
 # Below so many accesses, or files, one file more or less is a point of the miss ratio.
 LEAST_ACCESSES = 1000
@@ -85,7 +85,7 @@ def _traces() -> Iterator[Trace]:
     with tempfile.TemporaryDirectory() as folder:
         for log in real.logs(Path(os.environ["TRACES"]), Path(folder), least=LEAST_ACCESSES):
             try:
-                trace = of_logs([log.path], format_=log.format)
+                trace = trace_of_logs([log.path], format_=log.format)
             except FlexError:
                 continue
             files = np.count_nonzero(trace.frequency())
@@ -97,4 +97,4 @@ def _night() -> Trace:
     random = np.random.default_rng(7)
     hosting = made_up_cluster.hosting(random, "hosting.example")
     asked = made_up_cluster.night(hosting, date(2026, 1, 5), 50_000, random)
-    return of_sample("night", made_up_cluster.sample(hosting, asked))
+    return trace_from_sample("night", made_up_cluster.sample(hosting, asked))

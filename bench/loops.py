@@ -10,7 +10,7 @@ from bench.figures import Figures, best_of
 from flex import native_or_python
 from flex.native_or_python import Loop
 from flex.placing.problem import Ints
-from flex.prediction.replay_accesses_through_caches import reference_replay
+from flex.prediction.cache_replay import reference_replay
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule

@@ -1,4 +1,4 @@
-"""Whether the tests notice when what ARCHITECTURE.md promises is no longer so.
+"""Whether the tests notice when what docs/why/promises.md promises is no longer so.
 
 promises.toml has changes of the code for each promise there: mistakes that a person could make,
 after which it is not kept. Each is made in a copy of this tree, where the tests that stand beside
@@ -28,6 +28,7 @@ from time import perf_counter
 from bench.figures import Figures
 
 ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/why/promises.md"
 CHANGES = Path(__file__).with_name("promises.toml")
 WANTED = os.environ.get("PROMISES", "")
 COPIES = int(os.environ.get("COPIES", os.cpu_count() or 1))
@@ -88,9 +89,7 @@ def changes() -> list[Change]:
 
 def tests_of_promises() -> dict[str, Sequence[str]]:
     """Those that stand beside each promise, by the first of them."""
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    section = text.partition("\n## Invariants\n")[2].partition("\n## ")[0]
-    bullets = re.split(r"^- ", section, flags=re.MULTILINE)[1:]
+    bullets = re.split(r"^- ", PAGE.read_text(), flags=re.MULTILINE)[1:]
     tests = [re.findall(r"`(tests/[\w/]+\.py::\w+)`", bullet) for bullet in bullets]
     return {named[0]: named for named in tests}
 

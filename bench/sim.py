@@ -33,16 +33,16 @@ from flex.errors import FlexError
 from flex.model.nodes import Node
 from flex.model.predicted_node_loads import Forecast
 from flex.placing.problem import Floats, Ints
-from flex.prediction.predict import forecast
-from flex.prediction.replay_accesses_through_caches import Sample, reference_replay
-from flex.prediction.similar_targets import kinds
-from flex.sim.published_trace_figures import PUBLISHED
-from flex.sim.routed_accesses import hash_numbers
+from flex.prediction.cache_replay import Sample, reference_replay
+from flex.prediction.replay_forecast import forecast
+from flex.prediction.target_classes import kinds
+from flex.sim.access_rules import hash_numbers
+from flex.sim.published_figures import PUBLISHED
+from flex.sim.trace_twins import twin
 from flex.sim.traces import Trace
-from flex.sim.twins_of_published_traces import twin
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT
-from flex_api.simulation.traces_and_solver import of_logs
+from flex_api.simulation.traces_and_solver import trace_of_logs
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -207,7 +207,7 @@ def _traces() -> Iterator[Trace]:
     with tempfile.TemporaryDirectory() as folder:
         for log in real.logs(Path(os.environ["TRACES"]), Path(folder)):
             try:
-                trace = of_logs([log.path], format_=log.format)
+                trace = trace_of_logs([log.path], format_=log.format)
             except FlexError:
                 continue
             if len(trace.target) >= LEAST and len(trace.sites) >= 2 * NODES:

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import NamedTuple, cast
 
 from flex.model.audit_chain import BEGIN, Entry, as_text, plain
+from flex.model.drains_and_freezes import Freeze, NodeOrder
 from flex.model.nodes import Node
-from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.roles_and_tokens import Token, digest_of
@@ -91,8 +91,8 @@ class Record:
             before = json.loads(entry.before)
             after = json.loads(entry.after)
             wishes = self._wishes(thing, before, after) if made_by == "pin.put" else [thing]
-            for one in wishes:
-                self._change(one, entry, before, after)
+            for wish in wishes:
+                self._change(wish, entry, before, after)
             if len(wishes) > 1:
                 self._forget(wishes)
 
@@ -142,36 +142,38 @@ class Record:
         of_site = self.of_site.setdefault(thing.subject, set())
         campaign = {**_parts(before), **_parts(after)}.get("campaign")
         if campaign is not None or before is None:
-            found = [thing._replace(campaign=str(campaign or ""))]
+            wishes = [thing._replace(campaign=str(campaign or ""))]
         else:
-            there = sorted(one for one in of_site if self.told[one].there)
-            found = [one for one in there if agree(_parts(before), self.told[one].parts)] or [thing]
-        of_site.update(found)
-        return found
+            there = sorted(wish for wish in of_site if self.told[wish].there)
+            wishes = [wish for wish in there if agree(_parts(before), self.told[wish].parts)] or [
+                thing
+            ]
+        of_site.update(wishes)
+        return wishes
 
     def _forget(self, wishes: Iterable[Thing]) -> None:
         """Which of them was changed nobody knows, so that nothing is known of any but that it was
         there.
         """
-        for one in wishes:
-            self.told[one].there, self.told[one].parts = True, {}
+        for wish in wishes:
+            self.told[wish].there, self.told[wish].parts = True, {}
 
     def differences(self, there: Iterable[tuple[Thing, Parts]], until: int) -> list[str]:
         """Where what is there is not as it is told, a sentence each. What entries behind `until`
         tell of was changed while people looked, and is left alone.
         """
-        found: dict[str, None] = {}
+        sentences: dict[str, None] = {}
         missing = {
             thing for thing, known in self.told.items() if known.there and known.number <= until
         }
         for thing, parts in there:
             missing.discard(thing)
-            found |= dict.fromkeys(self._wrong(thing, parts, until))
+            sentences |= dict.fromkeys(self._wrong(thing, parts, until))
         for thing in sorted(missing):
-            found[f"{thing} is not there, though entry {self.told[thing].number} tells of it"] = (
-                None
-            )
-        return list(found)
+            sentences[
+                f"{thing} is not there, though entry {self.told[thing].number} tells of it"
+            ] = None
+        return list(sentences)
 
     def _wrong(self, thing: Thing, parts: Parts, until: int) -> Iterator[str]:
         known = self.told.get(thing)
@@ -184,45 +186,45 @@ class Record:
         else:
             for name in sorted(known.parts.keys() & parts.keys()):
                 if not agree(known.parts[name], parts[name]):
-                    is_, said = as_text(parts[name]), as_text(known.parts[name])
+                    is_, recorded = as_text(parts[name]), as_text(known.parts[name])
                     yield (
-                        f"{thing}: {name} is {is_}, its entries say {said} (the "
+                        f"{thing}: {name} is {is_}, its entries say {recorded} (the "
                         f"last is {known.number})"
                     )
             if parts.get("state") == "applied" and thing.subject not in self.settled:
                 yield f"{thing} is applied without an entry plan.settle"
 
 
-def agree(said: object, found: object) -> bool:
+def agree(recorded: object, actual: object) -> bool:
     """Whether two values are the same in all that both have."""
-    if isinstance(said, dict) and isinstance(found, dict):
-        return all(agree(said[name], found[name]) for name in said.keys() & found.keys())
-    if isinstance(said, list) and isinstance(found, list):
-        return len(said) == len(found) and all(map(agree, said, found))
-    return said == found
+    if isinstance(recorded, dict) and isinstance(actual, dict):
+        return all(agree(recorded[name], actual[name]) for name in recorded.keys() & actual.keys())
+    if isinstance(recorded, list) and isinstance(actual, list):
+        return len(recorded) == len(actual) and all(map(agree, recorded, actual))
+    return recorded == actual
 
 
 def _parts(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def of_pin(pin: Pin) -> tuple[Thing, Parts]:
+def describe_pin(pin: Pin) -> tuple[Thing, Parts]:
     return Thing("pin.put", pin.site, pin.campaign), _parts_of(pin)
 
 
-def of_order(order: NodeOrder) -> tuple[Thing, Parts]:
+def describe_order(order: NodeOrder) -> tuple[Thing, Parts]:
     return Thing("node.order", order.node), _parts_of(order)
 
 
-def of_node(node: Node) -> tuple[Thing, Parts]:
+def describe_node(node: Node) -> tuple[Thing, Parts]:
     return Thing("node.put", node.name), _parts_of(node)
 
 
-def of_freeze(freeze: Freeze) -> tuple[Thing, Parts]:
+def describe_freeze(freeze: Freeze) -> tuple[Thing, Parts]:
     return Thing("freeze"), _parts_of(freeze)
 
 
-def of_token(token: Token) -> tuple[Thing, Parts]:
+def describe_token(token: Token) -> tuple[Thing, Parts]:
     return Thing("token.create", token.id), told_of_token(token)
 
 
@@ -230,23 +232,23 @@ def told_of_token(token: Token) -> Parts:
     """What the record has of a token: neither when it was used, nor what it is known by, but the
     hash of that.
     """
-    found = _parts_of(token)
-    del found["last_used"], found["digest"]
-    return found | {"known_by": digest_of(token.digest)}
+    parts = _parts_of(token)
+    del parts["last_used"], parts["digest"]
+    return parts | {"known_by": digest_of(token.digest)}
 
 
-def of_headline(plan: Headline) -> tuple[Thing, Parts]:
+def describe_headline(plan: Headline) -> tuple[Thing, Parts]:
     return Thing("plan.propose", plan.id), _parts_of(plan)
 
 
-def of_plan(plan: Plan) -> tuple[Thing, Parts]:
-    approvals = cast(Parts, plain({"approvals": [asdict(one) for one in plan.approvals]}))
+def describe_plan(plan: Plan) -> tuple[Thing, Parts]:
+    approvals = cast(Parts, plain({"approvals": [asdict(approval) for approval in plan.approvals]}))
     return Thing("plan.propose", plan.id), _parts_of(headline(plan)) | approvals
 
 
-def of_base(plan: str) -> tuple[Thing, Parts]:
+def describe_base(plan: str) -> tuple[Thing, Parts]:
     return IN_FORCE, {"plan": plan}
 
 
 def _parts_of(value: Pin | NodeOrder | Node | Freeze | Token | Headline) -> Parts:
-    return cast(Parts, plain({one.name: getattr(value, one.name) for one in fields(value)}))
+    return cast(Parts, plain({part.name: getattr(value, part.name) for part in fields(value)}))

@@ -51,6 +51,9 @@ from collections.abc import Sequence
 
 from flex.model.limits_and_approvals import FREEZE, Stop
 
+# What stayed as it was, where an error does not say otherwise.
+NOTHING_CHANGED = "nothing was changed"
+
 
 class FlexError(Exception):
     """What was asked, what came back, what stayed as it was, and the next step.
@@ -64,7 +67,13 @@ class FlexError(Exception):
     slug = "internal"
 
     def __init__(
-        self, asked: str, answer: str, *, kept: str, advice: str, stops: Sequence[Stop] = ()
+        self,
+        asked: str,
+        answer: str,
+        *,
+        kept: str = NOTHING_CHANGED,
+        advice: str,
+        stops: Sequence[Stop] = (),
     ) -> None:
         super().__init__(f"{asked}: {answer}")
         self.asked = asked

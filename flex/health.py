@@ -48,8 +48,8 @@ def pulses_after_probes(
 ) -> dict[str, Pulse]:
     """The pulses after one more round; nodes that were not probed are forgotten."""
     return {
-        node: _next(before.get(node, Pulse()), sum(said) >= terms.quorum, terms)
-        for node, said in answers.items()
+        node: _next(before.get(node, Pulse()), sum(replies) >= terms.quorum, terms)
+        for node, replies in answers.items()
     }
 
 

@@ -30,8 +30,8 @@ def answer(request: urllib.request.Request, timeout: float) -> HTTPResponse:
     opener = urllib.request.OpenerDirector()
     for handler in _HANDLERS:
         opener.add_handler(handler())
-    found: HTTPResponse = opener.open(request, timeout=timeout)
-    return found
+    response: HTTPResponse = opener.open(request, timeout=timeout)
+    return response
 
 
 def elsewhere(error: urllib.error.HTTPError) -> str:

@@ -30,12 +30,12 @@ def _load() -> tuple[ModuleType | None, str]:
                 f"builds it; {error})"
             ),
         )
-    found = getattr(module, "INTERFACE", 0)
-    if found != INTERFACE:
+    interface = getattr(module, "INTERFACE", 0)
+    if interface != INTERFACE:
         return (
             None,
             (
-                f"the native extension speaks interface {found}, this FLEX speaks "
+                f"the native extension speaks interface {interface}, this FLEX speaks "
                 f"{INTERFACE}: reinstall flex-native"
             ),
         )

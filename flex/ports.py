@@ -12,23 +12,23 @@ from typing import Protocol, Self
 
 import pandas as pd
 
-from flex.model.answers_of_sites import AnswersOfSites
 from flex.model.audit_chain import Author, Entry, Head
 from flex.model.dns_update_journal import Journal
-from flex.model.door_order import DoorOrders
+from flex.model.drains_and_freezes import Freeze, NodeOrder
+from flex.model.http_answers import AnswersOfSites
 from flex.model.jobs import Job, Once
 from flex.model.log_reading import Segment, Stream
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.nodes import Node
-from flex.model.operator_orders import Freeze, NodeOrder
+from flex.model.orders_to_doors import DoorOrders
 from flex.model.period import Period
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline
+from flex.model.retry_schedule import Attempts
 from flex.model.roles_and_tokens import Token
 from flex.model.site_moves import SiteMoves
-from flex.model.strays import Strays
-from flex.model.when_to_retry_failover_or_delivery import Attempts
+from flex.model.stray_requests import Strays
 from flex.model.wish import Pin
 from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
@@ -120,7 +120,7 @@ class Doors(Protocol):
         """The same, and no site waits any more."""
         ...
 
-    def behind(self, patience: float) -> Mapping[str, str]:
+    def nodes_behind(self, patience: float) -> Mapping[str, str]:
         """The nodes that do not go by it after `patience` seconds, each with the reason."""
         ...
 
@@ -231,12 +231,12 @@ class Segments(Protocol):
         """The ids among these that the store has."""
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        """The segments at the beginning of a log that opens so: which_reading_continues_which.py in
+        """The segments at the beginning of a log that opens so: reading_chains.py in
         flex/traffic.
         """
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        """The segments that go on at these places: which_reading_continues_which.py in
+        """The segments that go on at these places: reading_chains.py in
         flex/traffic.
         """
 
@@ -439,7 +439,7 @@ class Identity(Protocol):
 
 
 class Audit(Protocol):
-    """Who changed what. flex/store/write_changes_to_audit_log.py has the entries that a store adds
+    """Who changed what. flex/store/audit_writer.py has the entries that a store adds
     by itself.
     """
 

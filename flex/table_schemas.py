@@ -151,16 +151,16 @@ def _rises_within(columns: Sequence[pd.Series]) -> bool:
 
 def texts(column: pd.Series) -> list[str]:
     """A column's strings."""
-    found: list[str] = values_of(column)
-    return found
+    strings: list[str] = values_of(column)
+    return strings
 
 
 def values_of(column: pd.Series) -> list[Any]:
     """What is in a column. Taking strings out one by one costs ten times as much. Any: numbers or
     texts.
     """
-    found: list[Any] = column.to_numpy(dtype=object).tolist()
-    return found
+    values: list[Any] = column.to_numpy(dtype=object).tolist()
+    return values
 
 
 # What one log segment counted per day, site and target; mergeable: sum, sum, max, max. `size` is

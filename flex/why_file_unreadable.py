@@ -11,5 +11,5 @@ def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
         line = error.object.count(b"\n", 0, error.start) + 1
         byte = error.object[error.start]
         return f"line {line} is not UTF-8: it has the byte 0x{byte:02x}"
-    said = error.strerror or type(error).__name__
-    return said[:1].lower() + said[1:]
+    reason = error.strerror or type(error).__name__
+    return reason[:1].lower() + reason[1:]

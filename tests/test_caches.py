@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flex import native_or_python
 from flex.caches import CACHES
-from flex.prediction.replay_accesses_through_caches import Ints, Loop, reference_replay, replay_loop
+from flex.prediction.cache_replay import Ints, Loop, reference_replay, replay_loop
 
 
 def replays(cache: str) -> dict[str, Loop]:

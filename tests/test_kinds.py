@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.prediction.similar_targets import Kinds, add_up, class_of, each, kinds
+from flex.prediction.target_classes import Kinds, add_up, class_of, each, kinds
 from tests.thorough import times
 
 # The bytes of a site are a whole number of 64 bits: these targets have less than 2**63 in all.

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from flex.errors import BadInput, BadTable
 from flex.model.nodes import Node, NodeState
 from flex.model.predicted_node_loads import Forecast, NodeForecast
-from flex.prediction.predict import (
+from flex.prediction.cache_replay import Sample
+from flex.prediction.replay_forecast import (
     PAPER,
     busiest_utilisation,
     forecast,
@@ -25,7 +26,6 @@ from flex.prediction.predict import (
     throughput,
     utilisation,
 )
-from flex.prediction.replay_accesses_through_caches import Sample
 from flex.sim import made_up_cluster
 from flex.table_schemas import PLACEMENT
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import native_or_python
-from flex.prediction.replay_accesses_through_caches import (
+from flex.prediction.cache_replay import (
     Ints,
     Replayed,
     Sample,

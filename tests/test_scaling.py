@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from flex.model.nodes import Node
 from flex.model.predicted_node_loads import Forecast
 from flex.planning import remarks_on_forecasts
-from flex.prediction.predict import forecast, round_robin
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.prediction.cache_replay import Sample
+from flex.prediction.replay_forecast import forecast, round_robin
 from flex.prediction.scale_up_sample import Flags
-from flex.prediction.similar_targets import Kinds, kinds
+from flex.prediction.target_classes import Kinds, kinds
 from flex.sim import made_up_cluster
 from flex.table_schemas import PLACEMENT
 
@@ -167,7 +167,7 @@ def test_a_part_that_is_too_small_to_tell_misses_says_so(
     whole: Sample, rate: float, accesses: int, said: bool
 ) -> None:
     small = replace(whole, rate=rate, target=whole.target[:accesses], time=whole.time[:accesses])
-    assert bool(list(remarks_on_forecasts.of_sample(small))) == said
+    assert bool(list(remarks_on_forecasts.remark_on_sample(small))) == said
 
 
 def test_a_large_file_that_the_sample_leaves_out_is_read_from_disk_as_often_as_it_is_asked_for(

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from flex.model.audit_chain import BEGIN, Author, Head, entry
-from flex.store import audit_triggers
+from flex.store import audit_log_protection
 
 revision = "0011"
 down_revision = "0010"
@@ -51,9 +51,9 @@ def upgrade() -> None:
     connection.execute(sa.insert(HEAD), {"id": 1, "number": head.number, "hash": head.hash})
     sqlite = connection.dialect.name == "sqlite"
     entries, of_head = (
-        (audit_triggers.SQLITE_ENTRIES, audit_triggers.SQLITE_HEAD)
+        (audit_log_protection.SQLITE_ENTRIES, audit_log_protection.SQLITE_HEAD)
         if sqlite
-        else (audit_triggers.POSTGRESQL_ENTRIES, audit_triggers.POSTGRESQL_HEAD)
+        else (audit_log_protection.POSTGRESQL_ENTRIES, audit_log_protection.POSTGRESQL_HEAD)
     )
     for statement in (*entries, *of_head):
         op.execute(statement)

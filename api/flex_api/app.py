@@ -38,7 +38,7 @@ from flex_api.routes import (
     make_and_apply_plans,
     metrics,
     nodes,
-    partitions,
+    partition_history,
     plans,
     problems,
     questions_about_logs,
@@ -50,13 +50,14 @@ from flex_api.routes import (
     sites,
     static,
     tokens,
-    what_if_and_differences,
+    what_if_routes,
     wishes_and_campaigns,
 )
 from flex_api.settings.file import Settings
 from flex_api.web import openapi_document
 from flex_api.web.background_answers import Later
 from flex_api.web.cached_views import Views
+from flex_api.web.door_watch import DoorWatch
 from flex_api.web.gate import Gate, present
 from flex_api.web.head_requests import Heads
 from flex_api.web.idempotency import OnceOnly
@@ -68,7 +69,6 @@ from flex_api.web.limits import Rate
 from flex_api.web.middleware import Asking, seal
 from flex_api.web.request_context import House
 from flex_api.web.response_cache import ResponseCache
-from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch
 from flex_api.wiring import Clock
 from flex_api.work_in_background import Workers
 
@@ -76,7 +76,7 @@ ROUTES = (
     wishes_and_campaigns,
     sites,
     nodes,
-    partitions,
+    partition_history,
     plans,
     exports,
     make_and_apply_plans,
@@ -90,7 +90,7 @@ ROUTES = (
     audit,
     tokens,
     reports,
-    what_if_and_differences,
+    what_if_routes,
     routing,
     installation,
     simulations,
@@ -159,14 +159,14 @@ def create_app(
     app.openapi = lambda: openapi_document.describe(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
     app.add_middleware(ResponseCache, store=store)
-    app.add_middleware(OnceOnly, store=store, problem=problems.of_error)
+    app.add_middleware(OnceOnly, store=store, problem=problems.respond_to_error)
     app.add_middleware(
         Asking,
         gate=gate,
         hosts=hosts(settings),
         rate=Rate(settings.api.requests_per_second / settings.api.workers, ticks),
         max_body=settings.api.max_body,
-        problem=problems.of_error,
+        problem=problems.respond_to_error,
         timing=timing,
     )
     app.add_middleware(Heads)
@@ -187,19 +187,19 @@ def _routes() -> list[BaseRoute]:
 def _answer_problems(app: FastAPI) -> None:
     @app.exception_handler(FlexError)
     async def answer_error(request: Request, error: FlexError) -> Response:
-        return problems.of_error(request, error)
+        return problems.respond_to_error(request, error)
 
     @app.exception_handler(RequestValidationError)
     async def answer_bad_request(request: Request, error: RequestValidationError) -> Response:
-        return problems.of_bad_request(request, error)
+        return problems.respond_to_bad_request(request, error)
 
     @app.exception_handler(HTTPException)
     async def answer_status(request: Request, error: HTTPException) -> Response:
-        return problems.of_status(request, error)
+        return problems.respond_to_status(request, error)
 
     @app.exception_handler(Exception)
     async def fault(request: Request, error: Exception) -> Response:
         """Answered outside of every middleware, so the envelope is put on here."""
-        answer = problems.of_fault(request, error)
+        answer = problems.respond_to_fault(request, error)
         seal(answer.headers, request.state.request_id, request.url.path)
         return answer

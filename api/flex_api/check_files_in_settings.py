@@ -17,7 +17,7 @@ from flex.errors import FlexError
 from flex.store import database
 from flex.why_file_unreadable import why_unreadable
 from flex_api import other_names_in_settings, which_names_are_sites
-from flex_api.moving import commands_of_site
+from flex_api.moving import move_hooks
 from flex_api.other_names_in_settings import NamesInSettings
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.settings.whole_settings import Settings
@@ -50,15 +50,15 @@ def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
             f"metrics.textfile = {str(path)!r}: there is no folder {path.parent}; "
             "the node exporter's textfile collector reads its own"
         )
-    yield from _of_database(settings)
-    yield from _of_site_list(settings)
-    yield from _of_other_names(settings)
+    yield from _database_problems(settings)
+    yield from _site_list_problems(settings)
+    yield from _other_names_problems(settings)
     for hook in settings.move.hook:
-        for why in commands_of_site.troubles(hook):
+        for why in move_hooks.troubles(hook):
             yield f"move.hook: {hook.stage} ({hook.shown_name}): {why}"
 
 
-def _of_database(settings: Settings) -> Iterator[str]:
+def _database_problems(settings: Settings) -> Iterator[str]:
     """SQLite makes files beside its own."""
     try:
         url, _ = database.parse_url(settings.database.url)
@@ -74,14 +74,14 @@ def _of_database(settings: Settings) -> Iterator[str]:
         yield f"database.url: {file}: {_who()} may not write to it; {_AS_SERVICE}"
 
 
-def _of_site_list(settings: Settings) -> Iterator[str]:
+def _site_list_problems(settings: Settings) -> Iterator[str]:
     path = settings.ingest.sites_file
     if path is None:
         return
     where = f"ingest.sites_file = {str(path)!r}"
     try:
         if not which_names_are_sites.read_site_list(path):
-            yield f"{where}: it lists no site; list yours, one a line, or leave the setting out"
+            yield f"{where}: it lists no site; list yours, one per line, or leave the setting out"
         wrong = which_names_are_sites.lines_without_name(path)
     except FlexError as error:
         yield f"{error}; {error.advice}"
@@ -92,7 +92,7 @@ def _of_site_list(settings: Settings) -> Iterator[str]:
         yield f"{where}: {len(wrong) - _SHOWN} more lines are no names of sites"
 
 
-def _of_other_names(settings: Settings) -> Iterator[str]:
+def _other_names_problems(settings: Settings) -> Iterator[str]:
     """A list of sites that cannot be read has a line of its own."""
     try:
         listed = _listed_sites(settings)
@@ -122,11 +122,11 @@ def remarks(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
         if root and not Path(root).exists():
             yield f"ingest.source[{number}].document_root: there is no {root}"
     try:
-        listed, found = _listed_sites(settings), sources(settings)
+        listed, log_sources = _listed_sites(settings), sources(settings)
         names = other_names_in_settings.names_in_settings(settings.ingest, listed)
     except FlexError:
         return
-    for source in found:
+    for source in log_sources:
         for pattern in source.globs:
             if not paths(replace(source, globs=(pattern,))):
                 yield f"the logs of {source.name}: nothing matches {pattern}"
@@ -154,8 +154,8 @@ def _remarks_on_names(
             )
     for pattern in names.vhosts.empty:
         yield f"ingest.vhosts: nothing matches {pattern}"
-    for said in names.vhosts.unread:
-        yield f"ingest.vhosts: not read: {said}"
+    for fault in names.vhosts.unread:
+        yield f"ingest.vhosts: not read: {fault}"
     if left := names.vhosts.not_taken:
         named = [f"{one.text!r:.100} ({one.where})" for one in left[:_SHOWN]]
         more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""

@@ -15,17 +15,17 @@ from urllib.parse import urlencode, urlsplit
 
 from flex.errors import BadInput
 from flex_api.client_http import Filter, ServerCalls, error_of, part, plain
-from flex_api.schemas.explain_output import ExplainOutput
-from flex_api.schemas.log_verbs_output import DataOutput
-from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow, HoldersOutput, NodeRow, NodeTurn
-from flex_api.schemas.paged_dns_changes_differences_and_routes import (
+from flex_api.schemas.diff_and_route_lists import (
     DifferencePage,
     DnsChangeRow,
     DnsDiffPage,
     RoutingPage,
 )
+from flex_api.schemas.explain_output import ExplainOutput
+from flex_api.schemas.log_verbs_output import DataOutput
+from flex_api.schemas.nodes_and_jobs import DeadRow, HoldersOutput, NodeRow, NodeTurn
 from flex_api.schemas.plan_parts import MoveRow
-from flex_api.schemas.rest_bodies_and_answers import (
+from flex_api.schemas.rest_bodies import (
     ApplyGiven,
     ApprovalGiven,
     AuditPage,
@@ -68,7 +68,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     TokensPage,
 )
 from flex_api.schemas.routing import NodeFiles, RoutedRow, RouteOutput
-from flex_api.schemas.sim import SimulateOutput
+from flex_api.schemas.simulate_output import SimulateOutput
 from flex_api.schemas.site_moves import (
     AgainGiven,
     MovesOutput,
@@ -232,17 +232,17 @@ class Client(ServerCalls):
 
     def export(self, plan: str, form: str, zones: str = "") -> str:
         """Zones with commas between them; all of the plan where none is named."""
-        asked = urlencode({"format": form, "zone": zones})
-        return self.text(f"/plans/{part(plan)}/export?{asked}", ANY + "/" + ANY)
+        query = urlencode({"format": form, "zone": zones})
+        return self.text(f"/plans/{part(plan)}/export?{query}", ANY + "/" + ANY)
 
     def data(self) -> DataOutput:
         return self.get(DataOutput, "/data")[0]
 
-    def files(self, **asked: Filter) -> FilesOutput:
-        return self.get(FilesOutput, f"/files?{urlencode(asked)}")[0]
+    def files(self, **filters: Filter) -> FilesOutput:
+        return self.get(FilesOutput, f"/files?{urlencode(filters)}")[0]
 
-    def unknown_names(self, **asked: Filter) -> UnknownOutput:
-        return self.get(UnknownOutput, f"/unknown-names?{urlencode(asked)}")[0]
+    def unknown_names(self, **filters: Filter) -> UnknownOutput:
+        return self.get(UnknownOutput, f"/unknown-names?{urlencode(filters)}")[0]
 
     def runs(self, **filters: Filter) -> Iterator[RunRow]:
         for page in self.pages(RunsPage, "/runs", filters):
@@ -285,13 +285,13 @@ class Client(ServerCalls):
         for page in self.pages(PlacementPage, f"/partitions/{part(plan)}/placement", filters):
             yield from page.items
 
-    def difference(self, one: str, other: str = "current") -> DiffOutput:
+    def difference(self, plan: str, other: str = "current") -> DiffOutput:
         """All of it, however many pages it has."""
         pages = list(
-            self.pages(DifferencePage, f"/partitions/{part(one)}/difference", {"to": other})
+            self.pages(DifferencePage, f"/partitions/{part(plan)}/difference", {"to": other})
         )
-        said = pages[0].model_dump(exclude={"items", "next"})
-        return DiffOutput(**said, items=[row for page in pages for row in page.items])
+        summary = pages[0].model_dump(exclude={"items", "next"})
+        return DiffOutput(**summary, items=[row for page in pages for row in page.items])
 
     def add_node(self, given: NodeGiven, *, dry_run: bool = False) -> NodeChanged:
         return self.ask(NodeChanged, "POST", f"/nodes{_dry(dry_run)}", given, {})[0]
@@ -346,13 +346,13 @@ class Client(ServerCalls):
 
     def files_of(self, node: str, plan: str = "") -> tuple[NodeFiles, str]:
         """What the node's HAProxy is to do, or will be under a plan."""
-        asked = f"?{urlencode({'plan': plan})}" if plan else ""
-        return self.get(NodeFiles, f"/routing/nodes/{part(node)}{asked}")
+        query = f"?{urlencode({'plan': plan})}" if plan else ""
+        return self.get(NodeFiles, f"/routing/nodes/{part(node)}{query}")
 
     def route(self, *, plan: str = "", live: bool = False) -> RouteOutput:
         """All sites that are routed, at once."""
-        asked = urlencode({"plan": plan, "live": plain(live)})
-        return self.get(RouteOutput, f"/route?{asked}")[0]
+        query = urlencode({"plan": plan, "live": plain(live)})
+        return self.get(RouteOutput, f"/route?{query}")[0]
 
     def holders(self) -> HoldersOutput:
         return self.get(HoldersOutput, "/dns/holders")[0]
@@ -393,8 +393,8 @@ class Client(ServerCalls):
 
     def site_moves(self, **filters: Filter) -> MovesOutput:
         """One page of them, the newest first."""
-        asked = {name: said for name, said in filters.items() if said}
-        return self.get(MovesOutput, f"/moves?{urlencode(asked)}")[0]
+        query = {name: wanted for name, wanted in filters.items() if wanted}
+        return self.get(MovesOutput, f"/moves?{urlencode(query)}")[0]
 
     def ask_ready(self, given: ReadyGiven) -> ReadyOutput:
         return self.ask(ReadyOutput, "POST", "/moves/ready", given, {})[0]

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from flex import errors, http_without_redirects
 from flex.errors import Away, FlexError
 from flex.model.limits_and_approvals import Stop
-from flex_api.schemas.request_and_page_base import PageOf
+from flex_api.schemas.request_and_list_base import PageOf
 
 Model = TypeVar("Model", bound=BaseModel)
 Page = TypeVar("Page", bound=PageOf)
@@ -47,15 +47,15 @@ class ServerCalls:
     wait: Ticks = time.sleep
 
     def pages(self, page: type[Page], path: str, filters: Mapping[str, Filter]) -> Iterator[Page]:
-        asked = {"limit": 1000, **filters}
+        query = {"limit": 1000, **filters}
         while True:
-            found, _ = self.get(
-                page, f"{path}?{urlencode({name: plain(value) for name, value in asked.items()})}"
+            answer, _ = self.get(
+                page, f"{path}?{urlencode({name: plain(value) for name, value in query.items()})}"
             )
-            yield found
-            if found.next is None:
+            yield answer
+            if answer.next is None:
                 return
-            asked["cursor"] = found.next
+            query["cursor"] = answer.next
 
     def get(self, model: type[Model], path: str) -> tuple[Model, str]:
         return self.ask(model, "GET", path, None, {})
@@ -68,9 +68,9 @@ class ServerCalls:
         body: BaseModel | None,
         headers: Mapping[str, str],
     ) -> tuple[Model, str]:
-        said, tag = self.send(method, path, body, headers)
+        answer, tag = self.send(method, path, body, headers)
         try:
-            return model.model_validate_json(said), tag
+            return model.model_validate_json(answer), tag
         except ValidationError as error:
             raise self._away(
                 f"its answer is not one of this version of FLEX: {error.errors()[0]['msg']}"
@@ -95,8 +95,8 @@ class ServerCalls:
         except urllib.error.HTTPError as error:
             with error:
                 elsewhere = http_without_redirects.elsewhere(error)
-                said = f"it answered {error.code}{elsewhere and ': '}{elsewhere}"
-                raise _error_in(error.read()) or self._away(said) from error
+                reason = f"it answered {error.code}{elsewhere and ': '}{elsewhere}"
+                raise _error_in(error.read()) or self._away(reason) from error
         except (OSError, ValueError, HTTPException) as error:
             raise self._away(str(error), _what_stayed(method, error)) from error
 
@@ -145,13 +145,13 @@ def error_of(problem: Mapping[str, Any]) -> FlexError:
     kind = _kinds().get(str(problem["code"]), FlexError)
     stops = [
         Stop(
-            one["rule"],
-            one["limit"],
-            one["actual"],
+            rule["rule"],
+            rule["limit"],
+            rule["actual"],
             "a rule forbids it",
-            "" if '"force"' in one["override"] else one["override"],
+            "" if '"force"' in rule["override"] else rule["override"],
         )
-        for one in problem.get("rules", [])
+        for rule in problem.get("rules", [])
     ]
     return kind(
         str(problem.get("asked") or problem.get("title", "")),
@@ -164,10 +164,10 @@ def error_of(problem: Mapping[str, Any]) -> FlexError:
 
 def _kinds() -> dict[str, type[FlexError]]:
     # On the command line there, a setting that cannot be used is bad input like any other.
-    found: dict[str, type[FlexError]] = {"settings": errors.BadSetting}
+    kinds: dict[str, type[FlexError]] = {"settings": errors.BadSetting}
     waiting: list[type[FlexError]] = [errors.FlexError]
     while waiting:
         kind = waiting.pop(0)
-        found.setdefault(kind.slug, kind)
+        kinds.setdefault(kind.slug, kind)
         waiting += kind.__subclasses__()
-    return found
+    return kinds

@@ -32,7 +32,7 @@ def _pools(path: Path) -> dict[str, tuple[str, ...]]:
         rows = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise _refusal(path, why_unreadable(error)) from error
-    found: dict[str, tuple[str, ...]] = {}
+    pools: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(rows, start=1):
         words = row.partition("#")[0].split()
         if not words:
@@ -42,10 +42,10 @@ def _pools(path: Path) -> dict[str, tuple[str, ...]]:
         try:
             sites = map(which_names_are_sites.site_name, words[1:])
             pool = words[0].lower()
-            found[pool] = tuple(dict.fromkeys((*found.get(pool, ()), *sites)))
+            pools[pool] = tuple(dict.fromkeys((*pools.get(pool, ()), *sites)))
         except FlexError as error:
             raise _refusal(path, f"line {number}: {error.asked}: {error.answer}") from error
-    return found
+    return pools
 
 
 def _refusal(path: Path, why: str) -> BadSetting:

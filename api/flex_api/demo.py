@@ -2,7 +2,7 @@
 
 Everything happens below one folder and on loopback. The nights run through the same code as real
 ones: the settings are a file, the logs are files, the name server is BIND, the database is SQLite.
-With an HAProxy the doors of all nodes are shown behind them (demo_moves_site_and_kills_node.py).
+With an HAProxy the doors of all nodes are shown behind them (demo_doors.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flex.sim import made_up_cluster, made_up_logs
 from flex.sim.made_up_cluster import Hosting
 from flex.sim.made_up_logs import LogSource
 from flex.store import migrate
-from flex_api import demo_moves_site_and_kills_node, demo_stays_up
+from flex_api import demo_doors, live_demo
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import nightly
@@ -101,7 +101,7 @@ def run(
     if native_or_python.NATIVE is None:
         say(f"On the Python loops, which are slower: {native_or_python.WHY_NOT}.")
     rng = np.random.default_rng(seed)
-    behind = timedelta(days=demo_stays_up.DAYS_BEHIND if stays_up else 0)
+    behind = timedelta(days=live_demo.DAYS_BEHIND if stays_up else 0)
     last = (now - behind).astimezone(UTC).date() - timedelta(days=1)
     key = make_key("flex-update")
     say("Starting a private BIND 9 on loopback for the zone hosting.example …")
@@ -123,16 +123,12 @@ def run(
         drifted = made_up_cluster.drift(hosting, rng)
         second, here = _night(stage, drifted, last, here, clock)
         path = write_reports.write(here, here.store.plans(1)[0])
-        shown = (
-            demo_moves_site_and_kills_node.show(here, haproxy, ports, say)
-            if haproxy and ports
-            else None
-        )
+        shown = demo_doors.show(here, haproxy, ports, say) if haproxy and ports else None
         seconds = time.monotonic() - started
         say(_ending(second, seconds))
         if stays_up:
             addresses = dict(zip(NODES, LOOPBACKS, strict=True))
-            demo_stays_up.stay(here, drifted, addresses, web_port, server.port, REQUESTS, seed, say)
+            live_demo.stay(here, drifted, addresses, web_port, server.port, REQUESTS, seed, say)
     return DemoOutput(
         directory=str(folder),
         report=str(path),
@@ -295,7 +291,7 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
     say(f"  plan      {results_in_terminal.moves_text(output)}")
     say(
         f"  balance   worst node {amounts.share(output.after.worst_ratio)} off its fair "
-        f"share{_before(output)}"
+        f"share{_former_share_text(output)}"
     )
     say(f"  DNS       {_dns(output)}")
     for forecast in output.forecasts:
@@ -309,7 +305,7 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
         say(f"  moved     {move.site}  {move.source} -> {move.target}  {cold} cold  {move.reason}")
 
 
-def _before(output: PlanOutput) -> str:
+def _former_share_text(output: PlanOutput) -> str:
     return f", was {amounts.share(output.before.worst_ratio)}" if output.before else ""
 
 

@@ -17,9 +17,8 @@ from pathlib import Path
 from flex import native_or_python
 from flex.errors import BadSetting, FlexError
 from flex.model.period import Period
-from flex.planning import remarks_on_sites, sites_that_stay_for_dependents
-from flex.planning.names_left_behind import MOST
-from flex.planning.reason_to_stay_for_dependents import (
+from flex.planning import dependents_of_sites, plan_notes_on_sites
+from flex.planning.dependents_text import (
     GIVE_A_NAME,
     LET_HINTS_FOLLOW,
     NOT_FOLLOWING,
@@ -27,10 +26,11 @@ from flex.planning.reason_to_stay_for_dependents import (
     hints_in_words,
     ways_on,
 )
+from flex.planning.names_left_behind import MOST
 from flex.site_names_in_words import first_few
 from flex.store import migrate, open_store
 from flex.zones import records_of_partition
-from flex.zones.names_not_following_sites import Followed
+from flex.zones.names_not_following import Followed
 from flex.zones.what_leans_on_names import CARRIED, HINTS
 from flex_api import other_names_in_settings, which_names_are_sites, wiring
 from flex_api.doctor_routing import routing_checks
@@ -145,9 +145,9 @@ def _check_shared_files(of_source: Sequence[tuple[Source, Sequence[str]]]) -> It
             file = os.path.realpath(path)
             if first.setdefault(file, source.name) != source.name:
                 both.setdefault((first[file], source.name), path)
-    for (one, other), path in both.items():
+    for (first_source, other), path in both.items():
         yield _warn(
-            f"logs of {one} and {other}",
+            f"logs of {first_source} and {other}",
             f"both match {path_text(path)}",
             "correct the globs: a log belongs to one source, and only the first of "
             "the two reads it",
@@ -168,10 +168,12 @@ def _logs_of(node: str, files: Sequence[Path], settings: Settings, now: datetime
     if not times:
         return _warn(name, "its globs match no file", "correct the globs, or let the logs arrive")
     written = datetime.fromtimestamp(max(times), UTC)
-    said = f"{amounts.count(len(times), 'file')}, last written {amounts.ago(written, now)}"
+    detail = f"{amounts.count(len(times), 'file')}, last written {amounts.ago(written, now)}"
     if now - written > settings.profile.max_age:
-        return _warn(name, said, "let the logs arrive: with old ones the partition stays as it is")
-    return _ok(name, said)
+        return _warn(
+            name, detail, "let the logs arrive: with old ones the partition stays as it is"
+        )
+    return _ok(name, detail)
 
 
 def _time_written(path: Path) -> float | None:
@@ -187,16 +189,16 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     period = Period.days_before(now, settings.profile.window.days)
     try:
         with open_store(settings.database.url) as store:
-            found = logs_good_enough.judge(settings, store, period, now)
+            judged = logs_good_enough.judge(settings, store, period, now)
             gone = logs_good_enough.gone_sources(settings, store, period)
-            unread = {node.name for node in found.nodes if not store.readings(1, node=node.name)}
+            unread = {node.name for node in judged.nodes if not store.readings(1, node=node.name)}
             nothing = not store.readings(1)
     except FlexError:
         return
-    if nothing and found.nodes:
+    if nothing and judged.nodes:
         yield _warn("counts", "no log was read yet", _how_to_read(settings, unread))
         return
-    for node in found.nodes:
+    for node in judged.nodes:
         name = f"counts of {node.name}"
         if node.name in unread:
             yield _warn(name, "none of its logs was read yet", _how_to_read(settings, {node.name}))
@@ -250,32 +252,32 @@ def _names_in_files(settings: Settings) -> Iterator[CheckRow]:
         return
     try:
         listed = other_names_in_settings.listed_sites(ingest)
-        found = other_names_in_settings.names_in_settings(ingest, listed)
+        written_names = other_names_in_settings.names_in_settings(ingest, listed)
     except FlexError as error:
         yield _fail(name, error)
         return
     if not are_named:
         return
-    names = len({claim.name for claim in found.claims})
-    sites = len({claim.site for claim in found.claims})
-    said = f"{amounts.count(names, 'other name')} of {amounts.count(sites, 'site')}"
+    names = len({claim.name for claim in written_names.claims})
+    sites = len({claim.site for claim in written_names.claims})
+    detail = f"{amounts.count(names, 'other name')} of {amounts.count(sites, 'site')}"
     if ingest.vhosts:
-        hosts, files = len(found.vhosts.hosts), len(found.vhosts.files)
-        said += f"; {amounts.count(hosts, 'virtual host')} in {amounts.count(files, 'file')}"
-    if found.vhosts.empty:
+        hosts, files = len(written_names.vhosts.hosts), len(written_names.vhosts.files)
+        detail += f"; {amounts.count(hosts, 'virtual host')} in {amounts.count(files, 'file')}"
+    if written_names.vhosts.empty:
         yield _warn(
             name,
-            f"{said}; nothing matches {', '.join(found.vhosts.empty)}",
+            f"{detail}; nothing matches {', '.join(written_names.vhosts.empty)}",
             "correct ingest.vhosts, or let the files arrive",
         )
-    elif found.vhosts.unread:
+    elif written_names.vhosts.unread:
         yield _warn(
             name,
-            f"{said}; not read: {'; '.join(found.vhosts.unread[:NAMED])}",
+            f"{detail}; not read: {'; '.join(written_names.vhosts.unread[:NAMED])}",
             "make these readable for FLEX if they have names of sites",
         )
     else:
-        yield _ok(name, said)
+        yield _ok(name, detail)
 
 
 def _room(directory: Path) -> CheckRow:
@@ -336,21 +338,23 @@ def _other_names(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     name = "other names"
     try:
         with closing(wiring.world(settings, lambda: now)) as world:
-            found = other_names.read_other_names(world, known_sites(settings), world.pins)
+            followed = other_names.read_other_names(world, known_sites(settings), world.pins)
     except FlexError as error:
         yield _warn(name, f"where other names of sites lead was not read: {error}", error.advice)
         return
-    every = [stray.name for stray in found.behind]
-    for said in remarks_on_sites.of_other_names(replace(found, unseen=()), most=MOST):
-        row = _warn(name, said, _way_on(settings, found))
+    every = [stray.name for stray in followed.strays_left_behind]
+    for remark in plan_notes_on_sites.remark_on_other_names(
+        replace(followed, unseen=()), most=MOST
+    ):
+        row = _warn(name, remark, _way_on(settings, followed))
         yield row.model_copy(update={"names": every})
-    for said in remarks_on_sites.of_other_names(replace(found, strays=())):
-        yield _ok(name, said)
-    if found.along:
-        count = amounts.count(len(found.along), "other name")
-        sites = amounts.count(len({one.site for one in found.along}), "site")
+    for remark in plan_notes_on_sites.remark_on_other_names(replace(followed, strays=())):
+        yield _ok(name, remark)
+    if followed.along:
+        count = amounts.count(len(followed.along), "other name")
+        sites = amounts.count(len({other_name.site for other_name in followed.along}), "site")
         yield _ok(name, f"{count} of {sites} go along with them")
-    elif not found.behind and not found.unseen:
+    elif not followed.strays_left_behind and not followed.unseen:
         yield _ok(name, "none of a site has addresses of its own")
 
 
@@ -367,36 +371,36 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         with closing(wiring.world(settings, lambda: now)) as world:
             excluded = {pin.site for pin in world.pins if pin.excluded}
             sites = [site for site in known_sites(settings) if site not in excluded]
-            found, reasons = leaning_on_sites.look_now(world, sites)
+            reach, reasons = leaning_on_sites.look_now(world, sites)
     except FlexError as error:
         yield _warn(name, f"it was not read: {error}", error.advice)
         return
-    along = leaning_on_sites.of_sites_that_move(found, sites, dependents, *CARRIED)
-    hints = leaning_on_sites.of_sites_that_move(found, sites, dependents, *HINTS)
+    along = leaning_on_sites.dependents_of_moving_sites(reach, sites, dependents, *CARRIED)
+    hints = leaning_on_sites.dependents_of_moving_sites(reach, sites, dependents, *HINTS)
     if reasons:
         which = amounts.count(len(reasons), "site")
         stay = "stays where it is" if len(reasons) == 1 else "stay where they are"
         named = [f"{one.rstrip('.')} {why}" for one, why in sorted(reasons.items())]
-        said = f"{which} {stay}: {first_few(named, between='; ')}"
-        yield _warn(name, said, ways_on(reasons.values()))
+        detail = f"{which} {stay}: {first_few(named, between='; ')}"
+        yield _warn(name, detail, ways_on(reasons.values()))
     if along:
-        named = [f"{one.in_words} with {site}" for site, one in along]
-        said = f"{sites_that_stay_for_dependents.MOVED_ALONG}: {first_few(named)}"
-        yield _warn(name, said, GIVE_A_NAME)
+        named = [f"{one.description} with {site}" for site, one in along]
+        detail = f"{dependents_of_sites.MOVED_ALONG}: {first_few(named)}"
+        yield _warn(name, detail, GIVE_A_NAME)
     if hints:
-        named = [hints_in_words(one, found.held_hints) for _, one in hints]
-        said = f"{sites_that_stay_for_dependents.LEFT_BEHIND}: {first_few(named)}"
-        follow = f"; or {LET_HINTS_FOLLOW}" if NOT_FOLLOWING not in said else ""
-        yield _warn(name, said, f"{TAKE_HINTS_OUT}{follow}")
-    if moving := [one for one in found.hints if one[0] not in reasons]:
+        named = [hints_in_words(one, reach.held_hints) for _, one in hints]
+        detail = f"{dependents_of_sites.LEFT_BEHIND}: {first_few(named)}"
+        follow = f"; or {LET_HINTS_FOLLOW}" if NOT_FOLLOWING not in detail else ""
+        yield _warn(name, detail, f"{TAKE_HINTS_OUT}{follow}")
+    if moving := [one for one in reach.hints if one[0] not in reasons]:
         sets = amounts.count(len(moving), "record set")
         yield _ok(name, f"address hints of {sets} change with the addresses of names")
-    if unsure := leaning_on_sites.mail_without_mx(found, sites, dependents):
-        said = (
+    if unsure := leaning_on_sites.mail_without_mx(reach, sites, dependents):
+        detail = (
             "mail may come to sites without any MX, by their address, and go with them when "
             f"they move; their SPF lets hosts send mail: {first_few(unsure)}"
         )
-        row = _warn(name, said, NAME_MAIL_SERVER)
+        row = _warn(name, detail, NAME_MAIL_SERVER)
         yield row.model_copy(update={"names": unsure})
     if not reasons and not along and not hints and not unsure:
         yield _ok(
@@ -406,7 +410,7 @@ def _dependents(settings: Settings, now: datetime) -> Iterator[CheckRow]:
         )
 
 
-def _way_on(settings: Settings, found: Followed) -> str:
+def _way_on(settings: Settings, followed: Followed) -> str:
     """Taking a name over is named only where FLEX could: it leads to nodes alone, and no CNAME or
     marker is in the way.
     """
@@ -416,7 +420,7 @@ def _way_on(settings: Settings, found: Followed) -> str:
         stray.answer.addresses
         and not stray.answer.chain
         and nodes.issuperset(stray.answer.addresses)
-        for stray in found.behind
+        for stray in followed.strays_left_behind
     )
     done = dns.adopt and dns.other_names == "follow"
     return OTHER_NAMES if done or not could else f"{OTHER_NAMES}; {FOLLOWING}"
@@ -427,28 +431,28 @@ def _other_zones(settings: Settings) -> Iterator[CheckRow]:
     same.
     """
     _, outside = records_of_partition.split(known_sites(settings), settings.dns.every_zone)
-    asked = [one for one in (settings.dns, *settings.dns.primary) if one.key_file]
-    for primary in asked if outside else ():
+    primaries = [section for section in (settings.dns, *settings.dns.primary) if section.key_file]
+    for primary in primaries if outside else ():
         try:
-            found = server(settings, primary)
-            with Session(found) as session:
+            name_server = server(settings, primary)
+            with Session(name_server) as session:
                 zones = zones_of(
-                    session, found, [records_of_partition.name_of(site) for site in outside]
+                    session, name_server, [records_of_partition.name_of(site) for site in outside]
                 )
         except FlexError as error:
             yield _warn("zones of sites", str(error), error.advice)
             continue
         if zones:
             named = ", ".join(f'"{zone}"' for zone in sorted(set(zones.values())))
-            said = (
-                f"{amounts.count(len(zones), 'site')} in zones that {found} serves "
+            detail = (
+                f"{amounts.count(len(zones), 'site')} in zones that {name_server} serves "
                 "and dns.zones does not name"
             )
             advice = (
                 f"zones = [{named}] beside those that are there, then `flex "
                 "config named` for the server's side"
             )
-            yield _warn("zones of sites", said, advice)
+            yield _warn("zones of sites", detail, advice)
 
 
 def known_sites(settings: Settings) -> list[str]:
@@ -465,7 +469,7 @@ def known_sites(settings: Settings) -> list[str]:
 
 def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     try:
-        found = server(settings, primary)
+        name_server = server(settings, primary)
     except FlexError as error:
         yield _fail("DNS key", error)
         return
@@ -473,7 +477,7 @@ def _primary(settings: Settings, primary: Primary) -> Iterator[CheckRow]:
     names = frozenset(map(records_of_partition.name_of, names_to_change(settings)))
     for zone in primary.zones:
         wanted = ExpectedOfPrimary(servers(primary), primary.verify_ns, us, own_name=zone in names)
-        for check in preflight(found, zone, wanted=wanted):
+        for check in preflight(name_server, zone, wanted=wanted):
             yield CheckRow(
                 name=f"{zone} {check.name}",
                 state=check.state,
@@ -490,7 +494,7 @@ def names_to_change(settings: Settings) -> list[str]:
     if settings.dns.other_names == "stay":
         return sites
     try:
-        others = other_names.of_sites(settings, sites)
+        others = other_names.list_other_names(settings, sites)
     except FlexError:
         return sites
     return [*sites, *(other.name for other in others)]

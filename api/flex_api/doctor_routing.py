@@ -19,8 +19,8 @@ from flex.site_names_in_words import first_few
 from flex.store import open_store
 from flex_api import wiring
 from flex_api.night.ask_every_haproxy import PATIENCE, SIDE_BY_SIDE, sockets_of
-from flex_api.night.find_content_of_dead_nodes import COPYING
-from flex_api.night.routing_settings_without_effect import misnamed_sites
+from flex_api.night.stranded_sites import COPYING
+from flex_api.night.unused_routing import misnamed_sites
 from flex_api.schemas.verbs_output import CheckRow
 from flex_api.settings.file import Settings
 
@@ -51,7 +51,7 @@ def _copied_though_everywhere(settings: Settings) -> str:
     """Empty where settings do not contradict each other."""
     routing = settings.routing
     everywhere = routing.leads_to_all and routing.content == "everywhere"
-    copying = [one.shown_name for one in settings.move.hook if one.stage in COPYING]
+    copying = [hook.shown_name for hook in settings.move.hook if hook.stage in COPYING]
     if not everywhere or routing.stateful or not copying:
         return ""
     return (
@@ -68,8 +68,8 @@ def _serving(settings: Settings, store: Store) -> list[str]:
 
 def _ports(settings: Settings) -> CheckRow:
     every = settings.routing.ports_between_nodes()
-    named = ", ".join(f"{one.port} ({one.setting})" for one in every)
-    trusting = [one.setting for one in every if not one.authenticates]
+    named = ", ".join(f"{port.port} ({port.setting})" for port in every)
+    trusting = [port.setting for port in every if not port.authenticates]
     who = (
         f"; {first_few(trusting)}: whoever connects is believed"
         if trusting
@@ -84,15 +84,15 @@ def _checks_of_reach(settings: Settings, serving: Collection[str]) -> Iterator[C
         return
     sockets = sockets_of(settings, sorted(serving), PATIENCE)
     with ThreadPoolExecutor(min(SIDE_BY_SIDE, len(sockets) or 1)) as side_by_side:
-        said = dict(zip(sockets, side_by_side.map(_ask, sockets.values()), strict=True))
-    lines = list(_not_reached(settings, said, serving))
+        answers = dict(zip(sockets, side_by_side.map(_ask, sockets.values()), strict=True))
+    lines = list(_not_reached(settings, answers, serving))
     for line in lines:
         yield _warn(
             line,
             "let that port through to the addresses of the nodes, and see that HAProxy "
             "runs there; `flex route show --live` says who answers",
         )
-    heard = [node for node, found in said.items() if found is not None]
+    heard = [node for node, unreached in answers.items() if unreached is not None]
     if heard and not lines:
         yield _ok(f"{first_few(heard)}: each reaches the other nodes")
 
@@ -107,20 +107,23 @@ def _ask(socket: Socket) -> list[Unreached] | None:
 
 
 def _not_reached(
-    settings: Settings, said: Mapping[str, list[Unreached] | None], serving: Collection[str]
+    settings: Settings, answers: Mapping[str, list[Unreached] | None], serving: Collection[str]
 ) -> Iterator[str]:
     """A line for each node that some do not reach at a port. Those that FLEX knows to be down are
     none of them.
     """
     by: dict[Unreached, list[str]] = {}
-    for node, found in said.items():
-        for one in found or ():
-            if one.node in serving:
-                by.setdefault(one, []).append(node)
-    for one, nodes in sorted(by.items(), key=lambda each: repr(each[0])):
-        port = getattr(settings.routing, one.setting)
-        check = f" ({one.check})" if one.check else ""
-        yield (f"{one.node} is not reached at {port} ({one.setting}) by {first_few(nodes)}{check}")
+    for node, unreached in answers.items():
+        for target in unreached or ():
+            if target.node in serving:
+                by.setdefault(target, []).append(node)
+    for target, nodes in sorted(by.items(), key=lambda each: repr(each[0])):
+        port = getattr(settings.routing, target.setting)
+        check = f" ({target.check})" if target.check else ""
+        yield (
+            f"{target.node} is not reached at {port} ({target.setting}) by "
+            f"{first_few(nodes)}{check}"
+        )
 
 
 def _ok(detail: str) -> CheckRow:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from flex.errors import BadInput
 from flex_api import paths_in_systemd_units
-from flex_dns.server_configuration.named_conf import bind_snippet
+from flex_dns.server_configuration.named_conf_lines import bind_snippet
 from flex_dns.wire.key import make_key
 
 # The TSIG key that may change records, and the one that may only transfer zones, as the name server

@@ -61,7 +61,7 @@ def ingest(
             counts = directory / "counts"
             reports = read_logs.ingest(
                 sources,
-                Outbox(store, counts, out(directory), used),
+                Outbox(store, counts, outbox_directory(directory), used),
                 counts,
                 sample_limit=SAMPLE,
                 progress=progress,
@@ -90,17 +90,17 @@ def _count_cpu(directory: Path, cpu: Cpu, now: datetime) -> CpuSinceLastTime:
     return used
 
 
-def out(directory: Path) -> Path:
+def outbox_directory(directory: Path) -> Path:
     return directory / "out"
 
 
 def waiting(directory: Path) -> tuple[int, int]:
     """How many parcels there are to ship, and their bytes."""
     try:
-        sizes = [path.stat().st_size for path in out(directory).glob(f"*{ENDING}")]
+        sizes = [path.stat().st_size for path in outbox_directory(directory).glob(f"*{ENDING}")]
     except OSError as error:
         raise NotWritten(
-            f"looking for parcels in {out(directory)}",
+            f"looking for parcels in {outbox_directory(directory)}",
             error.strerror or str(error),
             kept="what was read is kept",
             advice="look whether the directory is still there",

@@ -36,8 +36,8 @@ class Caller:
         """Whose token it is, where it is a node's: that fetches its own files and does nothing
         else.
         """
-        _, found, node = self.name.partition(f"token:{NODE}")
-        return node if found else ""
+        _, prefix, node = self.name.partition(f"token:{NODE}")
+        return node if prefix else ""
 
     def may(self, needed: Role) -> bool:
         return not self.node and reaches(self.role, needed)
@@ -49,14 +49,12 @@ def refuse_below(caller: Caller, needed: Role, doing: str) -> None:
         raise Denied(
             doing,
             f"{caller.name} is for the files of {caller.node} alone",
-            kept="nothing was changed",
             advice=f"show a token whose name does not begin with {NODE}",
         )
     if not caller.may(needed):
         raise Denied(
             doing,
             f"{caller.name} is {caller.role}, and this takes {needed}",
-            kept="nothing was changed",
             advice=f"ask somebody who is {' or '.join(ROLES[ROLES.index(needed) :])}",
         )
 
@@ -80,7 +78,6 @@ def create(
         raise BadInput(
             f"a token for {name}",
             "its end is in the past",
-            kept="nothing was changed",
             advice="give a later one, or none for a year",
         )
     secret = secret_of(random(32))
@@ -116,12 +113,7 @@ def find(store: Store, token_id: str) -> Token:
 
 
 def unknown_token(token_id: str, answer: str) -> Unknown:
-    return Unknown(
-        f"the token {token_id!r}",
-        answer,
-        kept="nothing was changed",
-        advice="`flex token list` shows them all",
-    )
+    return Unknown(f"the token {token_id!r}", answer, advice="`flex token list` shows them all")
 
 
 def role_of(name: str) -> Role:
@@ -129,8 +121,5 @@ def role_of(name: str) -> Role:
         if role == name:
             return role
     raise BadInput(
-        f"the role {name!r}",
-        f"the roles are {', '.join(ROLES)}",
-        kept="nothing was changed",
-        advice="name one of them",
+        f"the role {name!r}", f"the roles are {', '.join(ROLES)}", advice="name one of them"
     )

@@ -42,13 +42,13 @@ def refuse(claims: Sequence[Claim], listed: Set[str]) -> None:
     """Raises BadSetting with the first name that is not one site's alone, and says of how many more
     that is so.
     """
-    found: dict[str, str] = {}
-    for name, said in _contradictions(claims, listed):
-        found.setdefault(name, said)
-    for name, said in found.items():
-        others = first_few([one for one in found if one != name])
+    faults: dict[str, str] = {}
+    for name, fault in _contradictions(claims, listed):
+        faults.setdefault(name, fault)
+    for name, fault in faults.items():
+        others = first_few([other for other in faults if other != name])
         more = f"; the same is wrong with {others}" if others else ""
-        raise refusal(f"the name {name!r:.255}", f"{said}{more}")
+        raise refusal(f"the name {name!r:.255}", f"{fault}{more}")
 
 
 def _contradictions(claims: Sequence[Claim], listed: Set[str]) -> Iterator[tuple[str, str]]:
@@ -59,32 +59,32 @@ def _contradictions(claims: Sequence[Claim], listed: Set[str]) -> Iterator[tuple
     for claim in claims:
         other = by_name.setdefault(claim.name, claim)
         if other.site != claim.site:
-            yield claim.name, _of_two(other, claim)
+            yield claim.name, _explain_two_claims(other, claim)
     # Those of `ingest.aliases` come first, so that what a file says counts.
     sites = {claim.site: claim for claim in claims}
     for claim in claims:
         of_it = sites.get(claim.name)
         if claim.where != ALIASES and claim.name in listed:
-            yield claim.name, f"{_of_one(claim)} (ingest.sites_file)"
+            yield claim.name, f"{_explain_claim_of_site(claim)} (ingest.sites_file)"
         elif of_it and {of_it.where, claim.where} != {ALIASES}:
             which = f"{of_it.name} is another name of ({of_it.where})"
-            yield claim.name, f"{_of_one(claim)}, which {which}"
+            yield claim.name, f"{_explain_claim_of_site(claim)}, which {which}"
 
 
-def _of_two(one: Claim, other: Claim) -> str:
+def _explain_two_claims(claim: Claim, other: Claim) -> str:
     return (
-        f"it is another name of two sites: of {one.site} ({one.where}) and of "
+        f"it is another name of two sites: of {claim.site} ({claim.where}) and of "
         f"{other.site} ({other.where})"
     )
 
 
-def _of_one(claim: Claim) -> str:
+def _explain_claim_of_site(claim: Claim) -> str:
     return f"it is another name of {claim.site} ({claim.where}), and a site itself"
 
 
-def refusal(asked: str, answer: str) -> BadSetting:
+def refusal(subject: str, answer: str) -> BadSetting:
     return BadSetting(
-        asked,
+        subject,
         answer,
         kept="no log was read, DNS and doors are as they were, and the partition in force stays",
         advice="correct that place: each name is a site or another name of one site alone; "

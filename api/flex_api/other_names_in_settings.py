@@ -39,10 +39,10 @@ class NamesInSettings:
 
     def places(self) -> dict[str, list[Claim]]:
         """By name every place that says whose it is."""
-        found: dict[str, list[Claim]] = {}
+        by_name: dict[str, list[Claim]] = {}
         for claim in (*self.written, *self.claims):
-            found.setdefault(claim.name, []).append(claim)
-        return found
+            by_name.setdefault(claim.name, []).append(claim)
+        return by_name
 
 
 def site_rule(ingest: Ingest) -> SiteRule:
@@ -78,13 +78,13 @@ def names_despite_faults(ingest: Ingest) -> Mapping[str, str]:
     claims = list(_claims_of_settings(ingest))
     with suppress(FlexError):
         if ingest.aliases_file:
-            claims += _of_file(ingest.aliases_file)
-    found = _first_of_each(claims)
+            claims += _claims_of_file(ingest.aliases_file)
+    aliases = _first_of_each(claims)
     with suppress(FlexError):
         listed = listed_sites(ingest) or None
-        rule = SiteRule(aliases=found, listed=listed, www=ingest.www)
+        rule = SiteRule(aliases=aliases, listed=listed, www=ingest.www)
         hosts = _read_vhosts(ingest.vhosts).hosts
-        claims += _of_vhosts(hosts, rule)
+        claims += _claims_of_vhosts(hosts, rule)
     return _first_of_each(claims)
 
 
@@ -97,10 +97,10 @@ def rule_despite_faults(ingest: Ingest) -> SiteRule:
 
 
 def _first_of_each(claims: Iterable[Claim]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for claim in claims:
-        found.setdefault(claim.name, claim.site)
-    return found
+        aliases.setdefault(claim.name, claim.site)
+    return aliases
 
 
 def _claims_of_settings(ingest: Ingest) -> tuple[Claim, ...]:
@@ -113,46 +113,46 @@ def _claims_of_settings(ingest: Ingest) -> tuple[Claim, ...]:
 
 
 def _names(ingest: Ingest, listed: frozenset[str], vhosts: Vhosts) -> NamesInSettings:
-    claims = list(_of_file(ingest.aliases_file)) if ingest.aliases_file else []
+    claims = list(_claims_of_file(ingest.aliases_file)) if ingest.aliases_file else []
     written = _claims_of_settings(ingest)
     names_of_two_sites.refuse((*written, *claims), listed)
     if vhosts.hosts:
         known = ingest.aliases | {claim.name: claim.site for claim in claims}
         rule = SiteRule(aliases=known, listed=listed or None, www=ingest.www)
-        claims += _of_vhosts(vhosts.hosts, rule)
+        claims += _claims_of_vhosts(vhosts.hosts, rule)
         names_of_two_sites.refuse((*written, *claims), listed)
     every = ingest.aliases | {claim.name: claim.site for claim in claims if not claim.is_known}
     return NamesInSettings(every, tuple(claims), vhosts, written)
 
 
-def _of_file(path: Path) -> Iterator[Claim]:
+def _claims_of_file(path: Path) -> Iterator[Claim]:
     """A name and its site on each line; # begins a comment. Names beyond ASCII become those of
     DNS.
     """
-    asked = f"ingest.aliases_file = {str(path)!r}"
+    setting = f"ingest.aliases_file = {str(path)!r}"
     try:
         rows = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise refusal(asked, why_unreadable(error)) from error
+        raise refusal(setting, why_unreadable(error)) from error
     for number, row in enumerate(rows, start=1):
         words = row.partition("#")[0].split()
         if not words:
             continue
         where = f"line {number}"
         if len(words) != 2:
-            raise refusal(asked, f"{where} is not a name and its site: {row.strip()!r:.200}")
+            raise refusal(setting, f"{where} is not a name and its site: {row.strip()!r:.200}")
         try:
             name, site = map(which_names_are_sites.site_name, words)
         except FlexError as error:
-            raise refusal(asked, f"{where}: {error.asked}: {error.answer}") from error
+            raise refusal(setting, f"{where}: {error.asked}: {error.answer}") from error
         name = spelling_in_logs(name)
         if not name:
-            raise refusal(asked, f"{where}: {words[0]!r:.200} can be no name in a log")
+            raise refusal(setting, f"{where}: {words[0]!r:.200} can be no name in a log")
         if name != site:
             yield Claim(name, _spelling(site), f"{path}, {where}", "aliases_file")
 
 
-def _of_vhosts(hosts: tuple[Vhost, ...], rule: SiteRule) -> Iterator[Claim]:
+def _claims_of_vhosts(hosts: tuple[Vhost, ...], rule: SiteRule) -> Iterator[Claim]:
     """The main name of a host is its site, or the first that is known as one. A host of no site of
     ours has no other names.
 
@@ -164,7 +164,7 @@ def _of_vhosts(hosts: tuple[Vhost, ...], rule: SiteRule) -> Iterator[Claim]:
     known = {*rule.aliases, *map(_spelling, rule.aliases.values()), *(rule.listed or ())}
     # Of these only `ingest.www` says whose they are.
     twins: list[Claim] = []
-    said: dict[str, str] = {}
+    own_names: dict[str, str] = {}
     for host in hosts:
         sites = {name: site_of(name) for name in host.names}
         ours = {
@@ -180,12 +180,12 @@ def _of_vhosts(hosts: tuple[Vhost, ...], rule: SiteRule) -> Iterator[Claim]:
                 site = ours[name]
                 claim = Claim(name, main, host.where, "vhosts", is_known=True)
                 if site == main:
-                    said[name] = site
+                    own_names[name] = site
                     yield claim
                 elif site not in sites:
                     twins.append(claim)
     written = frozenset(map(spelling_in_logs, rule.aliases))
-    yield from (one for one in twins if one.name in said or one.name in written)
+    yield from (twin for twin in twins if twin.name in own_names or twin.name in written)
 
 
 def _spelling(site: str) -> str:
@@ -252,9 +252,13 @@ class _LastRead:
     def read(self, patterns: tuple[str, ...]) -> Vhosts:
         with self._lock:
             kept, around = self._kept.get(patterns, (Vhosts(), None))
-            if around is None or not _is_unchanged(kept) or around != _around(kept, patterns):
+            if (
+                around is None
+                or not _is_unchanged(kept)
+                or around != _state_of_files(kept, patterns)
+            ):
                 kept = read_vhosts(patterns, VHOSTS)
-                self._kept = {patterns: (kept, _around(kept, patterns))}
+                self._kept = {patterns: (kept, _state_of_files(kept, patterns))}
             return kept
 
 
@@ -265,7 +269,7 @@ def _is_unchanged(kept: Vhosts) -> bool:
         return False
 
 
-def _around(kept: Vhosts, patterns: tuple[str, ...]) -> object:
+def _state_of_files(kept: Vhosts, patterns: tuple[str, ...]) -> object:
     """Which files there are: what the patterns match, and when the folders of all were changed."""
     folders = sorted({os.path.dirname(path) for path, _ in kept.files})  # noqa: PTH120
     try:

@@ -25,8 +25,8 @@ def program() -> Path:
     """
     called = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == "flex" else None
     beside = Path(sys.executable).parent / "flex"
-    found = called or (str(beside) if beside.exists() else shutil.which("flex"))
-    return Path(found).absolute() if found else USUAL
+    executable = called or (str(beside) if beside.exists() else shutil.which("flex"))
+    return Path(executable).absolute() if executable else USUAL
 
 
 def python() -> Path:

@@ -23,9 +23,9 @@ from types import TracebackType
 from typing import ClassVar
 
 from flex.errors import FlexError, Unreachable
-from flex.model.door_order import DoorReport
+from flex.model.orders_to_doors import DoorReport
 from flex.ports import Store
-from flex.routing import apply_owners_map_to_haproxy, apply_to_haproxy, haproxy, install_files
+from flex.routing import apply_to_haproxy, haproxy, install_files, owners_map
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
@@ -83,11 +83,11 @@ def _refuse_taken(address: str, ports: Sequence[int]) -> None:
 class PrivateNodes:
     """`with PrivateNodes(world, found, ports) as nodes: ... nodes.answer("n1", "shop.example")`"""
 
-    def __init__(self, world: World, found: HaproxyProgram, ports: Ports) -> None:
+    def __init__(self, world: World, program: HaproxyProgram, ports: Ports) -> None:
         self.ports = ports
         self.addresses = haproxy_pools_and_files.addresses(world.nodes)
         self._settings = world.settings
-        self._found = found
+        self._found = program
         self._exit = ExitStack()
         self._running: dict[str, ExitStack] = {}
         self._nodes: dict[str, _Node] = {}
@@ -137,12 +137,12 @@ class PrivateNodes:
         try:
             connection.request("GET", "/", headers={"Host": site})
             answer = connection.getresponse()
-            said = answer.read().decode("ascii", "replace")
+            body = answer.read().decode("ascii", "replace")
         except (OSError, http.client.HTTPException) as error:
             return f"no answer: {error}"
         finally:
             connection.close()
-        return said if answer.status == http.HTTPStatus.OK else f"{answer.status}"
+        return body if answer.status == http.HTTPStatus.OK else f"{answer.status}"
 
     def _start(self, stack: ExitStack, folder: Path, name: str, address: str, store: Store) -> None:
         own = stack.enter_context(ExitStack())
@@ -202,21 +202,21 @@ class _Node:
         return Sockets(stats, master, hands_on=0)
 
     def files(self, store: Store) -> Mapping[str, str]:
-        made = haproxy_pools_and_files.files(self.settings, store, self.name)
+        contents = haproxy_pools_and_files.files(self.settings, store, self.name)
         # Whatever connects on one machine to an address of its own comes from this one.
-        neighbours = f"{made[NEIGHBOURS]}{LOOPBACK}\n"
-        return haproxy.with_version({**made, NEIGHBOURS: neighbours})
+        neighbours = f"{contents[NEIGHBOURS]}{LOOPBACK}\n"
+        return haproxy.stamp_version({**contents, NEIGHBOURS: neighbours})
 
-    def go_by_newest(self, store: Store, found: HaproxyProgram) -> None:
+    def go_by_newest(self, store: Store, program: HaproxyProgram) -> None:
         moved = store.moved_map()
-        if not apply_owners_map_to_haproxy.flip(moved, self.folder, self._sockets, refuse_older):
+        if not owners_map.flip(moved, self.folder, self._sockets, refuse_older):
             # It goes beside another large map than the one here.
             apply_to_haproxy.enforce(
-                self.files(store), self.folder, found, self._sockets, refuse_older
+                self.files(store), self.folder, program, self._sockets, refuse_older
             )
 
     def goes_by(self) -> tuple[int, str]:
-        return apply_owners_map_to_haproxy.order_in_force(self._sockets.stats, self.folder)
+        return owners_map.order_in_force(self._sockets.stats, self.folder)
 
 
 def _own(settings: Settings, folder: Path, address: str, ports: Ports) -> Settings:
@@ -274,11 +274,11 @@ class _Answer(BaseHTTPRequestHandler):
     node: ClassVar[str]
 
     def do_GET(self) -> None:
-        said = self.node.encode()
+        body = self.node.encode()
         self.send_response(http.HTTPStatus.OK)
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Nobody reads it."""

@@ -15,15 +15,15 @@ from functools import cache, partial
 from urllib.parse import urlencode
 
 from flex.errors import BadInput, FlexError, StoreError
+from flex.model.drains_and_freezes import Freeze
 from flex.model.nightly_run import NightlyRun
-from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.planning import which_servers_agree
 from flex.ports import Store
 from flex.site_names_in_words import first_few
-from flex.store.holder_process_has_ended import is_gone
+from flex.store.lease_holder import is_gone
 from flex.traffic.quality import Judged
 from flex.zones import last_dns_check
 from flex.zones.last_dns_check import Check
@@ -31,9 +31,9 @@ from flex_api.facts import core_to_output_models, dead_nodes_in_dns, logs_good_e
 from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.in_words import amounts, dead_nodes_text
 from flex_api.night import (
-    dead_nodes_due_for_retry,
     deliver_haproxy_files,
-    freeze_and_change_windows,
+    freezes,
+    pending_failovers,
     redelivering,
 )
 from flex_api.schemas.verbs_output import NodeStatus, RunRow, StatusOutput, TroubleRow
@@ -115,7 +115,7 @@ def dead_nodes(world: World, sites: Callable[[], Mapping[str, int]]) -> tuple[De
         sites(),
         world.store.attempts(),
         world.store,
-        partial(dead_nodes_due_for_retry.why_held_back, world),
+        partial(pending_failovers.why_held_back, world),
     )
 
 
@@ -146,8 +146,10 @@ def status(here: Sight) -> StatusOutput:
         ],
         last_run=_row(here, last_run(here)),
         troubles=[
-            TroubleRow(said=one.said, step=one.step, command=one.command, urgent=one.urgent)
-            for one in troubles(here)
+            TroubleRow(
+                said=trouble.said, step=trouble.step, command=trouble.command, urgent=trouble.urgent
+            )
+            for trouble in troubles(here)
         ],
     )
 
@@ -160,12 +162,12 @@ def _row(here: Sight, run: NightlyRun | None) -> RunRow | None:
 
 
 def troubles(here: Sight) -> tuple[Trouble, ...]:
-    return tuple(sorted(_troubles(here), key=lambda one: not one.urgent))
+    return tuple(sorted(_troubles(here), key=lambda trouble: not trouble.urgent))
 
 
 def _troubles(here: Sight) -> Iterator[Trouble]:
     world = here.world
-    if frozen := freeze_and_change_windows.freeze_in_force(world):
+    if frozen := freezes.freeze_in_force(world):
         yield Trouble(
             _said_of_freeze(frozen),
             "Thaw it when changes may go on",
@@ -179,9 +181,9 @@ def _troubles(here: Sight) -> Iterator[Trouble]:
             "/nodes",
         )
     for still in here.dead():
-        said = dead_nodes_text.sentence(dead_nodes_in_dns.row(still))
+        sentence = dead_nodes_text.sentence(dead_nodes_in_dns.row(still))
         yield Trouble(
-            f"{said}.",
+            f"{sentence}.",
             "flex nodes down tries all the same where changes are frozen"
             if still.held_back
             else "Fix what the last attempt says; flex nodes down tries at once",
@@ -198,7 +200,7 @@ def _troubles(here: Sight) -> Iterator[Trouble]:
             "/nodes",
             "flex route deliver",
         )
-    for half in (one for one in here.headlines() if one.state == "applying"):
+    for half in (headline for headline in here.headlines() if headline.state == "applying"):
         yield Trouble(
             f"The plan of {amounts.when(half.created)} is half applied.",
             "Any new plan finishes it first; flex apply --resume does at once",
@@ -207,7 +209,7 @@ def _troubles(here: Sight) -> Iterator[Trouble]:
         )
     if (last := last_run(here)) and last.exit_code not in WELL:
         yield Trouble(
-            _with_full_stop(f"The last run failed with exit code {last.exit_code}. {last.message}"),
+            _end_sentence(f"The last run failed with exit code {last.exit_code}. {last.message}"),
             "See what it said, fix that, run it again",
             "/history#runs",
             "flex history",
@@ -219,10 +221,10 @@ def _troubles(here: Sight) -> Iterator[Trouble]:
             "/history#runs",
             "flex run",
         )
-    yield from _of_settings(world)
-    yield from _legible(lambda: _of_logs(here))
-    yield from _of_dns(here)
-    yield from _of_plans(here)
+    yield from _troubles_of_settings(world)
+    yield from _legible(lambda: _troubles_of_logs(here))
+    yield from _troubles_of_dns(here)
+    yield from _troubles_of_plans(here)
 
 
 def last_run(here: Sight) -> NightlyRun | None:
@@ -237,7 +239,7 @@ def last_run(here: Sight) -> NightlyRun | None:
     )
 
 
-def _of_plans(here: Sight) -> Iterator[Trouble]:
+def _troubles_of_plans(here: Sight) -> Iterator[Trouble]:
     if waiting := waits(here):
         yield Trouble(
             f"A plan waits: {amounts.count(waiting.moves, 'move')}, made "
@@ -257,7 +259,7 @@ def _of_plans(here: Sight) -> Iterator[Trouble]:
         )
 
 
-def _of_settings(world: World) -> Iterator[Trouble]:
+def _troubles_of_settings(world: World) -> Iterator[Trouble]:
     """A process keeps the settings of its start, and what somebody has written since is easily
     taken for them.
     """
@@ -265,7 +267,7 @@ def _of_settings(world: World) -> Iterator[Trouble]:
     if read and stale:
         yield Trouble(
             f"This server goes by the settings that it read {amounts.when(read.read)}; "
-            f"{_with_full_stop(stale)}",
+            f"{_end_sentence(stale)}",
             "Run flex config check, then restart flex serve; the command line and "
             "nights go by the file already",
             "/settings",
@@ -274,23 +276,23 @@ def _of_settings(world: World) -> Iterator[Trouble]:
         )
 
 
-def _legible(found: Callable[[], Iterator[Trouble]]) -> Iterator[Trouble]:
+def _legible(find_troubles: Callable[[], Iterator[Trouble]]) -> Iterator[Trouble]:
     """What there is to say; where a setting or a file cannot be used, that: every other part of a
     page needs it not.
     """
     try:
-        yield from tuple(found())
+        yield from tuple(find_troubles())
     except StoreError:
         raise
     except FlexError as error:
         yield Trouble(
-            _with_full_stop(str(error)),
+            _end_sentence(str(error)),
             f"{error.advice[:1].upper()}{error.advice[1:]}",
             "/settings",
         )
 
 
-def _with_full_stop(sentence: str) -> str:
+def _end_sentence(sentence: str) -> str:
     return sentence if sentence.endswith((".", "?")) else f"{sentence}."
 
 
@@ -330,18 +332,18 @@ class LogState:
 
 
 def log_state(here: Sight) -> LogState:
-    _, found = here.judged()
+    _, judged = here.judged()
     serving = {node.name for node in here.world.nodes if node.state == "active"}
     # Nobody is led to a node without sites, such as one that came back.
     serving &= here.world.store.sites_of_nodes().keys() or serving
     ever = newest_lines(here)
-    lines = [(node.name, ever.get(node.name, 0)) for node in found.nodes if node.name in serving]
+    lines = [(node.name, ever.get(node.name, 0)) for node in judged.nodes if node.name in serving]
     return LogState(
         last=core_to_output_models.moment(max((line for _, line in lines), default=0)),
         nodes=tuple((name, core_to_output_models.moment(line)) for name, line in lines),
         bad=tuple(
             f"The logs of {node.name}: {finding}"
-            for node in found.nodes
+            for node in judged.nodes
             for finding in node.findings
             if finding.state == "bad" and finding.rule != "profile.max_age"
         ),
@@ -352,13 +354,13 @@ def newest_lines(here: Sight) -> dict[str, int]:
     """By node when its last line was written, however long ago that is; 0 where none was ever
     read.
     """
-    _, found = here.judged()
-    silent = [node.name for node in found.nodes if not node.last_line]
+    _, judged = here.judged()
+    silent = [node.name for node in judged.nodes if not node.last_line]
     read = here.last_lines(silent)
-    return {node.name: node.last_line or read.get(node.name, 0) for node in found.nodes}
+    return {node.name: node.last_line or read.get(node.name, 0) for node in judged.nodes}
 
 
-def _of_logs(here: Sight) -> Iterator[Trouble]:
+def _troubles_of_logs(here: Sight) -> Iterator[Trouble]:
     if not here.world.settings.ingest.source:
         return
     known, limit = log_state(here), here.world.settings.profile.max_age
@@ -379,12 +381,12 @@ def _of_logs(here: Sight) -> Iterator[Trouble]:
             f"{' to '.join(ages)} old; {amounts.span(limit)} is the limit.",
             "See which logs stopped coming",
         )
-    for said in known.bad[:1]:
-        yield _log_trouble(_with_full_stop(said), "See what is wrong with them")
+    for finding in known.bad[:1]:
+        yield _log_trouble(_end_sentence(finding), "See what is wrong with them")
 
 
-def _log_trouble(said: str, step: str) -> Trouble:
-    return Trouble(said, step, "/data", "flex data")
+def _log_trouble(sentence: str, step: str) -> Trouble:
+    return Trouble(sentence, step, "/data", "flex data")
 
 
 def _list_nodes(nodes: Sequence[str]) -> str:
@@ -406,7 +408,7 @@ def last_check(here: Sight) -> Check | None:
     )
 
 
-def _of_dns(here: Sight) -> Iterator[Trouble]:
+def _troubles_of_dns(here: Sight) -> Iterator[Trouble]:
     known = last_check(here)
     if known and known.wrong:
         yield Trouble(
@@ -417,29 +419,30 @@ def _of_dns(here: Sight) -> Iterator[Trouble]:
         )
 
 
-def said_of_check(found: Check, now: datetime) -> str:
+def said_of_check(check: Check, now: datetime) -> str:
     """Which name servers were right, when they were asked. A server of several zones is named
     once.
     """
-    silent = list(dict.fromkeys(one.server for one in found.wrong if one.error))
-    other = [one for one in found.wrong if not one.error]
-    said = [f"{_list_nodes(silent)} did not answer"] if silent else []
+    silent = list(dict.fromkeys(answer.server for answer in check.wrong if answer.error))
+    other = [answer for answer in check.wrong if not answer.error]
+    parts = [f"{_list_nodes(silent)} did not answer"] if silent else []
     if other:
-        lines = amounts.count(sum(one.differ for one in other), "line")
-        said.append(
-            f"{_list_nodes(list(dict.fromkeys(one.server for one in other)))} disagreed in {lines}"
+        lines = amounts.count(sum(answer.differ for answer in other), "line")
+        parts.append(
+            f"{_list_nodes(list(dict.fromkeys(answer.server for answer in other)))} "
+            f"disagreed in {lines}"
         )
-    if not said:
-        agreeing = which_servers_agree.servers(found.servers).agreeing
-        said = [
+    if not parts:
+        agreeing = which_servers_agree.servers(check.servers).agreeing
+        parts = [
             f"{amounts.count(agreeing, 'name server')} agreed"
             if agreeing
-            else "there was nothing to ask for"
+            else "there was nothing to ask about"
         ]
-    return f"DNS, {amounts.ago(found.asked, now)}: {'; '.join(said)}."
+    return f"DNS, {amounts.ago(check.asked, now)}: {'; '.join(parts)}."
 
 
-def _said_of_freeze(found: Freeze) -> str:
-    until = f"until {amounts.when(found.until)}" if found.until else "until somebody thaws it"
-    reason = f": {found.reason}" if found.reason else ""
-    return f"All changes are frozen by {found.author or 'somebody'} {until}{reason}."
+def _said_of_freeze(freeze: Freeze) -> str:
+    until = f"until {amounts.when(freeze.until)}" if freeze.until else "until somebody thaws it"
+    reason = f": {freeze.reason}" if freeze.reason else ""
+    return f"All changes are frozen by {freeze.author or 'somebody'} {until}{reason}."

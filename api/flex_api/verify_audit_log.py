@@ -29,7 +29,7 @@ def verify_record(store: Store, last: str = "") -> Head:
     these are read.
     """
     before = store.audit_head()
-    found = there(store)
+    present = there(store)
     newest, record = Head(), Record()
     missed = ({before.hash} - {chain.NOTHING}) | ({last} - {""})
     for entries in _pieces(store):
@@ -40,7 +40,7 @@ def verify_record(store: Store, last: str = "") -> Head:
         for entry in entries:
             record.hear(entry)
     _refuse_missing(before, newest, store.audit_head(), missed, last)
-    if wrong := record.differences(found, before.number):
+    if wrong := record.differences(present, before.number):
         raise altered_error(_list_differences(wrong))
     return newest
 
@@ -72,28 +72,27 @@ def there(store: Store) -> Iterable[tuple[Thing, Parts]]:
     """
     plans, base, freeze = store.headlines(), store.in_force(), store.freeze()
     return joined(
-        map(audit_log_vs_database.of_pin, store.pins()),
-        map(audit_log_vs_database.of_order, store.node_orders()),
-        map(audit_log_vs_database.of_node, store.own_nodes()),
-        map(audit_log_vs_database.of_token, store.tokens()),
-        map(audit_log_vs_database.of_headline, plans),
-        [audit_log_vs_database.of_plan(store.plan(plan.id)) for plan in plans],
-        [audit_log_vs_database.of_base(base)] if base else [],
-        [audit_log_vs_database.of_freeze(freeze)] if freeze else [],
+        map(audit_log_vs_database.describe_pin, store.pins()),
+        map(audit_log_vs_database.describe_order, store.node_orders()),
+        map(audit_log_vs_database.describe_node, store.own_nodes()),
+        map(audit_log_vs_database.describe_token, store.tokens()),
+        map(audit_log_vs_database.describe_headline, plans),
+        [audit_log_vs_database.describe_plan(store.plan(plan.id)) for plan in plans],
+        [audit_log_vs_database.describe_base(base)] if base else [],
+        [audit_log_vs_database.describe_freeze(freeze)] if freeze else [],
     )
 
 
 def _pieces(store: Store) -> Iterator[tuple[Entry, ...]]:
     after = 0
-    while found := store.entries(after):
-        yield found
-        after = found[-1].number
+    while entries := store.entries(after):
+        yield entries
+        after = entries[-1].number
 
 
 def altered_error(answer: str) -> NotWhole:
     return NotWhole(
         "checking the audit log",
         answer,
-        kept="nothing was changed",
         advice="somebody changed the database past FLEX: compare it with a backup",
     )

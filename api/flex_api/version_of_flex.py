@@ -68,7 +68,7 @@ def _named_version() -> str:
         program = find_named()
     except FlexError:
         return "BIND is not installed"
-    said = subprocess.run(  # noqa: S603
+    completed = subprocess.run(  # noqa: S603
         [program, "-v"], capture_output=True, text=True, timeout=10, check=False
     )
-    return said.stdout.strip() or f"{program} does not say"
+    return completed.stdout.strip() or f"{program} does not say"

@@ -50,12 +50,12 @@ def lines_without_name(path: Path) -> list[tuple[int, str]]:
     """The lines of that file, by number, that no host and no directory can be called: a site of
     them has no visitors. Raises BadSetting.
     """
-    found = []
+    wrong_lines = []
     for number, row in enumerate(_rows(path), start=1):
         name = row.partition("#")[0].strip()
         if name and not _can_be_site(name):
-            found.append((number, name))
-    return found
+            wrong_lines.append((number, name))
+    return wrong_lines
 
 
 def _can_be_site(name: str) -> bool:

@@ -89,7 +89,7 @@ class World:
     @property
     def pins(self) -> tuple[Pin, ...]:
         """The wishes that hold now, at most one for each site."""
-        return wishes_in_force_now.in_force(self.store.pins(), self.clock())
+        return wishes_in_force_now.pins_in_force(self.store.pins(), self.clock())
 
     @property
     def pins_of_next_plan(self) -> tuple[Pin, ...]:
@@ -97,9 +97,9 @@ class World:
         would be too late for them.
         """
         pins, now = self.store.pins(), self.clock()
-        found = wishes_in_force_now.in_force(pins, now, wishes_in_force_now.NIGHT)
+        wishes = wishes_in_force_now.pins_in_force(pins, now, wishes_in_force_now.NIGHT)
         # Where not all can be kept, those give way that do not hold yet: they come last.
-        return tuple(sorted(found, key=lambda pin: not pin.holds(now)))
+        return tuple(sorted(wishes, key=lambda pin: not pin.holds(now)))
 
     @property
     def rules(self) -> Rules:
@@ -177,7 +177,7 @@ def rules(settings: Settings, pins: Sequence[Pin] = ()) -> Rules:
         adopt=settings.dns.adopt,
         budget=problem.Budget(settings.solver.steps, settings.solver.time_limit.total_seconds()),
         terms=settings.solver.terms(
-            pins, routed=settings.routing.by_content(settings.solver.content_routed)
+            pins, routed=settings.routing.sites_routed_by_content(settings.solver.content_routed)
         ),
         publishing=settings.routing.publishing(),
         dependents=settings.dns.what_to_do_with_dependents(),
@@ -207,20 +207,22 @@ def publisher(settings: Settings, store: Store) -> Publisher:
     if not settings.dns.every_zone:
         return several_primaries.SeveralPublishers({})
     us = controller(settings, store)
-    publishers = [(one, _publisher(settings, one, store, us)) for one in settings.dns.primaries]
+    publishers = [
+        (primary, _publisher(settings, primary, store, us)) for primary in settings.dns.primaries
+    ]
     if len(publishers) == 1:
         return publishers[0][1]
     if not publishers:
         return _publisher(settings, settings.dns, store, us)
     return several_primaries.SeveralPublishers(
-        {zone: found for one, found in publishers for zone in one.zones}
+        {zone: zone_publisher for primary, zone_publisher in publishers for zone in primary.zones}
     )
 
 
 def _publisher(settings: Settings, primary: Primary, store: Store, us: str) -> Rfc2136Publisher:
-    found = server(settings, primary)
+    name_server = server(settings, primary)
     return rfc2136.Rfc2136Publisher(
-        found,
+        name_server,
         settings.owner,
         servers(primary),
         controller=us,
@@ -260,18 +262,22 @@ def server(settings: Settings, primary: Primary) -> Server:
 
     timeout = settings.dns.timeout.total_seconds()
     reader = primary.transfer_key_file and key.read_keys(primary.transfer_key_file)[0]
-    found = [
+    candidates = [
         name_server_and_key.Server(
             primary.server,
             primary.port,
-            one,
+            server_key,
             timeout,
             reader or None,
             hints=settings.dns.address_hints == "follow",
         )
-        for one in keys(primary)
+        for server_key in keys(primary)
     ]
-    return found[0] if len(found) == 1 else primary_check.choose_key(found, primary.zones)
+    return (
+        candidates[0]
+        if len(candidates) == 1
+        else primary_check.choose_key(candidates, primary.zones)
+    )
 
 
 def _address(name: str) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from flex.errors import Busy, Cancelled, FlexError, Interrupted, Unknown
 from flex.model.jobs import Job
 from flex.ports import Store
-from flex.store.holder_process_has_ended import BEATS, PATIENCE, has_ended, holder
+from flex.store.lease_holder import BEATS, PATIENCE, has_ended, holder
 from flex_api.beat_while_working import beating
 from flex_api.wiring import World
 from flex_logs_ingest.reading.read_logs import Step
@@ -176,7 +176,6 @@ def find(store: Store, job_id: str) -> Job:
         raise Unknown(
             f"the job {job_id!r}",
             "there is none with that id",
-            kept="nothing was changed",
             advice="GET /api/v1/jobs shows them all",
         )
     return as_it_is(job)

@@ -22,7 +22,7 @@ from flex.model.period import Period
 from flex.table_schemas import SPREADS
 from flex.zones import records_of_partition, zone_changes
 from flex_api import wiring
-from flex_api.facts import what_earlier_nights_allow
+from flex_api.facts import earlier_nights
 from flex_api.night import nightly, route_and_publish_plan
 from flex_api.night.leases import lease
 from flex_api.report import write_reports
@@ -51,7 +51,7 @@ def night(folder: Path, size: given.Size) -> dict[str, float]:
     period = Period.days_before(size.now, 1)
     with lease(world, "bench") as held:
         timed("profile", lambda: world.store.put_profiles(period, profiles, SPREADS.empty()))
-        timed("gates", lambda: what_earlier_nights_allow.guard(world, period))
+        timed("gates", lambda: earlier_nights.guard(world, period))
         made = timed("plan", lambda: nightly.propose(world))
         held.concerns(made.plan)
         applied = timed("apply", lambda: route_and_publish_plan.carry_out(world, made.plan))

@@ -26,10 +26,9 @@ from bench.dns.rig import CLAIM, OLD, ZONE, Rig, rig
 from bench.figures import Figures
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_api.cli import COLLECTED_AFTER
-from flex_dns.checks.send_notify import nudged
-from flex_dns.checks.settling import UNHEARD
+from flex_dns.checks.settling import UNHEARD, nudged
 from flex_dns.private.private_named import PrivateNamed
-from flex_dns.update import change_messages, deliver_many_messages_at_once
+from flex_dns.update import change_messages, message_pipeline
 from flex_dns.update.change_messages import Message
 from flex_dns.wire import messages as wire
 
@@ -51,7 +50,7 @@ READING = """
 import re, sys, time
 from pathlib import Path
 from flex_dns.zone import reading
-from flex_dns.wire.zone_names_and_owners import Asked
+from flex_dns.wire.zone_contents import Asked
 from flex_dns.wire.key import read_key
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
@@ -186,9 +185,7 @@ def deliver(server: PrivateNamed, messages: Iterable[Message], *secondaries: Pri
     """Encoded, signed, sent and acknowledged."""
     every, followers = (list(messages), [secondary.server.address for secondary in secondaries])
     outcomes = list(
-        deliver_many_messages_at_once.deliver(
-            server.server, every, time.time, lambda _: None, followers
-        )
+        message_pipeline.deliver(server.server, every, time.time, lambda _: None, followers)
     )
     assert [outcome for _, outcome in outcomes] == [0] * len(every)
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.figures import Figures
-from flex.prediction.replay_accesses_through_caches import Ints
+from flex.prediction.cache_replay import Ints
 from flex_logs_ingest.counts.merge_reference import GROUP, LAYOUT, SCHEMA, regroup
 
 # Partials that are merged.

@@ -18,7 +18,7 @@ from bench.figures import Figures
 from bench.routing.follow_doors import FLEX, Cluster, following_cluster, put_in_force
 from flex.errors import FlexError
 from flex.model.period import Period
-from flex.routing import apply_owners_map_to_haproxy, haproxy_program, host_to_node_maps
+from flex.routing import haproxy_program, host_to_node_maps, owners_map
 from flex.routing.haproxy_socket import Socket
 from flex.table_schemas import PROFILES, SPREADS
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors
@@ -135,5 +135,5 @@ def _until_well(cluster: Cluster, nodes: list[str]) -> None:
 def _goes_by(cluster: Cluster, node: str) -> int:
     with suppress(FlexError):
         stats = Socket(str(cluster.here(node) / "s"))
-        return apply_owners_map_to_haproxy.order_in_force(stats, cluster.here(node))[0]
+        return owners_map.order_in_force(stats, cluster.here(node))[0]
     return 0

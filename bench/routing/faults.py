@@ -27,7 +27,7 @@ from bench.routing.traffic import Case
 from bench.routing.visitors import Answers
 from flex.routing import apply_to_haproxy
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import LardLimits
+from flex.routing.member_pools import LardLimits
 
 # More than the paper's S of all members but one let in, so that a limit that did not follow them
 # would show.

@@ -29,13 +29,13 @@ from bench.routing.network_namespaces import VISITORS, Hosts
 from bench.routing.web_servers import until_listens
 from flex.errors import Away
 from flex.model.balance import Balance
-from flex.model.door_order import DoorOrder
+from flex.model.orders_to_doors import DoorOrder
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.routing import apply_owners_map_to_haproxy, haproxy, haproxy_program, host_to_node_maps
+from flex.routing import haproxy, haproxy_program, host_to_node_maps, owners_map
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
-from flex.routing.host_to_node_maps import Heading, maps_of, with_heading
+from flex.routing.host_to_node_maps import Heading, maps_of, set_heading
 from flex.store import SqlStore, migrate, open_store
 from flex.table_schemas import PLACEMENT
 from flex_api import manage_tokens
@@ -119,7 +119,7 @@ class Cluster:
         owner_of = {**self.owner_of, **dict.fromkeys(names, owner)}
         large = host_to_node_maps.digest(self.large)
         heading = Heading(self.store.installation(), large, number)
-        return with_heading(maps_of(owner_of, self.large), heading)
+        return set_heading(maps_of(owner_of, self.large), heading)
 
     def order(self, count: int, owner: str) -> host_to_node_maps.Owners:
         """What `put` puts into the database: so many names are this node's."""
@@ -158,7 +158,7 @@ class Cluster:
     def _goes_by(self, node: str, stats: Socket) -> int | None:
         """None while its HAProxy does not answer, as one that was killed and begins again."""
         try:
-            return apply_owners_map_to_haproxy.order_in_force(stats, self.there(node))[0]
+            return owners_map.order_in_force(stats, self.there(node))[0]
         except Away:
             return None
 

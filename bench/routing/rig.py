@@ -26,7 +26,7 @@ from bench.routing.origins import Machine
 from bench.routing.visitors import HOST, Answers
 from flex.routing import apply_to_haproxy, haproxy, haproxy_program
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import LardLimits, Pool, members
+from flex.routing.member_pools import LardLimits, Pool, members
 from flex.routing.ports_and_paths import Layout
 from flex.sim.traces import Trace
 

@@ -37,7 +37,7 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from bench.routing.visitors import Answers
-from flex.routing.pool import LardLimits
+from flex.routing.member_pools import LardLimits
 
 QUICK = "QUICK" in os.environ
 PACE = float(os.environ.get("PACE", "2"))

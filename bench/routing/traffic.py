@@ -17,10 +17,10 @@ import numpy as np
 from bench.ingest import real
 from flex.errors import FlexError
 from flex.placing.problem import Floats, Ints
-from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.published_figures import PUBLISHED
+from flex.sim.trace_twins import twin
 from flex.sim.traces import Trace, first
-from flex.sim.twins_of_published_traces import twin
-from flex_api.simulation.traces_and_solver import of_logs
+from flex_api.simulation.traces_and_solver import trace_of_logs
 
 TARGETS, ACCESSES = 3_000, 400_000
 SKEW, MEAN, SPREAD = 0.9, 16_384, 1.0
@@ -90,7 +90,7 @@ def logs(folder: Path, nodes: int, only: Container[str] | None = None) -> Iterat
     with TemporaryDirectory() as scratch:
         for log in real.logs(folder, Path(scratch), only):
             try:
-                trace = of_logs([log.path], format_=log.format)
+                trace = trace_of_logs([log.path], format_=log.format)
             except FlexError:
                 continue
             if len(trace.target) >= LEAST:

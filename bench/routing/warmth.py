@@ -19,8 +19,8 @@ from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
 from bench.routing.visitors import HOST
-from flex.routing.pool import LardLimits
-from flex.routing.warm_node_by_fetching_targets import WarmingBudget, warm
+from flex.routing.member_pools import LardLimits
+from flex.routing.warming import WarmingBudget, warm
 
 VISITORS = 20
 # Bytes of each answer of an origin, whatever the target's size is: a budget in bytes is one of

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from flex.placing.problem import DIMENSIONS, Bools, Floats, Ints, Problem, in_order
+from flex.placing.problem import DIMENSIONS, Bools, Floats, Ints, Problem, sort_by_site
 
 SIZES = {
     "s145x8": (145, 8),
@@ -135,7 +135,7 @@ def _in_force(old: Ints, today: Day, nodes: int) -> Ints:
     asked = np.bincount(old[:, 1], (today.access / count)[old[:, 0]], nodes)
     least_first = np.lexsort((old[:, 1], asked[old[:, 1]], old[:, 0]))
     nth = np.arange(len(old)) - np.repeat(np.cumsum(count) - count, count)
-    return in_order(old[least_first[nth < today.replicas[old[:, 0]]]])
+    return sort_by_site(old[least_first[nth < today.replicas[old[:, 0]]]])
 
 
 def _in_shares(day: Day, nodes: int) -> Floats:
@@ -156,4 +156,4 @@ def _largest_first(load: Floats, replicas: Ints, nodes: int) -> Ints:
         total[:, chosen] += load[site, :, None] if count > 1 else load[site]
         rows[end : end + count, 0], rows[end : end + count, 1] = site, chosen
         end += count
-    return in_order(rows)
+    return sort_by_site(rows)

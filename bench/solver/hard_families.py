@@ -20,10 +20,10 @@ from bench.figures import Figures
 from bench.solver.family import SIZES, Random, cluster
 from flex.placing import check_proof, proof_statement, score
 from flex.placing.bundles import bundle_groups
-from flex.placing.problem import Budget, Floats, Ints, MoveLimits, Problem, in_order
+from flex.placing.problem import Budget, Floats, Ints, MoveLimits, Problem, sort_by_site
 from flex_solver import SOLVERS
 from flex_solver.bounds import program_of_heaviest
-from flex_solver.bounds.pins_kept_first import keep_pins
+from flex_solver.bounds.pinned_problem import keep_pins
 from flex_solver.programs import highs_proof
 from flex_solver.search.repair_wishes import repair_all
 
@@ -145,7 +145,7 @@ def with_unequal_nodes(sites: int, nodes: int, seed: int) -> Problem:
     drift = np.random.default_rng([seed, 6]).standard_normal(problem.load.shape)
     rows = SOLVERS["scratch"](yesterday, Budget()).rows
     load = problem.load * np.exp(0.2 * drift)
-    return replace(yesterday, load=_in_shares(problem, load), old=in_order(rows))
+    return replace(yesterday, load=_in_shares(problem, load), old=sort_by_site(rows))
 
 
 def with_idle_sites(sites: int, nodes: int, seed: int) -> Problem:
@@ -291,16 +291,16 @@ def core_alone(problem: Problem, seconds: float) -> int | None:
     able = np.flatnonzero(bundled.load.any(axis=1))
     weight = bundled.load[able].max(axis=1)
     heaviest = np.sort(able[np.argsort(-weight, kind="stable")[:CORE]])
-    start = in_order(repair_all(bundled))
+    start = sort_by_site(repair_all(bundled))
     others = start[~np.isin(start[:, 0], heaviest)]
     cells, found = program_of_heaviest.cells_of(pins.problem, heaviest), list[int]()
 
     def note(values: Floats) -> None:
         rows = np.concatenate([others, cells.rows[values > 0.5]])
-        found.append(score.moves(bundled, in_order(rows)))
+        found.append(score.moves(bundled, sort_by_site(rows)))
 
     highs_proof.least_of(
-        program_of_heaviest.with_others_fixed(pins.problem, cells, others),
+        program_of_heaviest.program_with_others_fixed(pins.problem, cells, others),
         ALL_NODES,
         time.monotonic() + seconds,
         lambda _: False,

@@ -20,7 +20,7 @@ import pandas as pd
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name, marker_text, site_name
-from flex.zones.records_of_partition import by_name
+from flex.zones.records_of_partition import sets_by_name
 from flex.zones.zone_changes import lines
 from flex_dns.update import change_messages, fence
 from flex_dns.zone import change_states
@@ -53,8 +53,8 @@ Export = Callable[[Sequence[ZoneToExport]], str]
 
 def wanted_zone(zone_plan: ZonePlan, records: pd.DataFrame, claim: Claim, ttl: int) -> ZoneToExport:
     sets = [
-        Rrset(name, kind, *found)  # type: ignore[arg-type]  # RECORDS hold no other types
-        for (name, kind), found in by_name(records).items()
+        Rrset(name, kind, *record_set)  # type: ignore[arg-type]  # RECORDS hold no other types
+        for (name, kind), record_set in sets_by_name(records).items()
     ]
     names = sorted({rrset.name for rrset in sets})
     markers = [
@@ -87,7 +87,7 @@ def _what_to_look_for(zone: ZoneToExport) -> Iterator[str]:
     for change in zone.zone_plan.changes:
         if change.beside is not None:
             name = site_name(zone.zone_plan.zone, change.name)
-            held = [f"{one.ttl} {one.type} {' '.join(one.values)}" for one in change.beside]
+            held = [f"{rrset.ttl} {rrset.type} {' '.join(rrset.values)}" for rrset in change.beside]
             yield (
                 f"{name} becomes ours: write this only while it has "
                 f"{' and '.join(held) or 'no address'}"
@@ -128,7 +128,11 @@ def _message_lines(message: Message) -> Iterator[str]:
     required = [
         *_claim_lines(zone, changes, message.claim),
         *(line for change in changes for line in _prerequisite_lines(change)),
-        *(line for one in change_messages.sets_to_keep(zone, changes) for line in _keep_lines(one)),
+        *(
+            line
+            for required_set in change_messages.sets_to_keep(zone, changes)
+            for line in _keep_lines(required_set)
+        ),
         *_reach_lines(zone, changes),
     ]
     parts = change_messages.halves(message) if _size(required) > PREREQUISITE_BYTES else ()
@@ -161,7 +165,7 @@ def _reach_lines(zone: str, changes: Sequence[Change]) -> Iterator[str]:
     markers = [marker_name(site, zone) for site in sites]
     for marker in markers:
         yield f"prereq nxrrset {marker} IN CNAME"
-    above = (up for name in (*sites, *markers) for up in _between(name, zone))
+    above = (up for name in (*sites, *markers) for up in _names_between(name, zone))
     for name in dict.fromkeys(above):
         yield f"prereq nxrrset {name} IN NS"
         yield f"prereq nxrrset {name} IN DNAME"
@@ -170,7 +174,7 @@ def _reach_lines(zone: str, changes: Sequence[Change]) -> Iterator[str]:
             yield f"prereq nxrrset {name} IN NS"
 
 
-def _between(name: str, zone: str) -> Iterator[str]:
+def _names_between(name: str, zone: str) -> Iterator[str]:
     """The names above it that lie below the zone's own."""
     up = name.partition(".")[2]
     while up != zone and up.endswith(f".{zone}"):
@@ -206,11 +210,11 @@ def _prerequisite_lines(change: Change) -> Iterator[str]:
         yield f"prereq nxrrset {change.name} IN CNAME"
 
 
-def _keep_lines(one: RequiredSet) -> Iterator[str]:
-    for value in one.values:
-        yield f"prereq yxrrset {one.name} IN {one.kind} {value}"
-    if not one.values:
-        yield f"prereq nxrrset {one.name} IN {one.kind}"
+def _keep_lines(required_set: RequiredSet) -> Iterator[str]:
+    for value in required_set.values:
+        yield f"prereq yxrrset {required_set.name} IN {required_set.kind} {value}"
+    if not required_set.values:
+        yield f"prereq nxrrset {required_set.name} IN {required_set.kind}"
 
 
 def _update_lines(change: Change) -> Iterator[str]:
@@ -235,7 +239,7 @@ def _octodns(zone: ZoneToExport) -> Iterator[str]:
     yield from (f"# {line}" for line in _hints_to_change(zone))
     of_name: dict[str, list[Rrset]] = {}
     for rrset in zone.sets:
-        of_name.setdefault(_below(zone, rrset, ""), []).append(rrset)
+        of_name.setdefault(_relative_name(zone, rrset, ""), []).append(rrset)
     # octoDNS refuses keys that stand in another order.
     for name in sorted(of_name, key=_natural):
         yield f"{json.dumps(name)}:"
@@ -259,7 +263,7 @@ def dnscontrol(zones: Sequence[ZoneToExport]) -> str:
 
 def _dnscontrol(zone: ZoneToExport) -> Iterator[str]:
     records = [
-        f"  {rrset.type}({json.dumps(_below(zone, rrset, '@'))}, {json.dumps(value)}, "
+        f"  {rrset.type}({json.dumps(_relative_name(zone, rrset, '@'))}, {json.dumps(value)}, "
         f"TTL({rrset.ttl}))"
         for rrset in zone.sets
         for value in rrset.values
@@ -283,7 +287,7 @@ def hosts(zones: Sequence[ZoneToExport]) -> str:
     return "".join(rows)
 
 
-def _below(zone: ZoneToExport, rrset: Rrset, apex: str) -> str:
+def _relative_name(zone: ZoneToExport, rrset: Rrset, apex: str) -> str:
     """The name as seen from the zone."""
     return (
         apex

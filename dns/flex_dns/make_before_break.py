@@ -27,7 +27,7 @@ from flex.table_schemas import RECORDS
 from flex.zones import waves, zone_changes
 from flex.zones.address_hints import HINTED, hinted_addresses
 from flex.zones.marker import site_name
-from flex.zones.records_of_partition import ZoneState, by_name
+from flex.zones.records_of_partition import ZoneState, sets_by_name
 from flex.zones.what_leans_on_names import Pointed
 from flex_dns.update.zone_outcomes_as_error import kind
 from flex_dns.zone.change_states import SHOWN, conflicts, refuse_outdated
@@ -125,72 +125,80 @@ class GentlePublisher:
         if not begun:
             self._refuse_outdated(zone_plans)
             self._refuse_denied_hints(zone_plans)
-        steps, made = self._steps(zone_plans, left, lost), list[_Step]()
+        steps, done_steps = self._steps(zone_plans, left, lost), list[_Step]()
         standing = _standing(steps[0].zone_plans) if begun and steps else []
         again = _wait_after(zone_plans) if standing else 0.0
         if waits := again + sum(_wait_after(step.zone_plans) for step in steps[:-1]):
             self.hooks.begins(waits, len({step.wave for step in steps}))
         for step in steps:
-            with _on_the_way() if made else nullcontext():
-                if made:
-                    self._settle(made[-1].zone_plans, lost)
+            with _tell_what_is_on_the_way() if done_steps else nullcontext():
+                if done_steps:
+                    self._settle(done_steps[-1].zone_plans, lost)
                 elif standing:
                     self._settle_again(standing, again)
-                self._make(step, steps[-1].wave, journal, lost, whole=not (made or begun))
-            made.append(step)
+                self._make(step, steps[-1].wave, journal, lost, whole=not (done_steps or begun))
+            done_steps.append(step)
         if lost:
             raise _left_to_others(zone_plans, lost)
 
-    def _read(self, made: ZonePlan) -> ZoneState:
+    def _read(self, zone_plan: ZonePlan) -> ZoneState:
         return self.publisher.read(
-            made.zone, zone_changes.changed_names(made), hints=zone_changes.changed_hints(made)
+            zone_plan.zone,
+            zone_changes.changed_names(zone_plan),
+            hints=zone_changes.changed_hints(zone_plan),
         )
 
     def _refuse_outdated(self, zone_plans: Sequence[ZonePlan]) -> None:
         """The last wave, too, is looked at before the first."""
-        for made in zone_plans:
-            if made.changes:
-                state = self._read(made)
-                refuse_outdated(zone_changes.what_is_left(made, state, self.ttl), state)
+        for zone_plan in zone_plans:
+            if zone_plan.changes:
+                state = self._read(zone_plan)
+                refuse_outdated(zone_changes.what_is_left(zone_plan, state, self.ttl), state)
 
     def _refuse_denied_hints(self, zone_plans: Sequence[ZonePlan]) -> None:
         """What no step may change is refused before the first one."""
-        for made in zone_plans:
-            if sets := zone_changes.changed_hints(made):
-                self.publisher.refuse_hints(made.zone, sets)
+        for zone_plan in zone_plans:
+            if sets := zone_changes.changed_hints(zone_plan):
+                self.publisher.refuse_hints(zone_plan.zone, sets)
 
     def _steps(
         self, zone_plans: Sequence[ZonePlan], left: Sequence[ZonePlan], lost: Lost
     ) -> list[_Step]:
         wave_of = waves.waves(zone_plans, self.shares, self.beside)
-        steps = [_Step(tuple(zone_changes.lower_ttls(made, self.ttl) for made in left))]
-        ready = [zone_changes.from_lowered(made, self.ttl) for made in left]
+        steps = [_Step(tuple(zone_changes.lower_ttls(zone_plan, self.ttl) for zone_plan in left))]
+        ready = [zone_changes.from_lowered(zone_plan, self.ttl) for zone_plan in left]
         serving = frozenset[str]()
         for number in range(max(wave_of.values(), default=0) + 1):
-            coming = coming_by_name(waves.part(made, wave_of, number) for made in zone_plans)
+            coming = coming_by_name(
+                waves.part(zone_plan, wave_of, number) for zone_plan in zone_plans
+            )
             beside = {name: new for name, new in self.beside.items() if wave_of[name] == number}
             serving |= {
                 address
                 for addresses in (*coming.values(), *beside.values())
                 for address in addresses
             }
-            parts = [waves.part(made, wave_of, number) for made in ready]
+            parts = [waves.part(zone_plan, wave_of, number) for zone_plan in ready]
             steps += [
                 _Step(
-                    tuple(zone_changes.add_new_addresses(made, self.ttl) for made in parts),
+                    tuple(
+                        zone_changes.add_new_addresses(zone_plan, self.ttl) for zone_plan in parts
+                    ),
                     number,
                     coming,
                     serving,
                     beside,
                 ),
                 _Step(
-                    tuple(zone_changes.take_old_addresses(made, self.ttl) for made in parts),
+                    tuple(
+                        zone_changes.take_old_addresses(zone_plan, self.ttl) for zone_plan in parts
+                    ),
                     number,
                     None,
                     serving,
                 ),
             ]
-        return [needed for step in steps if (needed := _without(step, lost)).is_needed]
+        return [needed for step in steps if (needed := _drop_lost(step, lost)).is_needed]
 
     def _make(
         self, step: _Step, last: int, journal: Journal | None, lost: Lost, *, whole: bool
@@ -198,7 +206,7 @@ class GentlePublisher:
         """Without what is others'. The first step is made `whole`, or where nothing of it was made
         not at all.
         """
-        step = _without(step, lost)
+        step = _drop_lost(step, lost)
         if step.is_needed and step.serving:
             self.hooks.well(step.serving)
         coming = {**(step.coming or {} if step.zone_plans else {}), **step.beside}
@@ -208,32 +216,38 @@ class GentlePublisher:
             self._apply(step, journal)
         except (Stale, PartlyApplied) as error:
             refused = isinstance(error, OnTheWay) or (whole and isinstance(error, Stale))
-            if refused or not (found := self._overtaken_names(step.zone_plans)):
+            if refused or not (overtaken := self._overtaken_names(step.zone_plans)):
                 raise
-            lost |= found
-            self._apply(_without(step, lost), journal)
+            lost |= overtaken
+            self._apply(_drop_lost(step, lost), journal)
 
     def _apply(self, step: _Step, journal: Journal | None) -> None:
         if step.zone_plans:
             self.publisher.apply(*step.zone_plans, journal=journal and _Anew(journal))
 
     def _overtaken_names(self, zone_plans: Iterable[ZonePlan]) -> Lost:
-        states = ((made, self._read(made)) for made in zone_plans)
-        return {one.name: str(one) for made, state in states for one in conflicts(made, state)}
+        states = ((zone_plan, self._read(zone_plan)) for zone_plan in zone_plans)
+        return {
+            conflict.name: str(conflict)
+            for zone_plan, state in states
+            for conflict in conflicts(zone_plan, state)
+        }
 
     def _settle(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> None:
         """Until no resolver can know any more what was there before."""
         with self.hooks.idle():
             try:
-                self._refuse_disagreement(_without_lost(zone_plans, lost))
+                self._refuse_disagreement(_leave_out_lost_names(zone_plans, lost))
             except Late:
                 if not (
-                    found := self._overtaken_names(map(_as_made, _without_lost(zone_plans, lost)))
+                    overtaken := self._overtaken_names(
+                        map(_as_made, _leave_out_lost_names(zone_plans, lost))
+                    )
                 ):
                     raise
-                lost |= found
-                self._refuse_disagreement(_without_lost(zone_plans, lost))
-        if kept := _without_lost(zone_plans, lost):
+                lost |= overtaken
+                self._refuse_disagreement(_leave_out_lost_names(zone_plans, lost))
+        if kept := _leave_out_lost_names(zone_plans, lost):
             self.wait(_wait_after(kept))
 
     def _settle_again(self, standing: Sequence[ZonePlan], seconds: float) -> None:
@@ -243,49 +257,58 @@ class GentlePublisher:
         self.wait(seconds)
 
     def _what_is_left(self, zone_plans: Sequence[ZonePlan], lost: Lost) -> list[ZonePlan]:
-        found: list[ZonePlan] = []
-        for made in zone_plans:
-            state = self._read(made)
-            found.append(zone_changes.what_is_left(made, state, self.ttl))
-            lost |= {one.name: str(one) for one in conflicts(found[-1], state)}
-        return found
+        left_plans: list[ZonePlan] = []
+        for zone_plan in zone_plans:
+            state = self._read(zone_plan)
+            left_plans.append(zone_changes.what_is_left(zone_plan, state, self.ttl))
+            lost |= {conflict.name: str(conflict) for conflict in conflicts(left_plans[-1], state)}
+        return left_plans
 
     def _refuse_disagreement(self, zone_plans: Sequence[ZonePlan]) -> None:
-        for made in zone_plans:
-            wanted = self._wanted_records(made)
-            changed = {(change.name, change.type) for change in made.changes}
+        for zone_plan in zone_plans:
+            wanted = self._wanted_records(zone_plan)
+            changed = {(change.name, change.type) for change in zone_plan.changes}
             for verdict in (
-                self.publisher.verify(made.zone, wanted, patience=self.patience)
+                self.publisher.verify(zone_plan.zone, wanted, patience=self.patience)
                 if len(wanted)
                 else ()
             ):
-                wrong = tuple(one for one in verdict.wrong if (one.name, one.type) in changed)
+                wrong = tuple(
+                    difference
+                    for difference in verdict.wrong
+                    if (difference.name, difference.type) in changed
+                )
                 if verdict.error or wrong:
-                    raise _disagrees(made, replace(verdict, wrong=wrong))
+                    raise _disagrees(zone_plan, replace(verdict, wrong=wrong))
 
-    def _wanted_records(self, made: ZonePlan) -> pd.DataFrame:
+    def _wanted_records(self, zone_plan: ZonePlan) -> pd.DataFrame:
         """What the plan wants of its sets. Servers are to say of others at its names what the
         primary says by now: what somebody writes beside ours is theirs, and stops no move.
         """
         sets = {
-            (one.name, one.type): one.after
-            for one in made.changes
-            if one.type in zone_changes.ADDRESSES
+            (change.name, change.type): change.after
+            for change in zone_plan.changes
+            if change.type in zone_changes.ADDRESSES
         }
         changed = {(name, str(kind)) for name, kind in sets}
         rows = list[tuple[str, str, int, str]]()
         rows += [
-            (one.name, one.type, one.after.ttl, address)
-            for one in made.changes
-            if one.type in HINTED and one.after
-            for address in hinted_addresses(one.after.values)
+            (change.name, change.type, change.after.ttl, address)
+            for change in zone_plan.changes
+            if change.type in HINTED and change.after
+            for address in hinted_addresses(change.after.values)
         ]
-        rows += [(*key, one.ttl, value) for key, one in sets.items() if one for value in one.values]
+        rows += [
+            (*key, wanted.ttl, value)
+            for key, wanted in sets.items()
+            if wanted
+            for value in wanted.values
+        ]
         if rows:
-            others = by_name(
-                self.publisher.read(made.zone, sorted({name for name, _ in sets})).records
+            others = sets_by_name(
+                self.publisher.read(zone_plan.zone, sorted({name for name, _ in sets})).records
             )
-            beside = {key: found for key, found in others.items() if key not in changed}
+            beside = {key: record_set for key, record_set in others.items() if key not in changed}
             rows += [
                 (*key, ttl, value) for key, (ttl, values) in beside.items() for value in values
             ]
@@ -296,25 +319,25 @@ def _wait_after(zone_plans: Iterable[ZonePlan]) -> float:
     return float(max(map(zone_changes.longest_ttl, zone_plans), default=0))
 
 
-def _without(step: _Step, lost: Lost) -> _Step:
+def _drop_lost(step: _Step, lost: Lost) -> _Step:
     """What of the step is not others', in the zones in which that is anything."""
     coming = step.coming and {name: new for name, new in step.coming.items() if name not in lost}
-    return replace(step, zone_plans=_without_lost(step.zone_plans, lost), coming=coming)
+    return replace(step, zone_plans=_leave_out_lost_names(step.zone_plans, lost), coming=coming)
 
 
-def _without_lost(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan, ...]:
+def _leave_out_lost_names(zone_plans: Iterable[ZonePlan], lost: Lost) -> tuple[ZonePlan, ...]:
     parts: list[ZonePlan] = []
-    for made in zone_plans:
-        sites = made.site_of_name
+    for zone_plan in zone_plans:
+        sites = zone_plan.site_of_name
         left = tuple(
-            one
-            for one in made.changes
-            if (name := site_name(made.zone, one.name)) not in lost
+            change
+            for change in zone_plan.changes
+            if (name := site_name(zone_plan.zone, change.name)) not in lost
             # What is a site's other name stays with the site.
             and sites.get(name, name) not in lost
         )
         if left:
-            parts.append(replace(made, changes=left) if lost else made)
+            parts.append(replace(zone_plan, changes=left) if lost else zone_plan)
     return tuple(parts)
 
 
@@ -322,38 +345,45 @@ def coming_by_name(zone_plans: Iterable[ZonePlan]) -> dict[str, set[str]]:
     """By the name of a site the addresses that it, or another of its names, gets and does not
     have.
     """
-    found: dict[str, set[str]] = {}
+    coming: dict[str, set[str]] = {}
     for sites, change in (
         (sites, change)
-        for made in zone_plans
-        for sites in (made.site_of_name,)
-        for change in made.changes
+        for zone_plan in zone_plans
+        for sites in (zone_plan.site_of_name,)
+        for change in zone_plan.changes
         if change.type in zone_changes.ADDRESSES
     ):
         had = change.before.values if change.before else ()
         if new := set(change.after.values if change.after else ()) - set(had):
-            found.setdefault(sites.get(change.name, change.name), set()).update(new)
-    return found
+            coming.setdefault(sites.get(change.name, change.name), set()).update(new)
+    return coming
 
 
 def _standing(step: Sequence[ZonePlan]) -> list[ZonePlan]:
     """What DNS says where a step goes on; nothing where it only adds."""
-    found: list[ZonePlan] = []
-    for made in step:
-        as_before = tuple(replace(one, after=one.before) for one in made.changes)
-        found.append(replace(made, changes=as_before))
-    return found if any(one.after for made in found for one in made.changes) else []
+    standing_plans: list[ZonePlan] = []
+    for zone_plan in step:
+        as_before = tuple(replace(change, after=change.before) for change in zone_plan.changes)
+        standing_plans.append(replace(zone_plan, changes=as_before))
+    return (
+        standing_plans
+        if any(change.after for zone_plan in standing_plans for change in zone_plan.changes)
+        else []
+    )
 
 
-def _as_made(made: ZonePlan) -> ZonePlan:
+def _as_made(zone_plan: ZonePlan) -> ZonePlan:
     """What nobody has changed since."""
     return replace(
-        made, changes=tuple(replace(one, before=one.after) for one in made.changes if one.after)
+        zone_plan,
+        changes=tuple(
+            replace(change, before=change.after) for change in zone_plan.changes if change.after
+        ),
     )
 
 
 @contextmanager
-def _on_the_way() -> Iterator[None]:
+def _tell_what_is_on_the_way() -> Iterator[None]:
     try:
         yield
     except DnsError as error:
@@ -366,11 +396,11 @@ def _on_the_way() -> Iterator[None]:
         ) from error
 
 
-def _disagrees(made: ZonePlan, verdict: NameServerVerdict) -> Late:
-    said = verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
+def _disagrees(zone_plan: ZonePlan, verdict: NameServerVerdict) -> Late:
+    reason = verdict.error or f"{len(verdict.wrong)} of {verdict.checked} record sets differ"
     return Late(
-        f"going on with what moves in {made.zone}",
-        f"{verdict.server}: {said}",
+        f"going on with what moves in {zone_plan.zone}",
+        f"{verdict.server}: {reason}",
         kept="nothing more was changed",
         advice="see why that server does not follow",
     )
@@ -379,7 +409,7 @@ def _disagrees(made: ZonePlan, verdict: NameServerVerdict) -> Late:
 def _left_to_others(zone_plans: Sequence[ZonePlan], lost: Lost) -> PartlyApplied:
     more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
     return PartlyApplied(
-        f"changing {sum(len(made.changes) for made in zone_plans)} record sets in "
+        f"changing {sum(len(zone_plan.changes) for zone_plan in zone_plans)} record sets in "
         f"{len(zone_plans)} zones",
         f"{len(lost)} names are no longer what the plan saw: "
         f"{'; '.join(list(lost.values())[:SHOWN])}{more}",

@@ -25,15 +25,15 @@ from flex.zones.records_of_partition import BelowWildcard, NameAnswer, ZoneState
 from flex.zones.what_leans_on_names import Pointed, PointingRecord
 from flex_dns.checks.verify import ExpectedAnswers, differences
 from flex_dns.wire.explain_dns_errors import not_authoritative
-from flex_dns.wire.service_records import data_of_text, text_of_data
-from flex_dns.wire.sets_from_transferred_records import CAA, HTTPS, MX, NS, SRV, SVCB, TXT, Noted
-from flex_dns.wire.zone_names_and_owners import (
+from flex_dns.wire.https_and_svcb import data_of_text, text_of_data
+from flex_dns.wire.transferred_sets import CAA, HTTPS, MX, NS, SRV, SVCB, TXT, Noted
+from flex_dns.wire.zone_contents import (
     AskedNames,
     Contents,
     Question,
-    at_or_below,
-    below,
     canonical,
+    names_at_or_below,
+    names_below,
     unfit,
 )
 from flex_dns.zone.change_states import (
@@ -42,8 +42,8 @@ from flex_dns.zone.change_states import (
     pointed_by,
     questions,
     standing,
-    without_names_below_wildcards,
-    without_names_leant_on,
+    withhold_names_below_wildcards,
+    withhold_names_leant_on,
 )
 from flex_dns.zone.make_zone_state import state
 from flex_dns.zone.names_below_wildcards import TYPES
@@ -55,7 +55,7 @@ HERE = "memory"
 Set = tuple[int, tuple[str, ...]]
 
 
-def _of_numbers(kind: int, size: int) -> Callable[[str], tuple[int, bytes, str]]:
+def _make_numbers_reader(kind: int, size: int) -> Callable[[str], tuple[int, bytes, str]]:
     """Numbers of 16 bits and a name, as in MX, SRV and NS."""
 
     def parts(value: str) -> tuple[int, bytes, str]:
@@ -66,17 +66,17 @@ def _of_numbers(kind: int, size: int) -> Callable[[str], tuple[int, bytes, str]]
 
 
 def _text(value: str) -> tuple[int, bytes, str]:
-    strings = [one.encode() for one in value.split('" "')]
-    return TXT, b"".join(bytes((len(one),)) + one for one in strings), ""
+    strings = [part.encode() for part in value.split('" "')]
+    return TXT, b"".join(bytes((len(part),)) + part for part in strings), ""
 
 
 def _rule(value: str) -> tuple[int, bytes, str]:
-    flags, tag, said = value.split(maxsplit=2)
+    flags, tag, property_value = value.split(maxsplit=2)
     name = tag.encode()
-    return CAA, bytes((int(flags), len(name))) + name + said.strip('"').encode(), ""
+    return CAA, bytes((int(flags), len(name))) + name + property_value.strip('"').encode(), ""
 
 
-def _with_hints(kind: int) -> Callable[[str], tuple[int, bytes, str]]:
+def _make_hints_reader(kind: int) -> Callable[[str], tuple[int, bytes, str]]:
     def parts(value: str) -> tuple[int, bytes, str]:
         data = data_of_text(RdataType(kind).name, value)
         return kind, data, value.split()[1].lower()
@@ -86,13 +86,13 @@ def _with_hints(kind: int) -> Callable[[str], tuple[int, bytes, str]]:
 
 # A value as it is edited, and as a transfer brings it.
 NOTED_AS = {
-    "MX": _of_numbers(MX, 1),
-    "SRV": _of_numbers(SRV, 3),
-    "NS": _of_numbers(NS, 0),
+    "MX": _make_numbers_reader(MX, 1),
+    "SRV": _make_numbers_reader(SRV, 3),
+    "NS": _make_numbers_reader(NS, 0),
     "TXT": _text,
     "CAA": _rule,
-    "SVCB": _with_hints(SVCB),
-    "HTTPS": _with_hints(HTTPS),
+    "SVCB": _make_hints_reader(SVCB),
+    "HTTPS": _make_hints_reader(HTTPS),
 }
 
 
@@ -116,15 +116,17 @@ class MemoryPublisher:
         pointed: Pointed | None = None,
         hints: Collection[HintedSet] = (),  # noqa: ARG002  all are told
     ) -> ZoneState:
-        asked = [name.lower() for name in names]
+        lower_names = [name.lower() for name in names]
         with self._lock:
             contents = replace(
-                self._contents(zone, [*AskedNames(zone, asked), *product(asked, HINTED)]),
+                self._contents(
+                    zone, [*AskedNames(zone, lower_names), *product(lower_names, HINTED)]
+                ),
                 pointing=None if pointed is None else self._pointing(zone, pointed),
             )
             return state(
                 zone,
-                asked,
+                lower_names,
                 self._owner,
                 contents,
                 {name: self._answer(name) for name in also},
@@ -135,11 +137,15 @@ class MemoryPublisher:
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:  # noqa: ARG002
         """As on a real server, but for messages: there are none, and so no half of them."""
         with self._lock:
-            found = [(zone_plan, self._standing(zone_plan)) for zone_plan in zone_plans]
-            done = sum(len(one.done) for _, one in found)
-            wrong = [(zone_plan, one.conflicts) for zone_plan, one in found if one.conflicts]
-            for zone_plan, one in found if done or not wrong else ():
-                for change in one.pending:
+            standings = [(zone_plan, self._standing(zone_plan)) for zone_plan in zone_plans]
+            done = sum(len(zone_standing.done) for _, zone_standing in standings)
+            wrong = [
+                (zone_plan, zone_standing.conflicts)
+                for zone_plan, zone_standing in standings
+                if zone_standing.conflicts
+            ]
+            for zone_plan, zone_standing in standings if done or not wrong else ():
+                for change in zone_standing.pending:
                     after = change.after
                     self._put(
                         zone_plan.zone,
@@ -147,8 +153,8 @@ class MemoryPublisher:
                         change.type,
                         (after.ttl, after.values) if after else None,
                     )
-                self._serials[zone_plan.zone] += bool(one.pending)
-                done += len(one.pending)
+                self._serials[zone_plan.zone] += bool(zone_standing.pending)
+                done += len(zone_standing.pending)
             for zone_plan, conflicts in wrong:
                 raise overtaken_changes(zone_plan, done, conflicts)
 
@@ -167,7 +173,7 @@ class MemoryPublisher:
     ) -> tuple[NameServerVerdict, ...]:
         with self._lock:
             sets = self._zone(zone, "verification")
-            every = ExpectedAnswers.of(wanted)
+            every = ExpectedAnswers.from_records(wanted)
             wrong = differences(every, lambda name, kind: sets.get((name, kind)))
             return (NameServerVerdict(HERE, every.size, self._serials[zone], wrong),)
 
@@ -184,49 +190,51 @@ class MemoryPublisher:
         return self._serials[zone]
 
     def _standing(self, zone_plan: ZonePlan) -> Standing:
-        found = self._contents(zone_plan.zone, questions(zone_plan.zone, zone_plan.changes))
-        said = standing(
-            zone_plan.zone, zone_plan.changes, found, self._owner, zone_plan.site_of_name
+        contents = self._contents(zone_plan.zone, questions(zone_plan.zone, zone_plan.changes))
+        zone_standing = standing(
+            zone_plan.zone, zone_plan.changes, contents, self._owner, zone_plan.site_of_name
         )
         pointed = pointed_by(zone_plan)
         noted = self._pointing(zone_plan.zone, pointed) if pointed else ()
-        said = without_names_below_wildcards(zone_plan, said, found.below_wildcards)
-        return without_names_leant_on(zone_plan, said, noted)
+        zone_standing = withhold_names_below_wildcards(
+            zone_plan, zone_standing, contents.below_wildcards
+        )
+        return withhold_names_leant_on(zone_plan, zone_standing, noted)
 
-    def _zone(self, zone: str, asked: str) -> dict[Question, Set]:
+    def _zone(self, zone: str, subject: str) -> dict[Question, Set]:
         if zone not in self._zones:
-            raise not_authoritative(HERE, zone, asked)
+            raise not_authoritative(HERE, zone, subject)
         return self._zones[zone]
 
-    def _contents(self, zone: str, asked: Iterable[Question]) -> Contents:
+    def _contents(self, zone: str, wanted: Iterable[Question]) -> Contents:
         sets = self._zone(zone, f"records of {zone}")
-        held = {question: sets[question] for question in asked if question in sets}
+        held = {question: sets[question] for question in wanted if question in sets}
         closed = {
             name: f"has a CNAME to {target[0]}"
             for (name, kind), (_, target) in sets.items()
             if kind == "CNAME"
         }
         cuts = _owners_of(sets, "NS") - {zone}
-        names = [name for name, _ in asked]
-        for name, cut in at_or_below(names, cuts):
+        names = [name for name, _ in wanted]
+        for name, cut in names_at_or_below(names, cuts):
             closed[name] = f"is delegated at {cut}"
-        for name, dname in below(names, _owners_of(sets, "DNAME")):
+        for name, dname in names_below(names, _owners_of(sets, "DNAME")):
             closed[name] = f"lies below the DNAME at {dname}"
         has_wildcards = any(owner.startswith("*.") for owner, _ in sets)
         covered = {
-            name: one
+            name: below_wildcard
             for name in (dict.fromkeys(names) if has_wildcards else ())
             if not unfit(zone, name)
             and name not in closed
             and (marker_name(name, zone), "TXT") not in held
-            and (one := self._below_wildcard(zone, name))
+            and (below_wildcard := self._answer_below_wildcard(zone, name))
         }
         return Contents(self._serials[zone], held, closed, whole=True, below_wildcards=covered)
 
-    def _below_wildcard(self, zone: str, name: str) -> BelowWildcard | None:
+    def _answer_below_wildcard(self, zone: str, name: str) -> BelowWildcard | None:
         sets = self._zones[zone]
         owner = _owner(name, zone, sets)
-        held = {kind for one, kind in sets if one == owner}
+        held = {kind for set_owner, kind in sets if set_owner == owner}
         if owner == name or not held:
             return None
         types = tuple(kind for kind in TYPES if kind in held)
@@ -252,7 +260,7 @@ class MemoryPublisher:
             if zone is None:
                 return NameAnswer(chain=tuple(chain))
             sets = self._zones[zone]
-            if any(at_or_below([name], _owners_of(sets, "NS") - {zone})):
+            if any(names_at_or_below([name], _owners_of(sets, "NS") - {zone})):
                 unknown = "" if chain else "is delegated to other name servers"
                 return NameAnswer(chain=tuple(chain), unknown=unknown)
             owner = _owner(name, zone, sets)
@@ -274,7 +282,7 @@ class MemoryPublisher:
             spelled = _text_as_transferred if kind in HINTED else canonical
             self._zone(zone, "update")[name, kind] = (
                 ttl,
-                tuple(sorted({spelled(kind, one) for one in values})),
+                tuple(sorted({spelled(kind, text) for text in values})),
             )
 
 
@@ -284,12 +292,12 @@ def _text_as_transferred(kind: str, value: str) -> str:
 
 
 def _owners_of(sets: Iterable[Question], kind: str) -> set[str]:
-    return {owner for owner, one in sets if one == kind}
+    return {owner for owner, set_kind in sets if set_kind == kind}
 
 
 def _target(name: str, owner: str, sets: Mapping[Question, Set]) -> str:
     """Where a DNAME above the name leads, or a CNAME at its owner; "" where nothing does."""
-    for _, up in below([name], _owners_of(sets, "DNAME")):
+    for _, up in names_below([name], _owners_of(sets, "DNAME")):
         return name.removesuffix(up) + sets[up, "DNAME"][1][0]
     return sets[owner, "CNAME"][1][0] if (owner, "CNAME") in sets else ""
 

@@ -26,21 +26,21 @@ from flex_dns.checks import servers_to_check, settling
 from flex_dns.preflight import excessive_key_rights
 from flex_dns.update import change_messages, fence
 from flex_dns.update.change_messages import Claim
-from flex_dns.update.record_outcomes_in_journal import Tally
+from flex_dns.update.journal_outcomes import Tally
 from flex_dns.update.sending import carry
 from flex_dns.update.zone_outcomes_as_error import judge
 from flex_dns.wire.name_server_and_key import Address, Server
 from flex_dns.wire.session import Clock, Session
-from flex_dns.wire.zone_names_and_owners import AskedNames
-from flex_dns.zone import reading, where_names_lead
+from flex_dns.wire.zone_contents import AskedNames
+from flex_dns.zone import sets_from_primary, where_names_lead
 from flex_dns.zone.change_states import (
     Standing,
     overtaken_changes,
     pointed_by,
     questions,
     standing,
-    without_names_below_wildcards,
-    without_names_leant_on,
+    withhold_names_below_wildcards,
+    withhold_names_leant_on,
 )
 from flex_dns.zone.make_zone_state import state
 
@@ -80,20 +80,20 @@ class Rfc2136Publisher:
         hints: Collection[HintedSet] = (),
     ) -> ZoneState:
         """Complete, or a DnsError: a failed read never looks like an empty zone."""
-        asked = [name.lower() for name in names]
+        lower_names = [name.lower() for name in names]
         with self._session() as session:
-            found = reading.read(
+            contents = sets_from_primary.read(
                 session,
                 self.server,
                 zone,
-                AskedNames(zone, asked),
+                AskedNames(zone, lower_names),
                 also,
                 pointed,
                 hints=list(hints),
             )
-            answers = where_names_lead.answers(session, zone, also, found) if also else {}
+            answers = where_names_lead.answers(session, zone, also, contents) if also else {}
         kept = self.server.hints or bool(hints)
-        return state(zone, asked, self.owner, found, answers, hints=kept)
+        return state(zone, lower_names, self.owner, contents, answers, hints=kept)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """Make every change of the plans true, or say exactly what is not.
@@ -102,24 +102,26 @@ class Rfc2136Publisher:
         begins, nothing is sent at all, unless some of the plans holds already. Raises Stale,
         PartlyApplied where some of it holds, another DnsError when the server did not do as asked.
         """
-        begun, found = journal.rows() if journal else (), dict[str, Standing]()
+        begun, standings = journal.rows() if journal else (), dict[str, Standing]()
         rows, done = _left_of(zone_plans, begun), _changes_held(zone_plans, begun)
         if not begun:
-            found = self._looked_at(zone_plans)
-            done = {zone: len(one.done) for zone, one in found.items()}
-            _refuse_outdated(zone_plans, found)
-            self._refuse_denied_hints(found)
-            rows = _rows(zone_plans, found, self._claim)
+            standings = self._looked_at(zone_plans)
+            done = {zone: len(zone_standing.done) for zone, zone_standing in standings.items()}
+            _refuse_outdated(zone_plans, standings)
+            self._refuse_denied_hints(standings)
+            rows = _rows(zone_plans, standings, self._claim)
         claim = Claim(self.owner, self.controller, self._hold(zone_plans, rows))
         if journal and rows and not begun:
             journal.intend([row for row, _ in rows])
         kept = journal or Unkept()
-        sites = {made.zone: made.site_of_name for made in zone_plans if made.go_along}
+        sites = {
+            zone_plan.zone: zone_plan.site_of_name for zone_plan in zone_plans if zone_plan.go_along
+        }
         tallies = carry(
             self.server, rows, kept, self.clock, self.patience, claim, self._secondaries, sites
         )
-        for zone, one in found.items():
-            tallies.setdefault(zone, Tally(zone)).conflicts += one.conflicts
+        for zone, zone_standing in standings.items():
+            tallies.setdefault(zone, Tally(zone)).conflicts += zone_standing.conflicts
         if error := judge(zone_plans, tallies, done):
             raise error
 
@@ -133,25 +135,25 @@ class Rfc2136Publisher:
         """Raises what `apply` would raise before it sends anything: Stale, or what the server
         refuses.
         """
-        found = self._looked_at(zone_plans)
-        _refuse_outdated(zone_plans, found)
+        standings = self._looked_at(zone_plans)
+        _refuse_outdated(zone_plans, standings)
         self._refuse_denied(
             (zone, change.name, change.type)
-            for zone, one in found.items()
-            for change in one.pending
+            for zone, zone_standing in standings.items()
+            for change in zone_standing.pending
         )
 
     def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
-        self._refuse_denied((zone, *one) for one in sets)
+        self._refuse_denied((zone, *hinted_set) for hinted_set in sets)
 
-    def _refuse_denied_hints(self, found: Mapping[str, Standing]) -> None:
+    def _refuse_denied_hints(self, standings: Mapping[str, Standing]) -> None:
         """A key made before this setting existed may not change hints; find that out before
         anything is sent. Other troubles of this check hinder no plan: the updates find them.
         """
         hints = [
             (zone, change.name, change.type)
-            for zone, one in found.items()
-            for change in one.pending
+            for zone, zone_standing in standings.items()
+            for change in zone_standing.pending
             if change.type in HINTED
         ]
         if hints:
@@ -184,7 +186,7 @@ class Rfc2136Publisher:
         """Tell the servers that are behind the primary, and give them so many seconds to follow."""
         servers = self.verify_servers or self._answering(zone)
         key = self.server.reading.key
-        others = [one for one in servers if one != self.server.address]
+        others = [address for address in servers if address != self.server.address]
         settling.catch_up(self.server.address, others, zone, self.server.timeout, key, patience)
 
     def _answering(self, zone: str) -> tuple[Address, ...]:
@@ -238,21 +240,24 @@ class Rfc2136Publisher:
         _refuse_too_many(self.server, zone_plan)
         if (
             zone_plan.serial
-            and reading.soa_serial(session, self.server, zone_plan.zone) == zone_plan.serial
+            and sets_from_primary.soa_serial(session, self.server, zone_plan.zone)
+            == zone_plan.serial
         ):
             return Standing((), zone_plan.changes, ())
-        found = reading.read(
+        contents = sets_from_primary.read(
             session,
             self.server,
             zone_plan.zone,
             questions(zone_plan.zone, zone_plan.changes),
             pointed=pointed_by(zone_plan),
         )
-        said = standing(
-            zone_plan.zone, zone_plan.changes, found, self.owner, zone_plan.site_of_name
+        zone_standing = standing(
+            zone_plan.zone, zone_plan.changes, contents, self.owner, zone_plan.site_of_name
         )
-        said = without_names_below_wildcards(zone_plan, said, found.below_wildcards)
-        return without_names_leant_on(zone_plan, said, found.pointing or ())
+        zone_standing = withhold_names_below_wildcards(
+            zone_plan, zone_standing, contents.below_wildcards
+        )
+        return withhold_names_leant_on(zone_plan, zone_standing, contents.pointing or ())
 
 
 class Unkept:
@@ -268,18 +273,18 @@ class Unkept:
         """Nor is this."""
 
 
-def _refuse_outdated(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing]) -> None:
+def _refuse_outdated(zone_plans: Sequence[ZonePlan], standings: Mapping[str, Standing]) -> None:
     """A plan of which nothing holds yet is refused whole; one that was begun is finished as far as
     it can be.
     """
-    if any(one.done for one in found.values()):
+    if any(zone_standing.done for zone_standing in standings.values()):
         return
     for zone_plan in zone_plans:
-        if zone_plan.changes and found[zone_plan.zone].conflicts:
-            raise overtaken_changes(zone_plan, 0, found[zone_plan.zone].conflicts)
+        if zone_plan.changes and standings[zone_plan.zone].conflicts:
+            raise overtaken_changes(zone_plan, 0, standings[zone_plan.zone].conflicts)
 
 
-def _rows(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing], claim: Claim) -> Rows:
+def _rows(zone_plans: Sequence[ZonePlan], standings: Mapping[str, Standing], claim: Claim) -> Rows:
     """A row for each message that is to be sent."""
     rows: Rows = []
     for zone_plan in zone_plans:
@@ -288,7 +293,7 @@ def _rows(zone_plans: Sequence[ZonePlan], found: Mapping[str, Standing], claim: 
         }
         for message in change_messages.messages(
             zone_plan.zone,
-            found[zone_plan.zone].pending if zone_plan.changes else (),
+            standings[zone_plan.zone].pending if zone_plan.changes else (),
             claim=claim,
             sites=zone_plan.site_of_name,
         ):
@@ -325,6 +330,5 @@ def _refuse_too_many(server: Server, zone_plan: ZonePlan) -> None:
                 f"asking {server}: update of {change.name}",
                 f"{len(change.after.values)} records of type {change.type}; a name "
                 f"server stores at most {MOST_VALUES}",
-                kept="nothing was changed",
                 advice="give the nodes fewer addresses, or the site fewer replicas",
             )

@@ -2,7 +2,7 @@
 
 A policy is one file and one line here. It works at once, on the Python loops; a file and two lines
 in native/core/src/cache have the same computed faster. None of them knows what an access costs or
-which node it goes to: see flex.prediction.replay_accesses_through_caches and flex.sim.
+which node it goes to: see flex.prediction.cache_replay and flex.sim.
 """
 
 from __future__ import annotations

@@ -106,17 +106,20 @@ def fault_of_chain(entries: Iterable[Entry], last: Head = FIRST) -> str:
     """What is wrong with the chain, in words; empty when nothing is. `last` is the entry before the
     first of these.
     """
-    for found in entries:
-        if found.number != last.number + 1:
-            return f"entry {last.number + 1} is missing: after {last.number} comes {found.number}"
-        if found.previous != last.hash:
+    for audit_entry in entries:
+        if audit_entry.number != last.number + 1:
             return (
-                f"entry {found.number} does not follow from entry {last.number}: "
+                f"entry {last.number + 1} is missing: "
+                f"after {last.number} comes {audit_entry.number}"
+            )
+        if audit_entry.previous != last.hash:
+            return (
+                f"entry {audit_entry.number} does not follow from entry {last.number}: "
                 "one of them was replaced"
             )
-        if seal(found).hash != found.hash:
-            return f"entry {found.number} was altered: it is not what its hash says"
-        last = Head(found.number, found.hash)
+        if seal(audit_entry).hash != audit_entry.hash:
+            return f"entry {audit_entry.number} was altered: it is not what its hash says"
+        last = Head(audit_entry.number, audit_entry.hash)
     return ""
 
 
@@ -131,10 +134,10 @@ def differences(before: object, after: object) -> tuple[object, object]:
         for name in before.keys() | after.keys()
         if name == APART or before.get(name) != after.get(name)
     ]
-    return _of(names, before), _of(names, after)
+    return _pick_values(names, before), _pick_values(names, after)
 
 
-def _of(names: Iterable[str], values: dict[str, object]) -> dict[str, object]:
+def _pick_values(names: Iterable[str], values: dict[str, object]) -> dict[str, object]:
     return {name: values[name] for name in names if name in values}
 
 

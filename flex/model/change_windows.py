@@ -39,17 +39,17 @@ class Window:
 
 def window(text: str) -> Window:
     """Raises ValueError for a text that is not a window."""
-    found = WRITTEN.fullmatch(text.strip())
-    if not found:
+    match = WRITTEN.fullmatch(text.strip())
+    if not match:
         raise ValueError(
             f"{text!r} is no window; wanted 'Mon-Fri 01:00-05:00', or '01:00-05:00' for every day"
         )
-    return Window(_days(found["first"], found["last"]), _time(found["begin"]), _time(found["end"]))
+    return Window(_days(match["first"], match["last"]), _time(match["begin"]), _time(match["end"]))
 
 
-def within(windows: Sequence[Window], moment: datetime) -> bool:
+def may_change_at(windows: Sequence[Window], moment: datetime) -> bool:
     """True also where there are no windows: then FLEX may make changes at any time."""
-    return not windows or any(one.holds(moment) for one in windows)
+    return not windows or any(change_window.holds(moment) for change_window in windows)
 
 
 def _days(first: str | None, last: str | None) -> frozenset[int]:

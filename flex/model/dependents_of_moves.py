@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from flex.model.what_is_said_of_site import SaidOfSites
+from flex.model.setting_precedence import SaidOfSites
 
 WhatToDo = Literal["refuse", "warn", "ignore"]
 
@@ -22,4 +22,4 @@ class Dependents(SaidOfSites[WhatToDo]):
     @property
     def are_looked_for(self) -> bool:
         """Whether anybody wants to know of them."""
-        return any(one != "ignore" for one in self.answers())
+        return any(answer != "ignore" for answer in self.answers())

@@ -71,10 +71,10 @@ class Stop:
         return f"{self.said}: {self.actual}; {self.rule} is {self.limit}"
 
 
-def in_one_line(stops: Iterable[Stop]) -> str:
+def join_stops(stops: Iterable[Stop]) -> str:
     """In one line, each way past them once: several rules may take one command."""
-    found = groupby(stops, key=lambda stop: stop.way_past)
-    return "; ".join(f"{'; '.join(map(str, each))} (past it: {way})" for way, each in found)
+    groups = groupby(stops, key=lambda stop: stop.way_past)
+    return "; ".join(f"{'; '.join(map(str, each))} (past it: {way})" for way, each in groups)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,9 @@ class Plan:
     def longest_old_ttl(self) -> timedelta:
         """The TTL of what it replaces in DNS; 0 where it replaces nothing."""
         old = (
-            change.before.ttl for one in self.zone_plans for change in one.changes if change.before
+            change.before.ttl
+            for zone_plan in self.zone_plans
+            for change in zone_plan.changes
+            if change.before
         )
         return timedelta(seconds=max(old, default=0))

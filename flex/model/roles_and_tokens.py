@@ -49,7 +49,7 @@ def reaches(role: Role, needed: Role) -> bool:
     return ROLES.index(role) >= ROLES.index(needed)
 
 
-def within(session: Token, parent: Token | None) -> Token | None:
+def limit_session(session: Token, parent: Token | None) -> Token | None:
     """What a session opens now: what its token does, and no longer than that. None where the token
     is gone.
     """
@@ -75,18 +75,18 @@ def one_person(name: str, tokens: Iterable[Token]) -> frozenset[str]:
     The author of a token sees its secret, and could use it. Somebody who makes tokens on the server
     makes them for everybody, so two of those tokens count as two people.
     """
-    made = [(caller_of(token), token.author) for token in tokens]
-    above = _all_reached_from({name}, made)
-    shared = {one for one in above if one == name or one.startswith(REMOTE)}
-    return above | _all_reached_from(shared, [(author, token) for token, author in made])
+    token_authors = [(caller_of(token), token.author) for token in tokens]
+    above = _all_reached_from({name}, token_authors)
+    shared = {caller for caller in above if caller == name or caller.startswith(REMOTE)}
+    return above | _all_reached_from(shared, [(author, token) for token, author in token_authors])
 
 
 def _all_reached_from(names: Set[str], steps: Sequence[tuple[str, str]]) -> frozenset[str]:
     """These, and whatever leads on from them."""
     reached, left = set(names), list(steps)
-    while found := [step for step in left if step[0] in reached]:
-        reached.update(after for _, after in found)
-        left = [step for step in left if step not in found]
+    while next_steps := [step for step in left if step[0] in reached]:
+        reached.update(after for _, after in next_steps)
+        left = [step for step in left if step not in next_steps]
     return frozenset(reached)
 
 

@@ -61,7 +61,7 @@ class Pin:
         metadata={
             "words": Words(
                 help="on at least this many nodes",
-                label="On so many nodes at least",
+                label="On at least this many nodes",
                 phrase="on at least {} nodes",
                 empty="1",
                 least=1,
@@ -77,7 +77,7 @@ class Pin:
         metadata={
             "words": Words(
                 help="on at most this many nodes; 0 means as many as the load needs",
-                label="On so many at most",
+                label="On at most this many",
                 phrase="on at most {}",
                 empty="as many as it takes",
                 least=0,
@@ -124,7 +124,7 @@ class Pin:
         metadata={
             "words": Words(
                 help="multiply the load of the site by this number",
-                label="Count it so many times as large",
+                label="Multiply its load by",
                 phrase="counted {} times",
                 empty="1",
                 least=0.1,

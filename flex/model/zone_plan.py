@@ -124,6 +124,6 @@ class ZonePlan:
     def owned_after(self) -> int:
         """How many names carry our marker once all of it is applied."""
         marks = [change for change in self.changes if change.type == "TXT"]
-        made = sum(change.before is None for change in marks)
+        new_marks = sum(change.before is None for change in marks)
         gone = sum(change.after is None for change in marks)
-        return self.owned + made - gone
+        return self.owned + new_marks - gone

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.placing.problem import Bools, Ints, Problem, in_order
+from flex.placing.problem import Bools, Ints, Problem, sort_by_site
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,15 +27,15 @@ class Bundles:
     def rows(self, rows: Ints) -> Ints:
         """Rows of bundles as rows of sites, in order."""
         if len(self.of) == len(self.problem.sites):
-            return in_order(rows)
+            return sort_by_site(rows)
         members = np.argsort(self.of, kind="stable")
         first = np.searchsorted(self.of[members], np.arange(len(self.problem.sites) + 1))
         size = np.diff(first)[rows[:, 0]]
         nth = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         site = members[np.repeat(first[rows[:, 0]], size) + nth]
-        return in_order(np.stack([site, np.repeat(rows[:, 1], size)], axis=1))
+        return sort_by_site(np.stack([site, np.repeat(rows[:, 1], size)], axis=1))
 
-    def of_bundles(self, rows: Ints) -> Ints:
+    def bundle_rows(self, rows: Ints) -> Ints:
         """Rows of sites as rows of bundles. All sites of a group must be on the same nodes."""
         tied = np.stack([self.of[rows[:, 0]], rows[:, 1]], axis=1)
         of_bundles: Ints = np.unique(tied, axis=0)
@@ -47,7 +47,7 @@ def bundle_groups(problem: Problem) -> Bundles:
     if not problem.together:
         return Bundles(problem, np.arange(len(problem.sites)))
     of = np.unique(_first_of_group(problem), return_inverse=True)[1]
-    whole, partly = _in_force(problem, of, np.bincount(of))
+    whole, partly = _split_rows_in_force(problem, of, np.bincount(of))
     return Bundles(
         replace(
             problem,
@@ -115,7 +115,7 @@ def _first_of_group(problem: Problem) -> Ints:
     return np.array([root(site) for site in range(len(first))], dtype=np.int64)
 
 
-def _in_force(problem: Problem, of: Ints, size: Ints) -> tuple[Ints, Ints]:
+def _split_rows_in_force(problem: Problem, of: Ints, size: Ints) -> tuple[Ints, Ints]:
     """The rows that all members of a bundle have, and those that only some have, with what these
     need not move.
     """
@@ -144,8 +144,8 @@ def _largest(values: Ints, of: Ints) -> Ints:
 
 
 def _merge(nodes: Mapping[int, Iterable[int]], of: Ints) -> dict[int, frozenset[int]]:
-    found: dict[int, frozenset[int]] = {}
+    merged: dict[int, frozenset[int]] = {}
     for site, wanted in nodes.items():
         bundle = int(of[site])
-        found[bundle] = found.get(bundle, frozenset()) | frozenset(wanted)
-    return found
+        merged[bundle] = merged.get(bundle, frozenset()) | frozenset(wanted)
+    return merged

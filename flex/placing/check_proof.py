@@ -77,7 +77,7 @@ class Bundle:
         """How many moves a row on the node is: one for each member that is not there."""
         return len(self.sites) - self.held.get(node, 0)
 
-    def at_first(self) -> tuple[frozenset[int], frozenset[int]]:
+    def nodes_at_first(self) -> tuple[frozenset[int], frozenset[int]]:
         """The nodes where it is and may stay, and those that it must come to."""
         there = {n for n in self.held if self.moves_to(n) == 0 and self.may_be(n)}
         return frozenset(there), frozenset(self.pinned - there)
@@ -91,29 +91,29 @@ class Bundle:
 
 def _refuse_broken(numbers: Iterable[object], least: int = 0) -> None:
     """No float is trusted, and nothing is less than nothing."""
-    if not all(isinstance(one, int) and one >= least for one in numbers):
+    if not all(isinstance(number, int) and number >= least for number in numbers):
         raise NotProven("a number is not whole, or less than nothing")
 
 
 class Statement:
     """What was asked, with bundles in place of sites."""
 
-    def __init__(self, said: Json) -> None:
-        if said["format"] != FORMAT:
-            raise NotProven(f"format {said['format']} is not known, only {FORMAT}")
-        self.said = said
-        self.load = [sizes for sizes in said["load"] if any(sizes)]
-        self.replicas: list[int] = said["replicas"]
-        for sizes in (said["share"], [said["tolerance"]], self.replicas, *self.load):
+    def __init__(self, statement: Json) -> None:
+        if statement["format"] != FORMAT:
+            raise NotProven(f"format {statement['format']} is not known, only {FORMAT}")
+        self.said = statement
+        self.load = [sizes for sizes in statement["load"] if any(sizes)]
+        self.replicas: list[int] = statement["replicas"]
+        for sizes in (statement["share"], [statement["tolerance"]], self.replicas, *self.load):
             _refuse_broken(sizes)
-        self.nodes = [n for n, is_open in enumerate(said["open"]) if is_open]
-        self.old = frozenset(zip(said["old"][0], said["old"][1], strict=True))
-        self.pinned = {int(s): frozenset(some) for s, some in said["pinned"].items()}
-        self.barred = {int(s): frozenset(some) for s, some in said["barred"].items()}
-        closed = frozenset(range(len(said["open"]))) - frozenset(self.nodes)
+        self.nodes = [n for n, is_open in enumerate(statement["open"]) if is_open]
+        self.old = frozenset(zip(statement["old"][0], statement["old"][1], strict=True))
+        self.pinned = {int(s): frozenset(some) for s, some in statement["pinned"].items()}
+        self.barred = {int(s): frozenset(some) for s, some in statement["barred"].items()}
+        closed = frozenset(range(len(statement["open"]))) - frozenset(self.nodes)
         self.bundles = self._bundle_sites(closed)
-        self.of = {site: b for b, one in enumerate(self.bundles) for site in one.sites}
-        self.apart = [[self.of[site] for site in group] for group in said["apart"]]
+        self.of = {site: b for b, bundle in enumerate(self.bundles) for site in bundle.sites}
+        self.apart = [[self.of[site] for site in group] for group in statement["apart"]]
         if any(len(set(group)) < len(group) for group in self.apart):
             raise NotProven("sites are to be together and apart at once")
         rounding = (sum(self.replicas) + 1) // 2 + len(self.replicas)
@@ -167,12 +167,12 @@ class _Proof:
         _refuse_broken([*prices, rest, certificate["bound"]])
         named = zip(sites, prices, strict=True)
         self.named = {statement.of[site]: price for site, price in named}
-        at_rest = [one.least * rest for one in statement.bundles]
+        at_rest = [bundle.least * rest for bundle in statement.bundles]
         self.prices = [self.named.get(b, price) for b, price in enumerate(at_rest)]
         both = zip(self.prices, statement.bundles, strict=True)
-        if any(price > one.least * MOVE for price, one in both):
+        if any(price > bundle.least * MOVE for price, bundle in both):
             raise NotProven("a price is more than all moves of a new row")
-        self.base = [one.at_first() for one in statement.bundles]
+        self.base = [bundle.nodes_at_first() for bundle in statement.bundles]
         # Groups of which each member has a name: no small bundle changes how many are there.
         self.groups: dict[int, list[int]] = defaultdict(list)
         for g, group in enumerate(statement.apart):
@@ -191,12 +191,12 @@ class _Proof:
         load = {n: [0] * len(statement.load) for n in statement.nodes}
         crowds: dict[int, Counter[int]] = defaultdict(Counter)
         for b, (there, coming) in enumerate(self.base):
-            one, price = statement.bundles[b], self.prices[b]
-            total += price * (one.replicas - len(there))
-            total += sum(one.moves_to(n) * MOVE - price for n in coming)
+            bundle, price = statement.bundles[b], self.prices[b]
+            total += price * (bundle.replicas - len(there))
+            total += sum(bundle.moves_to(n) * MOVE - price for n in coming)
             for n in there | coming:
                 crowds[n].update(self.groups.get(b, ()))
-                load[n] = [x + size for x, size in zip(load[n], one.load, strict=True)]
+                load[n] = [x + size for x, size in zip(load[n], bundle.load, strict=True)]
         if not self.claims.keys() <= load.keys():
             raise NotProven("it speaks of a node that takes no sites")
         for n, claim in self.claims.items():
@@ -225,13 +225,13 @@ class _Node:
             raise NotProven(f"the vector of node {node} is none")
         least, most = proof.statement.band[node]
         self.low, self.high = ([x - size for size in load] for x in (least, most))
-        found = sorted(self._changes(), key=lambda one: (abs(one[0]), one[3]))
-        self.given = sum(min(0, reduced) for reduced, _, _, _ in found)
-        self.made = [(sign, b) for reduced, _, sign, b in found if reduced < 0]
-        self.flips = [(sign if r >= 0 else -sign, b) for r, _, sign, b in found]
-        self.reduced = [abs(reduced) for reduced, _, _, _ in found]
-        self.first_cost = sum(cost for reduced, cost, _, _ in found if reduced < 0)
-        costs = [cost if reduced >= 0 else -cost for reduced, cost, _, _ in found]
+        changes = sorted(self._changes(), key=lambda one: (abs(one[0]), one[3]))
+        self.given = sum(min(0, reduced) for reduced, _, _, _ in changes)
+        self.made = [(sign, b) for reduced, _, sign, b in changes if reduced < 0]
+        self.flips = [(sign if r >= 0 else -sign, b) for r, _, sign, b in changes]
+        self.reduced = [abs(reduced) for reduced, _, _, _ in changes]
+        self.first_cost = sum(cost for reduced, cost, _, _ in changes if reduced < 0)
+        costs = [cost if reduced >= 0 else -cost for reduced, cost, _, _ in changes]
         sizes = [one.load for one in proof.statement.bundles]
         resources = range(len(load))
         loads = [[sign * sizes[b][d] for sign, b in self.flips] for d in resources]
@@ -247,19 +247,19 @@ class _Node:
 
     def _changes(self) -> list[tuple[int, int, int, int]]:
         """Bundles with names that may leave or come: reduced cost, cost, sign and bundle."""
-        found, proof, node = list[tuple[int, int, int, int]](), self.proof, self.node
+        changes, proof, node = list[tuple[int, int, int, int]](), self.proof, self.node
         for b, price in proof.named.items():
-            one, (there, coming) = proof.statement.bundles[b], proof.base[b]
-            stays = node in coming or (node in there and node in one.pinned)
-            if stays or not one.may_be(node):
+            bundle, (there, coming) = proof.statement.bundles[b], proof.base[b]
+            stays = node in coming or (node in there and node in bundle.pinned)
+            if stays or not bundle.may_be(node):
                 continue
             sign, cost = -1, price
             if node not in there:
-                sign, cost = 1, one.moves_to(node) * MOVE - price
+                sign, cost = 1, bundle.moves_to(node) * MOVE - price
             apart = sum(self.alpha.get(g, 0) for g in proof.groups.get(b, ())) * FINE
-            weight = sum(x * size for x, size in zip(self.v, one.load, strict=True))
-            found.append((cost * FINE - sign * (weight - apart), cost * FINE, sign, b))
-        return found
+            weight = sum(x * size for x, size in zip(self.v, bundle.load, strict=True))
+            changes.append((cost * FINE - sign * (weight - apart), cost * FINE, sign, b))
+        return changes
 
     def payment(self) -> int:
         """What the node pays at least, if that is what the certificate claims."""
@@ -323,8 +323,8 @@ class _Node:
         able = able[(able >= start) & (able < end)]
         for column, (least, most) in zip(self.loads[1:], wanted[1:], strict=True):
             able = able[(column[able] >= least) & (column[able] <= most)]
-        found: list[int] = able[self.costs[able] < limit].tolist()
-        return found
+        positions: list[int] = able[self.costs[able] < limit].tolist()
+        return positions
 
     def _is_apart(self, chosen: Iterable[int]) -> bool:
         """Whether no two sites that are to be apart are on the node then."""
@@ -358,8 +358,8 @@ def _moves(statement: Statement, answer: Json) -> int:
         nodes = [node for site in group for node in held[site]]
         if len(set(nodes)) < len(nodes):
             raise NotProven("sites that are to be apart share a node")
-    for one in statement.bundles:
-        if len({frozenset(held[site]) for site in one.sites}) > 1:
+    for bundle in statement.bundles:
+        if len({frozenset(held[site]) for site in bundle.sites}) > 1:
             raise NotProven("sites that are to be together are not")
     for node, (least, most) in statement.band.items():
         if any(not least <= size <= most for size in load[node]):
@@ -379,10 +379,10 @@ def check(proof: Json) -> tuple[int, int]:
     """The moves of the partition, and how many are needed. Raises NotProven."""
     statement = Statement(proof["statement"])
     needed = needed_moves(statement, proof["certificate"])
-    made = _moves(statement, proof["answer"])
-    if made < needed:
-        raise NotProven(f"{needed} moves would be needed, and {made} do")
-    return made, needed
+    moves = _moves(statement, proof["answer"])
+    if moves < needed:
+        raise NotProven(f"{needed} moves would be needed, and {moves} do")
+    return moves, needed
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ class Because:
         """Why it takes no sites. A question may leave it out."""
         if node in self.left_out:
             return "left out"
-        said: dict[str, str] = {"draining": "drained", "down": "down"}
-        return said.get(self.states.get(node, ""), "given no sites now")
+        state_words: dict[str, str] = {"draining": "drained", "down": "down"}
+        return state_words.get(self.states.get(node, ""), "given no sites now")
 
     def wants(self, site: str, replicas: int) -> bool:
         return (
@@ -85,7 +85,7 @@ def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[
     """
     given_up, served = _given_up(problem, rows), set(problem.old[:, 0].tolist())
     away, chosen = score.deviation(problem, problem.old), Chosen(problem, rows)
-    found = []
+    move_reasons = []
     for site, target in score.new_rows(problem, rows).tolist():
         source = given_up[site].pop(0) if given_up[site] else None
         text = _wish_behind(problem, because, site, source, target, served=site in served)
@@ -93,10 +93,10 @@ def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[
             text = _gain_in_balance(problem, away, source, target) + _loss_without_it(
                 chosen.left_there(site, source, target)
             )
-        found.append(MoveReason(site, source, target, text))
+        move_reasons.append(MoveReason(site, source, target, text))
     taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
     return [
-        *found,
+        *move_reasons,
         *(
             MoveReason(site, node, None, _why_given_up(problem, because, site, node))
             for site, node in taken
@@ -123,12 +123,14 @@ def stays(
         closed = "in the settings no more" if node in problem.gone else because.why_closed(name)
         return f"{name} is {closed}, and no plan has moved it yet"
     if not problem.load[members(problem, site)].any():
-        return "it asks for nothing, so that no node is better off without it"
+        return "it has no load, so that no node is better off without it"
     away = score.deviation(problem, problem.old)
-    was = _over(problem, away, node) or _under(problem, away, node)
+    was = _overload_text(problem, away, node) or _underload_text(problem, away, node)
     if not was:
-        return f"{name} is in balance with it, and no move is free"
-    if _over(problem, away, node) and (told := _what_hinders_it(problem, rows, site, node)):
+        return f"{name} is in balance with it, and every move has a cost"
+    if _overload_text(problem, away, node) and (
+        told := _what_hinders_it(problem, rows, site, node)
+    ):
         return f"{was}, and {told}"
     if node not in {
         *score.new_rows(problem, rows)[:, 1].tolist(),
@@ -145,11 +147,11 @@ def stays(
 def _what_holds_it(problem: Problem, because: Because, site: int, node: int, stopped: str) -> str:
     """The wish, or the rule of movement, that keeps the site on the node."""
     name = problem.nodes[node]
-    for one in members(problem, site):
-        if node in problem.pinned.get(one, frozenset()):
-            told, wished = problem.sites[one], because.pins.get(problem.sites[one])
+    for member in members(problem, site):
+        if node in problem.pinned.get(member, frozenset()):
+            told, wished = problem.sites[member], because.pins.get(problem.sites[member])
             is_wish = wished is not None and name in wished.nodes
-            if one == site:
+            if member == site:
                 return f"pinned to {name}" if is_wish else "FLEX cannot move it"
             why = f"pinned to {name}" if is_wish else "which FLEX cannot move"
             return f"kept together with {told}, {why}"
@@ -165,8 +167,10 @@ def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
     chosen = Chosen(problem, rows)
     free, held = chosen.free(site), rows[rows[:, 0] == site, 1].tolist()
     closed = [n for n in np.flatnonzero(problem.open).tolist() if n not in (*free, *held)]
-    good = [n for n in free if not chosen.with_row(site, node, n).outside]
-    wanted = [] if good else [n for n in closed if not chosen.with_row(site, node, n).outside]
+    good = [n for n in free if not chosen.outcome_of_move(site, node, n).outside]
+    wanted = (
+        [] if good else [n for n in closed if not chosen.outcome_of_move(site, node, n).outside]
+    )
     near = [(rival, n) for n in wanted for rival in chosen.rivals(site, n)]
     told = [f"kept apart from {problem.sites[rival]} on {problem.nodes[n]}" for rival, n in near]
     told += [f"not to be on {problem.nodes[n]}" for n in wanted if chosen.bars(site, n)]
@@ -175,7 +179,7 @@ def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
     # Where it would do no good without them, it is not the limits that keep it.
     if good and all(_breaks_limits(problem, rows, site, n) for n in good):
         return "the limits of moves leave none for it"
-    tied = [problem.sites[one] for one in members(problem, site) if one != site]
+    tied = [problem.sites[member] for member in members(problem, site) if member != site]
     if tied and not good and any(chosen.fits_alone(site, node, n) for n in free):
         return f"it would move only together with {', '.join(tied[:MOST])}"
     return ""
@@ -183,7 +187,7 @@ def _what_hinders_it(problem: Problem, rows: Ints, site: int, node: int) -> str:
 
 def _breaks_limits(problem: Problem, rows: Ints, site: int, node: int) -> bool:
     """Whether one more row there would be more than may be moved."""
-    there = np.array([(one, node) for one in members(problem, site)], dtype=np.int64)
+    there = np.array([(member, node) for member in members(problem, site)], dtype=np.int64)
     moves, cold = score.costs(problem, there).sum(axis=0).tolist()
     limits = problem.limits
     return (
@@ -258,8 +262,8 @@ def _names(problem: Problem, sites: Sequence[int]) -> str:
 
 def _gain_in_balance(problem: Problem, away: Floats, source: int, target: int) -> str:
     return (
-        _over(problem, away, source)
-        or _under(problem, away, target)
+        _overload_text(problem, away, source)
+        or _underload_text(problem, away, target)
         or _exchange(problem, source, target)
     )
 
@@ -292,12 +296,12 @@ def _many(problem: Problem, because: Because, site: int) -> str:
         return ""
     if because.wants(name, count):
         return f": {count} in all, as wished{because.when(name)}"
-    asked = count * problem.load[site] / 100
-    widest = int(asked.argmax())
-    return f": {count} in all, for the {problem.dimensions[widest]} of {asked[widest]:.1f} nodes"
+    demand = count * problem.load[site] / 100
+    widest = int(demand.argmax())
+    return f": {count} in all, for the {problem.dimensions[widest]} of {demand[widest]:.1f} nodes"
 
 
-def _over(problem: Problem, away: Floats, node: int) -> str:
+def _overload_text(problem: Problem, away: Floats, node: int) -> str:
     widest = int(away[node].argmax())
     if away[node, widest] <= problem.tolerance + score.ROUNDING:
         return ""
@@ -307,7 +311,7 @@ def _over(problem: Problem, away: Floats, node: int) -> str:
     )
 
 
-def _under(problem: Problem, away: Floats, node: int) -> str:
+def _underload_text(problem: Problem, away: Floats, node: int) -> str:
     carries = problem.load.sum(axis=0) > 0
     widest = int(np.where(carries, away[node], 0.0).argmin())
     if not carries[widest] or away[node, widest] >= -problem.tolerance - score.ROUNDING:

@@ -12,44 +12,44 @@ from collections.abc import Collection
 import numpy as np
 
 from flex.placing import score
-from flex.placing.problem import Floats, Ints, Problem, in_order
+from flex.placing.problem import Floats, Ints, Problem, sort_by_site
 
 # What a plan says in place of the solver that made it.
 SOLVER = "failover"
 
 
-def survivors(asked: Problem, dead: int, copied: Collection[str] = ()) -> Ints:
+def survivors(problem: Problem, dead: int, copied: Collection[str] = ()) -> Ints:
     """The rows in force without the dead node's, where a site has another node that is open. Those
     that are `copied` have one that serves, and it is enough for them.
     """
-    site, node = asked.old[:, 0], asked.old[:, 1]
-    elsewhere = site[asked.open[node] & (node != dead)]
-    there = [at for at, name in enumerate(asked.sites) if name in copied]
+    site, node = problem.old[:, 0], problem.old[:, 1]
+    elsewhere = site[problem.open[node] & (node != dead)]
+    there = [at for at, name in enumerate(problem.sites) if name in copied]
     leaves = np.isin(site, elsewhere) | np.isin(site, there)
-    return in_order(asked.old[(node != dead) | ~leaves])
+    return sort_by_site(problem.old[(node != dead) | ~leaves])
 
 
-def rehome(asked: Problem, rows: Ints, dead: int) -> Ints:
+def rehome(problem: Problem, rows: Ints, dead: int) -> Ints:
     """The rows with the sites that the dead node has alone on other nodes: the largest first, where
     most room is.
     """
     stays = rows[rows[:, 1] != dead]
     homeless = rows[rows[:, 1] == dead, 0]
-    heaviest = homeless[np.argsort(-asked.load[homeless].max(axis=1), kind="stable")]
-    load = score.loads(asked, stays)
+    heaviest = homeless[np.argsort(-problem.load[homeless].max(axis=1), kind="stable")]
+    load = score.loads(problem, stays)
     taken = {site: {dead} for site in heaviest.tolist()}
     for site, node in stays[np.isin(stays[:, 0], homeless)].tolist():
         taken[site].add(node)
-    new = [(site, _roomiest(asked, load, site, taken[site])) for site in heaviest.tolist()]
-    return in_order(np.concatenate([stays, np.array(new, dtype=np.int64).reshape(-1, 2)]))
+    new = [(site, _roomiest(problem, load, site, taken[site])) for site in heaviest.tolist()]
+    return sort_by_site(np.concatenate([stays, np.array(new, dtype=np.int64).reshape(-1, 2)]))
 
 
-def _roomiest(asked: Problem, load: Floats, site: int, taken: set[int]) -> int:
+def _roomiest(problem: Problem, load: Floats, site: int, taken: set[int]) -> int:
     """The open node that is least full with the site on it; its load is counted from then on."""
-    possible = [node for node in np.flatnonzero(asked.open).tolist() if node not in taken]
-    allowed = [node for node in possible if node not in asked.barred.get(site, ())]
+    possible = [node for node in np.flatnonzero(problem.open).tolist() if node not in taken]
+    allowed = [node for node in possible if node not in problem.barred.get(site, ())]
     candidates = np.array(allowed or possible)
-    full = ((load[candidates] + asked.load[site]) / asked.share[candidates, None]).max(axis=1)
+    full = ((load[candidates] + problem.load[site]) / problem.share[candidates, None]).max(axis=1)
     best = int(candidates[int(full.argmin())])
-    load[best] += asked.load[site]
+    load[best] += problem.load[site]
     return best

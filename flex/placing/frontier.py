@@ -64,7 +64,7 @@ def _way(problem: Problem, start: Ints, rows: Ints) -> list[Point]:
     """
     if not (keeps_wishes(problem, start) and keeps_wishes(problem, rows)):
         return [point_of(problem, each) for each in (start, rows) if keeps_wishes(problem, each)]
-    out, into = _without(problem, start, rows), _without(problem, rows, start)
+    out, into = _subtract_rows(problem, start, rows), _subtract_rows(problem, rows, start)
     sites = np.union1d(out[:, 0], into[:, 0])
     changed = np.concatenate([out, into])
     sign = np.repeat([-1.0, 1.0], [len(out), len(into)])
@@ -105,7 +105,7 @@ def _stretches(steps: int) -> list[tuple[int, int]]:
     return list(pairwise(stops))
 
 
-def _without(problem: Problem, rows: Ints, others: Ints) -> Ints:
+def _subtract_rows(problem: Problem, rows: Ints, others: Ints) -> Ints:
     keys, known = (r[:, 0] * len(problem.nodes) + r[:, 1] for r in (rows, others))
     left: Ints = rows[~np.isin(keys, known)]
     return left
@@ -131,5 +131,5 @@ def _order(problem: Problem, away: Floats, changes: tuple[Ints, Ints, Floats], s
 def _asks(problem: Problem, rows: Ints) -> Floats:
     """What the rows ask, as a ratio of the fair share of where they are."""
     scale = np.where(problem.open, problem.share, 100.0)
-    asked: Floats = problem.load[rows[:, 0]] / scale[rows[:, 1], None]
-    return asked
+    ratios: Floats = problem.load[rows[:, 0]] / scale[rows[:, 1], None]
+    return ratios

@@ -53,7 +53,7 @@ class Chosen:
         self._rivals, self._ties = problem.rivals, bundles.ties(problem)
         self._rows = rows
 
-    def with_row(self, site: int, source: int, target: int) -> Other:
+    def outcome_of_move(self, site: int, source: int, target: int) -> Other:
         """What the site's row on `source` would do on `target`, with those of all that are tied to
         the site.
         """
@@ -105,7 +105,7 @@ class Chosen:
             off=off,
             outside=abs(off) > problem.tolerance + score.ROUNDING,
             cold_bytes=score.cold_bytes(
-                problem, np.array([[one, target] for one in tied], dtype=np.int64)
+                problem, np.array([[companion, target] for companion in tied], dtype=np.int64)
             ),
         )
 
@@ -114,14 +114,15 @@ class Chosen:
         balance first.
         """
         tied, pinned = self._companions(site), self._problem.pinned
-        found = [
-            self.with_row(site, source, target)
+        candidates = [
+            self.outcome_of_move(site, source, target)
             for source in self._nodes_of(site)
-            if not any(source in pinned.get(one, ()) for one in tied)
+            if not any(source in pinned.get(companion, ()) for companion in tied)
             for target in self.free(site)
         ]
         return sorted(
-            found, key=lambda other: (other.outside, abs(other.off), other.cold_bytes, other.target)
+            candidates,
+            key=lambda other: (other.outside, abs(other.off), other.cold_bytes, other.target),
         )
 
     def free(self, site: int) -> list[int]:
@@ -135,12 +136,14 @@ class Chosen:
 
     def bars(self, site: int, node: int) -> bool:
         """Whether the site, or one that is tied to it, is not to be on the node."""
-        return any(node in self._problem.barred.get(one, ()) for one in self._companions(site))
+        return any(
+            node in self._problem.barred.get(companion, ()) for companion in self._companions(site)
+        )
 
     def rivals(self, site: int, node: int) -> list[int]:
         """The sites on the node that are kept apart from it, or from one that is tied to it."""
         apart = frozenset[int]().union(
-            *(self._rivals.get(one, frozenset()) for one in self._companions(site))
+            *(self._rivals.get(companion, frozenset()) for companion in self._companions(site))
         )
         return [rival for rival in sorted(apart) if node in self._nodes_of(rival)]
 

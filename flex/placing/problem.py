@@ -101,11 +101,11 @@ class Problem:
     @property
     def rivals(self) -> dict[int, frozenset[int]]:
         """For each site of a group of `apart`, those that share no node with it."""
-        found: dict[int, frozenset[int]] = {}
+        rivals_of: dict[int, frozenset[int]] = {}
         for group in self.apart:
             for site in group:
-                found[site] = found.get(site, frozenset()) | (group - {site})
-        return found
+                rivals_of[site] = rivals_of.get(site, frozenset()) | (group - {site})
+        return rivals_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +205,10 @@ def build(
     demand = Demand(profiles, spreads, sites, dimensions, terms.headroom, terms.routed)
     counts = _counts(wishes, old, stays, lately, sites)
     replicas = fit_replicas(wishes, demand.replicas(counts, int(is_open.sum()), marks), is_open)
-    asked = demand.of(replicas)
-    total = (asked * replicas[:, None]).sum(axis=0)
+    site_demand = demand.demand_per_replica(replicas)
+    total = (site_demand * replicas[:, None]).sum(axis=0)
     load = np.divide(
-        asked * 100.0 * is_open.sum(), total, out=np.zeros_like(asked), where=total > 0
+        site_demand * 100.0 * is_open.sum(), total, out=np.zeros_like(site_demand), where=total > 0
     )
     return Problem(
         dimensions=dimensions,
@@ -218,7 +218,7 @@ def build(
         sites=sites,
         replicas=replicas,
         load=load,
-        cold=(asked[:, 1] / demand.extra).astype(np.int64),
+        cold=(site_demand[:, 1] / demand.extra).astype(np.int64),
         old=old,
         pinned={**wishes.pinned, **stays},
         tolerance=tolerance,
@@ -346,7 +346,7 @@ def _load_in_force(old: Ints, load: Floats, replicas: Ints, demand: Demand) -> F
     others = (count > 0) & (count != replicas)
     if not others.any():
         return None
-    now, then = demand.of(count), demand.of(replicas)
+    now, then = demand.demand_per_replica(count), demand.demand_per_replica(replicas)
     ratio = np.divide(now, then, out=np.ones_like(load), where=others[:, None] & (then > 0))
     held: Floats = load[old[:, 0]] * ratio[old[:, 0]]
     return held
@@ -356,10 +356,10 @@ def _positions(partition: pd.DataFrame, sites: tuple[str, ...], nodes: tuple[str
     site = pd.Index(sites).get_indexer(pd.Index(partition["site"]))
     node = pd.Index(nodes).get_indexer(pd.Index(partition["node"]))
     rows: Ints = np.stack([site, node], axis=1).astype(np.int64).reshape(-1, 2)
-    return in_order(rows[(rows >= 0).all(axis=1)])
+    return sort_by_site(rows[(rows >= 0).all(axis=1)])
 
 
-def in_order(rows: Ints) -> Ints:
+def sort_by_site(rows: Ints) -> Ints:
     """Rows sorted by site, then node: the one order in which partitions are compared."""
     site, node = rows.T
     up = (site[1:] > site[:-1]) | ((site[1:] == site[:-1]) & (node[1:] >= node[:-1]))

@@ -39,8 +39,8 @@ def statement(problem: Problem) -> Json:
         "replicas": problem.replicas.tolist(),
         "load": [_parts(column) for column in problem.load.T],
         "old": problem.old.T.tolist(),
-        "pinned": _by_site(problem.pinned),
-        "barred": _by_site(problem.barred),
+        "pinned": _wishes_as_json(problem.pinned),
+        "barred": _wishes_as_json(problem.barred),
         "apart": [_numbers(group) for group in problem.apart],
         "together": [_numbers(group) for group in problem.together],
     }
@@ -56,7 +56,7 @@ def answer(problem: Problem, rows: Ints) -> Json:
     }
 
 
-def _by_site(wishes: Mapping[int, frozenset[int]]) -> Json:
+def _wishes_as_json(wishes: Mapping[int, frozenset[int]]) -> Json:
     return {str(int(site)): _numbers(some) for site, some in sorted(wishes.items())}
 
 

@@ -41,16 +41,16 @@ class Violation:
 
 def loads(problem: Problem, rows: Ints) -> Floats:
     """What the partition asks of each node, in each dimension."""
-    return _on_nodes(problem, rows, problem.load[rows[:, 0]])
+    return _sum_loads_by_node(problem, rows, problem.load[rows[:, 0]])
 
 
-def _on_nodes(problem: Problem, rows: Ints, asked: Floats) -> Floats:
+def _sum_loads_by_node(problem: Problem, rows: Ints, row_loads: Floats) -> Floats:
     """What each node is asked for by rows, each of which asks for so much: added in the order of
     the rows.
     """
     node = np.ascontiguousarray(rows[:, 1])
     total = np.zeros((len(problem.nodes), len(problem.dimensions)))
-    for at, column in enumerate(asked.T):
+    for at, column in enumerate(row_loads.T):
         total[:, at] = np.bincount(node, column, minlength=len(problem.nodes))
     return total
 
@@ -73,7 +73,7 @@ def balance_in_force(problem: Problem, parts: Set[str] = frozenset()) -> Balance
     """How balanced the nodes are now, whatever number of replicas is wanted next."""
     if problem.held is None:
         return balance(problem, problem.old, parts)
-    total = _on_nodes(problem, problem.old, problem.held)
+    total = _sum_loads_by_node(problem, problem.old, problem.held)
     # Shares are of what the rows in force ask together, which more replicas make more.
     whole = total.sum(axis=0)
     total *= np.divide(
@@ -119,7 +119,7 @@ def _balance(problem: Problem, rows: Ints, total: Floats, parts: Set[str]) -> Ba
 
 def new_rows(problem: Problem, rows: Ints) -> Ints:
     """The rows that are new: what the partition moves."""
-    return rows[~_among(_keys(problem, rows), _keys(problem, problem.old))]
+    return rows[~_mask_of_known(_keys(problem, rows), _keys(problem, problem.old))]
 
 
 def rows_given_up(problem: Problem, rows: Ints) -> Ints:
@@ -149,7 +149,7 @@ def costs(problem: Problem, rows: Ints) -> Ints:
     """
     weight = np.ones_like(problem.cold) if problem.weight is None else problem.weight
     keys = _keys(problem, rows)
-    is_new = ~_among(keys, _keys(problem, problem.old))
+    is_new = ~_mask_of_known(keys, _keys(problem, problem.old))
     costs: Ints = np.stack([weight, problem.cold], axis=1)[rows[:, 0]] * is_new[:, None]
     if problem.partly is not None and len(problem.partly):
         known = _keys(problem, problem.partly)
@@ -167,20 +167,20 @@ def violations(problem: Problem, rows: Ints) -> tuple[Violation, ...]:
 
 
 def _counts_broken(problem: Problem, rows: Ints) -> list[Violation]:
-    found = []
+    broken = []
     ordered = np.sort(_keys(problem, rows))
     again, times = np.unique(ordered[1:][np.diff(ordered) == 0], return_counts=True)
     for key, count in zip(again.tolist(), (times + 1).tolist(), strict=True):
         site = key // len(problem.nodes)
-        found.append(Violation("twice", problem.sites[site], 1, float(count), (site,)))
+        broken.append(Violation("twice", problem.sites[site], 1, float(count), (site,)))
     replicas = np.bincount(rows[:, 0], minlength=len(problem.sites))
     for s in np.flatnonzero(replicas != problem.replicas).tolist():
-        found.append(
+        broken.append(
             Violation(
                 "replicas", problem.sites[s], float(problem.replicas[s]), float(replicas[s]), (s,)
             )
         )
-    return found
+    return broken
 
 
 def _nodes_broken(problem: Problem, rows: Ints) -> list[Violation]:
@@ -189,11 +189,11 @@ def _nodes_broken(problem: Problem, rows: Ints) -> list[Violation]:
     present = set(_keys(problem, rows[wishing]).tolist())
     wished = {("pin", 1.0): problem.pinned, ("barred", 0.0): problem.barred}
     closed = [
-        Violation("closed", _on(problem, s, n), 0, 1, (s,))
+        Violation("closed", _site_on_node(problem, s, n), 0, 1, (s,))
         for s, n in rows[~problem.open[rows[:, 1]]].tolist()
     ]
     return closed + [
-        Violation(kind, _on(problem, site, node), wanted, 1 - wanted, (site,))
+        Violation(kind, _site_on_node(problem, site, node), wanted, 1 - wanted, (site,))
         for (kind, wanted), wishes in wished.items()
         for site, nodes in sorted(wishes.items())
         for node in sorted(nodes)
@@ -203,7 +203,7 @@ def _nodes_broken(problem: Problem, rows: Ints) -> list[Violation]:
 
 def _groups_broken(problem: Problem, rows: Ints) -> list[Violation]:
     nodes = _nodes_of(rows, frozenset().union(*problem.apart, *problem.together))
-    found = []
+    broken = []
     for group in problem.apart:
         crowds: dict[int, list[int]] = defaultdict(list)
         for site in sorted(group):
@@ -212,7 +212,7 @@ def _groups_broken(problem: Problem, rows: Ints) -> list[Violation]:
         for node, sites in sorted(crowds.items()):
             if len(sites) > 1:
                 named = " and ".join(problem.sites[site] for site in sites)
-                found.append(
+                broken.append(
                     Violation(
                         "apart",
                         f"{named} on {problem.nodes[node]}",
@@ -226,15 +226,15 @@ def _groups_broken(problem: Problem, rows: Ints) -> list[Violation]:
         for other in others:
             if apart := nodes[first] ^ nodes[other]:
                 named = f"{problem.sites[first]} and {problem.sites[other]}"
-                found.append(Violation("together", named, 0, float(len(apart)), (first, other)))
-    return found
+                broken.append(Violation("together", named, 0, float(len(apart)), (first, other)))
+    return broken
 
 
 def _nodes_of(rows: Ints, sites: frozenset[int]) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {site: set() for site in sites}
+    nodes_by_site: dict[int, set[int]] = {site: set() for site in sites}
     for site, node in rows[np.isin(rows[:, 0], list(sites))].tolist():
-        found[site].add(node)
-    return found
+        nodes_by_site[site].add(node)
+    return nodes_by_site
 
 
 def _limits_broken(problem: Problem, rows: Ints) -> list[Violation]:
@@ -258,7 +258,7 @@ def _limits_broken(problem: Problem, rows: Ints) -> list[Violation]:
 
 
 def _band_broken(problem: Problem, rows: Ints) -> list[Violation]:
-    found = []
+    broken = []
     away = deviation(problem, rows)
     carries = problem.load.sum(axis=0) > 0
     outside = (
@@ -267,11 +267,11 @@ def _band_broken(problem: Problem, rows: Ints) -> list[Violation]:
     for n, d in np.argwhere(outside):
         kind = "over" if away[n, d] > 0 else "under"
         subject = f"{problem.nodes[n]} {problem.dimensions[d]}"
-        found.append(Violation(kind, subject, problem.tolerance, float(abs(away[n, d]))))
-    return found
+        broken.append(Violation(kind, subject, problem.tolerance, float(abs(away[n, d]))))
+    return broken
 
 
-def _among(keys: Ints, known: Ints) -> Bools:
+def _mask_of_known(keys: Ints, known: Ints) -> Bools:
     """Which keys are among the known ones, which are in order: a table of them costs more than a
     look into it.
     """
@@ -281,7 +281,7 @@ def _among(keys: Ints, known: Ints) -> Bools:
     return among
 
 
-def _on(problem: Problem, site: int, node: int) -> str:
+def _site_on_node(problem: Problem, site: int, node: int) -> str:
     return f"{problem.sites[site]} on {problem.nodes[node]}"
 
 

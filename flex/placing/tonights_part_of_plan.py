@@ -18,7 +18,7 @@ import numpy as np
 
 from flex.model.limits_and_approvals import Limits
 from flex.placing import score
-from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
+from flex.placing.problem import Bools, Floats, Ints, Problem, sort_by_site
 
 # The largest changes for balance are looked at, so many at most: a night makes a few of them.
 MOST = 2_000
@@ -49,7 +49,7 @@ class _Spent:
             and all(self.inflow.get(node, 0) + 1 <= self.limits.inflow for node in unit.targets)
         )
 
-    def over(self, nodes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    def exceeded_limits(self, nodes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         limits, share = self.limits, self.moved / max(self.sites, 1)
         if self.moved > limits.moved_sites:
             yield "safety.max_moved_sites", f"{limits.moved_sites}", f"{self.moved}"
@@ -119,18 +119,22 @@ def first(
     if not len(problem.old) or _all_taken(units, _Spent(limits, len(problem.sites))):
         return rows, 0
     chosen = _choose(problem, units, spent)
-    made = {unit.sites for unit in chosen}
-    return _switch(problem, chosen), sum(unit.changes for unit in units if unit.sites not in made)
+    chosen_groups = {unit.sites for unit in chosen}
+    return _switch(problem, chosen), sum(
+        unit.changes for unit in units if unit.sites not in chosen_groups
+    )
 
 
-def over(problem: Problem, rows: Ints, limits: Limits) -> tuple[tuple[str, str, str], ...]:
+def exceeded_limits(
+    problem: Problem, rows: Ints, limits: Limits
+) -> tuple[tuple[str, str, str], ...]:
     """The limits that all moves in one night would be over: by its rule, what each allows and what
     they would take.
     """
     all_of_it = _Spent(limits, len(problem.sites))
     for unit in _units(problem, rows, frozenset(), frozenset()):
         all_of_it.spend(unit)
-    return tuple(all_of_it.over(problem.nodes))
+    return tuple(all_of_it.exceeded_limits(problem.nodes))
 
 
 def _all_taken(units: list[_Unit], spent: _Spent) -> bool:
@@ -243,12 +247,12 @@ def _switch(problem: Problem, chosen: list[_Unit]) -> Ints:
     out = {tuple(row) for unit in chosen for row in unit.out.tolist()}
     kept = [row for row in problem.old.tolist() if tuple(row) not in out]
     into = [row for unit in chosen for row in unit.into.tolist()]
-    return in_order(np.array([*kept, *into], dtype=np.int64).reshape(-1, 2))
+    return sort_by_site(np.array([*kept, *into], dtype=np.int64).reshape(-1, 2))
 
 
 def _units(problem: Problem, rows: Ints, due: Set[int], urgent: Set[int]) -> list[_Unit]:
-    out = _by_site(score.rows_given_up(problem, rows))
-    into = _by_site(score.new_rows(problem, rows))
+    out = _group_nodes_by_site(score.rows_given_up(problem, rows))
+    into = _group_nodes_by_site(score.new_rows(problem, rows))
     broken = _sites_with_broken_wishes(problem)
     groups = _groups(problem, sorted({*out, *into}))
     return [_unit(problem, sorted(group), out, into, broken, due, urgent) for group in groups]
@@ -284,11 +288,11 @@ def _unit(
     )
 
 
-def _by_site(rows: Ints) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+def _group_nodes_by_site(rows: Ints) -> dict[int, list[int]]:
+    nodes_by_site: dict[int, list[int]] = {}
     for site, node in rows.tolist():
-        found.setdefault(site, []).append(node)
-    return found
+        nodes_by_site.setdefault(site, []).append(node)
+    return nodes_by_site
 
 
 def _groups(problem: Problem, changed: list[int]) -> list[set[int]]:
@@ -309,12 +313,12 @@ def _sites_with_broken_wishes(problem: Problem) -> set[int]:
     old = problem.old
     count = np.bincount(old[:, 0], minlength=len(problem.sites))
     wrong: Bools = (count > 0) & (count != problem.replicas)
-    found = set(np.flatnonzero(wrong).tolist()) | set(old[~problem.open[old[:, 1]], 0].tolist())
+    sites = set(np.flatnonzero(wrong).tolist()) | set(old[~problem.open[old[:, 1]], 0].tolist())
     there = {tuple(row) for row in old.tolist()} if problem.pinned or problem.barred else set()
     for site, nodes in problem.pinned.items():
         if any((site, node) not in there for node in nodes):
-            found.add(site)
+            sites.add(site)
     for site, nodes in problem.barred.items():
         if any((site, node) in there for node in nodes):
-            found.add(site)
-    return found | {site for group in (*problem.apart, *problem.together) for site in group}
+            sites.add(site)
+    return sites | {site for group in (*problem.apart, *problem.together) for site in group}

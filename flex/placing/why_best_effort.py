@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 
 from flex.model.best_effort_shortfalls import EITHER, PINS, RESTING, Relaxation, Shortfall
-from flex.placing import causes_of_imbalance, score
-from flex.placing.causes_of_imbalance import LIMITS, Cause
+from flex.placing import obstacles_to_balance, score
+from flex.placing.obstacles_to_balance import LIMITS, Cause
 from flex.placing.problem import Floats, Ints, Problem
 from flex.placing.score import ROUNDING, Violation
 from flex.placing.wish_conflicts import conflict
@@ -54,7 +54,7 @@ class NobodyTried:
         self, problem: Problem, rows: Ints, counted: Sequence[Cause]
     ) -> Sequence[Cause]:
         off = float(np.abs(_away(problem, rows)).max())
-        return causes_of_imbalance.farthest_causes(counted, off, ROUNDING)
+        return obstacles_to_balance.farthest_causes(counted, off, ROUNDING)
 
     def can_balance_without(self, problem: Problem, site: int) -> bool:  # noqa: ARG002
         return False
@@ -71,11 +71,11 @@ def shortfalls(
     """
     broken = score.violations(problem, rows)
     others = [violation for violation in broken if violation.kind not in BAND][:MOST]
-    found = [_of_rule(problem, violation) for violation in others]
+    rule_shortfalls = [_rule_shortfall(problem, violation) for violation in others]
     return (
-        (*found, _of_band(problem, rows, finder, is_late=is_late))
+        (*rule_shortfalls, _band_shortfall(problem, rows, finder, is_late=is_late))
         if any(v.kind in BAND for v in broken)
-        else tuple(found)
+        else tuple(rule_shortfalls)
     )
 
 
@@ -147,33 +147,35 @@ def _count_in_words(rule: str, count: int) -> str:
     return f"{count} {ONE.get(rule, rule) if count == 1 else rule}"
 
 
-def _of_rule(problem: Problem, broken: Violation) -> Shortfall:
+def _rule_shortfall(problem: Problem, broken: Violation) -> Shortfall:
     if broken.is_wish:
-        found = conflict(problem, broken.sites)
-        because, instead = _some(list(found.because)), found.instead
+        wish_conflict = conflict(problem, broken.sites)
+        because, instead = _some(list(wish_conflict.because)), wish_conflict.instead
     else:
         because, instead = (), (Relaxation(LIMITS[broken.kind], broken.actual),)
     return Shortfall(broken.kind, broken.subject, broken.limit, broken.actual, because, instead)
 
 
-def _of_band(problem: Problem, rows: Ints, finder: CauseFinder, *, is_late: bool) -> Shortfall:
+def _band_shortfall(
+    problem: Problem, rows: Ints, finder: CauseFinder, *, is_late: bool
+) -> Shortfall:
     away = _away(problem, rows)
     node, dimension = divmod(int(np.abs(away).argmax()), len(problem.dimensions))
     off = float(away[node, dimension])
     enough = math.ceil((abs(off) - ROUNDING) * 1000) / 1000
-    counted = causes_of_imbalance.count_causes(problem)
+    counted = obstacles_to_balance.count_causes(problem)
     least = counted[0].least if counted else 0.0
-    found = finder.find_causes(problem, rows, counted)
-    if not found and off > 0:
+    causes = finder.find_causes(problem, rows, counted)
+    if not causes and off > 0:
         # A site that is as much as that needs no try.
-        found = [
+        causes = [
             cause
-            for cause in causes_of_imbalance.farthest_causes(counted, off, ROUNDING)
+            for cause in obstacles_to_balance.farthest_causes(counted, off, ROUNDING)
             if cause.is_one_site
         ]
     because = [TOO_LITTLE_TIME] if is_late and abs(off) > least + ROUNDING else []
-    because += dict.fromkeys(name for cause in found for name in cause.names())
-    if not found and off > 0:
+    because += dict.fromkeys(name for cause in causes for name in cause.names())
+    if not causes and off > 0:
         because += [
             f"{problem.sites[site]}, {part:.0%} of the node"
             for site, part in _large_on(problem, rows, node, dimension)[:MOST]
@@ -200,11 +202,11 @@ def _large_on(problem: Problem, rows: Ints, node: int, dimension: int) -> list[t
     their parts of the node.
     """
     sites = rows[rows[:, 1] == node, 0]
-    asked = problem.load[sites, dimension] / problem.share[node]
+    parts = problem.load[sites, dimension] / problem.share[node]
     return [
-        (int(sites[i]), float(asked[i]))
-        for i in np.argsort(-asked, kind="stable").tolist()
-        if asked[i] > problem.tolerance
+        (int(sites[i]), float(parts[i]))
+        for i in np.argsort(-parts, kind="stable").tolist()
+        if parts[i] > problem.tolerance
     ]
 
 

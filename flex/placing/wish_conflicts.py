@@ -144,7 +144,7 @@ def _fewest(problem: Problem, circle: Sequence[int], wishes: Sequence[_Wish]) ->
     while len(caused) != before:
         before = len(caused)
         for wish in list(caused):
-            without = [one for one in caused if one is not wish]
+            without = [other for other in caused if other is not wish]
             if _impossible(problem, circle, without):
                 caused = without
     return caused

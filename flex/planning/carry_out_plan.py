@@ -13,12 +13,12 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, StoreError, Unverified
+from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
-from flex.model.published_by_doors_or_dns import Publishing
 from flex.model.zone_plan import ZonePlan
-from flex.planning import refuse_ended_or_outdated, verify_dns
+from flex.planning import outdated_plans, verify_dns
 from flex.ports import Doors, Plans, Publisher, Store
 from flex.table_schemas import PLACEMENT, texts
 from flex.zones import names_going_along, records_of_partition
@@ -54,7 +54,7 @@ def carry_out(
     when some of it was, Unverified when servers or nodes do not agree with what was applied.
     """
     enters("apply")
-    plan, begun = refuse_ended_or_outdated.begin(plan, store)
+    plan, begun = outdated_plans.begin(plan, store)
     if doors:
         # Visitors find the site's new node before any resolver hears of it.
         doors.lead(plan)
@@ -67,7 +67,7 @@ def carry_out(
     enters("settle")
     _settle(plan, partition, store)
     wrong = [verdict for verdict in verdicts if not verdict.agrees]
-    behind = doors.behind(patience) if doors else {}
+    behind = doors.nodes_behind(patience) if doors else {}
     if wrong or behind:
         raise _unverified_error(wrong, behind)
     return plan
@@ -99,27 +99,27 @@ def _settle(plan: Plan, partition: pd.DataFrame, store: Plans) -> None:
 
 
 def _unverified_error(wrong: Sequence[NameServerVerdict], behind: Mapping[str, str]) -> Unverified:
-    asked, advice = [], []
+    checks, advice = [], []
     if wrong:
-        asked.append("what the name servers answer")
+        checks.append("what the name servers answer")
         advice.append("`flex verify` tells a secondary that is late, and shows every difference")
     if behind:
-        asked.append("what the nodes' doors go by")
+        checks.append("what the nodes' doors go by")
         advice.append("`flex route show` tells which nodes go by it since when")
     late = [f"{node}: {why}" for node, why in sorted(behind.items())]
-    said = (_some(list(map(verify_dns.said_wrong, wrong))), _some(late))
+    faults = (_some(list(map(verify_dns.said_wrong, wrong))), _some(late))
     return Unverified(
-        f"checking {' and '.join(asked)}",
-        "; ".join(filter(None, said)),
+        f"checking {' and '.join(checks)}",
+        "; ".join(filter(None, faults)),
         kept="the changes are applied and the partition is in force"
         + ("; such a node leads visitors as before until it hears of it" if behind else ""),
         advice="; ".join(advice),
     )
 
 
-def _some(said: Sequence[str]) -> str:
-    more = f"; and {len(said) - NAMED} more" if len(said) > NAMED else ""
-    return "; ".join(said[:NAMED]) + more
+def _some(sentences: Sequence[str]) -> str:
+    more = f"; and {len(sentences) - NAMED} more" if len(sentences) > NAMED else ""
+    return "; ".join(sentences[:NAMED]) + more
 
 
 def accept(
@@ -138,7 +138,7 @@ def accept(
     Raises Outdated when another partition came into force since it was made, a DnsError unless
     every name server says it all, markers too.
     """
-    refuse_ended_or_outdated.refuse_outdated(plan, store, "applying")
+    outdated_plans.refuse_outdated(plan, store, "applying")
     verdicts = verify_dns.check(plan, partition, nodes, ttl, publisher, owner=owner)
     if wrong := [verdict for verdict in verdicts if not verdict.agrees]:
         raise DnsError(
@@ -163,7 +163,7 @@ def abandon(
     publisher: Publisher,
     store: Plans,
     publishing: Publishing | None = None,
-    as_led: Callable[[pd.DataFrame], pd.DataFrame] = lambda said: said,
+    as_led: Callable[[pd.DataFrame], pd.DataFrame] = lambda dns_partition: dns_partition,
 ) -> Plan:
     """Give up a half-applied proposal: what DNS says now becomes the partition in force, site by
     site, with the nodes that doors alone may say.
@@ -173,48 +173,52 @@ def abandon(
     """
     _, in_force = store.placement()
     sites = sorted(set(partition["site"]))
-    led = publishing.by_doors(sites) if publishing else frozenset[str]()
-    left = {entry.split(" ", 1)[0] for one in plan.zone_plans for entry in one.foreign}
+    led = publishing.sites_led_by_doors(sites) if publishing else frozenset[str]()
+    left = {entry.split(" ", 1)[0] for zone_plan in plan.zone_plans for entry in zone_plan.foreign}
     followed = [
         site for site in sites if site not in led or records_of_partition.name_of(site) not in left
     ]
     of_zone, _ = records_of_partition.split(followed, zones)
-    found = []
+    partitions = []
     for zone, sites in of_zone.items():
         if sites:
             state = publisher.read(zone, [records_of_partition.name_of(site) for site in sites])
-            found.append(records_of_partition.partition_from(state.records, sites, nodes))
-    said = pd.concat(found, ignore_index=True) if found else PLACEMENT.empty()
-    kept = in_force[~in_force["site"].isin(list(said["site"]))]
-    becomes = as_led(PLACEMENT.make(pd.concat([said, kept], ignore_index=True)))
+            partitions.append(records_of_partition.partition_from(state.records, sites, nodes))
+    dns_partition = pd.concat(partitions, ignore_index=True) if partitions else PLACEMENT.empty()
+    kept = in_force[~in_force["site"].isin(list(dns_partition["site"]))]
+    becomes = as_led(PLACEMENT.make(pd.concat([dns_partition, kept], ignore_index=True)))
     ended = replace(
         plan,
         state="failed",
         message="given up half-way; what DNS says is in force",
         said=replace(plan.said, ttl=0, zones=()),
-        zone_plans=tuple(_as_in_dns(one, becomes, nodes, publisher) for one in plan.zone_plans),
+        zone_plans=tuple(
+            _as_in_dns(zone_plan, becomes, nodes, publisher) for zone_plan in plan.zone_plans
+        ),
     )
     store.settle(ended, becomes)
     return ended
 
 
 def _as_in_dns(
-    made: ZonePlan, partition: pd.DataFrame, nodes: Sequence[Node], publisher: Publisher
+    zone_plan: ZonePlan, partition: pd.DataFrame, nodes: Sequence[Node], publisher: Publisher
 ) -> ZonePlan:
     """The zone plan with those of its other names that are where their sites are."""
-    if not made.go_along:
-        return made
-    names = [pair[0] for pair in made.go_along]
-    state = publisher.read(made.zone, list(map(records_of_partition.name_of, names)))
+    if not zone_plan.go_along:
+        return zone_plan
+    names = [pair[0] for pair in zone_plan.go_along]
+    state = publisher.read(zone_plan.zone, list(map(records_of_partition.name_of, names)))
     there = records_of_partition.partition_from(state.records, names, nodes)
-    wanted = _nodes_of(names_going_along.with_names(partition, made.go_along))
-    found = _nodes_of(there)
-    along = tuple(pair for pair in made.go_along if found.get(pair[0]) == wanted.get(pair[0]))
-    return replace(made, go_along=along)
+    wanted = _nodes_of(names_going_along.place_names_along(partition, zone_plan.go_along))
+    dns_nodes = _nodes_of(there)
+    along = tuple(
+        pair for pair in zone_plan.go_along if dns_nodes.get(pair[0]) == wanted.get(pair[0])
+    )
+    return replace(zone_plan, go_along=along)
 
 
 def _nodes_of(partition: pd.DataFrame) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    nodes_by_site: dict[str, set[str]] = {}
     for site, node in zip(texts(partition["site"]), texts(partition["node"]), strict=True):
-        found.setdefault(site, set()).add(node)
-    return found
+        nodes_by_site.setdefault(site, set()).add(node)
+    return nodes_by_site

@@ -11,23 +11,23 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from flex.model.content_of_dead_nodes import NO_CONTENT, ContentOfDeadNodes
 from flex.model.dependents_of_moves import Dependents
 from flex.model.dns_edits_by_others import Said
+from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
-from flex.model.published_by_doors_or_dns import Publishing
-from flex.model.strays import Arrival
-from flex.model.what_is_said_of_site import SaidOfSites
+from flex.model.setting_precedence import SaidOfSites
+from flex.model.stranded_sites import NO_CONTENT, ContentOfDeadNodes
+from flex.model.stray_requests import Arrival
 from flex.model.wish import Pin
 from flex.model.zone_plan import Families
 from flex.placing.problem import Budget, Terms
-from flex.planning.rules_of_movement import Guard
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.planning.movement_rules import Guard
+from flex.prediction.cache_replay import Sample
 from flex.table_schemas import PLACEMENT, texts
 from flex.zones.decisions_in_markers import LastWords
-from flex.zones.names_not_following_sites import OtherName
+from flex.zones.names_not_following import OtherName
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class Facts:
     def sites(self) -> list[str]:
         return sorted({*texts(self.profiles["site"]), *texts(self.placement["site"])})
 
-    def without_excluded(self) -> Facts:
+    def drop_excluded_sites(self) -> Facts:
         """The same, as if the sites that people keep FLEX away from were not there."""
         pins = tuple(pin for pin in self.pins if not pin.excluded)
         if len(pins) == len(self.pins):

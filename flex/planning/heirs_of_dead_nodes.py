@@ -12,10 +12,10 @@ from dataclasses import replace
 import pandas as pd
 
 from flex.placing import failover, problem
+from flex.planning.dns_survey import Reach
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.leave_out_the_immovable import within
 from flex.planning.propose_plan import build
-from flex.planning.which_sites_dns_lets_flex_move import Reach
+from flex.planning.unmovable_sites import limit_to_reach
 from flex.table_schemas import PLACEMENT
 
 
@@ -25,11 +25,11 @@ def heirs(facts: Facts, rules: Rules) -> pd.DataFrame:
     """
     led = frozenset(facts.sites)
     everything = Reach({}, {}, PLACEMENT.empty(), {}, led=led)
-    asked = build(within(everything, facts), rules)
+    placing_problem = build(limit_to_reach(everything, facts), rules)
     for node in facts.nodes:
         if node.state == "down":
-            dead = asked.nodes.index(node.name)
-            kept = failover.survivors(asked, dead, facts.content.elsewhere)
-            rows = failover.rehome(asked, kept, dead)
-            asked = replace(asked, old=rows)
-    return problem.partition_of(asked, asked.old)
+            dead = placing_problem.nodes.index(node.name)
+            kept = failover.survivors(placing_problem, dead, facts.content.elsewhere)
+            rows = failover.rehome(placing_problem, kept, dead)
+            placing_problem = replace(placing_problem, old=rows)
+    return problem.partition_of(placing_problem, placing_problem.old)

@@ -28,8 +28,8 @@ def hold(facts: Facts, but: str = "") -> Facts:
         return facts
     placed = facts.placement
     there = set(texts(placed["site"]))
-    unready = _with_company(unready, facts, there)
-    resting = _with_company(resting, facts, there)
+    unready = _add_companions(unready, facts, there)
+    resting = _add_companions(resting, facts, there)
     states = {node.name: node.state for node in facts.nodes}
     staying = unready.keys() | (resting.keys() & there)
     ours = placed["site"].isin(list(staying)) & ~placed["site"].isin(list(facts.fixed))
@@ -54,27 +54,27 @@ def hold(facts: Facts, but: str = "") -> Facts:
     )
 
 
-def _with_company(unready: Mapping[str, str], facts: Facts, placed: Set[str]) -> dict[str, str]:
+def _add_companions(unready: Mapping[str, str], facts: Facts, placed: Set[str]) -> dict[str, str]:
     """With every site that somebody wishes to be where one of them is."""
-    found = dict(unready)
+    reasons = dict(unready)
     groups = [{pin.site, *pin.together} for pin in facts.pins if pin.together]
     grows = True
     while grows:
         grows = False
         for group in groups:
-            held = sorted(group & found.keys() & placed)
-            for site in sorted((group & placed) - found.keys()) if held else ():
-                found[site], grows = f"it stays together with {held[0]}", True
-    return found
+            held = sorted(group & reasons.keys() & placed)
+            for site in sorted((group & placed) - reasons.keys()) if held else ():
+                reasons[site], grows = f"it stays together with {held[0]}", True
+    return reasons
 
 
 def _remarks(unready: Mapping[str, str], lost: Set[str], profiles: pd.DataFrame) -> Iterator[str]:
     named = {site: why for site, why in unready.items() if why and site not in lost}
     if named:
-        said = [f"{site} ({why})" for site, why in sorted(named.items())]
+        reasons = [f"{site} ({why})" for site, why in sorted(named.items())]
         yield (
             "held where they are, as their new node is not ready"
-            f"{weight_of_sites(named, profiles)}: {first_few(said, between='; ')}"
+            f"{weight_of_sites(named, profiles)}: {first_few(reasons, between='; ')}"
         )
     if len(unready) > len(named) + len(lost):
         yield (
@@ -83,7 +83,7 @@ def _remarks(unready: Mapping[str, str], lost: Set[str], profiles: pd.DataFrame)
         )
 
 
-def with_waiting(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
+def add_waiting_rows(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     """A partition with what waits on nodes that take no sites."""
     if facts.waiting.empty:
         return partition

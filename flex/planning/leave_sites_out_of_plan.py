@@ -18,11 +18,11 @@ from flex.errors import Held, Outdated
 from flex.model.plan import Plan, Proven
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
-from flex.planning import names_edited_by_others, propose_plan, sites_that_stay_for_dependents
+from flex.planning import dependents_of_sites, names_edited_by_others, propose_plan
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.leave_out_the_immovable import look_and_start, within
 from flex.planning.names_edited_by_others import WithoutEdited
 from flex.planning.propose_plan import Proposal
+from flex.planning.unmovable_sites import limit_to_reach, look_and_start
 from flex.ports import Publisher, Solver
 from flex.site_names_in_words import first_few
 from flex.table_schemas import PLACEMENT
@@ -50,21 +50,21 @@ def leave_out(
     is loaded now. Raises Outdated where it would change what the plan did not. Without being
     `judged` it is the rest all the same: that is for what cannot be taken back any more.
     """
-    found, facts = look_and_start(facts, rules, publisher)
-    apart = names_edited_by_others.apart(found, facts, rules, now)
-    made, staying = sites_that_stay_for_dependents.without_them(
+    reach, facts = look_and_start(facts, rules, publisher)
+    apart = names_edited_by_others.apart(reach, facts, rules, now)
+    proposed, staying = dependents_of_sites.make_what_may_move(
         apart,
         lambda apart: _rest(plan, partition, staying, apart, rules, scratch, now, gone),
-        lambda made: made[0].plan.zone_plans,
+        lambda proposed: proposed[0].plan.zone_plans,
         rules.dependents,
         publisher,
     )
     if judged:
-        _refuse_empty(plan, made.plan, staying)
-        _refuse_worse(plan, made.plan, rules)
-        _refuse_more(plan, made.plan)
+        _refuse_empty(plan, proposed.plan, staying)
+        _refuse_worse(plan, proposed.plan, rules)
+        _refuse_more(plan, proposed.plan)
     kept = replace(
-        made.plan,
+        proposed.plan,
         holds=plan.holds,
         stops=plan.stops,
         later=plan.later,
@@ -73,7 +73,7 @@ def leave_out(
         wishers=plan.wishers,
         approvals=plan.approvals,
     )
-    return replace(made, plan=kept)
+    return replace(proposed, plan=kept)
 
 
 def _rest(
@@ -87,20 +87,20 @@ def _rest(
     gone: Collection[str],
 ) -> tuple[Proposal, Mapping[str, str]]:
     """The proposal, and all that stays."""
-    facts = within(apart.found, apart.facts)
-    asked = propose_plan.build(facts, rules)
-    staying = _with_those_tied(asked, partition, facts, staying, gone)
-    rows = _rows_without(asked, partition, facts, staying)
-    said = (f"{site} stays where it is: {why}" for site, why in staying.items())
-    facts = replace(facts, remarks=(*facts.remarks, *said))
+    facts = limit_to_reach(apart.reach, apart.facts)
+    placing_problem = propose_plan.build(facts, rules)
+    staying = _add_tied_sites(placing_problem, partition, facts, staying, gone)
+    rows = _rows_without(placing_problem, partition, facts, staying)
+    sentences = (f"{site} stays where it is: {why}" for site, why in staying.items())
+    facts = replace(facts, remarks=(*facts.remarks, *sentences))
     quality = Proven(plan.quality.solver, bound=0, proven=False, note=_note(plan, staying))
-    fresh = scratch(asked, rules.budget).rows
-    made = propose_plan.draft(asked, rows, quality, fresh, facts, rules, apart, now)
-    return made, staying
+    fresh = scratch(placing_problem, rules.budget).rows
+    proposal = propose_plan.draft(placing_problem, rows, quality, fresh, facts, rules, apart, now)
+    return proposal, staying
 
 
 def _rows_without(
-    asked: Problem, partition: pd.DataFrame, facts: Facts, staying: Mapping[str, str]
+    placing_problem: Problem, partition: pd.DataFrame, facts: Facts, staying: Mapping[str, str]
 ) -> Ints:
     """The rows of the plan for the sites that it places; those that stay have the rows they had, as
     has what is in no plan.
@@ -108,36 +108,40 @@ def _rows_without(
     moved = partition[~partition["site"].isin([*staying, *facts.fixed])]
     others = facts.placement[~facts.placement["site"].isin(list(moved["site"]))]
     whole = PLACEMENT.make(pd.concat([moved, others], ignore_index=True))
-    return problem.rows_of(asked, whole)
+    return problem.rows_of(placing_problem, whole)
 
 
-def _with_those_tied(
-    asked: Problem,
+def _add_tied_sites(
+    placing_problem: Problem,
     partition: pd.DataFrame,
     facts: Facts,
     staying: Mapping[str, str],
     gone: Collection[str],
 ) -> dict[str, str]:
     """Until no wish is broken that the plan kept."""
-    planned = _broken_wishes(asked, _rows_without(asked, partition, facts, {}))
-    found = dict(staying)
+    planned = _broken_wishes(placing_problem, _rows_without(placing_problem, partition, facts, {}))
+    reasons = dict(staying)
     while True:
-        rows = _rows_without(asked, partition, facts, found)
+        rows = _rows_without(placing_problem, partition, facts, reasons)
         tied = {
-            asked.sites[site]
-            for kind, sites in _broken_wishes(asked, rows) - planned
+            placing_problem.sites[site]
+            for kind, sites in _broken_wishes(placing_problem, rows) - planned
             if kind in ("apart", "together")
             for site in sites
         }
-        more = sorted(tied - found.keys() - set(gone))
+        more = sorted(tied - reasons.keys() - set(gone))
         if not more:
-            return found
-        named = first_few(sorted(tied & found.keys()))
-        found |= dict.fromkeys(more, f"{WITH_ANOTHER} {named}")
+            return reasons
+        named = first_few(sorted(tied & reasons.keys()))
+        reasons |= dict.fromkeys(more, f"{WITH_ANOTHER} {named}")
 
 
-def _broken_wishes(asked: Problem, rows: Ints) -> set[tuple[str, tuple[int, ...]]]:
-    return {(one.kind, one.sites) for one in score.violations(asked, rows) if one.is_wish}
+def _broken_wishes(placing_problem: Problem, rows: Ints) -> set[tuple[str, tuple[int, ...]]]:
+    return {
+        (violation.kind, violation.sites)
+        for violation in score.violations(placing_problem, rows)
+        if violation.is_wish
+    }
 
 
 def _note(plan: Plan, staying: Mapping[str, str]) -> str:
@@ -149,7 +153,6 @@ def _refuse_empty(plan: Plan, rest: Plan, staying: Mapping[str, str]) -> None:
         raise Held(
             f"applying {plan.id}",
             f"nothing of it is left: {first_few(_reasons(staying), between='; ')}",
-            kept="nothing was changed",
             advice="`flex moves` tells what stopped each site",
         )
 
@@ -171,7 +174,6 @@ def _refuse_worse(plan: Plan, rest: Plan, rules: Rules) -> None:
         f"applying {plan.id} without what stays",
         f"{rest.after.worst_node} would be {rest.after.worst:.1%} from its fair share; now "
         f"the worst is {before:.1%}",
-        kept="nothing was changed",
         advice="`flex moves` tells what stopped each site; `flex plan` makes a plan that goes "
         "around them",
     )
@@ -182,14 +184,15 @@ def _refuse_more(plan: Plan, rest: Plan) -> None:
         raise Outdated(
             f"applying {plan.id} without what stays",
             f"DNS or the settings are not as they were: {first_few(more)}",
-            kept="nothing was changed",
             advice="make a new plan with `flex plan`",
         )
 
 
 def _changes_beyond(plan: Plan, rest: Plan) -> Iterator[str]:
-    planned = {(one.zone, change) for one in plan.zone_plans for change in one.changes}
-    for one in rest.zone_plans:
-        for change in one.changes:
-            if (one.zone, change) not in planned:
+    planned = {
+        (zone_plan.zone, change) for zone_plan in plan.zone_plans for change in zone_plan.changes
+    }
+    for zone_plan in rest.zone_plans:
+        for change in zone_plan.changes:
+            if (zone_plan.zone, change) not in planned:
                 yield change.name

@@ -21,10 +21,10 @@ def holes(arrived: Iterable[Segment], known: Segments) -> tuple[Hole, ...]:
     arrived = tuple(arrived)
     ended = known.places_where_readings_ended({segment.begins for segment in arrived} - {""})
     sent = known.known_segments({segment.after for segment in arrived} - {""})
-    found = set[Hole]()
+    missing = set[Hole]()
     for segment in arrived:
         if segment.begins and segment.begins not in ended:
-            found.add(Hole(segment.source, segment.path, segment.first_byte))
+            missing.add(Hole(segment.source, segment.path, segment.first_byte))
         elif segment.after and segment.after not in sent:
-            found.add(Hole(segment.source, segment.path, 0))
-    return tuple(sorted(found, key=lambda hole: (hole.source, hole.path, hole.until)))
+            missing.add(Hole(segment.source, segment.path, 0))
+    return tuple(sorted(missing, key=lambda hole: (hole.source, hole.path, hole.until)))

@@ -19,14 +19,14 @@ from flex.errors import BadInput
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
 from flex.model.zone_plan import AddressType
-from flex.planning import advice_on_names_not_ours, which_sites_dns_lets_flex_move
+from flex.planning import dns_survey, unmovable_name_advice
+from flex.planning.dns_survey import Reach
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.which_sites_dns_lets_flex_move import Reach
 from flex.site_names_in_words import first_few, weight_of_sites
 from flex.table_schemas import PLACEMENT, RECORDS
-from flex.zones import address_families, records_of_partition, zone_changes
-from flex.zones.names_going_along import Pairs, with_names
-from flex.zones.records_of_partition import ZoneState, by_name
+from flex.zones import records_of_partition, single_family_names, zone_changes
+from flex.zones.names_going_along import Pairs, place_names_along
+from flex.zones.records_of_partition import ZoneState, sets_by_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class WithoutEdited:
     an edit from a node that moved: such names are `unsure`, and the plan changes them.
     """
 
-    found: Reach
+    reach: Reach
     facts: Facts
     # What the plan will have said in DNS.
     said: Said
@@ -61,110 +61,114 @@ class AtDeadNode:
     records: Mapping[str, pd.DataFrame]
 
 
-def apart(found: Reach, facts: Facts, rules: Rules, now: datetime) -> WithoutEdited:
+def apart(reach: Reach, facts: Facts, rules: Rules, now: datetime) -> WithoutEdited:
     """Raises BadInput where a name is wanted back that nobody changed, or whose marker says that
     FLEX leaves it alone.
     """
-    every = [edit for of_zone in of_zones(found, facts, rules, now).values() for edit in of_zone]
-    excluded = _names_excluded(found)
+    every = [
+        edit for of_zone in edits_of_zones(reach, facts, rules, now).values() for edit in of_zone
+    ]
+    excluded = _names_excluded(reach)
     edits = [edit for edit in every if edit.name not in excluded]
-    refuse_not_edited(rules.take_back, edits, found, facts, rules.owner)
+    refuse_not_edited(rules.take_back, edits, reach, facts, rules.owner)
     if facts.base and not facts.said.addresses:
-        return _unsure(found, facts, rules, tuple(edit.name for edit in edits))
+        return _unsure(reach, facts, rules, tuple(edit.name for edit in edits))
     all_back = len(edits) <= rules.limits.drifted_names
     back = tuple(edit for edit in edits if all_back or edit.name in rules.take_back)
     left = tuple(edit for edit in every if edit not in back)
     without_excluded = [edit for edit in left if edit.name not in excluded]
-    noted = _with_note(facts, without_excluded, back)
+    noted = _add_notes(facts, without_excluded, back)
     return WithoutEdited(
-        left_alone(found, without_excluded, facts),
+        left_alone(reach, without_excluded, facts),
         noted,
-        _said_in_dns(found, noted, rules, left),
+        _said_in_dns(reach, noted, rules, left),
         back=frozenset(edit.name for edit in back),
     )
 
 
-def at_dead_node(found: Reach, facts: Facts, rules: Rules, dead: str, now: datetime) -> AtDeadNode:
+def edits_at_dead_node(
+    reach: Reach, facts: Facts, rules: Rules, dead: str, now: datetime
+) -> AtDeadNode:
     """Nothing is taken back there."""
     gone = addresses_of(facts, dead)
-    edits = of_zones(found, facts, rules, now)
+    edits = edits_of_zones(reach, facts, rules, now)
     left = tuple(edit for of_zone in edits.values() for edit in of_zone)
-    less = _beside_a_dead_node(found, edits, facts, dead, gone)
-    excluded = _names_excluded(found)
-    noted = _with_note(facts, [one for one in left if one.name not in excluded], ())
+    less = _leave_names_off_dead_node(reach, edits, facts, dead, gone)
+    excluded = _names_excluded(reach)
+    noted = _add_notes(facts, [edit for edit in left if edit.name not in excluded], ())
     # A name with a TTL of theirs leaves the dead node with it: what FLEX says there is new.
-    there = _names_with(found, gone)
+    there = _names_with(reach, gone)
     kept = tuple(edit for edit in left if not (edit.is_of_ttl and edit.name in there))
-    apart = WithoutEdited(less, noted, _said_in_dns(found, noted, rules, kept))
-    return AtDeadNode(apart, gone, edits, in_force(facts, rules, found))
+    apart = WithoutEdited(less, noted, _said_in_dns(reach, noted, rules, kept))
+    return AtDeadNode(apart, gone, edits, records_in_force(facts, rules, reach))
 
 
-def _names_excluded(found: Reach) -> set[str]:
+def _names_excluded(reach: Reach) -> set[str]:
     """Sites that FLEX leaves alone as their markers say so: nothing is taken back there. What
     somebody changed stays an edit, also once the marker says so no more.
     """
     return {
         name
-        for zone, state in found.states.items()
-        for name in state.excluded.keys() & found.foreign[zone].keys()
+        for zone, state in reach.states.items()
+        for name in state.excluded.keys() & reach.foreign[zone].keys()
     }
 
 
-def _names_with(found: Reach, addresses: frozenset[str]) -> set[str]:
+def _names_with(reach: Reach, addresses: frozenset[str]) -> set[str]:
     """The names of all zones that have one of these addresses."""
     names = set[str]()
-    for state in found.states.values():
+    for state in reach.states.values():
         names |= zone_changes.names_with(state.records, addresses)
     return names
 
 
-def _unsure(found: Reach, facts: Facts, rules: Rules, names: tuple[str, ...]) -> WithoutEdited:
+def _unsure(reach: Reach, facts: Facts, rules: Rules, names: tuple[str, ...]) -> WithoutEdited:
     remark = (
         f"changed in DNS by somebody else, or a node has other addresses now: {first_few(names)}"
     )
     return WithoutEdited(
-        found, facts, _said_in_dns(found, facts, rules, ()), names, (remark,) if names else ()
+        reach, facts, _said_in_dns(reach, facts, rules, ()), names, (remark,) if names else ()
     )
 
 
-def _said_in_dns(found: Reach, facts: Facts, rules: Rules, left: tuple[Edit, ...]) -> Said:
+def _said_in_dns(reach: Reach, facts: Facts, rules: Rules, left: tuple[Edit, ...]) -> Said:
     sites = set(map(records_of_partition.name_of, facts.sites))
-    foreign = {name for of_zone in found.foreign.values() for name in of_zone}
+    foreign = {name for of_zone in reach.foreign.values() for name in of_zone}
     return Said(
         {node.name: node.addresses for node in facts.nodes},
         left,
         rules.ttl,
         rules.zones,
         tuple(sorted(foreign & sites)),
-        tuple(_one_family(found, facts, rules)),
+        tuple(_one_family(reach, facts, rules)),
     )
 
 
-def _one_family(found: Reach, facts: Facts, rules: Rules) -> Iterator[tuple[str, AddressType]]:
+def _one_family(reach: Reach, facts: Facts, rules: Rules) -> Iterator[tuple[str, AddressType]]:
     """The names that keep one family of addresses. What the plan in force did not place is as DNS
     has it by now.
     """
-    said = dict(facts.said.one_family)
-    if len(address_families.families_of(facts.nodes)) < 2 and not said:
+    families = dict(facts.said.one_family)
+    if len(single_family_names.families_of(facts.nodes)) < 2 and not families:
         return
-    along = _still_along(facts, found)
+    along = _still_along(facts, reach)
     placed = {*facts.placement["site"], *(name for name, _ in along)} if facts.base else ()
     known = set(map(records_of_partition.name_of, placed))
     hosts = {site: site for site in facts.sites}
-    hosts |= {other.name: other.site for other in found.others.along}
+    hosts |= {other.name: other.site for other in reach.others.along}
     kept = {
         records_of_partition.name_of(host)
         for host, site in hosts.items()
-        if rules.families.of(site) == "keep"
+        if rules.families.answer_for_site(site) == "keep"
     }
-    for zone, state in found.states.items():
+    for zone, state in reach.states.items():
         ours = known & state.owned
-        names = kept - (found.foreign[zone].keys() - ours)
-        yield from address_families.one_family(state, names, said, ours)
+        names = kept - (reach.foreign[zone].keys() - ours)
+        yield from single_family_names.one_family(state, names, families, ours)
 
 
-def of_zones(
-    found: Reach, facts: Facts, rules: Rules, now: datetime
+def edits_of_zones(
+    reach: Reach, facts: Facts, rules: Rules, now: datetime
 ) -> dict[str, tuple[Edit, ...]]:
     """Zone by zone, the names with other addresses or another TTL than FLEX said there last, and
     those that are gone with their marker: changed since, or left alone since then.
@@ -173,50 +177,50 @@ def of_zones(
     """
     if not facts.base:
         return {}
-    said = in_force(facts, rules, found)
-    along = _still_along(facts, found)
+    zone_records = records_in_force(facts, rules, reach)
+    along = _still_along(facts, reach)
     site_of = {records_of_partition.name_of(name): site for name, site in along}
     placed, _ = records_of_partition.split(
         [*facts.sites, *(name for name, _ in along)], rules.zones
     )
     return {
         zone: tuple(
-            _of_zone(
+            _edits_of_zone(
                 state,
-                said[zone],
-                _names_gone(state, placed[zone], found.foreign[zone], facts),
+                zone_records[zone],
+                _names_gone(state, placed[zone], reach.foreign[zone], facts),
                 facts,
                 rules,
                 now,
                 site_of,
             )
         )
-        for zone, state in sorted(found.states.items())
+        for zone, state in sorted(reach.states.items())
     }
 
 
-def in_force(facts: Facts, rules: Rules, found: Reach) -> dict[str, pd.DataFrame]:
+def records_in_force(facts: Facts, rules: Rules, reach: Reach) -> dict[str, pd.DataFrame]:
     """Zone by zone, the records of the partition in force, with the addresses that its nodes had
     then; those of other names, too, that went along and may go on.
     """
     nodes = _as_said(facts)
-    placed = with_names(facts.placement, _still_along(facts, found))
-    partition = records_of_partition.on_known_nodes(placed, nodes)
+    placed = place_names_along(facts.placement, _still_along(facts, reach))
+    partition = records_of_partition.rows_on_known_nodes(placed, nodes)
     every = records_of_partition.records(partition, nodes, rules.ttl)
-    kept = address_families.without_the_other(every, dict(facts.said.one_family))
-    return records_of_partition.in_zones(kept, rules.zones)
+    kept = single_family_names.drop_other_family(every, dict(facts.said.one_family))
+    return records_of_partition.split_by_zone(kept, rules.zones)
 
 
-def _still_along(facts: Facts, found: Reach) -> Pairs:
+def _still_along(facts: Facts, reach: Reach) -> Pairs:
     """What is another name of no site any more is read no more."""
-    names = {other.name for other in found.others.along}
+    names = {other.name for other in reach.others.along}
     return [pair for pair in facts.along if pair[0] in names]
 
 
-def left_alone(found: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
+def left_alone(reach: Reach, edits: Sequence[Edit], facts: Facts) -> Reach:
     """Their sites count where DNS has them, as those do that are not ours."""
-    return which_sites_dns_lets_flex_move.without(
-        found, {edit.name: REASON for edit in edits}, facts.sites, facts.nodes
+    return dns_survey.leave_out_names(
+        reach, {edit.name: REASON for edit in edits}, facts.sites, facts.nodes
     )
 
 
@@ -227,8 +231,8 @@ def addresses_of(facts: Facts, node: str) -> frozenset[str]:
     )
 
 
-def _beside_a_dead_node(
-    found: Reach,
+def _leave_names_off_dead_node(
+    reach: Reach,
     edits: Mapping[str, Sequence[Edit]],
     facts: Facts,
     dead: str,
@@ -238,14 +242,14 @@ def _beside_a_dead_node(
     what FLEX places no more.
     """
     placed = {records_of_partition.name_of(site) for site in facts.placement["site"]}
-    placed |= {records_of_partition.name_of(one.name) for one in found.others.along}
-    foreign = {zone: dict(names) for zone, names in found.foreign.items()}
-    excluded = _names_excluded(found)
+    placed |= {records_of_partition.name_of(other.name) for other in reach.others.along}
+    foreign = {zone: dict(names) for zone, names in reach.foreign.items()}
+    excluded = _names_excluded(reach)
     for zone, of_zone in edits.items():
-        there = zone_changes.names_with(found.states[zone].records, frozenset(gone)) & placed
+        there = zone_changes.names_with(reach.states[zone].records, frozenset(gone)) & placed
         others = {edit.name for edit in of_zone} - there - excluded
         foreign[zone] |= dict.fromkeys(others, f"somebody changed it, and it is not at {dead}")
-    return replace(found, foreign=foreign)
+    return replace(reach, foreign=foreign)
 
 
 class _At(NamedTuple):
@@ -258,9 +262,9 @@ class _At(NamedTuple):
 _NOTHING = _At()
 
 
-def _of_zone(
+def _edits_of_zone(
     state: ZoneState,
-    said: pd.DataFrame,
+    our_records: pd.DataFrame,
     gone: Collection[str],
     facts: Facts,
     rules: Rules,
@@ -268,7 +272,7 @@ def _of_zone(
     site_of: Mapping[str, str],
 ) -> list[Edit]:
     """`gone` are names that FLEX made and that are not there any more."""
-    ours, theirs = _by_names(said), _by_names(state.records)
+    ours, theirs = _group_by_name(our_records), _group_by_name(state.records)
     before = {edit.name: edit for edit in facts.said.edits}
     edits: list[Edit] = []
     for name in sorted((state.owned | set(gone)) & (ours.keys() | before.keys())):
@@ -296,15 +300,17 @@ def _names_gone(
     return names - there - set(foreign) - set(facts.said.beside)
 
 
-def _by_names(table: pd.DataFrame) -> dict[str, _At]:
-    found: dict[str, _At] = {}
-    for (name, _), (ttl, some) in by_name(table).items():
-        known = found.get(name, _NOTHING)
-        found[name] = _At(tuple(sorted((*known.values, *some))), tuple(sorted({*known.ttls, ttl})))
-    return found
+def _group_by_name(table: pd.DataFrame) -> dict[str, _At]:
+    addresses_by_name: dict[str, _At] = {}
+    for (name, _), (ttl, some) in sets_by_name(table).items():
+        known = addresses_by_name.get(name, _NOTHING)
+        addresses_by_name[name] = _At(
+            tuple(sorted((*known.values, *some))), tuple(sorted({*known.ttls, ttl}))
+        )
+    return addresses_by_name
 
 
-def _with_note(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Facts:
+def _add_notes(facts: Facts, left: Sequence[Edit], back: Sequence[Edit]) -> Facts:
     """With what a person should know of it, and the sites that are taken back where FLEX had
     them.
     """
@@ -326,17 +332,17 @@ def _remarks(left: Sequence[Edit], back: Sequence[Edit], profiles: pd.DataFrame)
         )
         yield (
             f"{REASON}, so left alone{weight}: "
-            f"{first_few([_in_words(edit) for edit in left])}; {_ways_on(left[0])}"
+            f"{first_few([_edit_in_words(edit) for edit in left])}; {_ways_on(left[0])}"
         )
     if back:
-        yield f"{REASON}, and taken back: {first_few([_in_words(edit) for edit in back])}"
+        yield f"{REASON}, and taken back: {first_few([_edit_in_words(edit) for edit in back])}"
 
 
 def remark(edit: Edit) -> str:
     """What a person should know of one name that is left alone."""
     return (
         f"{REASON}, found {edit.since:%Y-%m-%d %H:%M} UTC, so left alone: "
-        f"{_in_words(edit)}; {_ways_on(edit)}"
+        f"{_edit_in_words(edit)}; {_ways_on(edit)}"
     )
 
 
@@ -353,9 +359,9 @@ def _ways_on(edit: Edit) -> str:
     )
 
 
-def _in_words(edit: Edit) -> str:
-    said = str(edit.ttl) if edit.is_of_ttl else " ".join(edit.said) or "none"
-    return f"{_site(edit)} (has {edit.there}, had {said})"
+def _edit_in_words(edit: Edit) -> str:
+    earlier = str(edit.ttl) if edit.is_of_ttl else " ".join(edit.said) or "none"
+    return f"{_site(edit)} (has {edit.there}, had {earlier})"
 
 
 def _site(edit: Edit) -> str:
@@ -383,7 +389,7 @@ def _as_said(facts: Facts) -> list[Node]:
 
 
 def refuse_not_edited(
-    names: Collection[str], edits: Sequence[Edit], found: Reach, facts: Facts, owner: str
+    names: Collection[str], edits: Sequence[Edit], reach: Reach, facts: Facts, owner: str
 ) -> None:
     """Raises BadInput: who misspells a name believes to have it back, and what has become another's
     is nobody's to take.
@@ -394,26 +400,28 @@ def refuse_not_edited(
         return
     name = strange[0]
     foreign = {
-        one: (zone, why) for zone, of_zone in found.foreign.items() for one, why in of_zone.items()
+        other_name: (zone, why)
+        for zone, of_zone in reach.foreign.items()
+        for other_name, why in of_zone.items()
     }
     if name in foreign:
         zone, why = foreign[name]
         raise _refusal(
             name,
-            advice_on_names_not_ours.sentence(why),
-            advice_on_names_not_ours.way_on(name, zone, why, owner),
+            unmovable_name_advice.sentence(why),
+            unmovable_name_advice.way_on(name, zone, why, owner),
         )
     others = f"changed were {first_few(changed)}" if changed else "nobody changed any name of ours"
-    said = (
+    sentence = (
         "it says what FLEX said there"
         if name in set(map(records_of_partition.name_of, facts.sites))
         else "FLEX places no site of that name, and gives it no addresses of one"
-        if name not in {records_of_partition.name_of(one) for one, _ in facts.along}
+        if name not in {records_of_partition.name_of(other_name) for other_name, _ in facts.along}
         else "it says what FLEX said there"
     )
     advice = "name one of these, or leave it out" if changed else "leave it out"
-    raise _refusal(name, f"{said}; {others}", advice)
+    raise _refusal(name, f"{sentence}; {others}", advice)
 
 
 def _refusal(name: str, answer: str, advice: str) -> BadInput:
-    return BadInput(f"taking back {name!r:.100}", answer, kept="nothing was changed", advice=advice)
+    return BadInput(f"taking back {name!r:.100}", answer, advice=advice)

@@ -1,7 +1,7 @@
 """Which other names of sites stay where they are while their sites move by a plan.
 
 Takes moves and zone plans. Returns the names, and a warning that names them. Does not look at DNS,
-and does not say of names that stay behind at a later move: remarks_on_sites.py does.
+and does not say of names that stay behind at a later move: plan_notes_on_sites.py does.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def left_behind(moves: Iterable[Move], zone_plans: Iterable[ZonePlan]) -> Iterat
     for move in moves:
         if move.source:
             targets.setdefault(move.site, set()).add(move.target or "")
-    for one in zone_plans:
-        for each in one.stay_behind:
+    for zone_plan in zone_plans:
+        for each in zone_plan.stay_behind:
             if each.site in targets and not (
                 each.nodes and targets[each.site].issuperset(each.nodes)
             ):
@@ -35,11 +35,11 @@ def left_behind(moves: Iterable[Move], zone_plans: Iterable[ZonePlan]) -> Iterat
 
 
 def warning(moves: Iterable[Move], zone_plans: Iterable[ZonePlan]) -> Iterator[str]:
-    named = [_in_words(one) for one in left_behind(moves, zone_plans)]
+    named = [_left_name_in_words(left_name) for left_name in left_behind(moves, zone_plans)]
     if named:
         yield f"{LEFT}: {first_few(named, MOST)}"
 
 
-def _in_words(one: StaysBehind) -> str:
-    nodes = f"at {', '.join(one.nodes)}" if one.nodes else "at no node of ours"
-    return f"{one.name} of {one.site} ({nodes})"
+def _left_name_in_words(left_name: StaysBehind) -> str:
+    nodes = f"at {', '.join(left_name.nodes)}" if left_name.nodes else "at no node of ours"
+    return f"{left_name.name} of {left_name.site} ({nodes})"

@@ -14,8 +14,8 @@ from flex.table_schemas import texts
 def new_nodes(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, set[str]]:
     known = after[after["site"].isin(before["site"])]
     had = set(zip(texts(before["site"]), texts(before["node"]), strict=True))
-    found: dict[str, set[str]] = {}
+    nodes_by_site: dict[str, set[str]] = {}
     for site, node in zip(texts(known["site"]), texts(known["node"]), strict=True):
         if (site, node) not in had:
-            found.setdefault(site, set()).add(node)
-    return found
+            nodes_by_site.setdefault(site, set()).add(node)
+    return nodes_by_site

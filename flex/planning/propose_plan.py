@@ -3,11 +3,13 @@
 Takes the facts of a night, the operator's rules, solvers, and a name server to read. Returns a
 proposal: the plan with its partition. Looks at everything and changes nothing: carry_out_plan.py
 does. A dry run is not a flag: it is this first half.
+
+Where a plan goes by times, its notes say of which sites none were counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -23,26 +25,30 @@ from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
 from flex.placing.proof_statement import Json
 from flex.planning import (
-    load_from_forwarding_at_doors,
+    dependents_of_sites,
+    forwarding_load,
     names_edited_by_others,
     names_left_behind,
     remarks_on_forecasts,
-    remarks_on_times,
-    sites_that_stay_for_dependents,
 )
 from flex.planning.ask_checker_of_proofs import ask_checker
+from flex.planning.dns_survey import Reach, leading_to
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.hold_sites_not_ready import with_waiting
-from flex.planning.leave_out_the_immovable import look_and_start, look_around_dead_node, within
+from flex.planning.hold_sites_not_ready import add_waiting_rows
+from flex.planning.movement_rules import Reins
 from flex.planning.names_edited_by_others import WithoutEdited
-from flex.planning.rules_of_movement import Reins
+from flex.planning.unmovable_sites import (
+    limit_to_reach,
+    look_and_start,
+    look_around_dead_node,
+)
 from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
-from flex.planning.which_sites_dns_lets_flex_move import Reach, leading_to
 from flex.ports import Publisher, Solver
-from flex.prediction import benefit, predict
+from flex.prediction import benefit, replay_forecast
+from flex.site_names_in_words import first_few
 from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
-from flex.zones import address_families, names_going_along, records_of_partition, zone_changes
+from flex.zones import names_going_along, records_of_partition, single_family_names, zone_changes
 from flex.zones.decisions_in_markers import MarkedDecision
 
 
@@ -74,12 +80,12 @@ def propose(
     """The best next partition, its moves and why, and the records that would say it. Raises
     Infeasible, naming them, when wishes cannot all be met.
     """
-    found, facts = look_and_start(facts, rules, publisher)
-    apart = names_edited_by_others.apart(found, facts, rules, now)
-    return sites_that_stay_for_dependents.without_them(
+    reach, facts = look_and_start(facts, rules, publisher)
+    apart = names_edited_by_others.apart(reach, facts, rules, now)
+    return dependents_of_sites.make_what_may_move(
         apart,
         lambda apart: _best_next(apart, rules, solver, scratch, now),
-        lambda made: made.plan.zone_plans,
+        lambda proposal: proposal.plan.zone_plans,
         rules.dependents,
         publisher,
     )
@@ -88,26 +94,30 @@ def propose(
 def _best_next(
     apart: WithoutEdited, rules: Rules, solver: Solver, scratch: Solver, now: datetime
 ) -> Proposal:
-    facts = within(apart.found, apart.facts)
+    facts = limit_to_reach(apart.reach, apart.facts)
     reins = Reins(rules.trigger, rules.margin, facts.guard)
-    asked, done, stops = decide_with_stops(
+    placing_problem, done, stops = decide_with_stops(
         lambda guard: build(replace(facts, guard=guard), rules), solver, rules.budget, reins
     )
-    fresh = scratch(asked, rules.budget).rows
+    fresh = scratch(placing_problem, rules.budget).rows
     quality, proof = ask_checker(done)
-    made = draft(asked, done.rows, quality, fresh, facts, rules, apart, now)
+    proposal = draft(placing_problem, done.rows, quality, fresh, facts, rules, apart, now)
     why = because(facts, now)
     later = put_off(
-        moves(asked, done.whole, why) if done.later else (),
-        made.plan.moves,
+        moves(placing_problem, done.whole, why) if done.later else (),
+        proposal.plan.moves,
         stops.of_plan,
         why.pins,
     )
     return replace(
-        made,
+        proposal,
         proof=proof,
         plan=replace(
-            made.plan, stops=stops.of_plan, holds=stops.of_sites, later=done.later, put_off=later
+            proposal.plan,
+            stops=stops.of_plan,
+            holds=stops.of_sites,
+            later=done.later,
+            put_off=later,
         ),
     )
 
@@ -149,37 +159,41 @@ def fail_over(
 
     What somebody changed, and what is not at the dead node any more, is left to them.
     """
-    found, facts = look_around_dead_node(facts, rules, dead, publisher)
-    there = names_edited_by_others.at_dead_node(found, facts, rules, dead, now)
+    reach, facts = look_around_dead_node(facts, rules, dead, publisher)
+    there = names_edited_by_others.edits_at_dead_node(reach, facts, rules, dead, now)
     apart = there.apart
-    left = leading_to(apart.found, there.gone, hints=rules.address_hints_follow)
-    facts = within(found, apart.facts)
-    asked = build(facts, rules)
-    node = asked.nodes.index(dead)
-    kept = failover.survivors(asked, node, facts.content.elsewhere)
-    rows = failover.rehome(asked, kept, node)
+    left = leading_to(apart.reach, there.gone, hints=rules.address_hints_follow)
+    facts = limit_to_reach(reach, apart.facts)
+    placing_problem = build(facts, rules)
+    node = placing_problem.nodes.index(dead)
+    kept = failover.survivors(placing_problem, node, facts.content.elsewhere)
+    rows = failover.rehome(placing_problem, kept, node)
     quality = Proven(
         failover.SOLVER,
         bound=0,
         proven=False,
         note=f"{dead} was taken for dead: what it served goes on elsewhere",
     )
-    made = draft(asked, rows, quality, rows, facts, rules, apart, now)
+    proposal = draft(placing_problem, rows, quality, rows, facts, rules, apart, now)
     zone_plans = []
-    for one in made.plan.zone_plans:
-        names = [edit.name for edit in there.edits.get(one.zone, ())]
+    for zone_plan in proposal.plan.zone_plans:
+        names = [edit.name for edit in there.edits.get(zone_plan.zone, ())]
         if names:
-            one = zone_changes.without_overwriting(
-                one, apart.found.states[one.zone], there.records[one.zone], there.gone, names
+            zone_plan = zone_changes.drop_overwriting_changes(
+                zone_plan,
+                apart.reach.states[zone_plan.zone],
+                there.records[zone_plan.zone],
+                there.gone,
+                names,
             )
         # Whatever leans on a name at a dead node is as dead.
-        zone_plans.append(replace(zone_changes.losses_first(one), nothing_leans=()))
-    plan = replace(made.plan, zone_plans=tuple(zone_plans))
-    return replace(made, plan=plan, left=left)
+        zone_plans.append(replace(zone_changes.losses_first(zone_plan), nothing_leans=()))
+    plan = replace(proposal.plan, zone_plans=tuple(zone_plans))
+    return replace(proposal, plan=plan, left=left)
 
 
 def draft(
-    asked: Problem,
+    placing_problem: Problem,
     rows: Ints,
     quality: Proven,
     fresh: Ints,
@@ -189,15 +203,15 @@ def draft(
     now: datetime,
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
-    whole = problem.partition_of(asked, rows)
+    whole = problem.partition_of(placing_problem, rows)
     ours = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
-    partition = with_waiting(ours, facts)
+    partition = add_waiting_rows(ours, facts)
     kept = dict(apart.said.one_family)
-    zone_plans = _plans(partition, facts, rules, apart.found, kept)
+    zone_plans = _plans(partition, facts, rules, apart.reach, kept)
     along = names_going_along.pairs_of(zone_plans)
-    changed = moves(asked, rows, because(facts, now))
-    forecasts = _forecasts(asked, whole, fresh, facts)
-    sites = len({*asked.sites, *texts(facts.waiting["site"])}) - len(facts.parts)
+    changed = moves(placing_problem, rows, because(facts, now))
+    forecasts = _forecasts(placing_problem, whole, fresh, facts)
+    sites = len({*placing_problem.sites, *texts(facts.waiting["site"])}) - len(facts.parts)
     digest = zone_changes.digest(zone_plans, partition)
     plan = Plan(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -207,16 +221,18 @@ def draft(
         digest=digest,
         quality=quality,
         moves=changed,
-        scratch_moves=len(score.new_rows(asked, fresh)),
+        scratch_moves=len(score.new_rows(placing_problem, fresh)),
         sites=sites,
-        before=score.balance_in_force(asked, facts.parts) if _placed_sites(facts) else None,
-        after=score.balance(asked, rows, facts.parts),
+        before=score.balance_in_force(placing_problem, facts.parts)
+        if _placed_sites(facts)
+        else None,
+        after=score.balance(placing_problem, rows, facts.parts),
         forecasts=forecasts,
         zone_plans=zone_plans,
         needs={
             name: count
-            for site, count in asked.needs.items()
-            if (name := asked.sites[site]) not in facts.parts
+            for site, count in placing_problem.needs.items()
+            if (name := placing_problem.sites[site]) not in facts.parts
         },
         grown=tuple(
             sorted({move.site for move in changed if not move.source} & _placed_sites(facts))
@@ -230,23 +246,21 @@ def draft(
             rewritten=zone_changes.count_rewritten_names(
                 zone_plans,
                 _names_of({move.site for move in changed}, along) | apart.back,
-                address_families.names_with_more(zone_plans, apart.found.states),
+                single_family_names.names_with_more(zone_plans, apart.reach.states),
             ),
         ),
         notes=(
             *filter(None, [quality.note]),
             *facts.remarks,
             *apart.remarks,
-            *sites_that_stay_for_dependents.notes_on_moves(
-                zone_plans, apart.found, facts, rules.dependents
-            ),
-            *address_families.notes(zone_plans, apart.found.states, kept, facts.nodes),
+            *dependents_of_sites.notes_on_moves(zone_plans, apart.reach, facts, rules.dependents),
+            *single_family_names.notes(zone_plans, apart.reach.states, kept, facts.nodes),
             *names_left_behind.warning(changed, zone_plans),
-            *remarks_on_times.of_times(facts.profiles, rules.terms.dimensions),
-            *remarks_on_forecasts.of_sample(facts.sample),
-            *remarks_on_forecasts.of_forecasts(
+            *remark_on_times(facts.profiles, rules.terms.dimensions),
+            *remarks_on_forecasts.remark_on_sample(facts.sample),
+            *remarks_on_forecasts.remark_on_forecasts(
                 forecasts,
-                [asked.nodes[node] for node in sorted(asked.gone)],
+                [placing_problem.nodes[node] for node in sorted(placing_problem.gone)],
                 sorted(set(facts.sample.sites) - set(texts(whole["site"]))),
             ),
         ),
@@ -255,7 +269,7 @@ def draft(
         benefit=_benefit(forecasts, whole, facts),
     )
     return Proposal(
-        plan, partition, excluded=apart.found.excluded, told_otherwise=apart.found.told_otherwise
+        plan, partition, excluded=apart.reach.excluded, told_otherwise=apart.reach.told_otherwise
     )
 
 
@@ -263,56 +277,54 @@ def _plans(
     partition: pd.DataFrame,
     facts: Facts,
     rules: Rules,
-    found: Reach,
+    reach: Reach,
     kept: Mapping[str, AddressType],
 ) -> tuple[ZonePlan, ...]:
     """The names that are `kept` have one family of addresses."""
-    along = _names_along(found)
+    along = _names_along(reach)
     every = records_of_partition.records(
-        names_going_along.with_names(partition, along), facts.nodes, rules.ttl
+        names_going_along.place_names_along(partition, along), facts.nodes, rules.ttl
     )
-    wanted = address_families.without_the_other(every, kept)
+    wanted = single_family_names.drop_other_family(every, kept)
     of_zone = records_of_partition.split([name for name, _ in along], rules.zones)[0]
-    made = []
-    for zone, in_zone in records_of_partition.in_zones(wanted, rules.zones).items():
-        one = zone_changes.diff(
+    zone_plans = []
+    for zone, in_zone in records_of_partition.split_by_zone(wanted, rules.zones).items():
+        zone_plan = zone_changes.diff(
             zone,
             in_zone,
-            found.states[zone],
+            reach.states[zone],
             owner=rules.owner,
             ttl=rules.ttl,
-            left_alone=found.foreign[zone],
-            hints=found.hints,
-            dead_hints=found.dead_hints,
+            left_alone=reach.foreign[zone],
+            hints=reach.hints,
+            dead_hints=reach.dead_hints,
         )
-        below = zone_changes.made_below_wildcards(one, found.states[zone])
-        behind = found.others.staying_behind_in(zone)
-        leaning = sites_that_stay_for_dependents.leaning_in(zone, found, facts, rules.dependents)
-        alone = sites_that_stay_for_dependents.names_that_move_alone(
-            one, found, facts, rules.dependents
-        )
+        below = zone_changes.made_below_wildcards(zone_plan, reach.states[zone])
+        behind = reach.others.staying_behind_in(zone)
+        leaning = dependents_of_sites.leaning_in(zone, reach, facts, rules.dependents)
+        alone = dependents_of_sites.names_that_move_alone(zone_plan, reach, facts, rules.dependents)
         names = frozenset(of_zone[zone])
-        one = replace(
-            one,
+        zone_plan = replace(
+            zone_plan,
             stay_behind=behind,
             leaning=leaning,
             nothing_leans=alone,
             go_along=tuple(pair for pair in along if pair[0] in names),
             below_wildcards=below,
         )
-        made.append(one)
-    return tuple(made)
+        zone_plans.append(zone_plan)
+    return tuple(zone_plans)
 
 
-def _names_along(found: Reach) -> list[tuple[str, str]]:
+def _names_along(reach: Reach) -> list[tuple[str, str]]:
     """Each with its site. Where a site is not ours to change by now, and does not carry our marker,
     only names that carry it follow.
     """
-    foreign = {name for names in found.foreign.values() for name in names}
-    marked = {name for state in found.states.values() for name in state.owned}
+    foreign = {name for names in reach.foreign.values() for name in names}
+    marked = {name for state in reach.states.values() for name in state.owned}
     return [
         (other.name, other.site)
-        for other in found.others.along
+        for other in reach.others.along
         if records_of_partition.name_of(other.site) not in foreign
         or not marked.isdisjoint(map(records_of_partition.name_of, (other.name, other.site)))
     ]
@@ -337,21 +349,27 @@ def because(facts: Facts, now: datetime | None = None) -> Because:
     )
 
 
-def moves(asked: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
+def moves(placing_problem: Problem, rows: Ints, why: Because) -> tuple[Move, ...]:
     return tuple(
         Move(
-            site=asked.sites[one.site],
-            source=None if one.source is None else asked.nodes[one.source],
-            target=None if one.target is None else asked.nodes[one.target],
-            cold_bytes=0 if one.target is None else int(asked.cold[one.site]),
-            reason=one.text,
+            site=placing_problem.sites[move_reason.site],
+            source=None
+            if move_reason.source is None
+            else placing_problem.nodes[move_reason.source],
+            target=None
+            if move_reason.target is None
+            else placing_problem.nodes[move_reason.target],
+            cold_bytes=0
+            if move_reason.target is None
+            else int(placing_problem.cold[move_reason.site]),
+            reason=move_reason.text,
         )
-        for one in explain.reasons(asked, rows, why)
+        for move_reason in explain.reasons(placing_problem, rows, why)
     )
 
 
 def _forecasts(
-    asked: Problem, partition: pd.DataFrame, fresh: Ints, facts: Facts
+    placing_problem: Problem, partition: pd.DataFrame, fresh: Ints, facts: Facts
 ) -> tuple[Forecast, ...]:
     """What a miniature replay says of the partition, and of the four it should be compared with.
 
@@ -362,18 +380,21 @@ def _forecasts(
     sample, nodes = facts.sample, facts.nodes
     if not len(sample.target):
         return ()
-    compared = {benefit.AFTER: partition, benefit.FROM_SCRATCH: problem.partition_of(asked, fresh)}
-    if _placed_sites(facts) and not asked.gone:
+    compared = {
+        benefit.AFTER: partition,
+        benefit.FROM_SCRATCH: problem.partition_of(placing_problem, fresh),
+    }
+    if _placed_sites(facts) and not placing_problem.gone:
         new = partition[~partition["site"].isin(facts.placement["site"])]
         compared["before"] = PLACEMENT.make(pd.concat([facts.placement, new], ignore_index=True))
     of_partitions = [
-        forecast_with_doors(facts, with_waiting(rows, facts), policy=name)
+        forecast_with_doors(facts, add_waiting_rows(rows, facts), policy=name)
         for name, rows in sorted(compared.items())
     ]
     return (
         *of_partitions,
-        predict.round_robin(sample, nodes, sites=asked.sites),
-        benefit.best(sample, asked.sites, nodes, of_partitions[0]),
+        replay_forecast.round_robin(sample, nodes, sites=placing_problem.sites),
+        benefit.best(sample, placing_problem.sites, nodes, of_partitions[0]),
     )
 
 
@@ -400,11 +421,62 @@ def _benefit(
 
 def forecast_with_doors(facts: Facts, partition: pd.DataFrame, policy: str) -> Forecast:
     """What each node has to do: its sites' answers, and the requests that its door passes on."""
-    made = predict.forecast(facts.sample, partition, facts.nodes, policy=policy)
-    away = load_from_forwarding_at_doors.forwarding(facts, partition)
-    return predict.with_forwarding(made, facts.nodes, away.requests, away.bytes)
+    forecast = replay_forecast.forecast(facts.sample, partition, facts.nodes, policy=policy)
+    away = forwarding_load.forwarding(facts, partition)
+    return replay_forecast.add_forwarding(forecast, facts.nodes, away.requests, away.bytes)
 
 
 def _new(moves: Sequence[Move], facts: Facts) -> int:
     """How many sites were never placed before; none of them is new before the first partition."""
     return len({move.site for move in moves} - _placed_sites(facts)) if _placed_sites(facts) else 0
+
+
+# Sites without times that get fewer of the requests than this make no difference to a plan.
+FEW = 0.01
+# The column that says whether any was counted, and what to do where none was.
+COUNTED = {
+    "service time": (
+        "timed",
+        "log $upstream_response_time, %D or another time (docs/reference/formats.md)",
+    ),
+    "cpu": (
+        "cpu_us",
+        "name the cgroups of sites on the nodes that send counts ([[ingest.cpu]] there)",
+    ),
+}
+
+
+def remark_on_times(profiles: pd.DataFrame, dimensions: Collection[str]) -> Iterator[str]:
+    """That a plan cannot go by what was not counted: such a site seems to ask for nothing."""
+    for name in dimensions:
+        if name in COUNTED:
+            yield from _remark_on_dimension(profiles, name, *COUNTED[name])
+
+
+def _remark_on_dimension(
+    profiles: pd.DataFrame, name: str, column: str, advice: str
+) -> Iterator[str]:
+    visited = profiles[profiles["requests"] > 0]
+    if not len(visited):
+        return
+    without = visited[visited[column] == 0]
+    if len(without) == len(visited):
+        yield (
+            f"{name}: none was counted in these days, so the plan does not go by it: "
+            f"{advice}, or take it out of solver.dimensions"
+        )
+        return
+    share = without["requests"].sum() / visited["requests"].sum()
+    if share > FEW:
+        busiest = without.sort_values(["requests", "site"], ascending=[False, True])
+        yield (
+            f"{name}: none was counted of {first_few(texts(busiest['site']))}, which "
+            f"get {share:.0%} of the requests and seem to take none: {advice}"
+        )
+    elif name == "service time":
+        timed = visited["timed"].sum() / visited["requests"].sum()
+        if timed < 1 - FEW:
+            yield (
+                f"{name}: {1 - timed:.0%} of the answers do not say how long they took, "
+                f"and count as if they took no time: {advice}"
+            )

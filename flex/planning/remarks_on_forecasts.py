@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flex.model.predicted_node_loads import Forecast
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.prediction.cache_replay import Sample
 from flex.site_names_in_words import first_few
 
 # Strangers' names in the logs that get fewer of the accesses than this make no difference to a
@@ -24,7 +24,7 @@ def is_enough(sample: Sample) -> bool:
     return sample.rate == 1 or len(sample.target) >= ENOUGH
 
 
-def of_sample(sample: Sample) -> Iterator[str]:
+def remark_on_sample(sample: Sample) -> Iterator[str]:
     """That too little was sampled: one large file more or less would then be another miss ratio."""
     if not len(sample.target):
         yield "not predicted: no access was replayed"
@@ -36,7 +36,7 @@ def of_sample(sample: Sample) -> Iterator[str]:
         )
 
 
-def of_forecasts(
+def remark_on_forecasts(
     forecasts: Sequence[Forecast], gone: Sequence[str], left_out: Sequence[str]
 ) -> Iterator[str]:
     """What the predictions leave out; all of a plan leave out the same, which is what comes to the

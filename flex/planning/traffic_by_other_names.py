@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from flex.model.nodes import Node
-from flex.prediction.replay_accesses_through_caches import Ints, Sample
-from flex.prediction.similar_targets import Kinds
+from flex.prediction.cache_replay import Ints, Sample
+from flex.prediction.target_classes import Kinds
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.zones.names_not_following_sites import NameLeftBehind, Share
+from flex.zones.names_not_following import NameLeftBehind, Share
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,12 +64,12 @@ def parts_of(
     get none.
     """
     active = {node.name for node in nodes if node.state == "active"}
-    found: list[OtherNameTraffic] = []
+    parts: list[OtherNameTraffic] = []
     for stray in strays:
         if stray.other.share is None or stray.answer.unknown:
             continue
-        found.extend(_parts_of(stray, stray.other.share, active))
-    return tuple(found)
+        parts.extend(_parts_of(stray, stray.other.share, active))
+    return tuple(parts)
 
 
 def _parts_of(
@@ -149,7 +149,7 @@ class _Curve:
     working_set: Floats
     replicas: tuple[int, ...]
 
-    def at(self, share: float) -> int:
+    def working_set_at_share(self, share: float) -> int:
         if not self.replicas:
             # Nothing was measured, and half of the visitors may well ask for all files.
             return int(self.working_set[-1]) if share > 0 else 0
@@ -158,20 +158,22 @@ class _Curve:
 
 def _curves(profiles: pd.DataFrame, spreads: pd.DataFrame) -> dict[str, _Curve]:
     of_site = {str(site): rows for site, rows in spreads.groupby("site")}
-    found: dict[str, _Curve] = {}
+    curves: dict[str, _Curve] = {}
     for site, whole in zip(profiles["site"], profiles["working_set"], strict=True):
         rows = of_site.get(site, SPREADS.empty()).sort_values("replicas", ascending=False)
         shares = np.array([0.0, *(1 / rows["replicas"]), 1.0])
         held = np.array([0.0, *rows["working_set"], float(whole)])
-        found[site] = _Curve(shares, held, tuple(sorted(rows["replicas"].tolist())))
-    return found
+        curves[site] = _Curve(shares, held, tuple(sorted(rows["replicas"].tolist())))
+    return curves
 
 
 def _less(row: Mapping[Hashable, object], share: Share, curve: _Curve) -> dict[str, int]:
-    found = {name: round(int(str(row[name])) * getattr(share, by)) for name, by in OF_SHARE.items()}
+    counts = {
+        name: round(int(str(row[name])) * getattr(share, by)) for name, by in OF_SHARE.items()
+    }
     any_left = share.requests > 0
     files = {name: int(str(row[name])) if any_left else 0 for name in OF_FILES}
-    return found | files | {"working_set": curve.at(share.requests)}
+    return counts | files | {"working_set": curve.working_set_at_share(share.requests)}
 
 
 def _spread(
@@ -179,9 +181,9 @@ def _spread(
 ) -> Iterator[tuple[str, int, int]]:
     """As much as is known of each of several replicas."""
     for count in curve.replicas:
-        yield name, count, curve.at(share.requests / count)
+        yield name, count, curve.working_set_at_share(share.requests / count)
     if replicas > 1 and curve.replicas and replicas not in curve.replicas:
-        yield name, replicas, curve.at(share.requests / replicas)
+        yield name, replicas, curve.working_set_at_share(share.requests / replicas)
 
 
 def sample_with(parts: Sequence[OtherNameTraffic], sample: Sample) -> Sample:

@@ -17,7 +17,7 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
-from flex.zones import address_families, names_going_along, records_of_partition
+from flex.zones import names_going_along, records_of_partition, single_family_names
 
 # Zones that are checked at a time.
 SIDE_BY_SIDE = 8
@@ -39,24 +39,26 @@ def check(
     What a site on a node that is in the settings no more should have for addresses is not known,
     and not asked for.
     """
-    said = wanted_records(plan, partition, nodes, ttl)
-    for one in plan.zone_plans:
-        if one.hints:
-            rows = said[one.zone]
-            said[one.zone] = records_of_partition.with_hints(rows, one.hints)
+    zone_records = wanted_records(plan, partition, nodes, ttl)
+    for zone_plan in plan.zone_plans:
+        if zone_plan.hints:
+            rows = zone_records[zone_plan.zone]
+            zone_records[zone_plan.zone] = records_of_partition.add_hints(rows, zone_plan.hints)
     if owner:
-        said = {
-            zone: records_of_partition.with_markers(rows, zone, owner, ttl)
-            for zone, rows in said.items()
+        zone_records = {
+            zone: records_of_partition.add_markers(rows, zone, owner, ttl)
+            for zone, rows in zone_records.items()
         }
 
-    def ask(one: ZonePlan) -> tuple[NameServerVerdict, ...]:
-        found = publisher.verify(one.zone, said[one.zone], patience=patience)
-        return tuple(replace(verdict, zone=one.zone) for verdict in found)
+    def ask(zone_plan: ZonePlan) -> tuple[NameServerVerdict, ...]:
+        verdicts = publisher.verify(zone_plan.zone, zone_records[zone_plan.zone], patience=patience)
+        return tuple(replace(verdict, zone=zone_plan.zone) for verdict in verdicts)
 
     # Side by side: a cluster of many zones waits for the slowest of them, not for all.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        return tuple(verdict for found in threads.map(ask, plan.zone_plans) for verdict in found)
+        return tuple(
+            verdict for verdicts in threads.map(ask, plan.zone_plans) for verdict in verdicts
+        )
 
 
 def wanted_records(
@@ -64,23 +66,29 @@ def wanted_records(
 ) -> dict[str, pd.DataFrame]:
     """The RECORDS that the partition asks for, zone by zone."""
     every = records_of_partition.records(
-        records_of_partition.on_known_nodes(_with_names(plan, partition), nodes), nodes, ttl
+        records_of_partition.rows_on_known_nodes(_place_other_names(plan, partition), nodes),
+        nodes,
+        ttl,
     )
-    in_zones = records_of_partition.in_zones(
-        address_families.without_the_other(every, dict(plan.said.one_family)),
-        [one.zone for one in plan.zone_plans],
+    in_zones = records_of_partition.split_by_zone(
+        single_family_names.drop_other_family(every, dict(plan.said.one_family)),
+        [zone_plan.zone for zone_plan in plan.zone_plans],
     )
-    return {one.zone: _ours(one, in_zones[one.zone]) for one in plan.zone_plans}
+    return {
+        zone_plan.zone: _ours(zone_plan, in_zones[zone_plan.zone]) for zone_plan in plan.zone_plans
+    }
 
 
-def _with_names(plan: Plan, partition: pd.DataFrame) -> pd.DataFrame:
+def _place_other_names(plan: Plan, partition: pd.DataFrame) -> pd.DataFrame:
     """Other names that go along are checked as the sites are."""
-    return names_going_along.with_names(partition, names_going_along.pairs_of(plan.zone_plans))
+    return names_going_along.place_names_along(
+        partition, names_going_along.pairs_of(plan.zone_plans)
+    )
 
 
-def _ours(one: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:
+def _ours(zone_plan: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:
     """The records of one zone that FLEX answers for: those of others in it are left out."""
-    foreign = {entry.split(" ", 1)[0] for entry in one.foreign}
+    foreign = {entry.split(" ", 1)[0] for entry in zone_plan.foreign}
     return (
         in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True) if foreign else in_zone
     )

@@ -24,11 +24,11 @@ from flex.planning import propose_plan
 from flex.planning.ask_checker_of_proofs import ask_checker
 from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.leave_out_the_immovable import as_in
-from flex.planning.load_from_forwarding_at_doors import count_forwarding
-from flex.planning.remarks_on_sites import of_wishes
+from flex.planning.forwarding_load import count_forwarding
+from flex.planning.plan_notes_on_sites import remark_on_wishes
+from flex.planning.unmovable_sites import as_in
 from flex.ports import Solver
-from flex.prediction import predict
+from flex.prediction import replay_forecast
 from flex.table_schemas import PROFILES, SPREADS
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_node, unknown_site
@@ -92,24 +92,24 @@ def suppose(
         changed.pins, set(changed.sites) - changed.fixed, changed.nodes, wanted.lost
     )
     changed, terms = replace(changed, pins=kept.pins), supposed_rules(rules, wanted)
-    asked = propose_plan.build(changed, terms)
-    done = decide(asked, solver, rules.budget, trigger=0.0, margin=0.0)
+    placing_problem = propose_plan.build(changed, terms)
+    done = decide(placing_problem, solver, rules.budget, trigger=0.0, margin=0.0)
     rows, (quality, _) = done.rows, ask_checker(done)
-    fresh = scratch(asked, rules.budget).rows if scratch else None
-    partition = problem.partition_of(asked, rows)
+    fresh = scratch(placing_problem, rules.budget).rows if scratch else None
+    partition = problem.partition_of(placing_problem, rows)
     return WhatIf(
-        problem=asked,
+        problem=placing_problem,
         rows=rows,
-        before=score.balance_in_force(asked, changed.parts),
-        after=score.balance(asked, rows, changed.parts),
+        before=score.balance_in_force(placing_problem, changed.parts),
+        after=score.balance(placing_problem, rows, changed.parts),
         moves=propose_plan.moves(
-            asked, rows, replace(propose_plan.because(changed), left_out=wanted.lost)
+            placing_problem, rows, replace(propose_plan.because(changed), left_out=wanted.lost)
         ),
-        scratch_moves=None if fresh is None else len(score.new_rows(asked, fresh)),
+        scratch_moves=None if fresh is None else len(score.new_rows(placing_problem, fresh)),
         quality=quality,
-        forecasts=_forecasts(changed, partition, asked.sites),
+        forecasts=_forecasts(changed, partition, placing_problem.sites),
         asked=float(changed.profiles["requests"].sum()) / facts.period.seconds,
-        notes=(*filter(None, [quality.note]), *of_wishes(kept.suspended)),
+        notes=(*filter(None, [quality.note]), *remark_on_wishes(kept.suspended)),
     )
 
 
@@ -119,7 +119,7 @@ def _forecasts(facts: Facts, partition: pd.DataFrame, sites: Sequence[str]) -> t
         return ()
     return (
         propose_plan.forecast_with_doors(facts, partition, policy="after"),
-        predict.round_robin(facts.sample, facts.nodes, sites=sites),
+        replay_forecast.round_robin(facts.sample, facts.nodes, sites=sites),
     )
 
 

@@ -29,7 +29,7 @@ from flex.planning.decide_moves_of_tonight import (
     resting,
     urgent_sites,
 )
-from flex.planning.rules_of_movement import (
+from flex.planning.movement_rules import (
     HOLD,
     LIFTED,
     MARGIN,
@@ -65,18 +65,23 @@ class _Night:
     budget: Budget
     reins: Reins
 
-    def without(
+    def decide_without_rules(
         self, rules: Collection[str], *, in_one_night: bool = False
     ) -> tuple[Problem, Decision]:
         """What is to be done without the rules, and as much of it as there is `in_one_night` where
         nobody asks what comes later.
         """
-        reins = self.reins.without(rules)
-        asked, guard = self.build(reins.guard), reins.guard
+        reins = self.reins.lift_rules(rules)
+        problem, guard = self.build(reins.guard), reins.guard
         if in_one_night:
             guard = replace(guard, limits=None)
-        return asked, decide(
-            asked, self.solver, self.budget, trigger=reins.trigger, margin=reins.margin, guard=guard
+        return problem, decide(
+            problem,
+            self.solver,
+            self.budget,
+            trigger=reins.trigger,
+            margin=reins.margin,
+            guard=guard,
         )
 
 
@@ -100,13 +105,13 @@ def decide_with_stops(
     building = _building_once(build)
     asking = _sharing_time(solver, _questions(building, reins))
     night = _Night(building, asking, budget, reins)
-    asked, done = night.without(())
-    aims = _Aims(asked, done, night)
+    problem, done = night.decide_without_rules(())
+    aims = _Aims(problem, done, night)
     stopping, moving = (aims.rules_for(aims.is_better_without), aims.rules_for(aims.moved_without))
     named = {rule for rule, _ in stopping}
-    limits = tuple(_of_limits(asked, done, reins.guard))
+    limits = tuple(_stops_by_limits(problem, done, reins.guard))
     return (
-        asked,
+        problem,
         done,
         Stops(
             (*(aims.stop(*each) for each in stopping), *limits),
@@ -123,19 +128,19 @@ def _building_once(build: Build) -> Build:
 
     def built_once(guard: Guard) -> Problem:
         lately = guard.lately
-        for earlier, made in known:
+        for earlier, problem in known:
             if earlier == lately:
-                return made
-        made = build(guard)
-        known.append((lately, made))
-        return made
+                return problem
+        problem = build(guard)
+        known.append((lately, problem))
+        return problem
 
     return built_once
 
 
 def _questions(build: Build, reins: Reins) -> int:
     """How many questions there are: most rules, taken away alone, leave the question as it is."""
-    guards = [reins.guard, *(reins.without([rule]).guard for rule in AIMS)]
+    guards = [reins.guard, *(reins.lift_rules([rule]).guard for rule in AIMS)]
     every = {_key(resting(build(guard), guard)) for guard in guards}
     return len(every) + repairs_first(build(reins.guard), reins.trigger, reins.guard)
 
@@ -183,10 +188,11 @@ def put_off(
     it: of sites that somebody `wished` something for first. A site that moves tonight leaves
     nothing, as sites switch whole.
     """
-    made = {move.site for move in tonight}
+    moving_sites = {move.site for move in tonight}
     limits = ", ".join(f"{stop.rule} is {stop.limit}" for stop in stops if stop.rule in LIFTED)
     left = sorted(
-        (move for move in whole if move.site not in made), key=lambda move: move.site not in wished
+        (move for move in whole if move.site not in moving_sites),
+        key=lambda move: move.site not in wished,
     )
     return tuple(
         replace(move, reason=f"{move.reason}; put off to a later night: {limits}") for move in left
@@ -240,36 +246,39 @@ class _Aims:
         if not key:
             return self.asked, self.done.whole
         if key not in self.known:
-            without, then = self.night.without(key, in_one_night=True)
+            without, then = self.night.decide_without_rules(key, in_one_night=True)
             self.known[key] = without, then.whole
         return self.known[key]
 
 
-def _of_limits(asked: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
+def _stops_by_limits(problem: Problem, done: Decision, guard: Guard) -> Iterator[Stop]:
     limits = guard.limits
     if not done.later or limits is None:
         return
-    over = {rule: (limit, actual) for rule, limit, actual in waves.over(asked, done.whole, limits)}
-    due, urgent = due_nodes(asked, guard), urgent_sites(asked, guard)
+    over = {
+        rule: (limit, actual)
+        for rule, limit, actual in waves.exceeded_limits(problem, done.whole, limits)
+    }
+    due, urgent = due_nodes(problem, guard), urgent_sites(problem, guard)
 
     def lets_all(rules: Collection[str]) -> bool:
-        return not waves.first(asked, done.whole, limits_without(limits, rules), due, urgent)[1]
+        return not waves.first(problem, done.whole, limits_without(limits, rules), due, urgent)[1]
 
     needed = _least(tuple(over), lets_all)
-    tonight = _changes(asked, done.rows)
-    sites = tuple(sorted({site for site, *_ in _changes(asked, done.whole) - tonight}))
+    tonight = _changes(problem, done.rows)
+    sites = tuple(sorted({site for site, *_ in _changes(problem, done.whole) - tonight}))
     more = f"{done.later:,} more move{'' if done.later == 1 else 's'}"
     for rule in needed:
         counted = zone_changes.RULES[rule]
-        said = f"the limits of a night leave {more} to the next ones (in all, {counted})"
-        yield Stop(rule, *over[rule], said, override=_override(needed), sites=sites)
+        sentence = f"the limits of a night leave {more} to the next ones (in all, {counted})"
+        yield Stop(rule, *over[rule], sentence, override=_override(needed), sites=sites)
 
 
 def _least(rules: Sequence[str], enough: Callable[[Collection[str]], object]) -> list[str]:
     """Rules that are enough together, none of which can be left out."""
     needed = list(rules)
     for rule in rules:
-        others = [one for one in needed if one != rule]
+        others = [other for other in needed if other != rule]
         if enough(others):
             needed = others
     return needed
@@ -279,7 +288,7 @@ def _stop(
     rule: str,
     together: Sequence[str],
     sites: frozenset[str],
-    asked: Problem,
+    problem: Problem,
     done: Decision,
     night: _Night,
 ) -> Stop:
@@ -287,32 +296,38 @@ def _stop(
     match rule:
         case rule if rule == TRIGGER:
             within = "while the worst node is within the trigger"
-            said = (
+            sentence = (
                 f"only what is wished or has to leave its node moves {within}"
-                if _changes(asked, done.whole)
+                if _changes(problem, done.whole)
                 else f"nothing moves {within}"
             )
-            return Stop(rule, f"{night.reins.trigger:.1%}", f"{done.worst:.1%}", said, past, named)
+            return Stop(
+                rule, f"{night.reins.trigger:.1%}", f"{done.worst:.1%}", sentence, past, named
+            )
         case rule if rule == HOLD:
-            said = "the imbalance has not lasted for long enough"
-            return Stop(rule, f"{guard.hold} runs", f"{guard.over}", said, past, named)
+            sentence = "the imbalance has not lasted for long enough"
+            return Stop(rule, f"{guard.hold} runs", f"{guard.over}", sentence, past, named)
         case rule if rule == MARGIN:
-            _, then = night.without([one for one in together if one != rule])
+            _, then = night.decide_without_rules(
+                [other_rule for other_rule in together if other_rule != rule]
+            )
             gain = done.worst - (done.worst if then.reached is None else then.reached)
-            said = "the best plan found betters the worst node by less"
-            return Stop(rule, f"{night.reins.margin:.1%}", f"{gain:.1%}", said, past, named)
+            sentence = "the best plan found betters the worst node by less"
+            return Stop(rule, f"{night.reins.margin:.1%}", f"{gain:.1%}", sentence, past, named)
         case _:
-            return _of_rest(rule, sites, asked, guard, past)
+            return _stop_by_rest(rule, sites, problem, guard, past)
 
 
-def _of_rest(rule: str, sites: frozenset[str], asked: Problem, guard: Guard, past: str) -> Stop:
+def _stop_by_rest(
+    rule: str, sites: frozenset[str], problem: Problem, guard: Guard, past: str
+) -> Stop:
     """The sites that it keeps from moving, or from giving nodes up. Where none of those that would
     move rests itself, others make room for them: then all that rest are named.
     """
-    each = next(one for one in guard.resting if one.rule == rule)
+    each = next(rest for rest in guard.resting if rest.rule == rule)
     keeping = {
         site: f"{count} nodes"
-        for site, count in sites_with_spare_nodes(asked).items()
+        for site, count in sites_with_spare_nodes(problem).items()
         if count <= each.needed.get(site, 0)
     }
     keep = _those(keeping, sites)
@@ -324,19 +339,23 @@ def _of_rest(rule: str, sites: frozenset[str], asked: Problem, guard: Guard, pas
         "sites that moved lately stay": stay,
         "sites keep as many nodes as they needed lately": keep,
     }
-    said = "; ".join(f"{what}: {_site_names(found)}" for what, found in told.items() if found)
+    sentence = "; ".join(
+        f"{what}: {_site_names(reasons)}" for what, reasons in told.items() if reasons
+    )
     count = len(stay.keys() | keep.keys())
     actual = f"{count:,} site{'' if count == 1 else 's'}"
-    return Stop(rule, each.limit, actual, said, past, tuple(sorted(sites)), min(ends, default=None))
+    return Stop(
+        rule, each.limit, actual, sentence, past, tuple(sorted(sites)), min(ends, default=None)
+    )
 
 
-def _those(found: Mapping[str, str], sites: frozenset[str]) -> dict[str, str]:
-    return {site: why for site, why in found.items() if site in sites}
+def _those(reasons: Mapping[str, str], sites: frozenset[str]) -> dict[str, str]:
+    return {site: why for site, why in reasons.items() if site in sites}
 
 
-def _site_names(found: Mapping[str, str]) -> str:
-    more = f"; and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
-    return "; ".join(f"{site} ({why})" for site, why in sorted(found.items())[:NAMED]) + more
+def _site_names(reasons: Mapping[str, str]) -> str:
+    more = f"; and {len(reasons) - NAMED:,} more" if len(reasons) > NAMED else ""
+    return "; ".join(f"{site} ({why})" for site, why in sorted(reasons.items())[:NAMED]) + more
 
 
 def _override(rules: Sequence[str]) -> str:
@@ -344,38 +363,38 @@ def _override(rules: Sequence[str]) -> str:
     return "flex plan " + " ".join(f"--force {rule}" for rule in rules)
 
 
-def _changes(asked: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
+def _changes(problem: Problem, rows: Ints) -> frozenset[tuple[str, str, bool]]:
     """What differs from what is in force: site, node, and whether the site comes to it."""
-    comes = [(*_names(asked, row), True) for row in score.new_rows(asked, rows).tolist()]
-    goes = [(*_names(asked, row), False) for row in score.rows_given_up(asked, rows).tolist()]
+    comes = [(*_names(problem, row), True) for row in score.new_rows(problem, rows).tolist()]
+    goes = [(*_names(problem, row), False) for row in score.rows_given_up(problem, rows).tolist()]
     return frozenset([*comes, *goes])
 
 
-def _sites(asked: Problem, rows: Ints) -> frozenset[str]:
+def _sites(problem: Problem, rows: Ints) -> frozenset[str]:
     """The sites of which anything differs from what is in force."""
-    return frozenset(site for site, *_ in _changes(asked, rows))
+    return frozenset(site for site, *_ in _changes(problem, rows))
 
 
-def _outside(asked: Problem, rows: Ints) -> float:
+def _outside(problem: Problem, rows: Ints) -> float:
     """How far the worst node is outside the band. Within it no balance is better than another."""
-    return max(score.balance(asked, rows).worst - asked.tolerance, 0.0)
+    return max(score.balance(problem, rows).worst - problem.tolerance, 0.0)
 
 
-def _broken_wishes(asked: Problem, rows: Ints) -> int:
-    return sum(one.is_wish for one in score.violations(asked, rows))
+def _broken_wishes(problem: Problem, rows: Ints) -> int:
+    return sum(violation.is_wish for violation in score.violations(problem, rows))
 
 
-def _names(asked: Problem, row: Sequence[int]) -> tuple[str, str]:
+def _names(problem: Problem, row: Sequence[int]) -> tuple[str, str]:
     site, node = row
-    return asked.sites[site], asked.nodes[node]
+    return problem.sites[site], problem.nodes[node]
 
 
-def sites_with_spare_nodes(asked: Problem) -> dict[str, int]:
+def sites_with_spare_nodes(problem: Problem) -> dict[str, int]:
     """The sites that keep more nodes than they need tonight, and how many."""
-    count = np.bincount(asked.old[:, 0], minlength=len(asked.sites))
-    several = np.flatnonzero((count > 1) & (count >= asked.replicas)).tolist()
+    count = np.bincount(problem.old[:, 0], minlength=len(problem.sites))
+    several = np.flatnonzero((count > 1) & (count >= problem.replicas)).tolist()
     return {
-        asked.sites[s]: int(asked.replicas[s])
+        problem.sites[s]: int(problem.replicas[s])
         for s in several
-        if asked.replicas[s] > asked.needs.get(s, 1)
+        if problem.replicas[s] > problem.needs.get(s, 1)
     }

@@ -40,10 +40,12 @@ class Servers:
 
 def servers(verdicts: Iterable[VerdictOrRow]) -> Servers:
     """Where a server had nothing to check in a zone, it said nothing of that zone."""
-    telling = [one for one in verdicts if one.checked or not one.agrees]
-    asked = {one.server for one in telling}
-    wrong = {one.server for one in telling if not one.agrees}
-    return Servers(len(asked - wrong), len(asked), len({one.zone for one in telling}))
+    telling = [verdict for verdict in verdicts if verdict.checked or not verdict.agrees]
+    server_names = {verdict.server for verdict in telling}
+    wrong = {verdict.server for verdict in telling if not verdict.agrees}
+    return Servers(
+        len(server_names - wrong), len(server_names), len({verdict.zone for verdict in telling})
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +63,22 @@ class Behind:
         return f"it is behind, as another server has serial {self.latest}: {refresh}"
 
 
-def behind(verdicts: Sequence[VerdictOrRow]) -> dict[tuple[str, str], Behind]:
+def servers_behind(verdicts: Sequence[VerdictOrRow]) -> dict[tuple[str, str], Behind]:
     """By server and zone, those that do not agree and have an old serial."""
     latest: dict[str, int] = {}
-    for one in verdicts:
-        if one.serial is not None and is_since(one.serial, latest.get(one.zone, one.serial)):
-            latest[one.zone] = one.serial
+    for verdict in verdicts:
+        if verdict.serial is not None and is_since(
+            verdict.serial, latest.get(verdict.zone, verdict.serial)
+        ):
+            latest[verdict.zone] = verdict.serial
     return {
-        (one.server, one.zone): Behind(one.server, one.zone, one.serial, latest[one.zone])
-        for one in verdicts
-        if not one.agrees and one.serial is not None and one.serial != latest[one.zone]
+        (verdict.server, verdict.zone): Behind(
+            verdict.server, verdict.zone, verdict.serial, latest[verdict.zone]
+        )
+        for verdict in verdicts
+        if not verdict.agrees
+        and verdict.serial is not None
+        and verdict.serial != latest[verdict.zone]
     }
 
 

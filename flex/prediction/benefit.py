@@ -16,10 +16,10 @@ import pandas as pd
 
 from flex.model.nodes import Node
 from flex.model.predicted_node_loads import HARDLY_BUSY, Benefit, Forecast, Verdict
-from flex.prediction import predict
-from flex.prediction.predict import ROUND_ROBIN
-from flex.prediction.replay_accesses_through_caches import Sample
-from flex.prediction.similar_targets import Kinds
+from flex.prediction import replay_forecast
+from flex.prediction.cache_replay import Sample
+from flex.prediction.replay_forecast import ROUND_ROBIN
+from flex.prediction.target_classes import Kinds
 from flex.table_schemas import PLACEMENT
 
 # What a partition does with accesses.
@@ -32,18 +32,22 @@ WORTH = 0.05
 FEWER = 0.01
 
 
-def best(sample: Sample, sites: Sequence[str], nodes: Sequence[Node], made: Forecast) -> Forecast:
+def best(
+    sample: Sample, sites: Sequence[str], nodes: Sequence[Node], forecast: Forecast
+) -> Forecast:
     """All active nodes as one machine: no memory holds anything twice, and no node waits for
-    another one. Where the partition that was `made` serves more, that is the best known.
+    another one. Where the partition of the `forecast` serves more, that is the best known.
     """
     active = _active(nodes)
     whole = Node("all", (), sum(node.ram for node in active), sum(node.capacity for node in active))
     there = pd.DataFrame({"site": list(sites), "node": whole.name})
-    found = predict.forecast(sample, PLACEMENT.make(there), [whole], policy=BEST)
-    if found.throughput >= made.throughput:
-        return found
-    served = tuple(replace(one, passed_on=0, passed_on_bytes=0) for one in made.nodes)
-    return replace(made, policy=BEST, nodes=served)
+    ideal = replay_forecast.forecast(sample, PLACEMENT.make(there), [whole], policy=BEST)
+    if ideal.throughput >= forecast.throughput:
+        return ideal
+    served = tuple(
+        replace(node_forecast, passed_on=0, passed_on_bytes=0) for node_forecast in forecast.nodes
+    )
+    return replace(forecast, policy=BEST, nodes=served)
 
 
 def judge(
@@ -60,38 +64,38 @@ def judge(
     in it like sites, and are none; `enough` says whether the sample holds enough accesses to tell.
     None where nothing is predicted.
     """
-    by_policy = {one.policy: one for one in forecasts}
+    by_policy = {forecast.policy: forecast for forecast in forecasts}
     if not {AFTER, ROUND_ROBIN} <= by_policy.keys():
         return None
     after, in_turn = by_policy[AFTER], by_policy[ROUND_ROBIN]
     if not (after.throughput and in_turn.throughput):
         return None
     active = _active(nodes)
-    found = Benefit(
+    benefit = Benefit(
         "helps",
-        busiest=max(map(predict.busiest_utilisation, in_turn.nodes)),
+        busiest=max(map(replay_forecast.busiest_utilisation, in_turn.nodes)),
         files_bytes=_bytes_of_files(sample, set(partition["site"]) - set(parts)),
         least_ram=min(node.ram for node in active),
     )
     if len(active) == 1:
-        return replace(found, verdict="one node")
+        return replace(benefit, verdict="one node")
     if not enough:
-        return replace(found, verdict="unknown")
-    if found.files_bytes <= found.least_ram and not _more(
+        return replace(benefit, verdict="unknown")
+    if benefit.files_bytes <= benefit.least_ram and not _more(
         _from_memory(after, nodes), _from_memory(in_turn, nodes)
     ):
-        return replace(found, verdict="fits")
+        return replace(benefit, verdict="fits")
     if _spares_reads(after, in_turn):
-        return found
+        return benefit
     if _more(after.throughput, in_turn.throughput):
-        return replace(found, verdict="hardly busy" if found.busiest < HARDLY_BUSY else "helps")
+        return replace(benefit, verdict="hardly busy" if benefit.busiest < HARDLY_BUSY else "helps")
     if verdict := _better(by_policy, nodes):
-        return replace(found, verdict=verdict)
+        return replace(benefit, verdict=verdict)
     site, share = _heaviest(sample, partition, parts)
     if share * len(active) > 1 and _helps_without(site, sample, partition, nodes, predicted):
-        return replace(found, verdict="one site", site=site, site_share=share)
+        return replace(benefit, verdict="one site", site=site, site_share=share)
     would = _helps(by_policy.get(BEST, after), in_turn)
-    return replace(found, verdict="not found" if would else "nothing to gain")
+    return replace(benefit, verdict="not found" if would else "nothing to gain")
 
 
 def _better(by_policy: dict[str, Forecast], nodes: Sequence[Node]) -> Verdict | None:
@@ -99,21 +103,24 @@ def _better(by_policy: dict[str, Forecast], nodes: Sequence[Node]) -> Verdict | 
     in_turn = by_policy[ROUND_ROBIN]
     if _helps(by_policy.get(FROM_SCRATCH, by_policy[AFTER]), in_turn):
         return "not yet"
-    if _helps(_without_doors(by_policy[AFTER], nodes), in_turn):
+    if _helps(_drop_forwarding(by_policy[AFTER], nodes), in_turn):
         return "passed on"
     return None
 
 
-def _helps(made: Forecast, in_turn: Forecast) -> bool:
-    return _spares_reads(made, in_turn) or _more(made.throughput, in_turn.throughput)
+def _helps(forecast: Forecast, in_turn: Forecast) -> bool:
+    return _spares_reads(forecast, in_turn) or _more(forecast.throughput, in_turn.throughput)
 
 
-def _spares_reads(made: Forecast, in_turn: Forecast) -> bool:
-    return made.throughput >= in_turn.throughput and in_turn.miss_ratio - made.miss_ratio >= FEWER
+def _spares_reads(forecast: Forecast, in_turn: Forecast) -> bool:
+    return (
+        forecast.throughput >= in_turn.throughput
+        and in_turn.miss_ratio - forecast.miss_ratio >= FEWER
+    )
 
 
-def _more(one: float, other: float) -> bool:
-    return one >= (1 + WORTH) * other
+def _more(throughput: float, other: float) -> bool:
+    return throughput >= (1 + WORTH) * other
 
 
 def _active(nodes: Sequence[Node]) -> list[Node]:
@@ -121,16 +128,19 @@ def _active(nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if node.state == "active"] or list(nodes)
 
 
-def _from_memory(made: Forecast, nodes: Sequence[Node]) -> float:
+def _from_memory(forecast: Forecast, nodes: Sequence[Node]) -> float:
     """What it could serve once every file was read for the first time."""
-    warm = tuple(replace(node, misses=0, disk_bytes=0) for node in made.nodes)
-    return predict.throughput(replace(made, nodes=warm), nodes)
+    warm = tuple(replace(node, misses=0, disk_bytes=0) for node in forecast.nodes)
+    return replay_forecast.throughput(replace(forecast, nodes=warm), nodes)
 
 
-def _without_doors(made: Forecast, nodes: Sequence[Node]) -> Forecast:
+def _drop_forwarding(forecast: Forecast, nodes: Sequence[Node]) -> Forecast:
     """As if every visitor came to a node of the site."""
-    alone = replace(made, nodes=tuple(replace(one, passed_on=0) for one in made.nodes))
-    return replace(alone, throughput=predict.throughput(alone, nodes))
+    alone = replace(
+        forecast,
+        nodes=tuple(replace(node_forecast, passed_on=0) for node_forecast in forecast.nodes),
+    )
+    return replace(alone, throughput=replay_forecast.throughput(alone, nodes))
 
 
 def _kinds_of(sample: Sample, sites: Collection[str]) -> tuple[Kinds, np.ndarray]:
@@ -162,7 +172,7 @@ def _helps_without(
     """Whether the others alone gain where the partition puts them. Without others a partition has
     nothing to part.
     """
-    rest = sample.without(site)
+    rest = sample.drop_site(site)
     others = partition[partition["site"] != site].reset_index(drop=True)
-    in_turn = predict.round_robin(rest, nodes, sites=set(others["site"]))
+    in_turn = replay_forecast.round_robin(rest, nodes, sites=set(others["site"]))
     return _helps(predicted(rest, others), in_turn)

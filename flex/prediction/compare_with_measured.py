@@ -26,10 +26,10 @@ AFTER = "after"
 FARTHEST = 100
 
 
-def loads(plan: str, predicted: Balance, found: Balance) -> Measured:
+def loads(plan: str, predicted: Balance, measured: Balance) -> Measured:
     """What was predicted of the nodes' access rates and working sets, beside what was found."""
     then = {load.node: load for load in predicted.nodes}
-    pairs = [(then[load.node], load) for load in found.nodes if load.node in then and load.fair]
+    pairs = [(then[load.node], load) for load in measured.nodes if load.node in then and load.fair]
     distances = [
         abs(getattr(now, name) - getattr(earlier, name)) / now.fair
         for earlier, now in pairs
@@ -69,7 +69,7 @@ def compare_nodes(base: Plan, came: Forecast, logged: Mapping[str, int]) -> tupl
     )
 
 
-def of_sites(
+def compare_sites(
     expected: pd.Series[float], measured: pd.Series[float]
 ) -> tuple[tuple[SiteOff, ...], float | None]:
     """Bytes by site as they were expected and as they were: the farthest off, and the part of all
@@ -89,11 +89,11 @@ def of_sites(
 
 def answers_in_logs(segments: Iterable[Segment], first_hour: int, end_hour: int) -> dict[str, int]:
     """The answers in the logs of each node, in those hours since 1970."""
-    found: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for segment in segments:
         in_time = sum(answers for hour, answers in segment.hours if first_hour <= hour < end_hour)
-        found[segment.node] = found.get(segment.node, 0) + in_time
-    return found
+        totals[segment.node] = totals.get(segment.node, 0) + in_time
+    return totals
 
 
 def _shares(counts: list[int]) -> list[float]:

@@ -51,8 +51,8 @@ def round_robin_copies(requests: Floats, size: Floats, nodes: int, ram: float) -
 
 
 def _chance(rate: Floats, kept: float) -> Floats:
-    found: Floats = -np.expm1(-rate * kept)
-    return found
+    chances: Floats = -np.expm1(-rate * kept)
+    return chances
 
 
 def _time_kept(rate: Floats, size: Floats, ram: float) -> float:

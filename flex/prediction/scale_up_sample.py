@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from flex.prediction.replay_accesses_through_caches import Ints, Replayed, Sample
-from flex.prediction.similar_targets import CLASSES, Floats, Kinds, class_of
+from flex.prediction.cache_replay import Ints, Replayed, Sample
+from flex.prediction.target_classes import CLASSES, Floats, Kinds, class_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -81,25 +81,25 @@ class AskedOfNodes:
         often = self._often()
         return _longest(lambda time: self._misses(time, often) > missed, len(missed))
 
-    def in_memory(self, time: Floats) -> Floats:
+    def amount_in_memory(self, time: Floats) -> Floats:
         """By each node's memory at any moment, if it keeps a target for that share of the whole
         time.
         """
-        return self._in_memory(time, self._often())
+        return self._amount_in_memory(time, self._often())
 
     def filling(self, memory: Floats) -> Floats:
         """For which share of the whole time each node keeps a target, that so much is held; for
         ever where all fits.
         """
         often = self._often()
-        return _longest(lambda time: self._in_memory(time, often) < memory, len(memory))
+        return _longest(lambda time: self._amount_in_memory(time, often) < memory, len(memory))
 
     def _misses(self, time: Floats, often: Floats) -> Floats:
         again = np.maximum(self.all - self.once, 0.0) * np.exp(-often * time[:, None])
         missed: Floats = self.least() + again.sum(axis=1)
         return missed
 
-    def _in_memory(self, time: Floats, often: Floats) -> Floats:
+    def _amount_in_memory(self, time: Floats, often: Floats) -> Floats:
         held: Floats = (self.once * -np.expm1(-often * time[:, None])).sum(axis=1)
         return held
 
@@ -147,11 +147,11 @@ def scale_up(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
     node.
     """
     if scale is None:
-        found = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / rate
+        scaled = np.stack([counts.requests, counts.misses, counts.bytes, counts.disk_bytes]) / rate
     else:
         replayed = (counts.misses.astype(np.float64), counts.disk_bytes.astype(np.float64))
         misses, disk = map(partial(_misses_of_all, scale), scale.sampled, scale.whole, replayed)
-        found = np.stack(
+        scaled = np.stack(
             [
                 scale.requests,
                 np.minimum(misses, scale.requests),
@@ -159,7 +159,7 @@ def scale_up(scale: Scale | None, rate: float, counts: Replayed) -> Ints:
                 np.minimum(disk, scale.bytes),
             ]
         )
-    return np.rint(found).astype(np.int64)
+    return np.rint(scaled).astype(np.int64)
 
 
 def _misses_of_all(
@@ -185,7 +185,9 @@ def scale_of(sample: Sample, spread: Spread, ram: Floats) -> Scale | None:
     whole = nodes.what_nodes_hear(every, ram)
     # So much memory that the sample's targets are kept as long as all targets would be.
     time = whole[1].filling(ram)
-    held, of_all = (heard[1].in_memory(time) for heard in (nodes.what_nodes_hear(part, ram), whole))
+    held, of_all = (
+        heard[1].amount_in_memory(time) for heard in (nodes.what_nodes_hear(part, ram), whole)
+    )
     memory = np.minimum(_ratio(held, of_all, sample.rate), 1.0)
     sampled = nodes.what_nodes_hear(part, ram * memory)
     asked_again = sampled[0].once[:, 1:].sum(axis=1)
@@ -266,37 +268,38 @@ class _Nodes:
         place = np.arange(len(row)) - (np.cumsum(count) - count)[row]
         return row, self._node[self._first[site[row]] + place]
 
-    def what_nodes_hear(self, asked: _Asked, memory: Floats) -> tuple[AskedOfNodes, AskedOfNodes]:
+    def what_nodes_hear(self, demand: _Asked, memory: Floats) -> tuple[AskedOfNodes, AskedOfNodes]:
         """In targets and in bytes, by nodes with so much memory."""
-        fits = asked.size <= memory[asked.node]
+        fits = demand.size <= memory[demand.node]
         serves = np.isin(np.arange(self._spread.nodes), self._spread.active)[:, None]
         powers = 2.0 ** np.arange(CLASSES) <= memory[:, None]
         classes = powers.sum(axis=1)
-        one, other = (
-            self._what_nodes_hear_of(asked, fits, serves, classes, kind) for kind in (0, 2)
+        in_targets, in_bytes = (
+            self._what_nodes_hear_of(demand, fits, serves, classes, kind) for kind in (0, 2)
         )
-        return one, other
+        return in_targets, in_bytes
 
     def _what_nodes_hear_of(
-        self, asked: _Asked, fits: Flags, serves: Flags, classes: Ints, kind: int
+        self, demand: _Asked, fits: Flags, serves: Flags, classes: Ints, kind: int
     ) -> AskedOfNodes:
         """Each node hears of as many `classes` of sizes of what every active node serves as fit
         into its memory.
         """
         nodes = self._spread.nodes
         named = (
-            _sums_by_place(asked.cell, fits * column, nodes * CLASSES).reshape(nodes, CLASSES)
-            for column in asked.columns[kind : kind + 2]
+            _sums_by_place(demand.cell, fits * column, nodes * CLASSES).reshape(nodes, CLASSES)
+            for column in demand.columns[kind : kind + 2]
         )
         up_to = [
             np.cumsum(np.pad(table, ((1, 0), (0, 0))), axis=0)
-            for table in asked.tables[kind : kind + 2]
+            for table in demand.tables[kind : kind + 2]
         ]
         once, all_ = (
-            one + serves * other[classes] for one, other in zip(named, up_to, strict=True)
+            named_sums + serves * other[classes]
+            for named_sums, other in zip(named, up_to, strict=True)
         )
         never = ~fits
-        always = _sums_by_place(asked.node[never], asked.columns[kind + 1][never], nodes)
+        always = _sums_by_place(demand.node[never], demand.columns[kind + 1][never], nodes)
         passed = serves[:, 0] * (up_to[1][-1] - up_to[1][classes]).sum(axis=1)
         return AskedOfNodes(once, all_, always + passed)
 
@@ -307,7 +310,7 @@ def _sums_by_place(place: Ints, column: Floats, places: int) -> Floats:
 
 
 def _ratio(above: Floats, below: Floats, otherwise: float) -> Floats:
-    found: Floats = np.divide(
+    ratios: Floats = np.divide(
         above, below, out=np.full(len(below), otherwise), where=(below > 0) & (above > 0)
     )
-    return found
+    return ratios

@@ -145,10 +145,10 @@ def predictable_nights(nights: Floats) -> list[int]:
     """
     known = known_nights(nights)
     before: Ints = np.cumsum(known) - known
-    found: list[int] = np.flatnonzero(known & np.roll(known, 1) & (before >= LEAST))[
+    last_nights: list[int] = np.flatnonzero(known & np.roll(known, 1) & (before >= LEAST))[
         -TESTED:
     ].tolist()
-    return found
+    return last_nights
 
 
 def backtest(nights: Floats) -> dict[str, float]:
@@ -156,12 +156,12 @@ def backtest(nights: Floats) -> dict[str, float]:
     asked for.
     """
     those = predictable_nights(nights)
-    asked = sum(float(nights[night].sum()) for night in those) or 1.0
+    total = sum(float(nights[night].sum()) for night in those) or 1.0
     off = dict.fromkeys(METHODS, 0.0)
     for night in those:
         for name, foretold in next_night_by_method(nights[:night]).items():
             off[name] += float(np.abs(foretold - nights[night]).sum())
-    return {name: error / asked for name, error in off.items()}
+    return {name: error / total for name, error in off.items()}
 
 
 def surges(past: pd.DataFrame, times: float) -> tuple[Surge, ...]:
@@ -170,19 +170,19 @@ def surges(past: pd.DataFrame, times: float) -> tuple[Surge, ...]:
         return ()
     last, before = past.iloc[:, -1], past.iloc[:, :-1].mean(axis=1)
     grown = (last > times * before) & (last > FEW * last.sum()) & (before > 0)
-    found = [Surge(str(site), float(last[site] / before[site])) for site in past.index[grown]]
-    return tuple(sorted(found, key=lambda surge: (-surge.times, surge.site)))
+    growths = [Surge(str(site), float(last[site] / before[site])) for site in past.index[grown]]
+    return tuple(sorted(growths, key=lambda surge: (-surge.times, surge.site)))
 
 
-def sentences(found: Outlook, grown: Sequence[Surge]) -> tuple[str, ...]:
+def sentences(outlook: Outlook, grown: Sequence[Surge]) -> tuple[str, ...]:
     """For people: which method, and how good it would have been; who surged."""
     notes = []
-    errors = dict(found.errors)
-    if found.method != YESTERDAY:
+    errors = dict(outlook.errors)
+    if outlook.method != YESTERDAY:
         notes.append(
-            f"planned for what the next day is expected to be, by {found.method}: "
+            f"planned for what the next day is expected to be, by {outlook.method}: "
             "over the last nights that was off by "
-            f"{errors[found.method]:.1%}, yesterday's figures by {errors[YESTERDAY]:.1%}"
+            f"{errors[outlook.method]:.1%}, yesterday's figures by {errors[YESTERDAY]:.1%}"
         )
     if grown:
         named = ", ".join(f"{surge.site} ({surge.times:.1f} times)" for surge in grown[:5])

@@ -16,7 +16,7 @@ from typing import Literal
 
 from flex.errors import Away, NotWritten
 from flex.routing import haproxy, haproxy_socket, host_to_node_maps, install_files
-from flex.routing.haproxy_change_commands import HaproxyChange, change
+from flex.routing.haproxy_commands import HaproxyChange, change
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Master, Socket
 from flex.routing.host_to_node_maps import MOVED, OWNERS
@@ -52,7 +52,7 @@ class Sockets:
 def enforce(
     files: Mapping[str, str],
     folder: Path,
-    found: HaproxyProgram | None,
+    program: HaproxyProgram | None,
     sockets: Sockets,
     guard: Guard = any_files,
 ) -> Told:
@@ -72,7 +72,7 @@ def enforce(
         }
         guard(files, before)
         goes_by = version_in_force(sockets.stats, folder)
-        changed = install_files.placed(files, folder, found)
+        changed = install_files.placed(files, folder, program)
         if goes_by and goes_by == haproxy.version(before):
             loaded = _files_as_loaded(before, folder, sockets.stats)
             if not changed and loaded == before:
@@ -171,10 +171,10 @@ def _there(socket: Socket) -> Master:
 
 
 def _master(socket: Socket) -> Master:
-    found = haproxy_socket.master(socket.ask("show", "proc"))
-    if found is None:
+    master = haproxy_socket.master(socket.ask("show", "proc"))
+    if master is None:
         raise _refusal(f"{socket.path} is not the socket of a master process")
-    return found
+    return master
 
 
 def _refusal(answer: str) -> NotWritten:

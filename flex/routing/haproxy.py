@@ -17,21 +17,21 @@ from hashlib import sha256
 from flex.routing import (
     haproxy_answers,
     haproxy_doors_by_sni,
+    haproxy_fallback,
     haproxy_frontends,
     haproxy_globals,
-    haproxy_member_doors,
-    haproxy_one_writer,
-    haproxy_other_members,
+    haproxy_member_tls,
+    haproxy_writer_sites,
     host_to_node_maps,
 )
 from flex.routing.haproxy_frontends import NEIGHBOURS, Doors
-from flex.routing.haproxy_one_writer import HOLD
+from flex.routing.haproxy_writer_sites import HOLD
 from flex.routing.host_to_node_maps import MOVED, OWNERS
-from flex.routing.pool import Member, Pool, unusable_configuration
+from flex.routing.member_pools import Member, Pool, unusable_configuration
 from flex.routing.ports_and_paths import Layout, endpoint
-from flex.routing.rules import RULES, popular_targets_on_more_members
+from flex.routing.rules import RULES, popular_targets
 from flex.routing.rules.dynamic_requests import send_lines, split
-from flex.routing.rules.popular_targets_on_more_members import POPULAR
+from flex.routing.rules.popular_targets import POPULAR
 
 CONFIGURATION = "haproxy.cfg"
 HOSTS = "hosts.map"
@@ -62,11 +62,11 @@ def files(
             ours.append(pool)
     _refuse_shared_hosts(ours)
     one_writer = bool(everywhere and everywhere.one_writer)
-    more = haproxy_one_writer.global_lines(layout) if one_writer else []
+    more = haproxy_writer_sites.global_lines(layout) if one_writer else []
     sections = [
         [*haproxy_globals.global_lines(node, layout), *more],
         *(
-            [haproxy_one_writer.defaults_lines(haproxy_globals.defaults_lines(layout))]
+            [haproxy_writer_sites.defaults_lines(haproxy_globals.defaults_lines(layout))]
             if one_writer
             else []
         ),
@@ -81,38 +81,36 @@ def files(
     for pool in ours:
         distributors = sum(member.node in addresses for member in pool.members)
         sections += _backends(
-            replace(pool, limits=pool.limits.among(max(1, distributors))),
+            replace(pool, limits=pool.limits.divided_among(max(1, distributors))),
             node,
             layout,
             _said_of_visitors(layout) if everywhere else [],
         )
-    made = {
+    texts = {
         CONFIGURATION: "\n".join(map(_section, sections)),
         HOSTS: _hosts(ours),
-        POPULAR: "".join(
-            line for pool in ours for line in popular_targets_on_more_members.entries(pool)
-        ),
+        POPULAR: "".join(line for pool in ours for line in popular_targets.entries(pool)),
     }
     if layout.bypass:
-        made[ROUTED] = "".join(f"{host} 1;\n" for host in sorted(_doors(ours)))
+        texts[ROUTED] = "".join(f"{host} 1;\n" for host in sorted(_doors(ours)))
     if everywhere:
-        made |= everywhere.files
-        made |= haproxy_one_writer.files(layout) if one_writer else {}
-    return made | {HOSTS: f"{VERSION} {_digest(made)}\n{made[HOSTS]}"}
+        texts |= everywhere.files
+        texts |= haproxy_writer_sites.files(layout) if one_writer else {}
+    return texts | {HOSTS: f"{VERSION} {_digest(texts)}\n{texts[HOSTS]}"}
 
 
-def with_version(files: Mapping[str, str]) -> dict[str, str]:
+def stamp_version(files: Mapping[str, str]) -> dict[str, str]:
     """These files with the version that they are now. The first line of a map of owners is
     enough.
     """
-    made = {**files, HOSTS: files[HOSTS].partition("\n")[2]}
-    return made | {HOSTS: f"{VERSION} {_digest(made)}\n{made[HOSTS]}"}
+    unversioned = {**files, HOSTS: files[HOSTS].partition("\n")[2]}
+    return unversioned | {HOSTS: f"{VERSION} {_digest(unversioned)}\n{unversioned[HOSTS]}"}
 
 
 def others_digest(files: Mapping[str, str]) -> str:
     """What the files are but for the small map of owners, which is exchanged alone."""
-    made = {name: text for name, text in files.items() if name != MOVED}
-    return _digest(made | {HOSTS: files[HOSTS].partition("\n")[2]})
+    others = {name: text for name, text in files.items() if name != MOVED}
+    return _digest(others | {HOSTS: files[HOSTS].partition("\n")[2]})
 
 
 def version(files: Mapping[str, str]) -> str:
@@ -149,7 +147,7 @@ def _peers(node: str, addresses: Mapping[str, str], layout: Layout) -> list[str]
     everywhere.
     """
     if layout.inner_certificate:
-        told = haproxy_member_doors.peers(node, addresses, layout)
+        told = haproxy_member_tls.peers(node, addresses, layout)
         return ["peers flex", *told]
     return [
         "peers flex",
@@ -165,7 +163,7 @@ def _frontend(node: str, layout: Layout, everywhere: Doors | None) -> list[str]:
     head = "frontend visitors"
     one_writer = bool(everywhere and everywhere.one_writer)
     return [
-        haproxy_one_writer.begins_like(head) if one_writer else head,
+        haproxy_writer_sites.begins_like(head) if one_writer else head,
         f"maxconn {haproxy_globals.most_visitors(layout)}",
         *(f"bind {where}" for where in layout.listen),
         *(f"bind {where} {tls}" for where in layout.listen_tls),
@@ -201,11 +199,11 @@ def _to_any_site(node: str, layout: Layout, *, one_writer: bool) -> list[str]:
         return [not_forged, *looked_up, counted, *chosen]
     return [
         not_forged,
-        *haproxy_one_writer.refuses_forged(),
+        *haproxy_writer_sites.refuses_forged(),
         *looked_up,
-        *haproxy_one_writer.waiting_lines(node, layout),
+        *haproxy_writer_sites.waiting_lines(node, layout),
         counted,
-        *haproxy_one_writer.choosing_lines(),
+        *haproxy_writer_sites.choosing_lines(),
         *chosen,
     ]
 
@@ -225,15 +223,15 @@ def _doors_of(
     )
     yield haproxy_frontends.stray_table_lines(layout)
     yield from haproxy_answers.lines_of_table(layout)
-    yield from haproxy_one_writer.tables() if one_writer else ()
+    yield from haproxy_writer_sites.tables() if one_writer else ()
     here = _answering(layout, everywhere)
     own = [*haproxy_answers.lines_of_owner(layout), *here]
     yield from haproxy_frontends.ways_to_nodes(node, addresses, own, layout, one_writer=one_writer)
-    yield from haproxy_other_members.sections(node, addresses, own, layout)
+    yield from haproxy_fallback.sections(node, addresses, own, layout)
     if layout.listen_sni:
         every = haproxy_frontends.seconds_between_checks(len(addresses))
         left = [pool.name for pool in pools if _leaves(pool, node)]
-        yield from haproxy_doors_by_sni.by_sni(node, addresses, layout, HOSTS, every, left)
+        yield from haproxy_doors_by_sni.sni_sections(node, addresses, layout, HOSTS, every, left)
 
 
 def _leaves(pool: Pool, node: str) -> bool:
@@ -251,8 +249,8 @@ def _visitor_header(layout: Layout) -> list[str]:
 
 def _said_of_visitors(layout: Layout) -> list[str]:
     """By a pool, with doors for all sites."""
-    said = haproxy_member_doors.lines_of_pool() if layout.inner_certificate else []
-    return [*said, *_visitor_header(layout)]
+    pool_lines = haproxy_member_tls.lines_of_pool() if layout.inner_certificate else []
+    return [*pool_lines, *_visitor_header(layout)]
 
 
 def _visitor_scheme(layout: Layout) -> list[str]:
@@ -276,7 +274,7 @@ def _member_door(
     }
     if not others or not layout.inner_certificate:
         return []
-    return haproxy_member_doors.sections(addresses[node], others, _server_here(layout), layout)
+    return haproxy_member_tls.sections(addresses[node], others, _server_here(layout), layout)
 
 
 def _server_here(layout: Layout) -> str:
@@ -302,8 +300,10 @@ def _metrics(layout: Layout) -> list[str]:
     ]
 
 
-def _backends(pool: Pool, node: str, layout: Layout, said: list[str]) -> Iterator[list[str]]:
-    """`said` is what the backend says of visitors, where the door does not."""
+def _backends(
+    pool: Pool, node: str, layout: Layout, visitor_lines: list[str]
+) -> Iterator[list[str]]:
+    """`visitor_lines` is what the backend says of visitors, where the door does not."""
     if pool.policy not in RULES:
         raise unusable_configuration(
             f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}"
@@ -311,7 +311,7 @@ def _backends(pool: Pool, node: str, layout: Layout, said: list[str]) -> Iterato
     if not _limited(pool):
         yield [
             f"backend {pool.name}",
-            *said,
+            *visitor_lines,
             *_lines_of_rule(pool, layout),
             *_servers(pool, node, layout),
         ]
@@ -320,7 +320,7 @@ def _backends(pool: Pool, node: str, layout: Layout, said: list[str]) -> Iterato
     yield from _admission(pool, _queue(pool, node, layout))
     yield [
         f"backend {pool.name}",
-        *said,
+        *visitor_lines,
         *_waiting(pool),
         *_lines_of_rule(pool, layout),
         *_servers(pool, node, layout),
@@ -344,18 +344,14 @@ def _servers(pool: Pool, node: str, layout: Layout) -> Iterator[str]:
 def _way_to_member(member: Member, node: str, layout: Layout) -> tuple[str, str, str]:
     """Its address, how it is spoken to, and how it is seen whether it is well."""
     if member.node != node and layout.inner_certificate:
-        return haproxy_member_doors.way(member.node, member.address, layout)
+        return haproxy_member_tls.way(member.node, member.address, layout)
     address = layout.origin if member.node == node else member.address
     at = endpoint(address, layout.origin_port)
     return at, _lines_of_server(layout), " check inter 1s fall 2 rise 2"
 
 
 def _lines_of_rule(pool: Pool, layout: Layout) -> list[str]:
-    wide = (
-        popular_targets_on_more_members.looked_up(pool, layout.directory)
-        if pool.policy == "lardr"
-        else ()
-    )
+    wide = popular_targets.looked_up(pool, layout.directory) if pool.policy == "lardr" else ()
     return [*split(pool), *wide, *RULES[pool.policy](pool, "date"), *send_lines(pool)]
 
 

@@ -2,7 +2,7 @@
 errors, and how long answers took.
 
 Takes the Layout of a machine. Returns lines of HAProxy's configuration; none where nothing is to be
-counted. Does not read what was counted: read_answers_of_sites.py does.
+counted. Does not read what was counted: read_http_answers.py does.
 
 A name has an entry for each span of time, whose number is in its key. So a count has a known begin
 whenever it is read, and entries that nobody asks for any more go by themselves. Only names that the
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from flex.model.answers_of_sites import BOUNDS, SPAN, TIMES
+from flex.model.http_answers import BOUNDS, SPAN, TIMES
 from flex.routing.ports_and_paths import Layout
 
 # The table of what was answered.

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from flex.routing import haproxy_globals, haproxy_other_members
-from flex.routing.haproxy_frontends import CHECKED_AT_ONCE, DOWN_AT_ONCE, STRAYS, around
-from flex.routing.haproxy_other_members import UP
-from flex.routing.host_to_node_maps import MOVED, OWNERS, of
+from flex.routing import haproxy_fallback, haproxy_globals
+from flex.routing.haproxy_fallback import UP
+from flex.routing.haproxy_frontends import CHECKED_AT_ONCE, DOWN_AT_ONCE, STRAYS, around_socket
+from flex.routing.host_to_node_maps import MOVED, OWNERS, node_backend
 from flex.routing.ports_and_paths import Layout, endpoint
 
 # For so long a visitor may take to say a name, as for the head of a request.
@@ -28,7 +28,7 @@ _HERE = "tls_here"
 TLS = "tls_"
 
 
-def by_sni(
+def sni_sections(
     node: str,
     addresses: Mapping[str, str],
     layout: Layout,
@@ -46,7 +46,7 @@ def by_sni(
     for name in sorted(addresses):
         own = name == node
         yield [
-            f"backend {TLS}{of(name)}",
+            f"backend {TLS}{node_backend(name)}",
             "mode tcp",
             *(["option tcp-check"] if layout.check_path and not own else []),
             *(
@@ -67,27 +67,27 @@ def _way(address: str, layout: Layout, check: str) -> list[str]:
     if layout.content != "everywhere":
         return [
             f"{server} {CHECKED_AT_ONCE}",
-            f"server around {_around(layout)} send-proxy-v2 backup",
+            f"server around {_around_tls_socket(layout)} send-proxy-v2 backup",
         ]
     return [f"{server} {DOWN_AT_ONCE}", _server(layout.origin, layout, " backup", "here")]
 
 
 def _other_members(node: str, addresses: Mapping[str, str], layout: Layout) -> Iterator[list[str]]:
-    rule, is_up = "tcp-request content", haproxy_other_members.up(TLS)
+    rule, is_up = "tcp-request content", haproxy_fallback.up_condition(TLS)
     yield [
         "frontend around_by_sni",
         "mode tcp",
         "no option http-ignore-probes",
-        f"bind {_around(layout)} accept-proxy",
+        f"bind {_around_tls_socket(layout)} accept-proxy",
         *_name_lines(),
-        *haproxy_other_members.searching_lines(rule, "var(txn.name)", is_up, layout),
+        *haproxy_fallback.searching_lines(rule, "var(txn.name)", is_up, layout),
         f"use_backend {TLS}%[var(txn.member)] if {is_up}",
     ]
     for name in sorted(addresses):
-        tracked = f" track {TLS}{of(name)}/tls"
+        tracked = f" track {TLS}{node_backend(name)}/tls"
         own = name == node
         yield [
-            f"backend {TLS}{UP}{of(name)}",
+            f"backend {TLS}{UP}{node_backend(name)}",
             "mode tcp",
             _server(layout.origin, layout, "")
             if own
@@ -95,8 +95,8 @@ def _other_members(node: str, addresses: Mapping[str, str], layout: Layout) -> I
         ]
 
 
-def _around(layout: Layout) -> str:
-    return around(layout, "around-tls")
+def _around_tls_socket(layout: Layout) -> str:
+    return around_socket(layout, "around-tls")
 
 
 def _door(node: str, layout: Layout, hosts: str, left: Collection[str]) -> list[str]:
@@ -139,7 +139,7 @@ def _stray_counting_lines(node: str, is_member: str) -> list[str]:
     """Counts, by name, what came in here and belongs elsewhere: beside the requests of the same
     name, as nobody sees how many of these a connection has.
     """
-    elsewhere = f"{{ var(txn.owner) -m beg at_ }} !{{ var(txn.owner) -m str {of(node)} }}"
+    elsewhere = f"{{ var(txn.owner) -m beg at_ }} !{{ var(txn.owner) -m str {node_backend(node)} }}"
     return [
         f"tcp-request content track-sc0 var(txn.name) table {STRAYS} if {elsewhere} !{is_member}",
         "tcp-request content sc-inc-gpc0(0) if { sc0_tracked }",

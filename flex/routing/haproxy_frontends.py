@@ -16,15 +16,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from flex.routing import haproxy_answers, haproxy_one_writer, host_to_node_maps, pool
+from flex.routing import haproxy_answers, haproxy_writer_sites, host_to_node_maps, member_pools
 from flex.routing.host_to_node_maps import (
     ANY_DOOR,
     MOVED,
     ONE_WRITER,
     OWNERS,
     Owners,
-    of,
-    with_one_writer,
+    node_backend,
+    one_writer_backend,
 )
 from flex.routing.ports_and_paths import Layout, endpoint
 
@@ -70,9 +70,9 @@ class Doors:
     one_writer: bool = False
 
     @property
-    def without_order(self) -> Doors:
+    def without_order_heading(self) -> Doors:
         """The same, by maps that nobody was told to go by."""
-        owners = host_to_node_maps.without_heading(self.owners)
+        owners = host_to_node_maps.strip_heading(self.owners)
         return replace(self, owners=owners)
 
     @property
@@ -81,7 +81,7 @@ class Doors:
         return {
             OWNERS: self.owners.large,
             MOVED: self.owners.moved,
-            NEIGHBOURS: "".join(f"{one}\n" for one in sorted(self.neighbours)),
+            NEIGHBOURS: "".join(f"{address}\n" for address in sorted(self.neighbours)),
         }
 
 
@@ -105,13 +105,13 @@ def host_checking_lines() -> list[str]:
 
 def lookup_lines(layout: Layout, hosts: str) -> list[str]:
     """Puts into txn.backend where a visitor's request goes to, if anybody owns its host name."""
-    found = "{ var(txn.backend) -m found }"
+    has_backend = "{ var(txn.backend) -m found }"
     maps = [f"{layout.directory}/{name}" for name in (hosts, MOVED, OWNERS)]
     return [
         f"http-request set-var(txn.host) {HOST}",
         f"http-request set-var(txn.backend) var(txn.host),map_str({maps[0]})",
         *(
-            f"http-request set-var(txn.backend) var(txn.host),map_str({name}) unless {found}"
+            f"http-request set-var(txn.backend) var(txn.host),map_str({name}) unless {has_backend}"
             for name in maps[1:]
         ),
     ]
@@ -119,9 +119,9 @@ def lookup_lines(layout: Layout, hosts: str) -> list[str]:
 
 def stray_counting_line(node: str, *, one_writer: bool = False) -> str:
     """Counts, by host name, what came in here and belongs elsewhere."""
-    ours, all_of = of(node), ANY_DOOR
+    ours, all_of = node_backend(node), ANY_DOOR
     if one_writer:
-        ours, all_of = f"{ours} {with_one_writer(node)}", f"{ANY_DOOR} {ONE_WRITER}"
+        ours, all_of = f"{ours} {one_writer_backend(node)}", f"{ANY_DOOR} {ONE_WRITER}"
     own = f"{{ var(txn.backend) -m str {ours} }}"
     elsewhere = f"{{ var(txn.backend) -m beg {all_of} }}"
     return f"http-request track-sc0 var(txn.host) table {STRAYS} if {elsewhere} !{own}"
@@ -148,7 +148,7 @@ def inner_door_lines(
         looked_up = [
             *lookup_lines(layout, hosts),
             f"http-request unset-var(txn.backend) if {{ var(txn.backend) -m beg {ANY_DOOR} }}",
-            *haproxy_one_writer.inner_lines(node, layout),
+            *haproxy_writer_sites.inner_lines(node, layout),
         ]
     elif hosts:
         looked_up = [
@@ -156,9 +156,9 @@ def inner_door_lines(
         ]
     else:
         looked_up = []
-    found = "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }"
+    use_backend = "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }"
     return [
-        haproxy_one_writer.begins_like(head) if one_writer else head,
+        haproxy_writer_sites.begins_like(head) if one_writer else head,
         *(
             f"bind {at}{tls_between_nodes(layout)}"
             for at in layout.inner_listen or _every_address(address, layout.inner_port)
@@ -175,7 +175,7 @@ def inner_door_lines(
         f"http-request del-header {VISITOR}",
         *haproxy_answers.lines_of_inner_door(layout, HOST),
         *looked_up,
-        *([*_leave_empty_pool_lines(layout), found] if looked_up else []),
+        *([*_leave_empty_pool_lines(layout), use_backend] if looked_up else []),
         "default_backend here",
     ]
 
@@ -186,7 +186,7 @@ def _leave_empty_pool_lines(layout: Layout) -> list[str]:
     """
     if layout.content != "everywhere":
         return []
-    is_pool = f"{{ var(txn.backend) -m beg {pool.BACKEND} }}"
+    is_pool = f"{{ var(txn.backend) -m beg {member_pools.BACKEND} }}"
     is_empty = "{ var(txn.backend),nbsrv eq 0 }"
     return [f"http-request unset-var(txn.backend) if {is_pool} {is_empty}"]
 
@@ -226,12 +226,12 @@ def ways_to_nodes(
     every = seconds_between_checks(len(addresses))
     for name in sorted(addresses):
         yield [
-            f"backend {of(name)}",
+            f"backend {node_backend(name)}",
             *(own if name == node else _way(addresses[name], layout, every)),
         ]
     for name in sorted(addresses) if one_writer else ():
         yield [
-            f"backend {with_one_writer(name)}",
+            f"backend {one_writer_backend(name)}",
             *(own if name == node else _way_to_writer(addresses[name], layout, every)),
         ]
     if layout.content == "everywhere":
@@ -254,7 +254,7 @@ def _way(address: str, layout: Layout, every: int) -> list[str]:
     return [
         *lines_of_way(layout),
         f"{server} {DOWN_AT_ONCE if is_here else CHECKED_AT_ONCE}",
-        f"server around {around(layout)} send-proxy-v2 backup",
+        f"server around {around_socket(layout)} send-proxy-v2 backup",
     ]
 
 
@@ -262,7 +262,7 @@ def _way_to_writer(address: str, layout: Layout, every: int) -> list[str]:
     """To the node that alone may answer: where it does not, nobody does."""
     return [
         *lines_of_way(layout),
-        *haproxy_one_writer.lines_of_way(),
+        *haproxy_writer_sites.lines_of_way(),
         _server_of_way(address, layout, every),
     ]
 
@@ -289,13 +289,13 @@ def _lines_around_owners(layout: Layout) -> list[str]:
     """Where requests of this node's own doors come in whose owner does not answer."""
     return [
         "frontend around",
-        f"bind {around(layout)} accept-proxy",
+        f"bind {around_socket(layout)} accept-proxy",
         f"http-request del-header {VISITOR}",
         "default_backend here",
     ]
 
 
-def around(layout: Layout, what: str = "around") -> str:
+def around_socket(layout: Layout, what: str = "around") -> str:
     """A name of the machine's, so that of another HAProxy on it is another one."""
     ours = sha256(f"{layout.directory} {layout.socket}".encode()).hexdigest()[:8]
     return f"abns@flex-{what}.{ours}"

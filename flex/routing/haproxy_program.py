@@ -46,8 +46,8 @@ def find_program(where: str | None = None) -> HaproxyProgram | None:
     too old.
     """
     places = (where,) if where else (None, "/usr/sbin:/usr/local/sbin")
-    found = next(filter(None, (shutil.which("haproxy", path=place) for place in places)), None)
-    return program(found) if found else None
+    path = next(filter(None, (shutil.which("haproxy", path=place) for place in places)), None)
+    return program(path) if path else None
 
 
 def program(path: str = "") -> HaproxyProgram:
@@ -55,20 +55,20 @@ def program(path: str = "") -> HaproxyProgram:
     or it is too old.
     """
     if not path:
-        found = find_program()
-        if found:
-            return found
+        installed = find_program()
+        if installed:
+            return installed
         raise _unfit("there is none", "install HAProxy 2.6 or newer (Debian: apt install haproxy)")
     try:
         command = [path, "-v"]
-        said = subprocess.run(  # noqa: S603
+        output = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, check=False, timeout=_PATIENCE
         ).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _unfit(
             f"{path} does not run: {error}", "see that it is HAProxy and may be run"
         ) from error
-    matched = re.search(r"HAProxy version (\d+)\.(\d+)\.(\d+)", said)
+    matched = re.search(r"HAProxy version (\d+)\.(\d+)\.(\d+)", output)
     if not matched:
         raise _unfit(f"{path} does not say its version", "see that it is HAProxy")
     version = tuple(map(int, matched.groups()))
@@ -77,8 +77,8 @@ def program(path: str = "") -> HaproxyProgram:
     return HaproxyProgram(path, version)
 
 
-def has_lua(found: HaproxyProgram) -> bool:
-    command = [found.path, "-vv"]
+def has_lua(haproxy: HaproxyProgram) -> bool:
+    command = [haproxy.path, "-vv"]
     done = subprocess.run(  # noqa: S603 - ours
         command, capture_output=True, text=True, check=False, timeout=_PATIENCE
     )
@@ -90,9 +90,9 @@ def write(files: Mapping[str, str], folder: Path) -> None:
         (folder / name).write_text(text, encoding="ascii")
 
 
-def refusal(found: HaproxyProgram, folder: Path) -> str:
+def refusal(haproxy: HaproxyProgram, folder: Path) -> str:
     """HAProxy's own error about the configuration in the folder, "" when it accepts it."""
-    command = [found.path, "-c", "-f", str(folder / CONFIGURATION)]
+    command = [haproxy.path, "-c", "-f", str(folder / CONFIGURATION)]
     done = subprocess.run(  # noqa: S603 - ours
         command, capture_output=True, text=True, check=False, timeout=60
     )
@@ -109,23 +109,23 @@ def refusal(found: HaproxyProgram, folder: Path) -> str:
 
 @contextmanager
 def running(
-    found: HaproxyProgram, folder: Path, port: int, address: str = "127.0.0.1"
+    haproxy: HaproxyProgram, folder: Path, port: int, address: str = "127.0.0.1"
 ) -> Iterator[int]:
     """Runs HAProxy by the configuration in the folder, until the block is left. Gives its process
     id once it listens.
     """
-    with _start([found.path, "-db"], folder, (address, port)) as process:
+    with _start([haproxy.path, "-db"], folder, (address, port)) as process:
         yield process.pid
 
 
 @contextmanager
 def start_with_master(
-    found: HaproxyProgram, folder: Path, port: int, master: Path, address: str = "127.0.0.1"
+    haproxy: HaproxyProgram, folder: Path, port: int, master: Path, address: str = "127.0.0.1"
 ) -> Iterator[int]:
     """Runs HAProxy under a master process, until the block is left. The master reloads when its
     socket is told to.
     """
-    with _start([found.path, "-W", "-S", str(master)], folder, (address, port)) as process:
+    with _start([haproxy.path, "-W", "-S", str(master)], folder, (address, port)) as process:
         # HAProxy listens to visitors before it has its sockets; the master answers after that.
         lacking = f"its master does not answer on {master}"
         _await(process, folder, lambda: _answers(master), lacking)
@@ -137,7 +137,7 @@ def _start(
     command: list[str], folder: Path, at: tuple[str, int]
 ) -> Iterator[subprocess.Popen[bytes]]:
     with (folder / "haproxy.log").open("wb") as log:
-        whole = [*_with_parent(), *command, "-f", str(folder / CONFIGURATION)]
+        whole = [*_setpriv_command(), *command, "-f", str(folder / CONFIGURATION)]
         process = subprocess.Popen(  # noqa: S603 - ours
             whole, stdout=log, stderr=log, stdin=subprocess.DEVNULL
         )
@@ -154,7 +154,7 @@ def _start(
             process.wait()
 
 
-def _with_parent() -> list[str]:
+def _setpriv_command() -> list[str]:
     """What makes HAProxy end with the thread that began it even when that is killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
@@ -167,9 +167,9 @@ def _listens(at: tuple[str, int]) -> bool:
 
 def _answers(master: Path) -> bool:
     """With a whole answer: it names a worker, too."""
-    asked = Socket(str(master), _PATIENCE_WITH_MASTER)
+    master_socket = Socket(str(master), _PATIENCE_WITH_MASTER)
     try:
-        return has_master_and_worker(asked.ask("show", "proc"))
+        return has_master_and_worker(master_socket.ask("show", "proc"))
     except Away:
         return False
 
@@ -183,8 +183,8 @@ def _await(
         if is_ready():
             return
         time.sleep(_BETWEEN_LOOKS)
-    said = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
-    raise _unfit(f"{lacking}: {said}", "correct what it complains about")
+    log_end = (folder / "haproxy.log").read_text(errors="replace").strip()[-500:]
+    raise _unfit(f"{lacking}: {log_end}", "correct what it complains about")
 
 
 def _unfit(answer: str, advice: str) -> BadSetting:

@@ -66,10 +66,10 @@ class Socket:
         """Every entry of a map for others, all in the same moment; further commands are carried out
         in that moment, too. What HAProxy has against it; "" where it was done.
         """
-        said = self.ask("prepare", "map", path)
-        version = _PREPARED.fullmatch(said)
+        prepared = self.ask("prepare", "map", path)
+        version = _PREPARED.fullmatch(prepared)
         if not version:
-            return said or "it made no new version of the map"
+            return prepared or "it made no new version of the map"
         begin = command_bytes(("add", "map", f"@{version[1]}", path))[:-1] + b" <<\n"
         for part in _payloads(text):
             if refused := self._answer(begin + part + b"\n", f"add map {path}"):
@@ -80,8 +80,8 @@ class Socket:
 
     def _answer(self, command: bytes, told: str) -> str:
         with self._answering(told), self._send(command) as connection:
-            said = _receive(connection, self.patience)
-            return said.decode("utf-8", "replace").strip()
+            answer = _receive(connection, self.patience)
+            return answer.decode("utf-8", "replace").strip()
 
     @contextmanager
     def _send(self, command: bytes) -> Iterator[socket.socket]:
@@ -241,9 +241,9 @@ def targets(answer: str) -> Iterator[Target]:
     """Takes the answer to `show table`."""
     for line in answer.splitlines():
         if entry := _ENTRY.fullmatch(line):
-            said = dict(part.partition("=")[::2] for part in entry[2].split())
+            fields = dict(part.partition("=")[::2] for part in entry[2].split())
             yield Target(
-                entry[1], *(_number(said.get(name, "")) for name in ("gpt0", "gpt1", "gpc0"))
+                entry[1], *(_number(fields.get(name, "")) for name in ("gpt0", "gpt1", "gpc0"))
             )
 
 
@@ -251,22 +251,22 @@ def parse_node_name(answer: str) -> str:
     """Takes the answer to `show info`. Returns the node that the configuration is for, "" where it
     names none.
     """
-    found = re.search(r"^node: (\S+)", answer, re.MULTILINE)
-    return found[1] if found else ""
+    matched = re.search(r"^node: (\S+)", answer, re.MULTILINE)
+    return matched[1] if matched else ""
 
 
 def parse_uptime(answer: str) -> int | None:
     """Takes the answer to `show info`. Returns for how many seconds the process has run; None where
     it does not say.
     """
-    found = re.search(r"^Uptime_sec: (\d{1,18})$", answer, re.MULTILINE)
-    return int(found[1]) if found else None
+    matched = re.search(r"^Uptime_sec: (\d{1,18})$", answer, re.MULTILINE)
+    return int(matched[1]) if matched else None
 
 
 def parse_map_value(answer: str) -> str:
     """Takes the answer to `get map`. Returns the value, "" where there is none."""
-    found = _FOUND.search(answer)
-    return found[1] if found else ""
+    matched = _FOUND.search(answer)
+    return matched[1] if matched else ""
 
 
 def parse_map_sizes(answer: str) -> dict[str, int]:
@@ -276,11 +276,13 @@ def parse_map_sizes(answer: str) -> dict[str, int]:
 
 def master(answer: str) -> Master | None:
     """Takes the answer to `show proc`. Returns None where it is not the answer of a master."""
-    found, worker = _MASTER.search(answer), _WORKER.search(answer)
-    if not found:
+    matched, worker = _MASTER.search(answer), _WORKER.search(answer)
+    if not matched:
         return None
     days, hours, minutes, seconds = map(int, worker.groups()) if worker else (0, 0, 0, 0)
-    return Master(int(found[2]), int(found[3]), ((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    return Master(
+        int(matched[2]), int(matched[3]), ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    )
 
 
 def has_master_and_worker(answer: str) -> bool:

@@ -80,43 +80,43 @@ class Owners:
         return self.differ > max(ALWAYS_SMALL, part)
 
 
-def with_heading(owners: Owners, heading: Heading) -> Owners:
+def set_heading(owners: Owners, heading: Heading) -> Owners:
     """Their small map says this of itself."""
-    said = (CLUSTER, heading.cluster), (LARGE, heading.large), (ORDER, heading.order)
-    head = "".join(f"{key} {value}\n" for key, value in said)
+    pairs = (CLUSTER, heading.cluster), (LARGE, heading.large), (ORDER, heading.order)
+    head = "".join(f"{key} {value}\n" for key, value in pairs)
     lines = head + owners.moved[_begin(owners.moved) :]
     return replace(owners, moved=f"{DIGEST} {_digest(lines)}\n{lines}")
 
 
-def without_heading(owners: Owners) -> Owners:
+def strip_heading(owners: Owners) -> Owners:
     lines = owners.moved[_begin(owners.moved) :]
     return replace(owners, moved=f"{DIGEST} {_digest(lines)}\n{lines}")
 
 
 def heading(moved: str) -> Heading | None:
     """None where it says none."""
-    found = _HEADING.match(moved, moved.find("\n") + 1)
-    return Heading(found[1], found[2], int(found[3])) if found else None
+    matched = _HEADING.match(moved, moved.find("\n") + 1)
+    return Heading(matched[1], matched[2], int(matched[3])) if matched else None
 
 
 def _begin(text: str) -> int:
     """Where the names begin."""
     start = text.find("\n") + 1
-    found = _HEADING.match(text, start)
-    return found.end() if found else start
+    matched = _HEADING.match(text, start)
+    return matched.end() if matched else start
 
 
-def of(node: str) -> str:
+def node_backend(node: str) -> str:
     """What the maps say of a name that this node owns: the backend that reaches the node."""
     return f"{ANY_DOOR}{node}"
 
 
-def with_one_writer(node: str) -> str:
+def one_writer_backend(node: str) -> str:
     """The same of a name that this node alone may answer."""
     return f"{ONE_WRITER}{node}"
 
 
-def of_held_name(node: str) -> str:
+def held_name_backend(node: str) -> str:
     """What they say of a name whose requests wait, and that this node was the last to answer."""
     return f"{HELD}{node}"
 
@@ -128,13 +128,13 @@ class Writers:
     one: Collection[str] = frozenset()
     waiting: Collection[str] = frozenset()
 
-    def of(self, name: str, node: str) -> str:
+    def backend_of_name(self, name: str, node: str) -> str:
         """What the maps say of a name that this node owns."""
         if not self.one:
-            return of(node)
+            return node_backend(node)
         if name in self.waiting:
-            return of_held_name(node)
-        return with_one_writer(node) if name in self.one else of(node)
+            return held_name_backend(node)
+        return one_writer_backend(node) if name in self.one else node_backend(node)
 
 
 NO_WRITERS = Writers()
@@ -154,21 +154,21 @@ def maps_of(
         large = map_of(owner_of, writers, others)
         if not writers.waiting:
             return Owners(large, map_of({}), len(owner_of), 0)
-    said = read(large)
+    backend_of = read(large)
     differ = {
         name: backend
         for name, node in owner_of.items()
-        if said.get(name) != (backend := writers.of(name, node))
+        if backend_of.get(name) != (backend := writers.backend_of_name(name, node))
     }
-    differ |= {key: to for key, to in others.items() if said.get(key) != to}
-    gone = dict.fromkeys(said.keys() - owner_of.keys() - others.keys(), NOBODY)
+    differ |= {key: to for key, to in others.items() if backend_of.get(key) != to}
+    gone = dict.fromkeys(backend_of.keys() - owner_of.keys() - others.keys(), NOBODY)
     moved = {**differ, **gone}
     return Owners(large, _text(moved), len(owner_of), len(moved))
 
 
 def _entries_of_others(others_of: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {
-        f"{name}:{number}": of(node)
+        f"{name}:{number}": node_backend(node)
         for name, nodes in others_of.items()
         for number, node in zip(OTHERS, nodes, strict=False)
     }
@@ -193,7 +193,7 @@ def _lasting(backend: str) -> str:
     """No large map says that requests wait."""
     if not backend.startswith(HELD):
         return backend
-    return with_one_writer(backend.removeprefix(HELD))
+    return one_writer_backend(backend.removeprefix(HELD))
 
 
 def map_of(
@@ -204,7 +204,9 @@ def map_of(
     """One map of these names alone, and of the entries `others`; that requests wait is not in
     it.
     """
-    entries = {name: _lasting(writers.of(name, node)) for name, node in owner_of.items()}
+    entries = {
+        name: _lasting(writers.backend_of_name(name, node)) for name, node in owner_of.items()
+    }
     return _text(entries | dict(others or {}))
 
 
@@ -220,10 +222,10 @@ def held_names(moved: str) -> dict[str, str]:
 
 def owners(large: str, moved: str, names: Collection[str]) -> dict[str, str]:
     """By name the node that owns it, or owned it last, of those of the names that have one."""
-    said = read(large)
-    said.update(read(moved))
-    found = {name: _node_of(said[name]) for name in names if name in said}
-    return {name: node for name, node in found.items() if node}
+    backend_of = read(large)
+    backend_of.update(read(moved))
+    owner_of = {name: _node_of(backend_of[name]) for name in names if name in backend_of}
+    return {name: node for name, node in owner_of.items() if node}
 
 
 def _node_of(backend: str) -> str:

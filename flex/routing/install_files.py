@@ -21,10 +21,10 @@ from pathlib import Path
 from flex.errors import BadInput, NotWritten, Unknown
 from flex.routing.haproxy import CONFIGURATION, HOSTS, NAMES
 from flex.routing.haproxy_frontends import NEIGHBOURS
-from flex.routing.haproxy_one_writer import HOLD
 from flex.routing.haproxy_program import HaproxyProgram, has_lua, refusal, write
+from flex.routing.haproxy_writer_sites import HOLD
 from flex.routing.host_to_node_maps import MOVED, OWNERS
-from flex.routing.rules.popular_targets_on_more_members import POPULAR
+from flex.routing.rules.popular_targets import POPULAR
 
 BEFORE = ".before"
 # Beginnings of the names of folders that are there only while somebody writes: the next files, and
@@ -56,12 +56,12 @@ def any_files(_coming: Mapping[str, str], _here: Mapping[str, str]) -> None:
 def put(
     files: Mapping[str, str],
     folder: Path,
-    found: HaproxyProgram | None,
+    program: HaproxyProgram | None,
     *,
     owing: bool = False,
     guard: Guard = any_files,
 ) -> bool:
-    """Whether anything changed. `found` checks the files first; it is None where this machine has
+    """Whether anything changed. `program` checks the files first; it is None where this machine has
     no HAProxy.
 
     With `owing`, files that were put there before and did not reach their node yet count as
@@ -71,19 +71,19 @@ def put(
     """
     with alone(folder):
         guard(files, contents(folder))
-        return placed(files, folder, found, owing=owing)
+        return placed(files, folder, program, owing=owing)
 
 
 def placed(
-    files: Mapping[str, str], folder: Path, found: HaproxyProgram | None, *, owing: bool = False
+    files: Mapping[str, str], folder: Path, program: HaproxyProgram | None, *, owing: bool = False
 ) -> bool:
     """The same as `put`, for a caller that holds `alone` already."""
     changed = {name: text for name, text in files.items() if content(folder / name) != text}
     if not changed:
         return owing and (folder / OWED).exists()
     with _writing(folder), tempfile.TemporaryDirectory(dir=folder, prefix=_NEXT) as scratch:
-        if found and _asks_for_check(changed, folder):
-            _check(files, Path(scratch), found)
+        if program and _asks_for_check(changed, folder):
+            _check(files, Path(scratch), program)
         write(changed, Path(scratch))
         if owing:
             (folder / OWED).touch()
@@ -172,8 +172,8 @@ def owed_since(folder: Path) -> datetime | None:
 def contents(folder: Path) -> dict[str, str]:
     """By name, of all that a node's HAProxy reads."""
     names = (path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED)))
-    found = {name: content(folder / name) for name in names}
-    return {name: text for name, text in found.items() if text is not None}
+    texts = {name: content(folder / name) for name in names}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def there_of(folder: Path) -> list[str]:
@@ -209,12 +209,12 @@ def _asks_for_check(changed: Mapping[str, str], folder: Path) -> bool:
     return has_other_hosts or not changed.keys() <= _UNCHECKED | {HOSTS}
 
 
-def _check(files: Mapping[str, str], scratch: Path, found: HaproxyProgram) -> None:
+def _check(files: Mapping[str, str], scratch: Path, program: HaproxyProgram) -> None:
     """With the maps of now, and without certificates that only the node has."""
-    if HOLD in files and not has_lua(found):
+    if HOLD in files and not has_lua(program):
         raise BadInput(
             "a configuration for HAProxy that has requests of sites with one writer wait",
-            f"{found.path} was built without Lua",
+            f"{program.path} was built without Lua",
             kept="the configuration before is in force",
             advice="install a HAProxy with Lua, as Debian's is (`haproxy -vv` says +LUA), or "
             "say in [routing] that no site is stateful",
@@ -225,10 +225,10 @@ def _check(files: Mapping[str, str], scratch: Path, found: HaproxyProgram) -> No
     write({**files, CONFIGURATION: text}, scratch)
     if HOLD in files:
         write({HOLD: _BESIDE.sub(rf"\g<1>{scratch}/\2\3", files[HOLD])}, scratch)
-    if said := refusal(found, scratch):
+    if complaint := refusal(program, scratch):
         raise BadInput(
             "a configuration for HAProxy",
-            f"HAProxy refuses it: {said}",
+            f"HAProxy refuses it: {complaint}",
             kept="the configuration before is in force",
             advice="correct what it names in [routing]; if nothing there does, please report it",
         )
@@ -281,15 +281,14 @@ def undoing(names: Iterable[str], folder: Path) -> Iterator[None]:
 def one_before(folder: Path) -> dict[str, str]:
     """The files that were in force before those of now. Raises Unknown where there are none."""
     kept = {path.name.removesuffix(BEFORE): content(path) for path in folder.glob(f"*{BEFORE}")}
-    found = {name: text for name, text in kept.items() if text is not None}
-    if not {CONFIGURATION, HOSTS} <= set(found):
+    files = {name: text for name, text in kept.items() if text is not None}
+    if not {CONFIGURATION, HOSTS} <= set(files):
         raise Unknown(
             f"the configuration of HAProxy before the one in {folder}",
             "there is none",
-            kept="nothing was changed",
             advice="`flex route config NODE --to DIR` writes one",
         )
-    return found
+    return files
 
 
 def _sync(path: Path) -> None:

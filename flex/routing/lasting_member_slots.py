@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from flex.routing.pool import MOST_MEMBERS, unusable_configuration
+from flex.routing.member_pools import MOST_MEMBERS, unusable_configuration
 
 # By node, of one site.
 Slots = Mapping[str, int]
@@ -29,12 +29,12 @@ def assign_slots(before: Slots, members: Collection[str], cluster: Sequence[str]
         raise unusable_configuration(
             f"a site routed on {len(members)} nodes", f"at most {MOST_MEMBERS} can share one"
         )
-    found = {node: slot for node, slot in before.items() if 0 <= slot < MOST_MEMBERS}
-    spare = sorted(found.keys() - set(members), key=lambda node: (node in cluster, node))
-    for node in sorted(set(members) - found.keys()):
-        free = set(range(MOST_MEMBERS)) - set(found.values())
+    slots = {node: slot for node, slot in before.items() if 0 <= slot < MOST_MEMBERS}
+    spare = sorted(slots.keys() - set(members), key=lambda node: (node in cluster, node))
+    for node in sorted(set(members) - slots.keys()):
+        free = set(range(MOST_MEMBERS)) - set(slots.values())
         if not free:
-            free = {found.pop(spare.pop(0))}
+            free = {slots.pop(spare.pop(0))}
         own = cluster.index(node) if node in cluster else MOST_MEMBERS
-        found[node] = own if own in free else min(free)
-    return found
+        slots[node] = own if own in free else min(free)
+    return slots

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from flex.routing.pool import unusable_configuration
+from flex.routing.member_pools import unusable_configuration
 
 DIRECTORY = "/etc/haproxy/flex"
 # The socket of its master process, where Debian's HAProxy has it.
@@ -161,11 +161,11 @@ class Layout:
 
 def _ports(where: str) -> range:
     """The ports at which HAProxy listens, as in ":443" or ":8000-8010"."""
-    found = _LISTENED.search(where)
-    if not found:
+    matched = _LISTENED.search(where)
+    if not matched:
         return range(0)
-    first = int(found[1])
-    return range(first, int(found[2] or first) + 1)
+    first = int(matched[1])
+    return range(first, int(matched[2] or first) + 1)
 
 
 def endpoint(address: str, port: int) -> str:

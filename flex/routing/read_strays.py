@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from flex.model.strays import MOST_READ, Counted, StrayReading
+from flex.model.stray_requests import MOST_READ, Counted, StrayReading
 from flex.routing import haproxy_socket
 from flex.routing.haproxy_frontends import STRAY_DAYS, STRAYS
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import is_host
+from flex.routing.member_pools import is_host
 
 # HAProxy writes a space, `=` and whatever else could end a key with a backslash before it. Numbers
 # of more digits are no numbers of its own.
@@ -44,16 +44,16 @@ def reading(lines: Iterable[str], uptime: int, most: int = MOST_READ) -> StrayRe
     """Takes the lines of a table."""
     names = requests = 0
     # The least frequent is the first, and goes as soon as there is a more frequent one.
-    found: list[tuple[int, str, float]] = []
-    for one in _entries(lines):
+    most_frequent: list[tuple[int, str, float]] = []
+    for stray in _entries(lines):
         names += 1
-        requests += one.requests
-        if not is_host(one.name):
+        requests += stray.requests
+        if not is_host(stray.name):
             continue
-        push = heapq.heappush if len(found) < most else heapq.heappushpop
-        push(found, (one.requests, one.name, one.quiet))
-    found.sort(key=lambda one: (-one[0], one[1]))
-    counted = tuple(Counted(name, count, quiet) for count, name, quiet in found)
+        push = heapq.heappush if len(most_frequent) < most else heapq.heappushpop
+        push(most_frequent, (stray.requests, stray.name, stray.quiet))
+    most_frequent.sort(key=lambda stray: (-stray[0], stray[1]))
+    counted = tuple(Counted(name, count, quiet) for count, name, quiet in most_frequent)
     return StrayReading(uptime, names, requests, counted)
 
 

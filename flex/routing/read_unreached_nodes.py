@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from flex.routing.haproxy_doors_by_sni import TLS
-from flex.routing.haproxy_member_doors import MEMBERS
+from flex.routing.haproxy_member_tls import MEMBERS
 from flex.routing.haproxy_socket import BackendServer
 from flex.routing.host_to_node_maps import ANY_DOOR
 
@@ -25,8 +25,8 @@ class Unreached:
 def unreached_nodes(rows: Iterable[BackendServer]) -> Iterator[Unreached]:
     """Those that it counts as down. One that people took out of service is none of them."""
     for row in rows:
-        if row.status.startswith("DOWN") and (found := _what(row)):
-            yield Unreached(*found, row.check)
+        if row.status.startswith("DOWN") and (node_port := _what(row)):
+            yield Unreached(*node_port, row.check)
 
 
 def _what(row: BackendServer) -> tuple[str, str] | None:

@@ -57,5 +57,5 @@ def refuse_older(
         )
 
 
-def _older(asked: str, answer: str, advice: str) -> BadInput:
-    return BadInput(asked, answer, kept="what is in force stays so", advice=advice)
+def _older(request: str, answer: str, advice: str) -> BadInput:
+    return BadInput(request, answer, kept="what is in force stays so", advice=advice)

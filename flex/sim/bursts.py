@@ -15,7 +15,7 @@ import numpy as np
 from flex.sim.traces import Trace
 
 
-def in_bursts(trace: Trace, share: float, *, below: float = 1.0, seed: int = 5) -> Trace:
+def bunch_requests(trace: Trace, share: float, *, below: float = 1.0, seed: int = 5) -> Trace:
     """Each target is asked for during so large a share of the time, around a moment of chance; one
     that has as many as `below` of all requests, at any time.
     """

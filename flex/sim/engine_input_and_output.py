@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex.prediction.replay_accesses_through_caches import Ints
+from flex.prediction.cache_replay import Ints
 
 # How the nodes' memories belong together; the numbers are those of the native crate.
 # Each node has its own.

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from flex.placing.problem import Floats
-from flex.prediction.replay_accesses_through_caches import Ints, replay_loop
+from flex.prediction.cache_replay import Ints, replay_loop
 from flex.sim.locality import INDEPENDENT, Locality, order_of
 from flex.sim.traces import Trace, first
 
@@ -77,14 +77,14 @@ def fit_locality(
     """
     cut = first(trace, MOST_ACCESSES)
     wanted = np.array(miss_ratios(cut.target, cut.size, memory))
-    found = _search(cut, wanted, memory)
-    asked = tuple(held_out or memory)
+    locality = _search(cut, wanted, memory)
+    shares = tuple(held_out or memory)
     return FittedLocality(
-        found,
-        asked,
-        miss_ratios(cut.target, cut.size, asked),
-        _of_model(cut, found, asked, _OTHER_SEED),
-        _of_model(cut, INDEPENDENT, asked, _OTHER_SEED),
+        locality,
+        shares,
+        miss_ratios(cut.target, cut.size, shares),
+        _model_miss_ratios(cut, locality, shares, _OTHER_SEED),
+        _model_miss_ratios(cut, INDEPENDENT, shares, _OTHER_SEED),
     )
 
 
@@ -92,8 +92,8 @@ def miss_ratios(
     target: Ints, size: Ints, memory: Sequence[float], cache: str = "lru"
 ) -> tuple[float, ...]:
     """With so large a share of the working set in memory, the misses among all accesses."""
-    asked = np.bincount(target, minlength=len(size)) > 0
-    working_set = int(size[asked].sum())
+    is_accessed = np.bincount(target, minlength=len(size)) > 0
+    working_set = int(size[is_accessed].sum())
     replay, node = replay_loop(cache), np.zeros_like(target)
     return tuple(
         float(replay(cache, target, node, size, np.array([int(share * working_set)]))[1][0])
@@ -104,8 +104,8 @@ def miss_ratios(
 
 def _search(trace: Trace, wanted: Floats, memory: Sequence[float]) -> Locality:
     def cost(figures: Floats) -> float:
-        made = np.array(_of_model(trace, _locality(figures), memory, _SEED))
-        off = np.abs(made - wanted)
+        modelled = np.array(_model_miss_ratios(trace, _locality(figures), memory, _SEED))
+        off = np.abs(modelled - wanted)
         return float(off.mean() + _OF_LARGEST * off.max())
 
     tried = [
@@ -130,7 +130,7 @@ def _locality(figures: Floats) -> Locality:
     return Locality(repeats, float(np.exp(gap)), spread, life)
 
 
-def _of_model(
+def _model_miss_ratios(
     trace: Trace, locality: Locality, memory: Sequence[float], seed: int
 ) -> tuple[float, ...]:
     frequency = trace.frequency()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flex.placing.problem import Floats
-from flex.prediction.replay_accesses_through_caches import Ints
+from flex.prediction.cache_replay import Ints
 from flex.sim.traces import Trace
 
 

@@ -3,7 +3,7 @@ and the cluster of the next day.
 
 Takes a numpy Generator. Returns frozen values: the same seed gives the same cluster, the same night
 and the same next day. Does not decide which node serves an access, and does not write anything
-(logs.py does).
+(made_up_logs.py does).
 
 The shape follows what the FLEX papers and other studies of web servers found. Few sites get most
 requests, and few files of a site get most of its requests. Sizes are log-normal with a Pareto tail,
@@ -19,7 +19,7 @@ from datetime import date
 import numpy as np
 
 from flex.placing.problem import Floats, Ints
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.prediction.cache_replay import Sample
 from flex.sim.made_up_names import (
     AGENTS,
     FOLDERS,

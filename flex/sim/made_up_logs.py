@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 from flex.placing.problem import Ints
-from flex.prediction.predict import NOWHERE, in_turn, route
+from flex.prediction.replay_forecast import NOWHERE, assign_in_turn, route
 from flex.sim.made_up_cluster import DAY, Accesses, Hosting
-from flex.sim.write_log_lines import FORMATS, rows, with_garbage
+from flex.sim.write_log_lines import FORMATS, add_garbage, rows
 
 # Logs are rotated every eight hours: a night leaves a live file, a rotated one and a compressed
 # one.
@@ -46,16 +46,16 @@ class LogSource:
 
 def sources(directory: Path, hosting: Hosting, nodes: Sequence[str]) -> tuple[LogSource, ...]:
     """The second of three nodes writes JSON; the third keeps the logs of a few sites apart."""
-    found = []
+    log_sources = []
     for position, node in enumerate(nodes):
         apart = hosting.sites[:OWN_LOGS] if position % 3 == 2 else ()
-        found += [
+        log_sources += [
             LogSource(directory / node / f"{site}.access.log", node, "combined", site)
             for site in apart
         ]
         shared = "nginx_json" if position % 3 == 1 else "vhost_combined"
-        found.append(LogSource(directory / node / "access.log", node, shared))
-    return tuple(found)
+        log_sources.append(LogSource(directory / node / "access.log", node, shared))
+    return tuple(log_sources)
 
 
 def aliases(hosting: Hosting) -> dict[str, str]:
@@ -78,7 +78,7 @@ def write(
     by all in turn, and so is every site when there is no partition.
     """
     logs = sources(directory, hosting, nodes)
-    for source, mine in _by_log(logs, hosting, accesses, nodes, rng, placement):
+    for source, mine in _split_by_log(logs, hosting, accesses, nodes, rng, placement):
         _append(source, mine, rng)
     return logs
 
@@ -94,7 +94,7 @@ def grow(
 ) -> None:
     """Add accesses to the live logs, which are not rotated for it: what a busy minute leaves."""
     logs = sources(directory, hosting, nodes)
-    for source, mine in _by_log(logs, hosting, accesses, nodes, rng, placement):
+    for source, mine in _split_by_log(logs, hosting, accesses, nodes, rng, placement):
         lines = FORMATS[source.format](mine)
         if lines:
             source.path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def grow(
                 log.write("\n".join(lines) + "\n")
 
 
-def _by_log(
+def _split_by_log(
     logs: Sequence[LogSource],
     hosting: Hosting,
     accesses: Accesses,
@@ -122,7 +122,7 @@ def _by_log(
 def _served_by(
     hosting: Hosting, accesses: Accesses, nodes: Sequence[str], placement: pd.DataFrame | None
 ) -> Ints:
-    turns = in_turn(len(accesses.time), np.arange(len(nodes)))
+    turns = assign_in_turn(len(accesses.time), np.arange(len(nodes)))
     if placement is None:
         return turns
     placed = route(hosting.sites, accesses.site, placement, nodes)
@@ -141,7 +141,7 @@ def _sites_of(source: LogSource, logs: Sequence[LogSource], hosting: Hosting) ->
 def _append(source: LogSource, table: pd.DataFrame, rng: np.random.Generator) -> None:
     source.path.parent.mkdir(parents=True, exist_ok=True)
     source.path.touch()
-    lines = with_garbage(FORMATS[source.format](table), rng)
+    lines = add_garbage(FORMATS[source.format](table), rng)
     shift = table["time"].to_numpy() // ROTATION
     for start, end in zip(*_runs(shift), strict=True):
         if source.path.stat().st_size:

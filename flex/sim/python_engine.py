@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from flex.caches import CACHES
-from flex.prediction.replay_accesses_through_caches import Ints
+from flex.prediction.cache_replay import Ints
 from flex.sim.engine_input_and_output import HIT, READ, SHARED, SimulatedJob, units
 from flex.sim.queued import Queued
 from flex.sim.rules import RULES
@@ -97,9 +97,9 @@ class Router:
         option: list[int] = job.option.tolist()
         self._nodes = [option[start:end] for start, end in pairwise(first)]
 
-    def choose(self, asked: AccessAsked, view: View, memories: Contents) -> int:
-        return self._rules[self._rule[asked.key]].choose(
-            asked, self._nodes[asked.key], view, memories
+    def choose(self, request: AccessAsked, view: View, memories: Contents) -> int:
+        return self._rules[self._rule[request.key]].choose(
+            request, self._nodes[request.key], view, memories
         )
 
 

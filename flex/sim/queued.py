@@ -42,7 +42,7 @@ class Memories(Contents, Protocol):
 
 
 class Router(Protocol):
-    def choose(self, asked: AccessAsked, view: View, memories: Contents) -> int: ...
+    def choose(self, request: AccessAsked, view: View, memories: Contents) -> int: ...
 
 
 class Queued:
@@ -67,8 +67,8 @@ class Queued:
 
     def run(self) -> None:
         happen = (
-            self._arrive, self._on_connection, self._block_read, self._read_block,
-            self._handed_over, self._on_end,
+            self._arrive, self._handle_connection, self._block_read, self._read_block,
+            self._handed_over, self._handle_end,
         )  # fmt: skip
         self._admit()
         while self._events:
@@ -100,13 +100,13 @@ class Queued:
             self._arrive(access)
 
     def _arrive(self, access: int) -> None:
-        asked = AccessAsked(access, self._key[access], self._target[access])
-        node = self.node[access] = self._router.choose(asked, self.view, self._memories)
+        request = AccessAsked(access, self._key[access], self._target[access])
+        node = self.node[access] = self._router.choose(request, self.view, self._memories)
         self._count_idle(node)
         self.view.load[node] += 1
         self._push(self._compute(node, int(self._job.connect[node])), _CONNECTED, access)
 
-    def _on_connection(self, access: int) -> None:
+    def _handle_connection(self, access: int) -> None:
         node, target = self.node[access], self._target[access]
         if self._memories.pinned(node, target):
             self._send_all(access)
@@ -168,7 +168,7 @@ class Queued:
     def _block_bytes(self, access: int) -> int:
         return min(self._size[self._target[access]] - self._offset[access], self._job.block)
 
-    def _on_end(self, access: int) -> None:
+    def _handle_end(self, access: int) -> None:
         node = self.node[access]
         self._count_idle(node)
         self.view.load[node] -= 1

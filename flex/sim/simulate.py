@@ -1,27 +1,62 @@
 """Serves a trace by a cluster under a policy: the simulator's main function and its figures.
 
-Takes a trace, a cluster and a policy. Makes a SimulatedJob for the engine
-(native_or_python_engine.py). Returns what the engine served as a Result. Does not decide how a node
-works: the engine does.
+Takes a trace, a cluster and a policy. Makes a SimulatedJob for an engine. Returns what the engine
+served as a Result. Does not decide how a node works: the engine does.
+
+The engine is the native loop, or the Python one (python_engine.py) for what the native one does not
+know. A rule or a cache policy that is in Python alone works at once, and slower; the native loop
+learns it by a file of its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from flex import native_or_python
 from flex.errors import BadInput
-from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import native_or_python_engine as engine
+from flex.prediction.cache_replay import Ints
 from flex.sim import simulated_clusters as clusters
 from flex.sim import traces
+from flex.sim.access_rules import Place, RoutedAccesses
 from flex.sim.engine_input_and_output import HIT, READ, ServedAccesses, SimulatedJob
 from flex.sim.policies import FORMER_NAMES, POLICIES
-from flex.sim.routed_accesses import Place, RoutedAccesses
-from flex.sim.rules import NUMBER
+from flex.sim.python_engine import Answer, reference_simulate
+from flex.sim.rules import NUMBER, RULES
 from flex.sim.simulated_clusters import MILLISECOND, SECOND, T_LOW, SimulatedCluster
 from flex.sim.traces import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class NativeLoop:
+    """The loop, and which cache policies and rules it knows; a rule's number is its place here."""
+
+    simulate: Callable[[SimulatedJob], Answer]
+    caches: tuple[str, ...]
+    rules: tuple[str, ...]
+
+
+NATIVE = NativeLoop(
+    native_or_python.pick("simulate", reference_simulate),
+    native_or_python.members("CACHES"),
+    native_or_python.members("RULES"),
+)
+
+
+def run_engine(job: SimulatedJob, native: NativeLoop = NATIVE) -> Answer:
+    rule = _numbers(native.rules)[job.rule]
+    if job.cache in native.caches and (rule >= 0).all():
+        return native.simulate(replace(job, rule=rule))
+    return reference_simulate(job)
+
+
+def _numbers(known: tuple[str, ...]) -> Ints:
+    """For each of RULES its number in the native loop, -1 where that does not know it."""
+    numbers = [known.index(name) if name in known else -1 for name in RULES]
+    return np.array(numbers, dtype=np.int64)
+
 
 # More blocks than this are minutes of work, on a real trace the blocks are about as many as the
 # accesses.
@@ -81,7 +116,7 @@ def serve(
     trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses, policy: str = ""
 ) -> Result:
     """What comes of a routing that somebody made, of a trace and a cluster that were looked at."""
-    answer = engine.simulate(job_of(trace, cluster, routing))
+    answer = run_engine(job_of(trace, cluster, routing))
     return _result(policy, trace, cluster, ServedAccesses(*answer))
 
 

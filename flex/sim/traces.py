@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from flex.errors import BadInput, NoData
-from flex.prediction.replay_accesses_through_caches import Ints, Sample
+from flex.prediction.cache_replay import Ints, Sample
 
 
 def _none() -> Ints:
@@ -80,7 +80,7 @@ def days(trace: Trace, most: int = 4) -> list[Trace]:
     day = trace.time // 86400
     names, accesses = np.unique(day, return_counts=True)
     busiest = np.sort(names[np.argsort(-accesses, kind="stable")[:most]])
-    return [_only(trace, day == one) for one in busiest.tolist()]
+    return [_only(trace, day == busy_day) for busy_day in busiest.tolist()]
 
 
 def _only(trace: Trace, which: np.ndarray) -> Trace:
@@ -88,7 +88,7 @@ def _only(trace: Trace, which: np.ndarray) -> Trace:
     return replace(trace, target=trace.target[which], client=client, time=trace.time[which])
 
 
-def of_sample(name: str, sample: Sample, client: Ints | None = None) -> Trace:
+def trace_from_sample(name: str, sample: Sample, client: Ints | None = None) -> Trace:
     """The accesses of logs, as prediction takes them; who asked, where that is known."""
     clients = _none() if client is None else client
     return check(

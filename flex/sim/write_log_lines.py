@@ -1,7 +1,8 @@
 """Accesses as the text of log lines.
 
 Takes the accesses of a night. Returns rows (what any log format could say of each access) and lines
-in each format. Does not decide which file a line belongs to: logs.py does.
+in each format. Does not decide which file a line belongs to: made_up_logs.py
+does.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ def rows(hosting: Hosting, accesses: Accesses, rng: np.random.Generator) -> pd.D
             "agent": _take(AGENTS, accesses.agent),
         }
     )
-    return _with_no_requests(table, rng)
+    return _add_empty_requests(table, rng)
 
 
-def with_garbage(lines: list[str], rng: np.random.Generator) -> list[str]:
+def add_garbage(lines: list[str], rng: np.random.Generator) -> list[str]:
     """The lines, and between some of them what is no line: one that ends within its request, zeros,
     a stray message.
     """
@@ -145,8 +146,8 @@ def _requests(hosting: Hosting, accesses: Accesses, rng: np.random.Generator) ->
 
 def _asked_at(hosting: Hosting, accesses: Accesses) -> Ints:
     missing = len(hosting.paths) + accesses.target % len(NOT_THERE)
-    asked: Ints = np.where(accesses.status == 404, missing, accesses.target)
-    return asked
+    path_numbers: Ints = np.where(accesses.status == 404, missing, accesses.target)
+    return path_numbers
 
 
 def _addresses(count: int) -> list[str]:
@@ -165,7 +166,7 @@ def _take(words: list[str] | tuple[str, ...], position: Ints) -> pd.Series:
     return pd.Series(list(words), dtype="str").take(position).reset_index(drop=True)
 
 
-def _with_no_requests(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def _add_empty_requests(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     doubled = np.flatnonzero(rng.random(len(table)) < NO_REQUEST_SHARE)
     order = np.sort(np.concatenate([np.arange(len(table)), doubled]), kind="stable")
     longer = table.take(order).reset_index(drop=True)

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flex.store.holder_process_has_ended import holder
+    from flex.store.lease_holder import holder
     from flex.store.memory import MemoryStore
     from flex.store.sql_store import SqlStore, open_store
 
@@ -13,7 +13,7 @@ __all__ = ["MemoryStore", "SqlStore", "holder", "open_store"]
 _MODULES = {
     "MemoryStore": "memory",
     "SqlStore": "sql_store",
-    "holder": "holder_process_has_ended",
+    "holder": "lease_holder",
     "open_store": "sql_store",
 }
 

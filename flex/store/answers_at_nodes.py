@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, RowMapping, Table, delete, insert, select
 from sqlalchemy.types import BigInteger
 
-from flex.model.answers_of_sites import Answers, AnswersOfSpan, fuller
+from flex.model.http_answers import Answers, AnswersOfSpan, fuller
 from flex.store.database import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import TEXT, metadata
@@ -34,21 +34,21 @@ _AT_ONCE = 500
 class SqlAnswersOfSites(StorePart):
     def put_answers(self, counted: Sequence[AnswersOfSpan]) -> None:
         with self._database.writing() as connection:
-            for one in counted:
-                same = _same(one)
+            for count in counted:
+                same = _same(count)
                 row = connection.execute(select(answers_of_sites).where(same))
                 known = row.mappings().one_or_none()
-                kept = fuller(one, _value(known) if known else None)
+                kept = fuller(count, _value(known) if known else None)
                 connection.execute(delete(answers_of_sites).where(same))
                 connection.execute(insert(answers_of_sites), _row(kept))
 
     def answers_of(self, names: Collection[str]) -> tuple[AnswersOfSpan, ...]:
-        found: list[AnswersOfSpan] = []
+        answers: list[AnswersOfSpan] = []
         ordered = sorted(names)
         with self._database.reading() as connection:
             for begin in range(0, len(ordered), _AT_ONCE):
-                found += _of(connection, ordered[begin : begin + _AT_ONCE])
-        return tuple(sorted(found, key=_in_order))
+                answers += _read_answers(connection, ordered[begin : begin + _AT_ONCE])
+        return tuple(sorted(answers, key=_answers_key))
 
     def forget_answers(self, before: int) -> None:
         with self._database.writing() as connection:
@@ -65,15 +65,20 @@ class MemoryAnswersOfSites(AllOrNothing):
         with self._lock:
             self._refuse_lost()
             kept = self._answers_of_sites
-            for one in counted:
-                key = one.node, one.name, one.span
-                kept[key] = fuller(one, kept.get(key))
+            for count in counted:
+                key = count.node, count.name, count.span
+                kept[key] = fuller(count, kept.get(key))
 
     def answers_of(self, names: Collection[str]) -> tuple[AnswersOfSpan, ...]:
         with self._lock:
             every = list(self._answers_of_sites.values())
         wanted = set(names)
-        return tuple(sorted((one for one in every if one.name in wanted), key=_in_order))
+        return tuple(
+            sorted(
+                (count for count in every if count.name in wanted),
+                key=_answers_key,
+            )
+        )
 
     def forget_answers(self, before: int) -> None:
         with self._lock:
@@ -82,25 +87,25 @@ class MemoryAnswersOfSites(AllOrNothing):
                 del self._answers_of_sites[key]
 
 
-def _of(connection: Connection, names: Sequence[str]) -> list[AnswersOfSpan]:
-    asked = select(answers_of_sites).where(answers_of_sites.c.name.in_(names))
-    return [_value(row) for row in connection.execute(asked).mappings()]
+def _read_answers(connection: Connection, names: Sequence[str]) -> list[AnswersOfSpan]:
+    query = select(answers_of_sites).where(answers_of_sites.c.name.in_(names))
+    return [_value(row) for row in connection.execute(query).mappings()]
 
 
-def _same(one: AnswersOfSpan) -> Any:
+def _same(count: AnswersOfSpan) -> Any:
     """Any: what SQLAlchemy makes of conditions has no narrower type that fits all."""
     table = answers_of_sites.c
-    return (table.node == one.node) & (table.name == one.name) & (table.span == one.span)
+    return (table.node == count.node) & (table.name == count.name) & (table.span == count.span)
 
 
-def _row(one: AnswersOfSpan) -> dict[str, object]:
+def _row(count: AnswersOfSpan) -> dict[str, object]:
     return {
-        "node": one.node,
-        "name": one.name,
-        "span": one.span,
-        "requests": one.answers.requests,
-        "errors": one.answers.errors,
-        "times": " ".join(map(str, one.answers.times)),
+        "node": count.node,
+        "name": count.name,
+        "span": count.span,
+        "requests": count.answers.requests,
+        "errors": count.answers.errors,
+        "times": " ".join(map(str, count.answers.times)),
     }
 
 
@@ -111,5 +116,5 @@ def _value(row: RowMapping) -> AnswersOfSpan:
     )
 
 
-def _in_order(one: AnswersOfSpan) -> tuple[str, str, int]:
-    return one.node, one.name, one.span
+def _answers_key(count: AnswersOfSpan) -> tuple[str, str, int]:
+    return count.node, count.name, count.span

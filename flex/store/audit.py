@@ -17,10 +17,12 @@ from flex.store.schema import audit, audit_head
 class SqlAudit(StorePart):
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._database.writing() as connection:
-            made = entry(_head(connection), self._author, action, subject, before, after)
-            connection.execute(insert(audit), asdict(made))
-            connection.execute(update(audit_head).values(number=made.number, hash=made.hash))
-        return made
+            new_entry = entry(_head(connection), self._author, action, subject, before, after)
+            connection.execute(insert(audit), asdict(new_entry))
+            connection.execute(
+                update(audit_head).values(number=new_entry.number, hash=new_entry.hash)
+            )
+        return new_entry
 
     def audit_head(self) -> Head:
         with self._database.reading() as connection:
@@ -68,8 +70,10 @@ class SqlAudit(StorePart):
             select(func.max(audit.c.number)).where(audit.c.action == action) for action in actions
         ]
         with self._database.reading() as connection:
-            found = [connection.scalar(one) for one in wanted or [select(func.max(audit.c.number))]]
-        return max(number or 0 for number in found)
+            numbers = [
+                connection.scalar(query) for query in wanted or [select(func.max(audit.c.number))]
+            ]
+        return max(number or 0 for number in numbers)
 
     def last_of_each(self, *actions: str, saying: Collection[str] = ()) -> Mapping[str, Entry]:
         last = (
@@ -81,8 +85,8 @@ class SqlAudit(StorePart):
             columns = (audit.c.before, audit.c.after)
             texts = (one.contains(text, autoescape=True) for text in saying for one in columns)
             last = last.where(or_(*texts))
-        found = self._find(select(audit).where(audit.c.number.in_(last)))
-        return {one.subject: one for one in found}
+        entries = self._find(select(audit).where(audit.c.number.in_(last)))
+        return {one.subject: one for one in entries}
 
     def stamp(self) -> int | None:
         return self._database.stamp()

@@ -18,7 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.model.audit_chain import Author
-from flex.store import postgresql_connection, postgresql_copy, sqlite_connection_and_file
+from flex.store import postgresql_engine, sqlite_engine
 
 Answer = TypeVar("Answer")
 # Looks whether a transaction may write, and raises where it may not.
@@ -60,29 +60,29 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "sqlite": Kind(
         "sqlite",
-        sqlite_connection_and_file.connect,
-        sqlite_connection_and_file.exists,
-        sqlite_connection_and_file.check,
-        sqlite_connection_and_file.create,
-        sqlite_connection_and_file.backup,
-        sqlite_connection_and_file.check_references,
+        sqlite_engine.connect,
+        sqlite_engine.exists,
+        sqlite_engine.check,
+        sqlite_engine.create,
+        sqlite_engine.backup,
+        sqlite_engine.check_references,
         ".db",
-        sqlite_connection_and_file.is_busy,
-        sqlite_connection_and_file.is_full,
-        sqlite_connection_and_file.WriteWatch,
+        sqlite_engine.is_busy,
+        sqlite_engine.is_full,
+        sqlite_engine.WriteWatch,
     ),
     "postgresql": Kind(
         "postgresql+psycopg",
-        postgresql_connection.connect,
-        postgresql_connection.exists,
-        postgresql_connection.check,
-        postgresql_connection.create,
-        postgresql_copy.backup,
-        postgresql_connection.check_references,
+        postgresql_engine.connect,
+        postgresql_engine.exists,
+        postgresql_engine.check,
+        postgresql_engine.create,
+        postgresql_engine.backup,
+        postgresql_engine.check_references,
         ".dump",
-        postgresql_connection.is_busy,
-        postgresql_connection.is_full,
-        postgresql_connection.WriteWatch,
+        postgresql_engine.is_busy,
+        postgresql_engine.is_full,
+        postgresql_engine.WriteWatch,
     ),
 }
 
@@ -141,7 +141,7 @@ class Database:
                 self._mine.connection = None
 
     @contextmanager
-    def under_guard(self, run: str, guard: Guard) -> Iterator[None]:
+    def guard_writes(self, run: str, guard: Guard) -> Iterator[None]:
         """Each transaction by which this thread writes in here, for that run, begins with the
         guard, which may refuse it.
         """
@@ -158,13 +158,13 @@ class Database:
     @property
     def run(self) -> str:
         """The run that this thread writes for; "" for none."""
-        found: str = getattr(self._mine, "run", "")
-        return found
+        run_id: str = getattr(self._mine, "run", "")
+        return run_id
 
     @property
     def _guard(self) -> Guard:
-        found: Guard = getattr(self._mine, "guard", _no_guard)
-        return found
+        guard: Guard = getattr(self._mine, "guard", _no_guard)
+        return guard
 
     def stamp(self) -> int | None:
         """Another number after each change, by whomever; None where only reading tells, or where
@@ -188,8 +188,8 @@ class Database:
     @property
     def _open(self) -> Connection | None:
         """What this thread is writing by."""
-        found: Connection | None = getattr(self._mine, "connection", None)
-        return found
+        connection: Connection | None = getattr(self._mine, "connection", None)
+        return connection
 
     @contextmanager
     def _my_turn(self) -> Iterator[None]:
@@ -272,8 +272,8 @@ class StorePart:
 
 def _driver_message(error: Exception) -> str:
     """What the driver said, on one line, without the statement SQLAlchemy adds."""
-    said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    return " ".join(str(said).split())
+    driver_error = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return " ".join(str(driver_error).split())
 
 
 def parse_url(text: str) -> tuple[URL, Kind]:

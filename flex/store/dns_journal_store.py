@@ -33,8 +33,8 @@ class SqlJournal:
         columns = [column for column in messages.c if column.name != "cycle"]
         wanted = select(*columns).where(messages.c.cycle == self._plan).order_by(messages.c.number)
         with self._database.reading() as connection:
-            found = connection.execute(wanted).mappings()
-            return tuple(JournalRow(**{**row, "changes": tuple(row["changes"])}) for row in found)
+            rows = connection.execute(wanted).mappings()
+            return tuple(JournalRow(**{**row, "changes": tuple(row["changes"])}) for row in rows)
 
     def intend(self, rows: Sequence[JournalRow]) -> None:
         if not rows:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, insert, select
 
-from flex.model.door_order import DoorOrder, DoorReport
+from flex.model.orders_to_doors import DoorOrder, DoorReport
 from flex.store.database import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import door_order, door_reports, owners_map
@@ -80,10 +80,8 @@ class SqlDoorOrders(StorePart):
 
     def door_reports(self) -> tuple[DoorReport, ...]:
         with self._database.reading() as connection:
-            found = connection.execute(
-                select(door_reports).order_by(door_reports.c.node)
-            ).mappings()
-            return tuple(DoorReport(**{**row, "busy": _counts(row["busy"])}) for row in found)
+            rows = connection.execute(select(door_reports).order_by(door_reports.c.node)).mappings()
+            return tuple(DoorReport(**{**row, "busy": _counts(row["busy"])}) for row in rows)
 
 
 class MemoryDoorOrders(AllOrNothing):
@@ -138,11 +136,11 @@ def _grows(order: DoorOrder, last: DoorOrder | None, before: int) -> bool:
 
 
 def _order(connection: Connection) -> DoorOrder | None:
-    found = connection.execute(select(*_ORDER)).mappings().one_or_none()
-    if found is None:
+    row = connection.execute(select(*_ORDER)).mappings().one_or_none()
+    if row is None:
         return None
-    sites = {name: frozenset(found[name].splitlines()) for name in ("waiting", "held")}
-    return DoorOrder(**{**found, **sites})
+    sites = {name: frozenset(row[name].splitlines()) for name in ("waiting", "held")}
+    return DoorOrder(**{**row, **sites})
 
 
 def _counts(text: str) -> tuple[tuple[str, int], ...]:

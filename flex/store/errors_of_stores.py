@@ -8,8 +8,8 @@ from flex.errors import BadInput, Busy, LostLease, Outdated, Unknown
 from flex.model.log_reading import Segment
 from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
-from flex.store.holder_process_has_ended import name_for_people
 from flex.store.lease import Lease
+from flex.store.lease_holder import name_for_people
 
 # How many ids an error lists.
 LISTED = 10
@@ -29,7 +29,6 @@ def unknown_plan(plan_id: str, candidates: Sequence[str] = ()) -> Unknown:
     return Unknown(
         f"the plan {plan_id!r}",
         f"more than one begins so: {listed}" if candidates else "there is none of that id",
-        kept="nothing was changed",
         advice="write more of the id" if candidates else "`flex plan list` shows them all",
     )
 
@@ -57,7 +56,6 @@ def unknown_run(run_id: str) -> Unknown:
     return Unknown(
         f"the run {run_id!r}",
         "no run of that id was begun",
-        kept="nothing was changed",
         advice="`flex history` shows every run",
     )
 

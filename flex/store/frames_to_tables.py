@@ -64,10 +64,10 @@ def load(connection: Connection, table: Table, owner: str | int, schema: Schema)
         .where(table.c[0] == owner)
         .order_by(table.c.position)
     )
-    found = columns(connection, wanted, len(names))
-    if not found[0]:
+    values = columns(connection, wanted, len(names))
+    if not values[0]:
         return schema.empty()
-    return schema.from_columns(dict(zip(names, found, strict=True)))
+    return schema.from_columns(dict(zip(names, values, strict=True)))
 
 
 def columns(connection: Connection, wanted: Select[Any], count: int) -> list[list[Any]]:

@@ -39,12 +39,12 @@ class SqlSegments(StorePart):
             return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
 
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
-        found: list[Stream] = []
+        stored_streams: list[Stream] = []
         with self._database.reading() as connection:
             for few in frames_to_tables.parts(sorted(sources)):
                 wanted = select(streams).where(streams.c.source.in_(few))
-                found += [Stream(**row) for row in connection.execute(wanted).mappings()]
-        return tuple(sorted(found, key=lambda each: (each.path, *_key(each))))
+                stored_streams += [Stream(**row) for row in connection.execute(wanted).mappings()]
+        return tuple(sorted(stored_streams, key=lambda each: (each.path, *_key(each))))
 
     def every_stream(self) -> tuple[Stream, ...]:
         wanted = select(streams).order_by(streams.c.path, *streams.primary_key)
@@ -136,11 +136,11 @@ class SqlSegments(StorePart):
 
     def _there(self, column: ColumnElement[str], values: Collection[str]) -> frozenset[str]:
         with self._database.reading() as connection:
-            found = (
+            batches = (
                 connection.scalars(select(column).where(column.in_(few)))
                 for few in frames_to_tables.parts(sorted(values))
             )
-            return frozenset(value for values in found for value in values)
+            return frozenset(value for values in batches for value in values)
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
         unnoted = and_(segments.c.opening == "", segments.c.first_time == first_time)
@@ -148,19 +148,19 @@ class SqlSegments(StorePart):
         return self._all(segments.c.first_byte == 0, either)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        found = [
+        readings = [
             each
             for few in frames_to_tables.parts(sorted(places))
             for each in self._all(segments.c.begins.in_(few))
         ]
-        return tuple(sorted(found, key=lambda each: each.id))
+        return tuple(sorted(readings, key=lambda each: each.id))
 
     def _all(self, *where: ColumnElement[bool]) -> tuple[Segment, ...]:
         with self._database.reading() as connection:
-            found = connection.execute(
+            rows = connection.execute(
                 select(segments).where(*where).order_by(segments.c.id)
             ).mappings()
-            return tuple(_segment(row) for row in found)
+            return tuple(_segment(row) for row in rows)
 
     def moved_counts(self) -> Mapping[str, str]:
         with self._database.reading() as connection:
@@ -205,14 +205,14 @@ def _insert(connection: Connection, new: Sequence[Segment], left: Sequence[Strea
 def _stored_keys(connection: Connection, wanted: Sequence[Stream]) -> set[_Key]:
     """Those of these streams that are stored: to ask for many takes less than to delete each."""
     keys = {_key(stream) for stream in wanted}
-    found: set[_Key] = set()
+    stored_keys: set[_Key] = set()
     for few in frames_to_tables.parts(wanted, 2):
         alike = select(*streams.primary_key).where(
             streams.c.source.in_({stream.source for stream in few}),
             streams.c.head.in_({stream.head for stream in few}),
         )
-        found.update(tuple(row) for row in connection.execute(alike))
-    return found & keys
+        stored_keys.update(tuple(row) for row in connection.execute(alike))
+    return stored_keys & keys
 
 
 _NAMES = {kind: [field.name for field in fields(kind)] for kind in (Segment, Stream)}

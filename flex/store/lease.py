@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from flex.model.nightly_run import NightlyRun
-from flex.store.holder_process_has_ended import has_ended
+from flex.store.lease_holder import has_ended
 
 # As a shell reports a process that was killed: one that is told to end says so itself.
 INTERRUPTED = 137

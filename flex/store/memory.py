@@ -16,29 +16,29 @@ from datetime import datetime, timedelta
 import pandas as pd
 
 from flex.model.audit_chain import Entry, Head, entry
+from flex.model.drains_and_freezes import Freeze, NodeOrder
 from flex.model.jobs import Job, Once
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.nodes import Node
-from flex.model.operator_orders import Freeze, NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
+from flex.model.retry_schedule import Attempt
 from flex.model.roles_and_tokens import Token
-from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.model.wish import Pin
 from flex.placing.proof_statement import Json
 from flex.store import errors_of_stores, proof_as_bytes
 from flex.store.answers_at_nodes import MemoryAnswersOfSites
+from flex.store.audit_writer import noting
 from flex.store.dns_journal_store import MemoryJournal
 from flex.store.door_orders import MemoryDoorOrders
 from flex.store.lease import Lease, interrupted_run
 from flex.store.moves_and_stage_runs import MemorySiteMoves
 from flex.store.profiles import column, earlier, side_by_side
 from flex.store.stray_counts import MemoryStrays
-from flex.store.write_changes_to_audit_log import noting
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.traffic import which_reading_continues_which
+from flex.traffic import reading_chains
 from flex.zones.last_dns_check import Check
 
 
@@ -73,7 +73,7 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
         self._name = secrets.token_hex(8)
 
     @property
-    def _in_force(self) -> str:
+    def _settled_plan_id(self) -> str:
         return self._settled.get("plan", "")
 
     @property
@@ -144,8 +144,8 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
             return True
 
     def streams(self, source: str) -> tuple[Stream, ...]:
-        found = [stream for stream in self._streams.values() if stream.source == source]
-        return tuple(sorted(found, key=lambda stream: (stream.path, _content(stream))))
+        streams = [stream for stream in self._streams.values() if stream.source == source]
+        return tuple(sorted(streams, key=lambda stream: (stream.path, _content(stream))))
 
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
         return tuple(stream for stream in self.every_stream() if stream.source in sources)
@@ -205,31 +205,35 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Segment, ...]:
-        every = sorted(self._segments.values(), key=lambda one: (one.read_at, one.id), reverse=down)
-        found = [
-            one
-            for one in every
-            if source in ("", one.source)
-            and node in ("", one.node)
-            and (since is None or one.read_at >= since.timestamp())
-            and (until is None or one.read_at < until.timestamp())
+        every = sorted(
+            self._segments.values(), key=lambda segment: (segment.read_at, segment.id), reverse=down
+        )
+        readings = [
+            segment
+            for segment in every
+            if source in ("", segment.source)
+            and node in ("", segment.node)
+            and (since is None or segment.read_at >= since.timestamp())
+            and (until is None or segment.read_at < until.timestamp())
             and (
                 behind is None
-                or ((one.read_at, one.id) < behind if down else (one.read_at, one.id) > behind)
+                or (
+                    (segment.read_at, segment.id) < behind
+                    if down
+                    else (segment.read_at, segment.id) > behind
+                )
             )
         ]
-        return tuple(found[:limit])
+        return tuple(readings[:limit])
 
     def known_segments(self, ids: Collection[str]) -> frozenset[str]:
         return frozenset(ids) & self._segments.keys()
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return which_reading_continues_which.with_opening(
-            self._segments.values(), opening, first_time
-        )
+        return reading_chains.segments_with_opening(self._segments.values(), opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        return which_reading_continues_which.behind(self._segments.values(), places)
+        return reading_chains.segments_beginning_at(self._segments.values(), places)
 
     def moved_counts(self) -> Mapping[str, str]:
         return dict(self._moved)
@@ -257,17 +261,17 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
         return latest, profiles.copy(), spreads.copy()
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
-        found = []
+        figures = []
         for period in sorted(self._profiles, key=lambda period: (period.end, period.start)):
             frame = self._profiles[period][0]
             for row in frame[frame["site"] == site].to_dict("records"):
-                found.append(
+                figures.append(
                     (
                         period,
                         {str(name): int(value) for name, value in row.items() if name != "site"},
                     )
                 )
-        return tuple(found)
+        return tuple(figures)
 
     def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         columns = {}
@@ -290,15 +294,17 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
 
     def placement(self) -> tuple[str, pd.DataFrame]:
         with self._lock:
-            return self._in_force, self._placements.get(self._in_force, PLACEMENT.empty()).copy()
+            return self._settled_plan_id, self._placements.get(
+                self._settled_plan_id, PLACEMENT.empty()
+            ).copy()
 
     def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
-        found = self.placement_of(plan_id) if plan_id else self.placement()[1]
-        nodes = found["node"]
+        placement = self.placement_of(plan_id) if plan_id else self.placement()[1]
+        nodes = placement["node"]
         return {str(node): int(sites) for node, sites in nodes.value_counts().items()}
 
     def in_force(self) -> str:
-        return self._in_force
+        return self._settled_plan_id
 
     def placement_of(self, plan_id: str) -> pd.DataFrame:
         if plan_id not in self._placements:
@@ -339,23 +345,23 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
         with self._lock:
             if self._holder() != self._run:
                 raise errors_of_stores.lost_error(self._run, self._lease)
-            if self._in_force not in (plan.base, plan.id):
-                raise errors_of_stores.overtaken_base(plan, self._in_force)
+            if self._settled_plan_id not in (plan.base, plan.id):
+                raise errors_of_stores.overtaken_base(plan, self._settled_plan_id)
             self._replace(plan)
             self._placements[plan.id] = stored
             self._settled["plan"] = plan.id
 
     def plan(self, plan_id: str) -> Plan:
         with self._lock:
-            found = sorted(key for key in self._plans if plan_id and key.startswith(plan_id))
-            if plan_id not in found and len(found) != 1:
-                raise errors_of_stores.unknown_plan(plan_id, found)
-            return self._plans[plan_id if plan_id in found else found[0]]
+            plan_ids = sorted(key for key in self._plans if plan_id and key.startswith(plan_id))
+            if plan_id not in plan_ids and len(plan_ids) != 1:
+                raise errors_of_stores.unknown_plan(plan_id, plan_ids)
+            return self._plans[plan_id if plan_id in plan_ids else plan_ids[0]]
 
     def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         with self._lock:
-            found = [plan for plan in self._plans.values() if state in (None, plan.state)]
-        ordered = sorted(found, key=lambda plan: (plan.wall_time, plan.id), reverse=True)
+            plans = [plan for plan in self._plans.values() if state in (None, plan.state)]
+        ordered = sorted(plans, key=lambda plan: (plan.wall_time, plan.id), reverse=True)
         return tuple(ordered[:limit])
 
     def headlines(self) -> tuple[Headline, ...]:
@@ -465,16 +471,18 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
 
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
         with self._lock:
-            made = entry(self.audit_head(), self._author, action, subject, before, after)
-            self._entries[made.number] = made
-            return made
+            new_entry = entry(self.audit_head(), self._author, action, subject, before, after)
+            self._entries[new_entry.number] = new_entry
+            return new_entry
 
     def audit_head(self) -> Head:
         last = self._entries.get(self.last_number())
         return Head(last.number, last.hash) if last else Head()
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        return tuple(one for one in self._entries.values() if one.number > after)[:limit]
+        return tuple(
+            audit_entry for audit_entry in self._entries.values() if audit_entry.number > after
+        )[:limit]
 
     def found_entries(
         self,
@@ -488,32 +496,41 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Entry, ...]:
-        found = (
-            one
-            for one in sorted(self._entries.values(), key=lambda one: one.number, reverse=down)
-            if (behind is None or (one.number < behind if down else one.number > behind))
-            and actor in ("", one.actor)
-            and (not action or f"{one.action}.".startswith(f"{action}."))
-            and subject in ("", one.subject)
-            and (since is None or one.time >= since)
-            and (until is None or one.time < until)
+        matching = (
+            audit_entry
+            for audit_entry in sorted(
+                self._entries.values(), key=lambda audit_entry: audit_entry.number, reverse=down
+            )
+            if (
+                behind is None
+                or (audit_entry.number < behind if down else audit_entry.number > behind)
+            )
+            and actor in ("", audit_entry.actor)
+            and (not action or f"{audit_entry.action}.".startswith(f"{action}."))
+            and subject in ("", audit_entry.subject)
+            and (since is None or audit_entry.time >= since)
+            and (until is None or audit_entry.time < until)
         )
-        return tuple(one for one, _ in zip(found, range(limit), strict=False))
+        return tuple(audit_entry for audit_entry, _ in zip(matching, range(limit), strict=False))
 
     def last_number(self, *actions: str) -> int:
-        found = (
-            one.number
-            for one in reversed(self._entries.values())
-            if not actions or one.action in actions
+        numbers = (
+            audit_entry.number
+            for audit_entry in reversed(self._entries.values())
+            if not actions or audit_entry.action in actions
         )
-        return next(found, 0)
+        return next(numbers, 0)
 
     def last_of_each(self, *actions: str, saying: Collection[str] = ()) -> Mapping[str, Entry]:
         return {
-            one.subject: one
-            for one in self._entries.values()
-            if one.action in actions
-            and any(text in said for text in saying or [""] for said in (one.before, one.after))
+            audit_entry.subject: audit_entry
+            for audit_entry in self._entries.values()
+            if audit_entry.action in actions
+            and any(
+                text in state_text
+                for text in saying or [""]
+                for state_text in (audit_entry.before, audit_entry.after)
+            )
         }
 
     def stamp(self) -> int | None:

@@ -57,8 +57,8 @@ class AllOrNothing:
 
     @property
     def _run(self) -> str:
-        found: str = getattr(self._mine, "run", "")
-        return found
+        run_id: str = getattr(self._mine, "run", "")
+        return run_id
 
     def _refuse_lost(self) -> None:
         """Raises LostLease where the run that this thread writes for has lost the lease."""

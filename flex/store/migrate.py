@@ -100,7 +100,6 @@ def _upgrade(database: Database, connection: Connection, to: str) -> None:
         raise BadInput(
             f"upgrading the database {database.name}",
             f"its revision {_current(connection)} is not known here",
-            kept="nothing was changed",
             advice="a newer FLEX has used it: install that version, or restore a backup",
         ) from error
 

@@ -87,8 +87,8 @@ class SqlSiteMoves(StorePart):
         with self._database.writing() as connection:
             known = set[str]()
             for ids in _parts(list(rows)):
-                asked = select(site_moves.c.id).where(site_moves.c.id.in_(ids))
-                known |= set(connection.execute(asked).scalars())
+                query = select(site_moves.c.id).where(site_moves.c.id.in_(ids))
+                known |= set(connection.execute(query).scalars())
             new = [row for id_, row in rows.items() if id_ not in known]
             if new:
                 connection.execute(insert(site_moves), new)
@@ -110,29 +110,29 @@ class SqlSiteMoves(StorePart):
     ) -> tuple[SiteMove, ...]:
         place = tuple_(site_moves.c.begun, site_moves.c.id)
         columns = (site_moves.c.begun, site_moves.c.id)
-        asked = select(site_moves).order_by(
-            *(one if oldest_first else one.desc() for one in columns)
+        query = select(site_moves).order_by(
+            *(column if oldest_first else column.desc() for column in columns)
         )
         if site:
-            asked = asked.where(site_moves.c.site == site)
+            query = query.where(site_moves.c.site == site)
         if plan:
-            asked = asked.where(site_moves.c.plan == plan)
+            query = query.where(site_moves.c.plan == plan)
         if resting_at:
-            asked = asked.where(site_moves.c.rests_until > resting_at)
+            query = query.where(site_moves.c.rests_until > resting_at)
         if only_open:
-            asked = asked.where(site_moves.c.state.in_(OPEN))
+            query = query.where(site_moves.c.state.in_(OPEN))
         if states:
-            asked = asked.where(site_moves.c.state.in_(states))
+            query = query.where(site_moves.c.state.in_(states))
         if node:
-            asked = asked.where((site_moves.c.source == node) | (site_moves.c.target == node))
+            query = query.where((site_moves.c.source == node) | (site_moves.c.target == node))
         if behind:
             last = tuple_(
                 literal(behind[0], site_moves.c.begun.type),
                 literal(behind[1], site_moves.c.id.type),
             )
-            asked = asked.where(place > last if oldest_first else place < last)
+            query = query.where(place > last if oldest_first else place < last)
         with self._database.reading() as connection:
-            rows = connection.execute(asked.limit(limit)).mappings()
+            rows = connection.execute(query.limit(limit)).mappings()
             return tuple(SiteMove(**row) for row in rows)
 
     def put_stage_run(self, run: StageRun) -> None:
@@ -146,13 +146,13 @@ class SqlSiteMoves(StorePart):
             connection.execute(insert(stage_runs), asdict(run))
 
     def stage_runs(self, moves: Sequence[str]) -> tuple[StageRun, ...]:
-        found: list[StageRun] = []
+        runs: list[StageRun] = []
         with self._database.reading() as connection:
             for ids in _parts(moves):
                 these = stage_runs.c.move.in_(ids)
                 rows = connection.execute(select(stage_runs).where(these)).mappings()
-                found += [StageRun(**row) for row in rows]
-        return tuple(sorted(found, key=_in_order))
+                runs += [StageRun(**row) for row in rows]
+        return tuple(sorted(runs, key=_stage_run_key))
 
     def count_site_moves(self, since: datetime) -> MoveCounts:
         by_state = select(
@@ -178,9 +178,9 @@ class SqlSiteMoves(StorePart):
             ids = sorted(runs)
             for begin in range(0, len(ids), _AT_ONCE):
                 these = site_moves.c.id.in_(ids[begin : begin + _AT_ONCE])
-                found = connection.execute(select(site_moves).where(these)).mappings()
-                moves |= {row["id"]: SiteMove(**row) for row in found}
-        return _by_begin((moves[id_], run) for id_, run in runs.items())
+                move_rows = connection.execute(select(site_moves).where(these)).mappings()
+                moves |= {row["id"]: SiteMove(**row) for row in move_rows}
+        return _sort_by_begin((moves[id_], run) for id_, run in runs.items())
 
 
 class MemorySiteMoves(AllOrNothing):
@@ -244,19 +244,21 @@ class MemorySiteMoves(AllOrNothing):
 
     def stage_runs(self, moves: Sequence[str]) -> tuple[StageRun, ...]:
         with self._lock:
-            found = [run for run in self._stage_runs.values() if run.move in moves]
-        return tuple(sorted(found, key=_in_order))
+            runs = [run for run in self._stage_runs.values() if run.move in moves]
+        return tuple(sorted(runs, key=_stage_run_key))
 
     def watched_moves(self) -> tuple[tuple[SiteMove, StageRun], ...]:
         with self._lock:
-            return _by_begin(
+            return _sort_by_begin(
                 (self._site_moves[run.move], run)
                 for run in self._stage_runs.values()
                 if run.stage == "watch" and run.state in WATCHING
             )
 
 
-def _by_begin(pairs: Iterable[tuple[SiteMove, StageRun]]) -> tuple[tuple[SiteMove, StageRun], ...]:
+def _sort_by_begin(
+    pairs: Iterable[tuple[SiteMove, StageRun]],
+) -> tuple[tuple[SiteMove, StageRun], ...]:
     return tuple(sorted(pairs, key=lambda pair: (pair[1].begun, pair[0].id)))
 
 
@@ -288,5 +290,5 @@ def _counts(states: Iterable[tuple[State, int, datetime]], runs: Iterable[StageR
     )
 
 
-def _in_order(run: StageRun) -> tuple[object, ...]:
+def _stage_run_key(run: StageRun) -> tuple[object, ...]:
     return (run.begun, run.move, run.stage, run.hook)

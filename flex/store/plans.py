@@ -36,13 +36,13 @@ class SqlPlans(StorePart):
 
     def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
         counts = select(placements.c.node, func.count()).group_by(placements.c.node)
-        asked = (
+        query = (
             counts.where(placements.c.cycle == plan_id)
             if plan_id
             else counts.join(in_force, in_force.c.cycle == placements.c.cycle)
         )
         with self._database.reading() as connection:
-            rows = connection.execute(asked)
+            rows = connection.execute(query)
             return {str(node): int(sites) for node, sites in rows}
 
     def in_force(self) -> str:
@@ -125,10 +125,10 @@ class SqlPlans(StorePart):
             .limit(errors_of_stores.LISTED + 1)
         )
         with self._database.reading() as connection:
-            found = {row.id: row.body for row in connection.execute(wanted)} if plan_id else {}
-        if plan_id not in found and len(found) != 1:
-            raise errors_of_stores.unknown_plan(plan_id, tuple(found))
-        return plan_from_text(found.get(plan_id) or next(iter(found.values())))
+            bodies = {row.id: row.body for row in connection.execute(wanted)} if plan_id else {}
+        if plan_id not in bodies and len(bodies) != 1:
+            raise errors_of_stores.unknown_plan(plan_id, tuple(bodies))
+        return plan_from_text(bodies.get(plan_id) or next(iter(bodies.values())))
 
     def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
         """Those of one state are searched by their column: bodies of others, which can be large,

@@ -94,6 +94,5 @@ def _read(kind: TypeAdapter[tuple[Value]], what: str, text: str) -> Value:
         raise StoreError(
             f"reading {what} from the database",
             f"{'.'.join(map(str, first['loc'][1:])) or 'the text'}: {first['msg']}",
-            kept="nothing was changed",
             advice="install the version of FLEX that wrote it, or restore a backup",
         ) from error

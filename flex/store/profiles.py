@@ -27,10 +27,10 @@ class SqlProfiles(StorePart):
                 connection.execute(delete(schema.profiles).where(schema.profiles.c.period == old))
                 connection.execute(delete(schema.spreads).where(schema.spreads.c.period == old))
                 connection.execute(delete(periods).where(periods.c.id == old))
-            made = (
+            insertion = (
                 insert(periods).values(start=period.start, end=period.end).returning(periods.c.id)
             )
-            key = connection.execute(made).scalar_one()
+            key = connection.execute(insertion).scalar_one()
             frames_to_tables.store(connection, schema.profiles, key, profiles)
             frames_to_tables.store(connection, schema.spreads, key, spreads)
 
@@ -51,23 +51,23 @@ class SqlProfiles(StorePart):
             row = connection.execute(latest).one_or_none()
             if row is None:
                 return None
-            found = frames_to_tables.load(connection, schema.profiles, row.id, PROFILES)
+            frame = frames_to_tables.load(connection, schema.profiles, row.id, PROFILES)
             spread = frames_to_tables.load(connection, schema.spreads, row.id, SPREADS)
-        return Period(row.start, row.end), found, spread
+        return Period(row.start, row.end), frame, spread
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
         """Profiles are in order of site, and a site stands nearly where it stood the day before: it
         is looked for from there, in a few steps of the primary key instead of through every row.
         """
-        found, near = [], 0
+        figures, near = [], 0
         with self._database.reading() as connection:
             for row in connection.execute(
                 select(periods).order_by(periods.c.end, periods.c.start)
             ).all():
                 near, values = _find(connection, row.id, site, near)
                 if values:
-                    found.append((Period(row.start, row.end), values))
-        return tuple(found)
+                    figures.append((Period(row.start, row.end), values))
+        return tuple(figures)
 
     def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
         table = schema.profiles
@@ -90,12 +90,12 @@ class SqlProfiles(StorePart):
         with self._database.writing() as connection:
             newest = connection.scalar(select(func.max(periods.c.end)))
             old = select(periods.c.id).where(periods.c.end < before, periods.c.end < newest)
-            found = connection.scalars(old).all() if newest else []
-            for key in found:
+            period_ids = connection.scalars(old).all() if newest else []
+            for key in period_ids:
                 for table in (schema.profiles, schema.spreads):
                     connection.execute(delete(table).where(table.c.period == key))
                 connection.execute(delete(periods).where(periods.c.id == key))
-            return len(found)
+            return len(period_ids)
 
 
 def earlier(last: Period, most: int) -> list[Period]:
@@ -127,7 +127,7 @@ def _find(
     low, high, step = 0, _size(connection, period), 1
     at = min(near, high - 1)
     while low < high:
-        row = _at(connection, period, at)
+        row = _read_row(connection, period, at)
         if row["site"] == site:
             return at, {name: row[name] for name in COUNTS}
         if row["site"] < site:
@@ -142,11 +142,11 @@ def _find(
 
 def _size(connection: Connection, period: int) -> int:
     last = select(func.max(schema.profiles.c.position)).where(schema.profiles.c.period == period)
-    found = connection.scalar(last)
-    return 0 if found is None else found + 1
+    last_position = connection.scalar(last)
+    return 0 if last_position is None else last_position + 1
 
 
-def _at(connection: Connection, period: int, position: int) -> RowMapping:
+def _read_row(connection: Connection, period: int, position: int) -> RowMapping:
     wanted = select(schema.profiles).where(
         schema.profiles.c.period == period, schema.profiles.c.position == position
     )

@@ -23,19 +23,17 @@ def pack(proof: Json) -> bytes:
 def unpack(body: bytes) -> Json:
     """Raises StoreError for bytes that are no proof."""
     try:
-        found = json.loads(zlib.decompress(body))
+        proof = json.loads(zlib.decompress(body))
     except (zlib.error, ValueError) as error:
         raise StoreError(
             "reading a proof from the database",
             str(error),
-            kept="nothing was changed",
             advice="restore a backup; the plan itself is not touched by this",
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(proof, dict):
         raise StoreError(
             "reading a proof from the database",
             "it is no object",
-            kept="nothing was changed",
             advice="restore a backup; the plan itself is not touched by this",
         )
-    return found
+    return proof

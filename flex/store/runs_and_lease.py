@@ -68,7 +68,7 @@ class SqlRuns(StorePart):
             if connection.scalar(select(schema.lease.c.run)) != run_id:
                 raise errors_of_stores.lost_error(run_id, lease_of(connection))
 
-        with self._database.under_guard(run_id, refuse_lost):
+        with self._database.guard_writes(run_id, refuse_lost):
             yield
 
     def go_on(self, run_id: str) -> None:
@@ -118,15 +118,15 @@ class SqlRuns(StorePart):
 
     def run_of(self, run_id: str) -> NightlyRun:
         with self._database.reading() as connection:
-            found = _runs(connection, runs.c.id == run_id)
-        if not found:
+            matching = _runs(connection, runs.c.id == run_id)
+        if not matching:
             raise errors_of_stores.unknown_run(run_id)
-        return found[0]
+        return matching[0]
 
     def runs_about(self, plan_id: str) -> tuple[NightlyRun, ...]:
-        made = select(stages.c.run).where(stages.c.outcome == plan_id)
+        run_ids = select(stages.c.run).where(stages.c.outcome == plan_id)
         # What a plan is called in the table is older than its name here.
-        which = or_(runs.c.cycle == plan_id, runs.c.id.in_(made))
+        which = or_(runs.c.cycle == plan_id, runs.c.id.in_(run_ids))
         with self._database.reading() as connection:
             return _runs(connection, which)
 
@@ -155,8 +155,8 @@ def _runs(
         .limit(limit)
     )
     rows = connection.execute(wanted).mappings().all()
-    found = _stages(connection, [row["id"] for row in rows])
-    return tuple(_run_of(row, found.get(row["id"], ())) for row in rows)
+    stages_of = _stages(connection, [row["id"] for row in rows])
+    return tuple(_run_of(row, stages_of.get(row["id"], ())) for row in rows)
 
 
 def _run_of(row: RowMapping, its_stages: Sequence[Stage]) -> NightlyRun:
@@ -167,14 +167,14 @@ def _run_of(row: RowMapping, its_stages: Sequence[Stage]) -> NightlyRun:
 
 def _stages(connection: Connection, run_ids: Sequence[str]) -> dict[str, list[Stage]]:
     """The stages of each of these runs."""
-    found: dict[str, list[Stage]] = {}
+    stages_of: dict[str, list[Stage]] = {}
     for few in frames_to_tables.parts(run_ids):
         of_runs = select(stages).where(stages.c.run.in_(few)).order_by(stages.c.position)
         for row in connection.execute(of_runs):
-            found.setdefault(row.run, []).append(
+            stages_of.setdefault(row.run, []).append(
                 Stage(row.name, row.started, row.ended, row.outcome)
             )
-    return found
+    return stages_of
 
 
 def _is_known(connection: Connection, run_id: str) -> bool:

@@ -36,7 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from flex.model.wish import Pin
-from flex.store import audit_triggers
+from flex.store import audit_log_protection
 
 # A migration can only change a constraint that has a name, and SQLite gives none by itself.
 NAMES = {
@@ -456,7 +456,7 @@ audit_head = Table(
     CheckConstraint("id = 1", name="single"),
 )
 
-audit_triggers.watch(audit, audit_head)
+audit_log_protection.watch(audit, audit_head)
 
 tokens = Table(
     "tokens",

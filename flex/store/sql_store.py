@@ -12,21 +12,19 @@ from flex.model.audit_chain import Author
 from flex.store import migrate
 from flex.store.answers_at_nodes import SqlAnswersOfSites
 from flex.store.audit import SqlAudit
+from flex.store.audit_writer import noting
 from flex.store.database import Database
-from flex.store.dead_node_attempts import SqlAttempts
 from flex.store.dns_journal_store import SqlJournals
 from flex.store.door_orders import SqlDoorOrders
-from flex.store.haproxy_member_slots import SqlRoutingState
 from flex.store.how_far_logs_were_read import SqlSegments
 from flex.store.moves_and_stage_runs import SqlSiteMoves
-from flex.store.node_orders_and_freeze import SqlOrders
+from flex.store.nodes_and_freeze import SqlAttempts, SqlOrders, SqlRoutingState
 from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
 from flex.store.runs_and_lease import SqlRuns
 from flex.store.stray_counts import SqlStrays
 from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
 from flex.store.wishes import SqlWishes
-from flex.store.write_changes_to_audit_log import noting
 
 
 @noting
@@ -96,6 +94,5 @@ def _other_revision(database: Database, current: str, head: str) -> BadInput:
     return BadInput(
         f"the database {database.name}",
         f"its tables are at revision {current or 'none'}, this FLEX needs {head}",
-        kept="nothing was changed",
         advice="bring it up to date with `flex db upgrade` (a copy first: `flex db backup`)",
     )

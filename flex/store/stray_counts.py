@@ -1,6 +1,6 @@
 """What came to doors of nodes that do not have the site, in the database and in memory.
 
-Takes readings of doors. Returns strays. What is added up is in flex/model/strays.py.
+Takes readings of doors. Returns strays. What is added up is in flex/model/stray_requests.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, insert, select
 
-from flex.model.strays import DoorRead, Stray, StrayReading, strays_after_reading
+from flex.model.stray_requests import DoorRead, Stray, StrayReading, strays_after_reading
 from flex.store.database import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import doors_read, strays
@@ -36,23 +36,23 @@ class SqlStrays(StorePart):
                 connection.execute(insert(strays), [asdict(stray) for stray in kept])
 
     def strays(self, names: Collection[str] | None = None) -> tuple[Stray, ...]:
-        asked = select(strays).order_by(strays.c.node, strays.c.name)
+        query = select(strays).order_by(strays.c.node, strays.c.name)
         with self._database.reading() as connection:
             if names is None:
-                found = connection.execute(asked).mappings()
-                return tuple(Stray(**row) for row in found)
+                all_rows = connection.execute(query).mappings()
+                return tuple(Stray(**row) for row in all_rows)
             parts: list[Stray] = []
             ordered = sorted(names)
             for begin in range(0, len(ordered), _AT_ONCE):
                 these = strays.c.name.in_(ordered[begin : begin + _AT_ONCE])
-                rows = connection.execute(asked.where(these)).mappings()
+                rows = connection.execute(query.where(these)).mappings()
                 parts += [Stray(**row) for row in rows]
         return tuple(sorted(parts, key=lambda stray: (stray.node, stray.name)))
 
     def doors_read(self) -> tuple[DoorRead, ...]:
         with self._database.reading() as connection:
-            found = connection.execute(select(doors_read).order_by(doors_read.c.node)).mappings()
-            return tuple(DoorRead(**row) for row in found)
+            rows = connection.execute(select(doors_read).order_by(doors_read.c.node)).mappings()
+            return tuple(DoorRead(**row) for row in rows)
 
 
 class MemoryStrays(AllOrNothing):
@@ -83,6 +83,6 @@ class MemoryStrays(AllOrNothing):
 
 
 def _door(connection: Connection, node: str) -> DoorRead | None:
-    found = connection.execute(select(doors_read).where(doors_read.c.node == node)).mappings()
-    row = found.one_or_none()
+    rows = connection.execute(select(doors_read).where(doors_read.c.node == node)).mappings()
+    row = rows.one_or_none()
     return DoorRead(**row) if row is not None else None

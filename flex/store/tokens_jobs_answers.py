@@ -47,11 +47,11 @@ class SqlTokens(StorePart):
         theirs = or_(tokens.c.id == token_id, tokens.c.parent == token_id)
         with self._database.writing() as connection:
             known = select(tokens.c.id).where(tokens.c.id == token_id, tokens.c.revoked.is_(None))
-            found = connection.scalar(known) is not None
+            was_valid = connection.scalar(known) is not None
             connection.execute(
                 update(tokens).where(theirs, tokens.c.revoked.is_(None)).values(revoked=now)
             )
-        return found
+        return was_valid
 
     def use_token(self, token_id: str, now: datetime) -> None:
         with self._database.writing() as connection:

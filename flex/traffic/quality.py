@@ -6,6 +6,10 @@ not refuse a plan.
 
 One silent log among several of a node is a quiet site, and a silent node is a fault. So only what
 is found of a whole node can be bad.
+
+A log whose clock is in another time zone has its days shifted by whole hours against those of other
+logs. A shift is reported only where it explains nearly all of the difference, as the days of sites
+differ.
 """
 
 from __future__ import annotations
@@ -18,9 +22,10 @@ from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
+
 from flex.model.log_reading import BadLine, Segment
 from flex.model.period import LAST_DAY, Period
-from flex.traffic.detect_log_time_zone import hours_shifted
 
 # From when to when.
 Times = tuple[datetime, datetime]
@@ -150,22 +155,24 @@ def judge(
         if segment.source in of_source:
             of_source[segment.source].append(segment)
     of_node: dict[str, list[Segment]] = {node: [] for node in node_of.values()}
-    for name, found in of_source.items():
-        of_node[node_of[name]] += found
+    for name, own_segments in of_source.items():
+        of_node[node_of[name]] += own_segments
     bench = _Bench(
         period, now, limits, _hours(chain.from_iterable(of_source.values())), holes, empty
     )
     nodes = tuple(
-        _soften(bench.judge(node, node, found)) if node in idle else bench.judge(node, node, found)
-        for node, found in of_node.items()
+        _soften(bench.judge(node, node, own_segments))
+        if node in idle
+        else bench.judge(node, node, own_segments)
+        for node, own_segments in of_node.items()
     )
     alone = {quality.node: quality for quality in nodes}
     shared = {node for node, number in Counter(node_of.values()).items() if number > 1}
     judged = tuple(
-        _soften(bench.judge(name, node_of[name], found))
+        _soften(bench.judge(name, node_of[name], own_segments))
         if node_of[name] in shared
         else replace(alone[node_of[name]], name=name)
-        for name, found in of_source.items()
+        for name, own_segments in of_source.items()
     )
     return Judged(
         tuple(_may_be_silent(quality) if quality.name in idle else quality for quality in judged),
@@ -174,10 +181,10 @@ def judge(
 
 
 def _may_be_silent(quality: Quality) -> Quality:
-    said = tuple(
+    findings = tuple(
         finding for finding in quality.findings if finding.rule not in (MAX_AGE, MIN_COVERAGE)
     )
-    return replace(quality, findings=said)
+    return replace(quality, findings=findings)
 
 
 def _soften(quality: Quality) -> Quality:
@@ -201,16 +208,16 @@ class _Bench:
         reaching = [segment for segment in segments if self._reaches(segment)]
         hours = _hours(segments)
         first = int(self.period.start.timestamp()) // 3600
-        asked = range(
+        hour_range = range(
             max(first, min(hours, default=first)), int(self.period.end.timestamp()) // 3600
         )
         quality = Quality(
             name=name,
             node=node,
-            heard=sum(1 for hour in asked if hours.get(hour)),
+            heard=sum(1 for hour in hour_range if hours.get(hour)),
             silent=tuple(
                 hour
-                for hour in asked
+                for hour in hour_range
                 if not hours.get(hour)
                 and not self._was_empty(node, hour)
                 and self._expected_answers(hour, hours) >= EXPECTED
@@ -222,14 +229,14 @@ class _Bench:
                 (segment.path, sample) for segment in reaching for sample in segment.samples
             ),
         )
-        found = (
+        findings = (
             self._age(quality),
             self._malformed_finding(quality),
             self._coverage(quality),
             self._whole({segment.source for segment in segments}),
             self._skew(reaching, hours),
         )
-        return replace(quality, findings=tuple(finding for finding in found if finding))
+        return replace(quality, findings=tuple(finding for finding in findings if finding))
 
     def _reaches(self, segment: Segment) -> bool:
         """One of which no line says its time belongs to whatever is planned after it was read."""
@@ -302,21 +309,21 @@ class _Bench:
             return None
         state: State = "bad" if bad > limit * total else "warn"
         reasons = ", ".join(f"{number:,} {name}" for name, number in quality.reasons)
-        said = f"{bad:,} of {total:,} lines are malformed{f' ({reasons})' if reasons else ''}"
-        return Finding(MAX_MALFORMED, state, said, _percent(limit), _percent(bad / total))
+        sentence = f"{bad:,} of {total:,} lines are malformed{f' ({reasons})' if reasons else ''}"
+        return Finding(MAX_MALFORMED, state, sentence, _percent(limit), _percent(bad / total))
 
     def _coverage(self, quality: Quality) -> Finding | None:
         if not quality.silent:
             return None
         state: State = "bad" if quality.coverage < self.limits.min_coverage else "warn"
-        said = (
+        sentence = (
             f"silent {', '.join(spans(quality.silent)[:3])}, when others were not "
             "or it usually is not"
         )
         return Finding(
             MIN_COVERAGE,
             state,
-            said,
+            sentence,
             _percent(self.limits.min_coverage),
             _percent(quality.coverage),
         )
@@ -334,8 +341,8 @@ class _Bench:
             else f"one sent before {hole.path}"
             for hole in ours[:SAMPLES]
         )
-        said = f"readings that were made elsewhere have not arrived: {told}"
-        return Finding(MIN_COVERAGE, "warn", said, "all", f"{len(ours)} missing")
+        sentence = f"readings that were made elsewhere have not arrived: {told}"
+        return Finding(MIN_COVERAGE, "warn", sentence, "all", f"{len(ours)} missing")
 
     def _skew(self, reaching: Sequence[Segment], hours: Mapping[int, int]) -> Finding | None:
         limit = self.limits.max_skew.total_seconds()
@@ -347,28 +354,28 @@ class _Bench:
         )
         if most > limit:
             state: State = "bad" if share > AHEAD else "warn"
-            said = f"lines are dated after they were read, {_percent(share)} of them by hours"
-            return Finding(MAX_SKEW, state, said, _minutes(limit), _minutes(most))
+            sentence = f"lines are dated after they were read, {_percent(share)} of them by hours"
+            return Finding(MAX_SKEW, state, sentence, _minutes(limit), _minutes(most))
         others = {hour: number - hours.get(hour, 0) for hour, number in self.whole.items()}
         if shift := hours_shifted(hours, others):
-            said = (
+            sentence = (
                 f"the day begins {abs(shift)} h "
                 f"{'later' if shift > 0 else 'earlier'} than that of other logs"
             )
-            return Finding(MAX_SKEW, "warn", said, _minutes(limit), _minutes(abs(shift) * 3600))
+            return Finding(MAX_SKEW, "warn", sentence, _minutes(limit), _minutes(abs(shift) * 3600))
         return None
 
 
 def spans(hours: Iterable[int]) -> list[str]:
     """2026-03-01 04:00 to 07:00, for each run of hours."""
-    found = []
+    span_texts = []
     for _, run in groupby(enumerate(sorted(hours)), key=lambda pair: pair[1] - pair[0]):
         of_run = [hour for _, hour in run]
         begin, end = (
             datetime.fromtimestamp(hour * 3600, UTC) for hour in (of_run[0], of_run[-1] + 1)
         )
-        found.append(f"{begin:%Y-%m-%d %H:%M} to {end:%H:%M}")
-    return found
+        span_texts.append(f"{begin:%Y-%m-%d %H:%M} to {end:%H:%M}")
+    return span_texts
 
 
 def _last_line(segment: Segment) -> int:
@@ -418,3 +425,38 @@ def _percent(share: float) -> str:
 
 def _minutes(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min"
+
+
+# Zones lie between twelve hours behind and fourteen before UTC.
+FARTHEST = 14
+# Answers an hour, in the mean, from which on a log's hours say something. A guess.
+BUSY = 100
+# Hours that must be counted: two days. A guess.
+SHORTEST = 48
+# How alike days must be when shifted (a correlation). A guess.
+ALIKE = 0.8
+# The correlation when shifted is larger than without a shift by at least this. A guess.
+BETTER = 0.4
+
+
+def hours_shifted(ours: Mapping[int, int], others: Mapping[int, int]) -> int:
+    """By how many hours ours are later than the others; 0 where nothing says so."""
+    if len(ours) < SHORTEST or sum(ours.values()) < BUSY * len(ours):
+        return 0
+    first, last = min(ours), max(ours)
+    if last - first > 100 * 24:
+        return 0
+    mine = np.array([ours.get(hour, 0) for hour in range(first, last + 1)], dtype=float)
+    alike = {shift: _alike(mine, others, first - shift) for shift in range(-FARTHEST, FARTHEST + 1)}
+    best = max(alike, key=lambda shift: (alike[shift], -abs(shift)))
+    return best if alike[best] >= ALIKE and alike[best] - alike[0] >= BETTER else 0
+
+
+def _alike(mine: np.ndarray, others: Mapping[int, int], first: int) -> float:
+    """The correlation with the others' hours from `first` on."""
+    theirs = np.array(
+        [others.get(hour, 0) for hour in range(first, first + len(mine))], dtype=float
+    )
+    if np.count_nonzero(theirs) < SHORTEST or theirs.std() == 0 or mine.std() == 0:
+        return 0.0
+    return float(np.corrcoef(mine, theirs)[0, 1])

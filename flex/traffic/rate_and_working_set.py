@@ -75,8 +75,10 @@ def spreads(files: pd.DataFrame, sites: Iterable[str], most: int) -> pd.DataFram
 def spreads_of(files: Iterable[pd.DataFrame], sites: Iterable[str], most: int) -> pd.DataFrame:
     """SPREADS from a table in pieces. Only its columns site, requests and size are used."""
     wanted = sorted(sites)
-    found = [_by_requests(piece[piece["site"].isin(wanted)]) for piece in (FILES.empty(), *files)]
-    alike = pd.concat(found).groupby(level=["site", "requests"]).sum().reset_index()
+    sums = [
+        _sum_by_requests(piece[piece["site"].isin(wanted)]) for piece in (FILES.empty(), *files)
+    ]
+    alike = pd.concat(sums).groupby(level=["site", "requests"]).sum().reset_index()
     names, site = np.unique(alike["site"].to_numpy(dtype=object), return_inverse=True)
     size = alike["size"].to_numpy()
     requests = alike["requests"].to_numpy(dtype=np.float64)
@@ -127,6 +129,6 @@ def _join(needs: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     return PROFILES.make(pd.DataFrame(filled).reset_index())
 
 
-def _by_requests(files: pd.DataFrame) -> pd.DataFrame:
+def _sum_by_requests(files: pd.DataFrame) -> pd.DataFrame:
     """Sizes by site and number of requests: targets that are asked for equally often fare alike."""
     return files.groupby(["site", "requests"])[["size"]].sum()

@@ -99,12 +99,12 @@ class Demand:
         """What one of so many replicas asks; its working set is the whole one where no spread was
         measured.
         """
-        asked: Floats = self.whole[site] / replicas
+        demand: Floats = self.whole[site] / replicas
         if self._by_chance[site]:
             measured = self._measured.get((self._sites[site], replicas))
             whole = float(self.whole[site, WORKING_SET])
-            asked[WORKING_SET] = whole if measured is None else measured * self.extra[site]
-        return asked
+            demand[WORKING_SET] = whole if measured is None else measured * self.extra[site]
+        return demand
 
     def replicas_needed(self, nodes: int, share: float) -> dict[int, int]:
         """On how many nodes each site stays under the share of a mean one, where one node is not
@@ -112,8 +112,8 @@ class Demand:
         """
         mean = self._mean(nodes)
         large = np.flatnonzero((self.whole > share * mean).any(axis=1)).tolist()
-        found = {site: self._fewest(site, mean * share, 1, nodes) for site in large}
-        return {site: count for site, count in found.items() if count > 1}
+        counts = {site: self._fewest(site, mean * share, 1, nodes) for site in large}
+        return {site: count for site, count in counts.items() if count > 1}
 
     def replicas(self, counts: ReplicaCounts, nodes: int, marks: Marks) -> Ints:
         """The number is the smallest with which a site stays under `marks.above` of a mean node in
@@ -123,7 +123,7 @@ class Demand:
         of late needed them. A working set that stays too large on any number of nodes does not add
         replicas beyond what everything else needs.
         """
-        found, mean = counts.least.copy(), self._mean(nodes)
+        replica_counts, mean = counts.least.copy(), self._mean(nodes)
         # One node is enough for all others.
         many = (
             (self.whole > marks.below * mean).any(axis=1) | (counts.least > 1) | (counts.needed > 1)
@@ -134,31 +134,33 @@ class Demand:
             high, low = (
                 self._fewest(site, mean * mark, least, most) for mark in (split, marks.below)
             )
-            found[site] = max(
+            replica_counts[site] = max(
                 high, min(int(counts.in_force[site]), max(low, int(counts.needed[site])))
             )
         for site, count in counts.stays.items():
-            found[site] = count or max(1, int(found[site]))
+            replica_counts[site] = count or max(1, int(replica_counts[site]))
         for group in counts.together:
-            found[list(group)] = found[list(group)].max()
+            replica_counts[list(group)] = replica_counts[list(group)].max()
         for group in counts.apart:
-            _fit(found, counts.least, sorted(group), nodes)
+            _fit(replica_counts, counts.least, sorted(group), nodes)
         for group in counts.together:
-            found[list(group)] = max(found[list(group)].min(), counts.least[list(group)].max())
-        return found
+            replica_counts[list(group)] = max(
+                replica_counts[list(group)].min(), counts.least[list(group)].max()
+            )
+        return replica_counts
 
     def _mean(self, nodes: int) -> Floats:
         mean: Floats = self.whole.sum(axis=0) / nodes
         return mean
 
-    def of(self, replicas: Ints) -> Floats:
+    def demand_per_replica(self, replicas: Ints) -> Floats:
         """What one replica of each site asks, where it has any."""
-        asked: Floats = self.whole / np.maximum(replicas, 1)[:, None]
+        demand: Floats = self.whole / np.maximum(replicas, 1)[:, None]
         whole = self._by_chance & (replicas > 1)
-        asked[whole, WORKING_SET] = self.whole[whole, WORKING_SET]
+        demand[whole, WORKING_SET] = self.whole[whole, WORKING_SET]
         for site in np.flatnonzero(whole & self._is_measured).tolist():
-            asked[site] = self.each(site, int(replicas[site]))
-        return asked
+            demand[site] = self.each(site, int(replicas[site]))
+        return demand
 
     def _fewest(self, site: int, ceiling: Floats, least: int, most: int) -> int:
         by_all_else = None

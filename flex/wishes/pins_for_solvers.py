@@ -60,26 +60,28 @@ def read_wishes(pins: Sequence[Pin], sites: Sequence[str], nodes: Nodes, is_open
     site_at = {site: position for position, site in enumerate(sites)}
     least = np.ones(len(sites), dtype=np.int64)
     most = np.full(len(sites), is_open.sum(), dtype=np.int64)
-    found = Wished(
+    wishes = Wished(
         {}, {}, _groups(pins, site_at, "apart"), _groups(pins, site_at, "together"), least, most
     )
     for pin in pins:
         _check(pin, site_at, nodes, is_open)
         site = site_at[pin.site]
         if pin.nodes:
-            found.pinned[site] = frozenset(node_at[node] for node in pin.nodes)
+            wishes.pinned[site] = frozenset(node_at[node] for node in pin.nodes)
         if pin.not_on:
-            found.barred[site] = frozenset(node_at[node] for node in pin.not_on)
+            wishes.barred[site] = frozenset(node_at[node] for node in pin.not_on)
         free = int(is_open.sum()) - sum(bool(is_open[node_at[node]]) for node in pin.not_on)
         least[site] = max(pin.min_replicas, len(pin.nodes), 1)
         most[site] = max(least[site], min(pin.max_replicas or free, free))
-    found = replace(found, whole=_whole(found.together))
-    for tied in set(found.whole.values()):
+    wishes = replace(wishes, whole=_whole(wishes.together))
+    for tied in set(wishes.whole.values()):
         of_all = list(tied)
-        free = int(is_open.sum()) - len([n for n in _of_any(found.barred, tied) if is_open[n]])
-        least[of_all] = max(int(least[of_all].max()), len(_of_any(found.pinned, tied)))
+        free = int(is_open.sum()) - len(
+            [n for n in _nodes_of_any(wishes.barred, tied) if is_open[n]]
+        )
+        least[of_all] = max(int(least[of_all].max()), len(_nodes_of_any(wishes.pinned, tied)))
         most[of_all] = max(int(least[of_all[0]]), min(int(most[of_all].min()), free))
-    return found
+    return wishes
 
 
 def fit_replicas(wishes: Wished, replicas: Ints, is_open: Bools) -> Ints:
@@ -112,7 +114,7 @@ def _seated(
 ) -> bool:
     guests = {}
     for site, whole in sites.items():
-        on, barred = _of_any(wishes.pinned, whole), _of_any(wishes.barred, whole)
+        on, barred = _nodes_of_any(wishes.pinned, whole), _nodes_of_any(wishes.barred, whole)
         free = tuple(node for node in np.flatnonzero(is_open).tolist() if node not in on | barred)
         guests[site] = seat_rivals_apart.Guest(int(replicas[site]), on, free)
     return seat_rivals_apart.seat(guests, groups).nodes is not None
@@ -127,7 +129,7 @@ def _whole(groups: Sequence[frozenset[int]]) -> dict[int, frozenset[int]]:
     return whole
 
 
-def _of_any(nodes: Mapping[int, Set[int]], sites: Set[int]) -> frozenset[int]:
+def _nodes_of_any(nodes: Mapping[int, Set[int]], sites: Set[int]) -> frozenset[int]:
     return frozenset().union(*(nodes.get(site, frozenset()) for site in sites))
 
 
@@ -135,7 +137,7 @@ def _groups(
     pins: Sequence[Pin], site_at: Mapping[str, int], wish: str
 ) -> tuple[frozenset[int], ...]:
     """Each group once, in the order of their sites, however often it was wished for."""
-    found = set()
+    groups = set()
     for pin in pins:
         others = getattr(pin, wish)
         unknown = [site for site in (pin.site, *others) if site not in site_at]
@@ -143,8 +145,8 @@ def _groups(
             raise unknown_site(unknown[0], tuple(site_at))
         group = frozenset(site_at[site] for site in (pin.site, *others))
         if len(group) > 1:
-            found.add(group)
-    return tuple(sorted(found, key=sorted))
+            groups.add(group)
+    return tuple(sorted(groups, key=sorted))
 
 
 def _check(pin: Pin, site_at: Mapping[str, int], nodes: Nodes, is_open: Bools) -> None:
@@ -155,16 +157,18 @@ def _check(pin: Pin, site_at: Mapping[str, int], nodes: Nodes, is_open: Bools) -
             raise unknown_node(node, tuple(nodes))
     barred = sum(bool(is_open[nodes[node][0]]) for node in set(pin.not_on))
     closed = {node: state for node in pin.nodes if (state := nodes[node][1]) != "active"}
-    blocked = [*_of_places(pin, closed), *_of_counts(pin, int(is_open.sum()), barred)]
+    blocked = [*_faults_of_places(pin, closed), *_faults_of_counts(pin, int(is_open.sum()), barred)]
     if blocked:
-        answers, advice = (list(dict.fromkeys(said)) for said in zip(*blocked, strict=True))
+        answers, advice = (
+            list(dict.fromkeys(sentences)) for sentences in zip(*blocked, strict=True)
+        )
         kept = "the partition in force stays"
         raise Infeasible(
             f"the pin on {pin.site}", "; ".join(answers), kept=kept, advice="; ".join(advice)
         )
 
 
-def _of_places(pin: Pin, closed: Mapping[str, NodeState]) -> Iterator[tuple[str, str]]:
+def _faults_of_places(pin: Pin, closed: Mapping[str, NodeState]) -> Iterator[tuple[str, str]]:
     """What cannot be, and what helps: all of it at once, as who mends one should not be refused for
     the next.
     """
@@ -186,7 +190,7 @@ def _of_places(pin: Pin, closed: Mapping[str, NodeState]) -> Iterator[tuple[str,
         )
 
 
-def _of_counts(pin: Pin, active: int, barred: int) -> Iterator[tuple[str, str]]:
+def _faults_of_counts(pin: Pin, active: int, barred: int) -> Iterator[tuple[str, str]]:
     needed = max(pin.min_replicas, len(pin.nodes), 1)
     if pin.min_replicas > active:
         answer = f"it asks for {pin.min_replicas} replicas and {active} nodes are active"
@@ -211,7 +215,6 @@ def unknown_site(site: str, known: Sequence[str], count: int | None = None) -> U
     return Unknown(
         f"the site {site!r}",
         f"it is neither in the partition nor in the logs of the period ({others})",
-        kept="nothing was changed",
         advice=f"{_near_names(site, known)}`flex sites list` shows every site by the name FLEX "
         "knows it by",
     )
@@ -237,6 +240,5 @@ def unknown_node(node: str, known: Sequence[str]) -> Unknown:
     return Unknown(
         f"the node {node!r}",
         f"known are {', '.join(known) or 'no nodes'}",
-        kept="nothing was changed",
         advice="`flex nodes list` shows every node; `flex nodes add` makes a new one known",
     )

@@ -59,25 +59,25 @@ def seat(
     """Nodes for every guest, so that no two of a group share any; each circle of guests has so many
     steps.
     """
-    rivals, found = rivals_of(groups), dict[S, tuple[N, ...]]()
+    rivals, seats = rivals_of(groups), dict[S, tuple[N, ...]]()
     for circle in circles(guests, rivals):
         if any(not _has_room(clique, guests) for clique in _cliques(circle, rivals)):
             return Seating(None)
-        of_circle = _Search({one: guests[one] for one in circle}, rivals, steps).result()
+        of_circle = _Search({guest: guests[guest] for guest in circle}, rivals, steps).result()
         if of_circle.nodes is None:
             return of_circle
-        found |= of_circle.nodes
-    return Seating(found)
+        seats |= of_circle.nodes
+    return Seating(seats)
 
 
 def rivals_of(groups: Iterable[Collection[S]]) -> dict[S, set[S]]:
-    found: dict[S, set[S]] = {}
+    rivals: dict[S, set[S]] = {}
     for group in groups:
-        for one in group:
-            found.setdefault(one, set()).update(group)
-    for one, others in found.items():
-        others.discard(one)
-    return found
+        for guest in group:
+            rivals.setdefault(guest, set()).update(group)
+    for guest, others in rivals.items():
+        others.discard(guest)
+    return rivals
 
 
 def circles(guests: Iterable[S], rivals: Mapping[S, Collection[S]]) -> Iterator[list[S]]:
@@ -88,8 +88,8 @@ def circles(guests: Iterable[S], rivals: Mapping[S, Collection[S]]) -> Iterator[
     while left:
         circle = [next(iter(left))]
         del left[circle[0]]
-        for one in circle:
-            near = [other for other in sorted(rivals.get(one, ())) if other in left]
+        for guest in circle:
+            near = [other for other in sorted(rivals.get(guest, ())) if other in left]
             circle += near
             for other in near:
                 del left[other]
@@ -101,11 +101,11 @@ def _cliques(circle: Sequence[S], rivals: Mapping[S, Collection[S]]) -> Iterator
     least.
     """
     covered = set[S]()
-    for one in circle:
-        if one in covered:
+    for guest in circle:
+        if guest in covered:
             continue
-        clique = [one]
-        for other in sorted(rivals.get(one, ()), key=lambda near: (-len(rivals[near]), near)):
+        clique = [guest]
+        for other in sorted(rivals.get(guest, ()), key=lambda near: (-len(rivals[near]), near)):
             if all(other in rivals[member] for member in clique):
                 clique.append(other)
         covered.update(clique)
@@ -116,7 +116,7 @@ def _has_room(clique: Sequence[S], guests: Mapping[S, Guest[N]]) -> bool:
     """Whether each of them has as many nodes as it wants, were there nobody else: a matching, by
     augmenting paths.
     """
-    there = [guests[one] for one in clique if one in guests]
+    there = [guests[member] for member in clique if member in guests]
     fixed = [node for guest in there for node in guest.on]
     wanted = [set(guest.free).difference(fixed) for guest in there for _ in range(guest.missing)]
     return len(fixed) == len(set(fixed)) and _matched(wanted)
@@ -178,16 +178,20 @@ class _Search(Generic[S, N]):
         self, guests: Mapping[S, Guest[N]], rivals: Mapping[S, Collection[S]], steps: int
     ) -> None:
         self._guests, self._rivals, self._steps = guests, rivals, steps
-        self._order = {one: place for place, one in enumerate(guests)}
+        self._order = {guest_key: place for place, guest_key in enumerate(guests)}
         self._waiting = set(guests)
-        self._taken: dict[S, dict[N, int]] = {one: defaultdict(int) for one in guests}
-        self._room = {one: len(guest.free) - guest.missing for one, guest in guests.items()}
-        self._free = {one: frozenset(guest.free) for one, guest in guests.items()}
-        self._tightest = [(room, self._order[one], one) for one, room in self._room.items()]
+        self._taken: dict[S, dict[N, int]] = {guest_key: defaultdict(int) for guest_key in guests}
+        self._room = {
+            guest_key: len(guest.free) - guest.missing for guest_key, guest in guests.items()
+        }
+        self._free = {guest_key: frozenset(guest.free) for guest_key, guest in guests.items()}
+        self._tightest = [
+            (room, self._order[guest_key], guest_key) for guest_key, room in self._room.items()
+        ]
         heapq.heapify(self._tightest)
 
     def result(self) -> Seating[S, N]:
-        if not all(self._block(one, guest.on) for one, guest in self._guests.items()):
+        if not all(self._block(key, guest.on) for key, guest in self._guests.items()):
             return Seating(None)
         turns = [self._next()]
         while turns:
@@ -208,26 +212,30 @@ class _Search(Generic[S, N]):
             else:
                 return Seating(
                     {
-                        one.guest: (*sorted(self._guests[one.guest].on), *(one.chosen or ()))
-                        for one in turns
+                        step.guest: (
+                            *sorted(self._guests[step.guest].on),
+                            *(step.chosen or ()),
+                        )
+                        for step in turns
                     }
                 )
         return Seating(None)
 
     def _next(self) -> _Turn[S, N]:
         while True:
-            room, _, one = heapq.heappop(self._tightest)
-            if one in self._waiting and room == self._room[one]:
+            room, _, guest_key = heapq.heappop(self._tightest)
+            if guest_key in self._waiting and room == self._room[guest_key]:
                 break
-        self._waiting.remove(one)
-        guest, taken = self._guests[one], self._taken[one]
+        self._waiting.remove(guest_key)
+        guest, taken = self._guests[guest_key], self._taken[guest_key]
         return _Turn(
-            one, combinations([node for node in guest.free if not taken.get(node)], guest.missing)
+            guest_key,
+            combinations([node for node in guest.free if not taken.get(node)], guest.missing),
         )
 
-    def _wait(self, one: S) -> None:
-        self._waiting.add(one)
-        heapq.heappush(self._tightest, (self._room[one], self._order[one], one))
+    def _wait(self, guest: S) -> None:
+        self._waiting.add(guest)
+        heapq.heappush(self._tightest, (self._room[guest], self._order[guest], guest))
 
     def _block(self, guest: S, nodes: Iterable[N]) -> bool:
         """Whether all rivals that wait have enough choice left."""

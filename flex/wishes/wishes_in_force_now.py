@@ -15,8 +15,8 @@ from typing import Any
 
 from flex.model.wish import DEFAULTS, Pin
 
-# Fields of which a campaign takes some from itself and some from the standing wish. `over` says
-# how; of every other field it takes the one or the other.
+# Fields of which a campaign takes some from itself and some from the standing wish, as
+# `merge_campaign` says; of every other field it takes the one or the other.
 MERGED = ("nodes", "not_on", "min_replicas", "max_replicas", "together", "apart")
 EVER = datetime.min.replace(tzinfo=UTC)
 
@@ -26,29 +26,31 @@ EVER = datetime.min.replace(tzinfo=UTC)
 NIGHT = timedelta(hours=26)
 
 
-def in_force(
+def pins_in_force(
     pins: Iterable[Pin], now: datetime, lasting: timedelta = timedelta()
 ) -> tuple[Pin, ...]:
     """One pin for each site, in order of site, as it holds now or begins to hold in the time that
     is `lasting`. If a site has two campaigns, the one that begins later takes precedence.
     """
-    found: dict[str, Pin] = {}
+    site_pins: dict[str, Pin] = {}
     those = (pin for pin in pins if pin.holds(now) or _begins(pin, now, lasting))
     for pin in sorted(those, key=_order):
-        found[pin.site] = over(found[pin.site], pin) if pin.site in found else pin
-    return tuple(found[site] for site in sorted(found))
+        site_pins[pin.site] = (
+            merge_campaign(site_pins[pin.site], pin) if pin.site in site_pins else pin
+        )
+    return tuple(site_pins[site] for site in sorted(site_pins))
 
 
-def beside(standing: Pin | None, wanted: Pin) -> Pin:
+def pin_beside_standing(standing: Pin | None, wanted: Pin) -> Pin:
     """A wish with an end takes no place of one without: it is a campaign on top of that, called
     after its end.
     """
     if wanted.until is None or wanted.campaign or standing is None or standing.until is not None:
         return wanted
-    return replace(wanted, campaign=until_text(wanted.until))
+    return replace(wanted, campaign=campaign_name(wanted.until))
 
 
-def until_text(until: datetime) -> str:
+def campaign_name(until: datetime) -> str:
     return f"until-{until:%Y-%m-%dT%H%MZ}"
 
 
@@ -60,7 +62,7 @@ def _order(pin: Pin) -> tuple[bool, datetime, str]:
     return pin.campaign != "", pin.since or EVER, pin.campaign
 
 
-def over(standing: Pin, campaign: Pin) -> Pin:
+def merge_campaign(standing: Pin, campaign: Pin) -> Pin:
     """The campaign, with what it says nothing of taken from the standing wish."""
     on = campaign.nodes or tuple(node for node in standing.nodes if node not in campaign.not_on)
     if campaign.max_replicas and len(on) > campaign.max_replicas and not campaign.nodes:

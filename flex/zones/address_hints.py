@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Set
 
 from flex.model.zone_plan import AddressType, HintedSet, HintedType, Rrset
-from flex.zones.records_of_partition import ZoneState, by_name
+from flex.zones.records_of_partition import ZoneState, sets_by_name
 
 HINTED: tuple[HintedType, ...] = ("HTTPS", "SVCB")
 # The parameters that hold addresses, by the type of the records that they repeat.
@@ -39,14 +39,14 @@ Addresses = Mapping[AddressType, Collection[str]]
 
 def hints_of(record: str) -> dict[AddressType, tuple[str, ...]]:
     """The addresses that a record tells, each family by itself. An alias tells none."""
-    found = _RECORD.fullmatch(record)
-    if not found or found["priority"] == ALIAS:
+    match = _RECORD.fullmatch(record)
+    if not match or match["priority"] == ALIAS:
         return {}
-    said = {one["key"]: one["value"] or "" for one in _parameters(found)}
+    hint_values = {parameter["key"]: parameter["value"] or "" for parameter in _parameters(match)}
     return {
-        kind: tuple(map(canonical_address, said[key].split(",")))
+        kind: tuple(map(canonical_address, hint_values[key].split(",")))
         for kind, key in KEYS.items()
-        if key in said
+        if key in hint_values
     }
 
 
@@ -56,28 +56,28 @@ def hinted_addresses(records: Iterable[str]) -> frozenset[str]:
     )
 
 
-def with_hints(record: str, addresses: Addresses) -> str:
+def replace_hints(record: str, addresses: Addresses) -> str:
     """The record with these addresses as its hints, of the families of which it has any. A family
     without an address has no hint either. What says the same in another order stays as it is.
     """
-    found, have = _RECORD.fullmatch(record), hints_of(record)
-    if not found or not have:
+    match, have = _RECORD.fullmatch(record), hints_of(record)
+    if not match or not have:
         return record
     kinds = {key: kind for kind, key in KEYS.items()}
-    said = f"{found['priority']} {found['target']}"
-    for one in _parameters(found):
-        kind = kinds.get(one["key"])
+    rewritten = f"{match['priority']} {match['target']}"
+    for parameter in _parameters(match):
+        kind = kinds.get(parameter["key"])
         hints = {canonical_address(each) for each in addresses.get(kind, ())} if kind else set()
         if kind is None or hints == set(have[kind]):
-            said += one[0]
+            rewritten += parameter[0]
         elif hints:
-            said += f' {one["key"]}="{",".join(sorted(hints))}"'
-    return said
+            rewritten += f' {parameter["key"]}="{",".join(sorted(hints))}"'
+    return rewritten
 
 
 def set_with_hints(before: Rrset, addresses: Addresses) -> Rrset:
     """All records of a set with these hints, and the TTL that it has."""
-    records = {with_hints(one, addresses) for one in before.values}
+    records = {replace_hints(record, addresses) for record in before.values}
     return Rrset(before.name, before.type, before.ttl, tuple(sorted(records)))
 
 
@@ -87,7 +87,7 @@ def lead_off_dead_node(before: Rrset, had: Addresses, gets: Addresses, gone: Set
     """
     dead = frozenset(map(canonical_address, gone))
     records = {
-        with_hints(record, _left_of(before.name, record, had, gets, dead))
+        replace_hints(record, _left_of(before.name, record, had, gets, dead))
         for record in before.values
     }
     return Rrset(before.name, before.type, before.ttl, tuple(sorted(records)))
@@ -107,8 +107,8 @@ def sets_hinting_at(state: ZoneState, addresses: Iterable[str]) -> dict[HintedSe
     """
     wanted = frozenset(map(canonical_address, addresses))
     return {
-        one: told
-        for one, (_, records) in state.hints.items()
+        hinted_set: told
+        for hinted_set, (_, records) in state.hints.items()
         if (told := hinted_addresses(records) & wanted) and not any(map(_needs_hints, records))
     }
 
@@ -130,8 +130,8 @@ def reasons_to_hold(state: ZoneState, families: Collection[AddressType]) -> dict
     """By each set that has hints, or that nobody can read, why these do not change with the
     addresses of their name; empty where they do. Every node has addresses of these `families`.
     """
-    have = by_name(state.records) if state.hints else {}
-    found: dict[HintedSet, str] = {}
+    have = sets_by_name(state.records) if state.hints else {}
+    reasons: dict[HintedSet, str] = {}
     for (name, hinted), (ttl, records) in state.hints.items():
         sets = {kind: have.get((name, kind), (0, ())) for kind in KEYS}
         addresses = {
@@ -148,37 +148,37 @@ def reasons_to_hold(state: ZoneState, families: Collection[AddressType]) -> dict
                 why = f"not every node has an address for {keys}"
             if not why and ttl > longest:
                 why = f"their TTL of {ttl} is longer than the {longest} of the address"
-            found[name, hinted] = why
-    return found
+            reasons[name, hinted] = why
+    return reasons
 
 
 def _why_it_stays(name: str, record: str, addresses: Addresses) -> str:
-    found = _RECORD.fullmatch(record)
-    if not found:
+    match = _RECORD.fullmatch(record)
+    if not match:
         return "a record beside them cannot be read"
     if not (hints := hints_of(record)):
         return ""
     if not _is_for(name, record):
-        return f"they are for another name, {found['target']}"
+        return f"they are for another name, {match['target']}"
     if _needs_hints(record):
         return f"{MANDATORY} names a hint"
-    if any(set(said) != set(addresses[kind]) for kind, said in hints.items()):
+    if any(set(hinted) != set(addresses[kind]) for kind, hinted in hints.items()):
         return "they are not exactly the addresses of the name"
     return ""
 
 
 def _is_for(name: str, record: str) -> bool:
-    found = _RECORD.fullmatch(record)
-    return found is not None and found["target"].lower() in (".", name)
+    match = _RECORD.fullmatch(record)
+    return match is not None and match["target"].lower() in (".", name)
 
 
 def _needs_hints(record: str) -> bool:
-    found = _RECORD.fullmatch(record)
-    return found is not None and any(
+    match = _RECORD.fullmatch(record)
+    return match is not None and any(
         key in KEYS.values()
-        for one in _parameters(found)
-        if one["key"] == MANDATORY
-        for key in (one["value"] or "").split(",")
+        for parameter in _parameters(match)
+        if parameter["key"] == MANDATORY
+        for key in (parameter["value"] or "").split(",")
     )
 
 

@@ -58,13 +58,13 @@ class LastWords:
     of_sites: Mapping[str, datetime] = field(default_factory=dict)
     now: datetime = _LONG_AGO
 
-    def believe(self, site: str, found: MarkedDecision) -> bool:
+    def believe(self, site: str, decision: MarkedDecision) -> bool:
         """Whether a marker counts: the later word does, and a database that lost its own has
         none. A time that is still to come is no later word: nobody could ever take it back.
         """
         last = self.of_sites.get(site)
-        is_later = last is None or last < found.since <= self.now
-        return found.holds(self.now) and is_later
+        is_later = last is None or last < decision.since <= self.now
+        return decision.holds(self.now) and is_later
 
 
 def freeze_name(zone: str) -> str:
@@ -72,15 +72,15 @@ def freeze_name(zone: str) -> str:
     return f"_freeze.{LABEL}.{zone}"
 
 
-def decision_text(kind: str, said: MarkedDecision) -> str:
+def decision_text(kind: str, decision: MarkedDecision) -> str:
     """At most 255 printable characters; what is left of the reason is its beginning."""
-    parts = [kind, f"since={_time_text(said.since)}"]
-    if said.until:
-        parts.append(f"until={_time_text(said.until)}")
-    if said.author:
-        parts.append(f"by={_fitting(said.author, LONGEST_AUTHOR, _PLAIN)}")
+    parts = [kind, f"since={_time_text(decision.since)}"]
+    if decision.until:
+        parts.append(f"until={_time_text(decision.until)}")
+    if decision.author:
+        parts.append(f"by={_fitting(decision.author, LONGEST_AUTHOR, _PLAIN)}")
     text = " ".join(parts)
-    reason = _fitting(said.reason, LONGEST - len(text) - len(_REASON), f"{_PLAIN} ")
+    reason = _fitting(decision.reason, LONGEST - len(text) - len(_REASON), f"{_PLAIN} ")
     return f"{text}{_REASON}{reason}" if reason else text
 
 
@@ -94,11 +94,11 @@ def decision_in(kind: str, text: str) -> MarkedDecision | None:
     head, _, reason = text.partition(_REASON)
     if head != kind and not head.startswith(f"{kind} "):
         return None
-    said = dict(part.split("=", 1) for part in head[len(kind) :].split() if "=" in part)
+    fields = dict(part.split("=", 1) for part in head[len(kind) :].split() if "=" in part)
     return MarkedDecision(
-        _time_in(said.get("since", "")) or _LONG_AGO,
-        _time_in(said.get("until", "")),
-        printable(unquote(said.get("by", "")[:LONGEST]))[:LONGEST_AUTHOR],
+        _time_in(fields.get("since", "")) or _LONG_AGO,
+        _time_in(fields.get("until", "")),
+        printable(unquote(fields.get("by", "")[:LONGEST]))[:LONGEST_AUTHOR],
         printable(unquote(reason[:LONGEST])),
     )
 
@@ -107,22 +107,22 @@ def printable(text: str) -> str:
     """With a space for each character that a terminal or a database might take for something
     else: anybody may have written the record.
     """
-    return "".join(one if one.isprintable() else " " for one in text)
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
-def who_when_why(found: MarkedDecision) -> str:
+def who_when_why(decision: MarkedDecision) -> str:
     """Who decided it, when and why, in brackets for a sentence; empty where nobody says so."""
-    who = f"by {found.author}" if found.author else ""
-    when = f"{found.since:%Y-%m-%d %H:%M} UTC" if found.since > _LONG_AGO else ""
-    said = ", ".join(filter(None, (who, when, found.reason)))
-    return f" ({said})" if said else ""
+    who = f"by {decision.author}" if decision.author else ""
+    when = f"{decision.since:%Y-%m-%d %H:%M} UTC" if decision.since > _LONG_AGO else ""
+    words = ", ".join(filter(None, (who, when, decision.reason)))
+    return f" ({words})" if words else ""
 
 
-def why_excluded(site: str, marker: str, found: MarkedDecision) -> str:
+def why_excluded(site: str, marker: str, decision: MarkedDecision) -> str:
     """The reason for which a site's name is not ours to change."""
     return (
-        f"{IS_EXCLUDED}{marker} says{who_when_why(found)}; `flex sites unpin {site}` takes it in "
-        "again, after a `flex run` if it knows of no pin"
+        f"{IS_EXCLUDED}{marker} says{who_when_why(decision)}; `flex sites unpin {site}` takes it "
+        "in again, after a `flex run` if it knows of no pin"
     )
 
 
@@ -140,11 +140,11 @@ def _time_in(text: str) -> datetime | None:
 
 def _fitting(text: str, room: int, plain: str) -> str:
     """The longest beginning that fits once it is escaped, character by character."""
-    found: list[str] = []
-    for one in text:
-        escaped = quote(one, safe=plain, errors="replace")
+    characters: list[str] = []
+    for character in text:
+        escaped = quote(character, safe=plain, errors="replace")
         room -= len(escaped)
         if room < 0:
             break
-        found.append(escaped)
-    return "".join(found)
+        characters.append(escaped)
+    return "".join(characters)

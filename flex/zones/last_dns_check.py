@@ -48,11 +48,11 @@ class Check:
 
     @property
     def wrong(self) -> tuple[Answered, ...]:
-        return tuple(one for one in self.servers if not one.agrees)
+        return tuple(server for server in self.servers if not server.agrees)
 
 
-def check(asked: datetime, partition: str, verdicts: Iterable[NameServerVerdict]) -> Check:
-    return Check(asked, partition, tuple(map(_answer_of, verdicts)))
+def check(moment: datetime, partition: str, verdicts: Iterable[NameServerVerdict]) -> Check:
+    return Check(moment, partition, tuple(map(_answer_of, verdicts)))
 
 
 def _answer_of(verdict: NameServerVerdict) -> Answered:

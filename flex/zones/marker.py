@@ -22,12 +22,7 @@ def marker_name(name: str, zone: str) -> str:
     if name == zone:
         return f"{LABEL}.{zone}"
     if not name.endswith(f".{zone}"):
-        raise BadInput(
-            f"the marker of {name}",
-            f"it lies outside {zone}",
-            kept="nothing was changed",
-            advice="check the zones",
-        )
+        raise BadInput(f"the marker of {name}", f"it lies outside {zone}", advice="check the zones")
     return f"{name[: -len(zone)]}{LABEL}.{zone}"
 
 

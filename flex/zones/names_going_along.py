@@ -3,7 +3,7 @@
 
 Takes other names of sites, what DNS says of them, and a partition. Returns the names that may go
 along, and the partition with them. Sites stay the unit of every decision: a name goes where its
-site goes. Does not look at sites: which_sites_dns_lets_flex_move.py does.
+site goes. Does not look at sites: dns_survey.py does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pandas as pd
 from flex.model.nodes import Node
 from flex.model.zone_plan import ZonePlan
 from flex.table_schemas import PLACEMENT, texts
-from flex.zones.names_not_following_sites import OtherName
+from flex.zones.names_not_following import OtherName
 from flex.zones.records_of_partition import ZoneState, name_of, zone_of
 
 # Another name and its site, both host names.
@@ -24,10 +24,10 @@ Pairs = Sequence[tuple[str, str]]
 
 def pairs_of(zone_plans: Iterable[ZonePlan]) -> tuple[tuple[str, str], ...]:
     """Those of a plan, in all its zones."""
-    return tuple(pair for one in zone_plans for pair in one.go_along)
+    return tuple(pair for zone_plan in zone_plans for pair in zone_plan.go_along)
 
 
-def with_names(partition: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
+def place_names_along(partition: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
     """PLACEMENT in which each of these names is where its site is."""
     if not pairs:
         return partition
@@ -58,8 +58,8 @@ def names_going_along(
     """
     ours = {address for node in nodes for address in node.addresses}
     values = _values(states)
-    found: list[OtherName] = []
-    for other in sorted(others, key=lambda one: (one.site, one.name)):
+    going: list[OtherName] = []
+    for other in sorted(others, key=lambda other_name: (other_name.site, other_name.name)):
         name = name_of(other.name)
         zone = zone_of(name, states.keys())
         if zone is None or name in states[zone].blocked:
@@ -78,8 +78,8 @@ def names_going_along(
             there is not None
             and ((adopt and there <= ours) if there else other.written or name in known)
         ):
-            found.append(other)
-    return tuple(found)
+            going.append(other)
+    return tuple(going)
 
 
 def _answered_for(name: str, state: ZoneState) -> set[str] | None:
@@ -93,9 +93,9 @@ def _answered_for(name: str, state: ZoneState) -> set[str] | None:
 
 
 def _values(states: Mapping[str, ZoneState]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    name_values: dict[str, set[str]] = {}
     for state in states.values():
         names, values = texts(state.records["name"]), texts(state.records["value"])
         for name, value in zip(names, values, strict=True):
-            found.setdefault(name, set()).add(value)
-    return found
+            name_values.setdefault(name, set()).add(value)
+    return name_values

@@ -37,7 +37,7 @@ def led_by_wildcards(
     asked where there is no wildcard.
     """
     every = tuple(records)
-    aliases = {one.owner: one.target for one in every if one.type == "CNAME"}
+    aliases = {record.owner: record.target for record in every if record.type == "CNAME"}
     if not any(owner.startswith("*.") for owner in aliases):
         return {}
     ends = {way(name, aliases)[-1] for name in set(_pointed_to(every))}
@@ -46,16 +46,16 @@ def led_by_wildcards(
         zone = zone_of(name, zones)
         if zone and not name.startswith("*.") and wildcard_over(name, aliases):
             of_zone.setdefault(zone, []).append(name)
-    found: dict[str, str] = {}
-    for zone, asked in of_zone.items():
-        for name, answer in ask(zone, asked[:MOST_ASKED]).items():
-            found |= dict(pairwise((name, *answer.chain)))
-    return found
+    next_names: dict[str, str] = {}
+    for zone, zone_names in of_zone.items():
+        for name, answer in ask(zone, zone_names[:MOST_ASKED]).items():
+            next_names |= dict(pairwise((name, *answer.chain)))
+    return next_names
 
 
 def _pointed_to(records: Iterable[PointingRecord]) -> Iterator[str]:
-    for one in records:
-        if one.target:
-            yield one.target
-        elif one.type == "SPF":
-            yield from (name for _, name in spf_terms(one.text) if name)
+    for record in records:
+        if record.target:
+            yield record.target
+        elif record.type == "SPF":
+            yield from (name for _, name in spf_terms(record.text) if name)

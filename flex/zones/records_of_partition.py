@@ -138,14 +138,14 @@ def records(partition: pd.DataFrame, nodes: Sequence[Node], ttl: int) -> pd.Data
     )
 
 
-def with_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.DataFrame:
+def add_markers(table: pd.DataFrame, zone: str, owner: str, ttl: int) -> pd.DataFrame:
     """RECORDS of one zone and, for each name in it, the marker that makes it ours."""
     names = [marker_name(name, zone) for name in dict.fromkeys(texts(table["name"]))]
     markers = pd.DataFrame({"name": names, "type": "TXT", "ttl": ttl, "value": marker_text(owner)})
     return RECORDS.make(pd.concat([table, markers.astype(table.dtypes)], ignore_index=True))
 
 
-def with_hints(table: pd.DataFrame, hints: Sequence[tuple[str, HintedType]]) -> pd.DataFrame:
+def add_hints(table: pd.DataFrame, hints: Sequence[tuple[str, HintedType]]) -> pd.DataFrame:
     """RECORDS and, for each of these HTTPS and SVCB sets, the addresses that it may have as hints.
     Its TTL is its owner's, which 0 stands for.
     """
@@ -155,7 +155,7 @@ def with_hints(table: pd.DataFrame, hints: Sequence[tuple[str, HintedType]]) -> 
     return RECORDS.make(pd.concat([table, rows], ignore_index=True))
 
 
-def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFrame]:
+def split_by_zone(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFrame]:
     """RECORDS, zone by zone; those in none of them are left out."""
     known = frozenset(zones)
     zone = [zone_of(name, known) for name in texts(table["name"])]
@@ -166,20 +166,20 @@ def in_zones(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.DataFram
     return {name: parts.get(name, table.iloc[:0]) for name in zones}
 
 
-def on_known_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
+def rows_on_known_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
     """The rows of sites that are only on these nodes: addresses of other nodes are not known."""
     strange = partition["site"][~partition["node"].isin([node.name for node in nodes])]
     return partition[~partition["site"].isin(list(strange))].reset_index(drop=True)
 
 
-def on_other_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:
+def count_sites_on_other_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:
     """By the name of a node that is none of these, how many sites it has."""
     strange = partition["node"][~partition["node"].isin([node.name for node in nodes])]
     return {str(node): int(count) for node, count in strange.value_counts().sort_index().items()}
 
 
 def partition_from(
-    found: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]
+    table: pd.DataFrame, sites: Sequence[str], nodes: Sequence[Node]
 ) -> pd.DataFrame:
     """Where the records say that sites are. A name that shows any address that is no node's says
     nothing of ours.
@@ -191,7 +191,7 @@ def partition_from(
         for address in node.addresses:
             nodes_with.setdefault((record_type(address), address), []).append(node.name)
     nodes_of: dict[str, list[str | None]] = {}
-    columns = (texts(found[column]) for column in ("name", "type", "value"))
+    columns = (texts(table[column]) for column in ("name", "type", "value"))
     for name, kind, value in zip(*columns, strict=True):
         if site := site_of.get(name):
             nodes_of.setdefault(site, []).extend(nodes_with.get((kind, value), [None]))
@@ -203,12 +203,12 @@ def partition_from(
     )
 
 
-def by_wildcards(below: Mapping[str, BelowWildcard]) -> pd.DataFrame:
+def records_below_wildcards(below: Mapping[str, BelowWildcard]) -> pd.DataFrame:
     """The RECORDS that visitors get for these names."""
     rows = [
         (name, record_type(address), 0, address)
-        for name, one in below.items()
-        for address in one.addresses
+        for name, answer in below.items()
+        for address in answer.addresses
     ]
     return RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
 
@@ -225,10 +225,10 @@ def record_type(address: str) -> AddressType:
 Sets = Mapping[tuple[str, str], tuple[int, tuple[str, ...]]]
 
 
-def by_name(found: pd.DataFrame) -> Sets:
+def sets_by_name(table: pd.DataFrame) -> Sets:
     """(name, type) to (ttl, sorted values), in order: that of RECORDS themselves."""
     sets: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {}
-    columns = (values_of(found[column]) for column in ("name", "type", "ttl", "value"))
+    columns = (values_of(table[column]) for column in ("name", "type", "ttl", "value"))
     for name, kind, ttl, value in zip(*columns, strict=True):
         others = sets.get((name, kind))
         sets[name, kind] = (ttl, (*others[1], value) if others else (value,))
@@ -237,7 +237,7 @@ def by_name(found: pd.DataFrame) -> Sets:
 
 def sets_of(state: ZoneState) -> Sets:
     """All sets that are there at the names and that a plan may change, markers apart."""
-    sets = by_name(state.records)
+    sets = sets_by_name(state.records)
     if not state.hints:
         return sets
     every = dict(sets)

@@ -28,47 +28,55 @@ def waves(
     has the rest.
     """
     zones = {
-        change.name: made.zone for made in zone_plans for change in made.changes if _moves(change)
+        change.name: zone_plan.zone
+        for zone_plan in zone_plans
+        for change in zone_plan.changes
+        if _moves(change)
     }
-    sites = {name: site for made in zone_plans for name, site in made.site_of_name.items()}
+    sites = {
+        name: site for zone_plan in zone_plans for name, site in zone_plan.site_of_name.items()
+    }
     names = sorted(
         {*(sites.get(name, name) for name in zones), *beside},
         key=lambda name: (zlib.crc32(name.encode()), name),
     )
-    found: dict[str, int] = {}
+    wave_numbers: dict[str, int] = {}
     for number, of_wave in enumerate(_parts(names, shares)):
         for name in of_wave:
-            found[name] = number
+            wave_numbers[name] = number
             if name in zones:
-                found[marker_name(name, zones[name])] = number
-    return found | _with_their_sites(zone_plans, sites, found)
+                wave_numbers[marker_name(name, zones[name])] = number
+    return wave_numbers | _waves_of_sites(zone_plans, sites, wave_numbers)
 
 
-def _with_their_sites(
-    zone_plans: Sequence[ZonePlan], sites: Mapping[str, str], found: Mapping[str, int]
+def _waves_of_sites(
+    zone_plans: Sequence[ZonePlan], sites: Mapping[str, str], wave_numbers: Mapping[str, int]
 ) -> dict[str, int]:
     """All changes of sites that move and of their other names, in the wave of the site."""
     more: dict[str, int] = {}
-    moving = {site for site in sites.values() if site in found}
-    for made in zone_plans if moving else ():
-        for change in made.changes:
-            name = site_name(made.zone, change.name)
+    moving = {site for site in sites.values() if site in wave_numbers}
+    for zone_plan in zone_plans if moving else ():
+        for change in zone_plan.changes:
+            name = site_name(zone_plan.zone, change.name)
             if (site := sites.get(name, name)) in moving:
-                more[change.name] = found[site]
+                more[change.name] = wave_numbers[site]
     return more
 
 
-def part(made: ZonePlan, wave_of: Mapping[str, int], number: int) -> ZonePlan:
+def part(zone_plan: ZonePlan, wave_of: Mapping[str, int], number: int) -> ZonePlan:
     """What of the plan belongs to that wave."""
     return replace(
-        made, changes=tuple(one for one in made.changes if wave_of.get(one.name, 0) == number)
+        zone_plan,
+        changes=tuple(
+            change for change in zone_plan.changes if wave_of.get(change.name, 0) == number
+        ),
     )
 
 
 def _moves(change: Change) -> bool:
     """Whether it has both nodes on its way: it gets addresses, and others go."""
     between = zone_changes.add_new_addresses(ZonePlan("", (change,))).changes
-    return bool(change.before) and any(one.after != change.after for one in between)
+    return bool(change.before) and any(step.after != change.after for step in between)
 
 
 def _parts(names: Sequence[str], shares: Sequence[float]) -> list[Sequence[str]]:

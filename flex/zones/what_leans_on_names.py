@@ -75,7 +75,7 @@ class Dependent:
         return self.record.type
 
     @property
-    def in_words(self) -> str:
+    def description(self) -> str:
         """What a person calls it, with the record."""
         owner = self.record.owner.rstrip(".")
         what = {
@@ -94,8 +94,8 @@ class Dependent:
     @property
     def _record(self) -> str:
         kind = "TXT" if self.kind in ("SPF", "A") else self.kind
-        said = f"{kind} {self.record.text}"
-        return f"{said} by {', '.join(self.via)}" if self.via else said
+        text = f"{kind} {self.record.text}"
+        return f"{text} by {', '.join(self.via)}" if self.via else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,15 @@ class Leaning:
     @property
     def taken_along(self) -> tuple[Dependent, ...]:
         """What a move would take to another node."""
-        return self.of(*CARRIED)
+        return self.dependents_of_kinds(*CARRIED)
 
     @property
     def left_behind(self) -> tuple[Dependent, ...]:
         """What would lead to the old node after a move."""
-        return self.of(*HINTS)
+        return self.dependents_of_kinds(*HINTS)
 
-    def of(self, *kinds: Kind) -> tuple[Dependent, ...]:
-        return tuple(one for one in self.dependents if one.kind in kinds)
+    def dependents_of_kinds(self, *kinds: Kind) -> tuple[Dependent, ...]:
+        return tuple(dependent for dependent in self.dependents if dependent.kind in kinds)
 
     def count(self, *kinds: Kind) -> int:
         return sum(self.counts.get(kind, 0) for kind in kinds)
@@ -130,11 +130,11 @@ class _Gathered:
         self._kept: dict[str, list[Dependent]] = {}
         self._counts: dict[str, dict[Kind, int]] = {}
 
-    def add(self, name: str, one: Dependent) -> None:
+    def add(self, name: str, dependent: Dependent) -> None:
         counts = self._counts.setdefault(name, {})
-        counts[one.kind] = counts.get(one.kind, 0) + 1
-        if counts[one.kind] <= self._most:
-            self._kept.setdefault(name, []).append(one)
+        counts[dependent.kind] = counts.get(dependent.kind, 0) + 1
+        if counts[dependent.kind] <= self._most:
+            self._kept.setdefault(name, []).append(dependent)
 
     def leaning(self) -> dict[str, Leaning]:
         return {
@@ -157,15 +157,15 @@ def leaning(
     if not every:
         return {}
     aliases = dict(along or {})
-    aliases |= {one.owner: one.target for one in every if one.type == "CNAME"}
-    found = _Gathered(most)
-    for one in every:
-        if one.target:
-            for name, via in _sites_on_the_way(one.target, aliases, names):
-                found.add(name, Dependent(one, via))
-    _add_senders(every, aliases, names, found)
-    _add_certificates(every, names, found)
-    return found.leaning()
+    aliases |= {record.owner: record.target for record in every if record.type == "CNAME"}
+    gathered = _Gathered(most)
+    for record in every:
+        if record.target:
+            for name, via in _sites_on_the_way(record.target, aliases, names):
+                gathered.add(name, Dependent(record, via))
+    _add_senders(every, aliases, names, gathered)
+    _add_certificates(every, names, gathered)
+    return gathered.leaning()
 
 
 def way(target: str, aliases: Mapping[str, str]) -> list[str]:
@@ -189,20 +189,23 @@ def _sites_on_the_way(
 
 
 def _add_senders(
-    every: Iterable[PointingRecord], aliases: Mapping[str, str], names: Set[str], found: _Gathered
+    every: Iterable[PointingRecord],
+    aliases: Mapping[str, str],
+    names: Set[str],
+    gathered: _Gathered,
 ) -> None:
     policies: dict[str, list[PointingRecord]] = {}
     exchanges: dict[str, list[str]] = {}
-    for one in every:
-        if one.type == "SPF":
-            policies.setdefault(one.owner, []).append(one)
-        elif one.type == "MX":
-            exchanges.setdefault(one.owner, []).append(one.target)
+    for pointing_record in every:
+        if pointing_record.type == "SPF":
+            policies.setdefault(pointing_record.owner, []).append(pointing_record)
+        elif pointing_record.type == "MX":
+            exchanges.setdefault(pointing_record.owner, []).append(pointing_record.target)
     hosts = {owner: _hosts(owner, policies, exchanges, aliases) for owner in policies}
     for owner, records in policies.items():
         for record in records:
             for name, via in sorted(_sites(hosts[owner], aliases, names).items()):
-                found.add(name, Dependent(record, via))
+                gathered.add(name, Dependent(record, via))
 
 
 def _hosts(
@@ -214,7 +217,7 @@ def _hosts(
     """The names whose addresses may send mail as the owner, each with the policies that are between
     them.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    hosts: dict[str, tuple[str, ...]] = {}
     level: dict[str, tuple[str, ...]] = {owner: ()}
     seen = {owner}
     for _ in range(DEEPEST_SPF + 1):
@@ -224,15 +227,15 @@ def _hosts(
                 for kind, domain in spf_terms(record.text):
                     about = domain or name
                     if kind == "a":
-                        found.setdefault(about, between)
+                        hosts.setdefault(about, between)
                     elif kind == "mx":
                         for host in exchanges.get(way(about, aliases)[-1], ()):
-                            found.setdefault(host, between)
+                            hosts.setdefault(host, between)
                     elif (other := way(about, aliases)[-1]) not in seen:
                         seen.add(other)
                         following[other] = (*between, about)
         level = following
-    return found
+    return hosts
 
 
 def _sites(
@@ -292,17 +295,19 @@ def points_to_names(text: str) -> bool:
     return any(True for _ in spf_terms(text))
 
 
-def _add_certificates(every: Iterable[PointingRecord], names: Set[str], found: _Gathered) -> None:
+def _add_certificates(
+    every: Iterable[PointingRecord], names: Set[str], gathered: _Gathered
+) -> None:
     rules: dict[str, list[PointingRecord]] = {}
-    for one in every:
-        if one.type == "CAA":
-            rules.setdefault(one.owner, []).append(one)
+    for pointing_record in every:
+        if pointing_record.type == "CAA":
+            rules.setdefault(pointing_record.owner, []).append(pointing_record)
     if not rules:
         return
     for name in sorted(names):
         for record in rules.get(_closest(name, rules), ()):
             if binds_certificates(record.text):
-                found.add(name, Dependent(record))
+                gathered.add(name, Dependent(record))
 
 
 def _closest(name: str, rules: Mapping[str, object]) -> str:
@@ -318,4 +323,4 @@ def binds_certificates(text: str) -> bool:
     if " issue " not in f" {lower} ":
         return False
     value = lower.partition(" issue ")[2].strip().strip('"').strip()
-    return not value.partition(";")[0].strip() or any(one in value for one in BINDING)
+    return not value.partition(";")[0].strip() or any(binding in value for binding in BINDING)

@@ -27,7 +27,7 @@ from flex.zones.address_hints import (
     set_with_hints,
 )
 from flex.zones.marker import marker_name, marker_text, site_name
-from flex.zones.records_of_partition import Sets, ZoneState, by_name, sets_of
+from flex.zones.records_of_partition import Sets, ZoneState, sets_by_name, sets_of
 
 ADDRESSES: tuple[AddressType, ...] = ("A", "AAAA")
 # What leads visitors: addresses, and the records that may repeat them.
@@ -63,9 +63,9 @@ def foreign(
     return without | {name: state.blocked[name] for name in names if name in state.blocked}
 
 
-def names_with(found: pd.DataFrame, addresses: Set[str]) -> set[str]:
+def names_with(table: pd.DataFrame, addresses: Set[str]) -> set[str]:
     """The names of RECORDS that have one of these addresses."""
-    pairs = zip(texts(found["name"]), texts(found["value"]), strict=True)
+    pairs = zip(texts(table["name"]), texts(table["value"]), strict=True)
     return {name for name, value in pairs if value in addresses}
 
 
@@ -84,12 +84,12 @@ def diff(
     a reason. The `hints` in these sets are the addresses of their names, now and then. Sets with
     `dead_hints` name addresses of a dead node, which go.
     """
-    want, have = by_name(wanted), sets_of(state)
+    want, have = sets_by_name(wanted), sets_of(state)
     names = {name for name, _ in want} - set(left_alone)
     changes: list[Change] = []
     for name in sorted(names):
-        changes.extend(_of_name(name, want, have, hints))
-        changes.extend(_of_dead_hints(name, want, have, dead_hints))
+        changes.extend(_changes_of_name(name, want, have, hints))
+        changes.extend(_changes_of_dead_hints(name, want, have, dead_hints))
         if name not in state.owned:
             changes.append(_marker(name, zone, owner, ttl, have))
     reasons = tuple(f"{name} ({reason})" for name, reason in sorted(left_alone.items()))
@@ -99,23 +99,27 @@ def diff(
         reasons,
         owned=len(state.owned),
         serial=state.serial,
-        hints=tuple(sorted(one for one in state.hints.keys() & hints if one[0] in names)),
+        hints=tuple(
+            sorted(
+                hinted_set for hinted_set in state.hints.keys() & hints if hinted_set[0] in names
+            )
+        ),
     )
 
 
-def _of_name(name: str, want: Sets, have: Sets, hints: Set[HintedSet]) -> Iterator[Change]:
+def _changes_of_name(name: str, want: Sets, have: Sets, hints: Set[HintedSet]) -> Iterator[Change]:
     for kind in ADDRESSES:
         before, after = have.get((name, kind)), want.get((name, kind))
         if before != after:
             yield Change(_rrset(name, kind, before), _rrset(name, kind, after))
     for hinted in HINTED if hints else ():
         if (name, hinted) in hints:
-            yield from _of_hints(
+            yield from _changes_of_hints(
                 _rrset(name, hinted, have.get((name, hinted))), _addresses(name, want)
             )
 
 
-def _of_dead_hints(
+def _changes_of_dead_hints(
     name: str, want: Sets, have: Sets, dead_hints: Mapping[HintedSet, Set[str]]
 ) -> Iterator[Change]:
     for hinted in HINTED if dead_hints else ():
@@ -130,37 +134,41 @@ def _addresses(name: str, sets: Sets) -> dict[AddressType, tuple[str, ...]]:
     return {kind: sets.get((name, kind), (0, ()))[1] for kind in ADDRESSES}
 
 
-def _of_hints(
+def _changes_of_hints(
     before: Rrset | None, addresses: Mapping[AddressType, Sequence[str]]
 ) -> Iterator[Change]:
     if before and (after := set_with_hints(before, addresses)) != before:
         yield Change(before, after)
 
 
-def _rrset(name: str, kind: RecordType, found: tuple[int, tuple[str, ...]] | None) -> Rrset | None:
-    return Rrset(name, kind, *found) if found else None
+def _rrset(
+    name: str, kind: RecordType, record_set: tuple[int, tuple[str, ...]] | None
+) -> Rrset | None:
+    return Rrset(name, kind, *record_set) if record_set else None
 
 
 def _marker(name: str, zone: str, owner: str, ttl: int, have: Sets) -> Change:
     """The marker also says which addresses the name had. So the update is refused if others take
     the name in the meantime.
     """
-    found = (_rrset(name, kind, have.get((name, kind))) for kind in ADDRESSES)
-    beside = tuple(one for one in found if one)
+    rrsets = (_rrset(name, kind, have.get((name, kind))) for kind in ADDRESSES)
+    beside = tuple(rrset for rrset in rrsets if rrset)
     return Change(None, Rrset(marker_name(name, zone), "TXT", ttl, (marker_text(owner),)), beside)
 
 
-def made_below_wildcards(made: ZonePlan, state: ZoneState) -> tuple[str, ...]:
+def made_below_wildcards(zone_plan: ZonePlan, state: ZoneState) -> tuple[str, ...]:
     """The names of the plan that get records though a wildcard answers for them."""
-    names = {one.name for one in made.changes if one.after and one.type in ADDRESSES}
+    names = {
+        change.name for change in zone_plan.changes if change.after and change.type in ADDRESSES
+    }
     return tuple(sorted(names & state.below_wildcards.keys()))
 
 
-def losses_first(made: ZonePlan) -> ZonePlan:
+def losses_first(zone_plan: ZonePlan) -> ZonePlan:
     """The same changes in another order: those that only take addresses away come first, because
     they need nothing of any node.
     """
-    return replace(made, changes=tuple(sorted(made.changes, key=_gains)))
+    return replace(zone_plan, changes=tuple(sorted(zone_plan.changes, key=_gains)))
 
 
 def _gains(change: Change) -> bool:
@@ -173,8 +181,8 @@ def _leads_to(rrset: Rrset | None) -> frozenset[str]:
     return hinted_addresses(rrset.values) if rrset.type in HINTED else frozenset(rrset.values)
 
 
-def without_overwriting(
-    made: ZonePlan,
+def drop_overwriting_changes(
+    zone_plan: ZonePlan,
     state: ZoneState,
     in_force: pd.DataFrame,
     gone: Set[str],
@@ -187,31 +195,35 @@ def without_overwriting(
     that it has.
     """
     if not edited:
-        return made
+        return zone_plan
     have, known = (
-        by_name(table[table["name"].isin(list(edited))]) for table in (state.records, in_force)
+        sets_by_name(table[table["name"].isin(list(edited))]) for table in (state.records, in_force)
     )
     of_names: dict[str, list[Change]] = {name: [] for name in edited}
-    for one in made.changes:
-        if one.type in ADDRESSES and one.name in of_names:
-            of_names[one.name].append(one)
+    for change in zone_plan.changes:
+        if change.type in ADDRESSES and change.name in of_names:
+            of_names[change.name].append(change)
     less = {
         name: _changes_without_overwriting(name, changes, have, known, gone)
         for name, changes in of_names.items()
     }
-    kept = [one for one in made.changes if one.type not in LEADING or one.name not in of_names]
-    for one in made.changes:
-        if one.type in HINTED and one.name in of_names and one.before:
-            had = _addresses(one.name, have)
-            left = _left_at(one.name, less[one.name], have)
-            after = lead_off_dead_node(one.before, had, left, gone)
-            kept += [replace(one, after=after)] if after != one.before else []
+    kept = [
+        change
+        for change in zone_plan.changes
+        if change.type not in LEADING or change.name not in of_names
+    ]
+    for change in zone_plan.changes:
+        if change.type in HINTED and change.name in of_names and change.before:
+            had = _addresses(change.name, have)
+            left = _left_at(change.name, less[change.name], have)
+            after = lead_off_dead_node(change.before, had, left, gone)
+            kept += [replace(change, after=after)] if after != change.before else []
     others = sorted(name for name, changes in less.items() if changes != of_names[name])
     return replace(
-        made,
-        changes=(*kept, *(one for changes in less.values() for one in changes)),
+        zone_plan,
+        changes=(*kept, *(change for changes in less.values() for change in changes)),
         foreign=(
-            *made.foreign,
+            *zone_plan.foreign,
             *(f"{name} (somebody changed some of it, and that was left)" for name in others),
         ),
     )
@@ -220,31 +232,33 @@ def without_overwriting(
 def _changes_without_overwriting(
     name: str, changes: list[Change], have: Sets, known: Sets, gone: Set[str]
 ) -> list[Change]:
-    less = [one if _as_known(one, known) else _only_without(one, gone) for one in changes]
-    found = [_with_ttl_kept(one) for one in less if one]
+    less = [
+        change if _as_known(change, known) else _only_without(change, gone) for change in changes
+    ]
+    kept = [_keep_ttl(change) for change in less if change]
     says = {kind: (name, kind) in have for kind in ADDRESSES} | {
-        one.type: one.after is not None for one in found
+        change.type: change.after is not None for change in kept
     }
-    return found if any(says.values()) else list(map(_with_ttl_kept, changes))
+    return kept if any(says.values()) else list(map(_keep_ttl, changes))
 
 
 def _left_at(
     name: str, changes: Iterable[Change], have: Sets
 ) -> dict[AddressType, tuple[str, ...]]:
     """The addresses that the name has once these changes are made."""
-    after = {one.type: one.after.values if one.after else () for one in changes}
+    after = {change.type: change.after.values if change.after else () for change in changes}
     return {kind: after.get(kind, values) for kind, values in _addresses(name, have).items()}
 
 
-def _with_ttl_kept(change: Change) -> Change:
+def _keep_ttl(change: Change) -> Change:
     if not (change.before and change.after):
         return change
     return replace(change, after=replace(change.after, ttl=change.before.ttl))
 
 
 def _as_known(change: Change, known: Sets) -> bool:
-    said = known.get((change.name, change.type))
-    return (said[1] if said else ()) == (change.before.values if change.before else ())
+    record_set = known.get((change.name, change.type))
+    return (record_set[1] if record_set else ()) == (change.before.values if change.before else ())
 
 
 def _only_without(change: Change, gone: Set[str]) -> Change | None:
@@ -255,103 +269,124 @@ def _only_without(change: Change, gone: Set[str]) -> Change | None:
     return Change(change.before, replace(change.before, values=rest)) if rest else change
 
 
-def changed_names(made: ZonePlan) -> list[str]:
+def changed_names(zone_plan: ZonePlan) -> list[str]:
     """The names whose addresses or markers the plan changes."""
-    return sorted({site_name(made.zone, change.name) for change in made.changes})
+    return sorted({site_name(zone_plan.zone, change.name) for change in zone_plan.changes})
 
 
-def changed_hints(made: ZonePlan) -> list[HintedSet]:
+def changed_hints(zone_plan: ZonePlan) -> list[HintedSet]:
     """The HTTPS and SVCB sets that the plan changes."""
     return [
         (change.name, hinted)
-        for change in made.changes
+        for change in zone_plan.changes
         for hinted in HINTED
         if change.type == hinted
     ]
 
 
-def without_hints(made: ZonePlan) -> ZonePlan:
+def drop_hints(zone_plan: ZonePlan) -> ZonePlan:
     """The plan with all HTTPS and SVCB sets left as they are."""
-    changes = tuple(one for one in made.changes if one.type not in HINTED)
-    return replace(made, changes=changes)
+    changes = tuple(change for change in zone_plan.changes if change.type not in HINTED)
+    return replace(zone_plan, changes=changes)
 
 
-def lower_ttls(made: ZonePlan, ttl: int) -> ZonePlan:
+def lower_ttls(zone_plan: ZonePlan, ttl: int) -> ZonePlan:
     """A step ahead of a plan that makes before it breaks: what gets new addresses has this TTL at
     most.
 
     A name that is taken over gets its marker with its first change.
     """
     steps = (
-        Change(one.before, low) for one in made.changes if (low := _low(one, ttl)) != one.before
+        Change(change.before, low)
+        for change in zone_plan.changes
+        if (low := _low(change, ttl)) != change.before
     )
-    return replace(made, changes=(*steps, *_early(made, ttl)))
+    return replace(zone_plan, changes=(*steps, *_early(zone_plan, ttl)))
 
 
-def from_lowered(made: ZonePlan, ttl: int) -> ZonePlan:
+def from_lowered(zone_plan: ZonePlan, ttl: int) -> ZonePlan:
     """The plan as it is once that step is made."""
-    early = set(_early(made, ttl))
-    steps = (replace(one, before=_low(one, ttl)) for one in made.changes if one not in early)
-    return replace(made, changes=tuple(steps))
+    early = set(_early(zone_plan, ttl))
+    steps = (
+        replace(change, before=_low(change, ttl))
+        for change in zone_plan.changes
+        if change not in early
+    )
+    return replace(zone_plan, changes=tuple(steps))
 
 
-def _early(made: ZonePlan, ttl: int) -> list[Change]:
+def _early(zone_plan: ZonePlan, ttl: int) -> list[Change]:
     """The markers of the names that are changed ahead."""
     ahead = {
-        marker_name(one.name, made.zone) for one in made.changes if _low(one, ttl) != one.before
+        marker_name(change.name, zone_plan.zone)
+        for change in zone_plan.changes
+        if _low(change, ttl) != change.before
     }
-    return [one for one in made.changes if one.type == "TXT" and one.name in ahead]
+    return [change for change in zone_plan.changes if change.type == "TXT" and change.name in ahead]
 
 
-def add_new_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
+def add_new_addresses(zone_plan: ZonePlan, ttl: int = 0) -> ZonePlan:
     """The first step of a plan that makes before it breaks: all that comes, and nothing of what
     goes.
 
     What is there in between has this TTL, where one is given.
     """
     return replace(
-        made,
-        changes=tuple(replace(one, after=_union(one, ttl)) for one in made.changes if _adds(one)),
+        zone_plan,
+        changes=tuple(
+            replace(change, after=_union(change, ttl))
+            for change in zone_plan.changes
+            if _adds(change)
+        ),
     )
 
 
-def take_old_addresses(made: ZonePlan, ttl: int = 0) -> ZonePlan:
+def take_old_addresses(zone_plan: ZonePlan, ttl: int = 0) -> ZonePlan:
     """The second step: what goes, from where the first one led."""
-    steps = (Change(_union(one, ttl), one.after) if _adds(one) else one for one in made.changes)
+    steps = (
+        Change(_union(change, ttl), change.after) if _adds(change) else change
+        for change in zone_plan.changes
+    )
     return replace(
-        made,
-        changes=tuple(one for one in steps if one.before != one.after),
+        zone_plan,
+        changes=tuple(change for change in steps if change.before != change.after),
         serial=0,
         nothing_leans=(),
     )
 
 
-def what_is_left(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
+def what_is_left(zone_plan: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     """The rest of a plan of which some steps were made, from what the zone says where that is ours.
 
     Where the zone says anything else, others wrote it. Then the change stays in the plan, and the
     name server refuses it.
     """
     have = sets_of(state)
-    found = [
-        one
-        for one in (_what_is_left_of(one, have, ttl) for one in made.changes if one.type in LEADING)
-        if one
+    left_changes = [
+        change
+        for change in (
+            _what_is_left_of(change, have, ttl)
+            for change in zone_plan.changes
+            if change.type in LEADING
+        )
+        if change
     ]
-    marked = {marker_name(name, made.zone) for name in state.owned}
-    markers = [one for one in made.changes if one.type == "TXT" and one.name not in marked]
-    return replace(made, changes=(*found, *markers), serial=0, nothing_leans=())
+    marked = {marker_name(name, zone_plan.zone) for name in state.owned}
+    markers = [
+        change for change in zone_plan.changes if change.type == "TXT" and change.name not in marked
+    ]
+    return replace(zone_plan, changes=(*left_changes, *markers), serial=0, nothing_leans=())
 
 
 def _what_is_left_of(change: Change, have: Sets, ttl: int) -> Change | None:
-    said = have.get((change.name, change.type))
-    if _says(said, change.after):
+    record_set = have.get((change.name, change.type))
+    if _says(record_set, change.after):
         return None
-    between = (one for one in _between(change, ttl) if _says(said, one))
+    between = (rrset for rrset in _transitional_rrsets(change, ttl) if _says(record_set, rrset))
     return Change(next(between, change.before), change.after)
 
 
-def _between(change: Change, ttl: int) -> tuple[Rrset | None, ...]:
+def _transitional_rrsets(change: Change, ttl: int) -> tuple[Rrset | None, ...]:
     """What the zone can say while a plan is on its way."""
     return (_union(change, ttl), _low(change, ttl)) if _adds(change) else (change.after,)
 
@@ -386,26 +421,30 @@ def _union(change: Change, ttl: int) -> Rrset | None:
     return replace(after, values=values, ttl=min(after.ttl, ttl or after.ttl))
 
 
-def on_its_way(made: ZonePlan, state: ZoneState, ttl: int = 0) -> bool:
+def is_on_its_way(zone_plan: ZonePlan, state: ZoneState, ttl: int = 0) -> bool:
     """Whether a name is in between: it has neither what it had before the plan nor what it is to
     have, and nobody else changed it.
     """
     have, between, others = sets_of(state), set[str](), set[str]()
-    for one in made.changes:
-        said = have.get((one.name, one.type))
-        if one.type in LEADING and not (_says(said, one.before) or _says(said, one.after)):
-            (between if any(_says(said, way) for way in _between(one, ttl)) else others).add(
-                one.name
-            )
+    for change in zone_plan.changes:
+        record_set = have.get((change.name, change.type))
+        if change.type in LEADING and not (
+            _says(record_set, change.before) or _says(record_set, change.after)
+        ):
+            (
+                between
+                if any(_says(record_set, way) for way in _transitional_rrsets(change, ttl))
+                else others
+            ).add(change.name)
     return bool(between - others)
 
 
-def longest_ttl(made: ZonePlan) -> int:
+def longest_ttl(zone_plan: ZonePlan) -> int:
     """For how many seconds resolvers may still have the records from before the plan."""
-    return max((one.before.ttl for one in made.changes if one.before), default=0)
+    return max((change.before.ttl for change in zone_plan.changes if change.before), default=0)
 
 
-def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
+def undoing(zone_plan: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     """The changes that take a half-applied plan back, where the zone says what the plan wanted.
     What others wrote stays, and so do names whose markers say that FLEX leaves them alone.
 
@@ -413,8 +452,8 @@ def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
     """
     have = sets_of(state)
     of_names: dict[str, list[Change]] = {}
-    for change in made.changes:
-        name = site_name(made.zone, change.name)
+    for change in zone_plan.changes:
+        name = site_name(zone_plan.zone, change.name)
         if name in state.excluded:
             continue
         others = of_names.setdefault(name, [])
@@ -422,62 +461,62 @@ def undoing(made: ZonePlan, state: ZoneState, ttl: int = 0) -> ZonePlan:
             others.append(change)
     back = {
         name: [
-            Change(said, one.before)
-            for one in changes
-            for said in dict.fromkeys((one.after, *_between(one, ttl)))
-            if said != one.before and _says(have.get((name, one.type)), said)
+            Change(rrset, step.before)
+            for step in changes
+            for rrset in dict.fromkeys((step.after, *_transitional_rrsets(step, ttl)))
+            if rrset != step.before and _says(have.get((name, step.type)), rrset)
         ]
         for name, changes in of_names.items()
     }
     marked = {
-        marker_name(name, made.zone)
+        marker_name(name, zone_plan.zone)
         for name, changes in of_names.items()
         if name in state.owned and len(back[name]) == len(changes)
     }
     markers = [
-        Change(one.after, one.before)
-        for one in made.changes
-        if one.type == "TXT" and one.name in marked
+        Change(step.after, step.before)
+        for step in zone_plan.changes
+        if step.type == "TXT" and step.name in marked
     ]
     return ZonePlan(
-        made.zone,
+        zone_plan.zone,
         (*(change for changes in back.values() for change in changes), *markers),
         serial=state.serial,
-        go_along=made.go_along,
+        go_along=zone_plan.go_along,
     )
 
 
-def hints_of_others(made: ZonePlan, back: ZonePlan, state: ZoneState) -> list[str]:
+def hints_of_others(zone_plan: ZonePlan, back: ZonePlan, state: ZoneState) -> list[str]:
     """The HTTPS and SVCB sets of a plan that somebody else wrote meanwhile, and which its way back
     leaves as they are. Those of names that are excluded by their markers are not among them.
     """
-    have, put_back = sets_of(state), {(one.name, one.type) for one in back.changes}
+    have, put_back = sets_of(state), {(change.name, change.type) for change in back.changes}
     return sorted(
-        f"{one.type} of {one.name.rstrip('.')}"
-        for one in made.changes
-        if one.type in HINTED
-        and one.name not in state.excluded
-        and (one.name, one.type) not in put_back
-        and not _says(have.get((one.name, one.type)), one.before)
+        f"{change.type} of {change.name.rstrip('.')}"
+        for change in zone_plan.changes
+        if change.type in HINTED
+        and change.name not in state.excluded
+        and (change.name, change.type) not in put_back
+        and not _says(have.get((change.name, change.type)), change.before)
     )
 
 
-def excluded_names_left(made: ZonePlan, state: ZoneState) -> set[str]:
+def excluded_names_left(zone_plan: ZonePlan, state: ZoneState) -> set[str]:
     """The names that are excluded by their markers, and which the zone does not say as before the
     plan.
     """
     have = sets_of(state)
     return {
-        one.name
-        for one in made.changes
-        if one.name in state.excluded
-        and one.type in LEADING
-        and not _says(have.get((one.name, one.type)), one.before)
+        change.name
+        for change in zone_plan.changes
+        if change.name in state.excluded
+        and change.type in LEADING
+        and not _says(have.get((change.name, change.type)), change.before)
     }
 
 
-def _says(found: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bool:
-    return found == (wanted and (wanted.ttl, tuple(sorted(wanted.values))))
+def _says(record_set: tuple[int, tuple[str, ...]] | None, wanted: Rrset | None) -> bool:
+    return record_set == (wanted and (wanted.ttl, tuple(sorted(wanted.values))))
 
 
 def text(zone_plan: ZonePlan) -> str:
@@ -497,14 +536,14 @@ def lines_of_difference(change: Change) -> Iterator[str]:
     """What a name server says, and what it should say. Of HTTPS and SVCB sets the hints alone are
     compared, and their TTL only while a plan is on its way.
     """
-    if not any(one and one.type in HINTED for one in (change.before, change.after)):
+    if not any(side and side.type in HINTED for side in (change.before, change.after)):
         yield from lines(change)
         return
     for sign, rrset in (("-", change.before), ("+", change.after)):
         if rrset:
             ttl = f"{rrset.ttl} " if rrset.ttl else ""
-            said = " ".join(rrset.values)
-            yield f"{sign} {rrset.name} {ttl}hints of {rrset.type} {said}"
+            values = " ".join(rrset.values)
+            yield f"{sign} {rrset.name} {ttl}hints of {rrset.type} {values}"
 
 
 def digest(zone_plans: Iterable[ZonePlan], partition: pd.DataFrame) -> str:
@@ -567,7 +606,7 @@ def breaches(
     for move in away:
         if move.target is not None:
             inflow[move.target] = inflow.get(move.target, 0) + 1
-    found = (
+    measures = (
         (limits.moved_sites, moved),
         (limits.moved_share, share),
         (limits.cold_bytes, sum(move.cold_bytes for move in away)),
@@ -578,6 +617,6 @@ def breaches(
     )
     return tuple(
         Breach(rule, float(limit), float(actual))
-        for rule, (limit, actual) in zip(RULES, found, strict=True)
+        for rule, (limit, actual) in zip(RULES, measures, strict=True)
         if actual > limit
     )

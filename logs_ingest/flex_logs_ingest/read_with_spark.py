@@ -33,11 +33,11 @@ from pydantic import TypeAdapter
 
 from flex.errors import NoData
 from flex.model.log_reading import Segment, Stream
-from flex.traffic import which_reading_continues_which
+from flex.traffic import reading_chains
 from flex_logs_ingest.counts import (
     count_files,
-    file_of_counts_by_other_names,
     file_of_unknown_hosts,
+    other_name_counts,
 )
 from flex_logs_ingest.files import local_or_uri_files
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
@@ -45,7 +45,7 @@ from flex_logs_ingest.files.local_or_uri_files import File
 from flex_logs_ingest.parcels import pack_parcels
 from flex_logs_ingest.parcels.pack_parcels import KINDS, Reading
 from flex_logs_ingest.reading import read_logs as local
-from flex_logs_ingest.reading.identity import HEAD
+from flex_logs_ingest.reading.log_identity import HEAD
 from flex_logs_ingest.reading.report import FileReport
 from flex_logs_ingest.reading.run_state import ReadingRun
 
@@ -120,13 +120,13 @@ def read(
     `read_at` is when, in seconds since 1970. Raises NoData when no file is there, NotWritten when
     the folder takes no more.
     """
-    found = sorted(
+    files = sorted(
         {file for pattern in source.globs for file in local_or_uri_files.files(pattern)},
         key=lambda file: file.uri,
     )
-    if not found:
+    if not files:
         raise _nothing(source)
-    heads = tasks(_head, [_FILE.dump_json(file) for file in found])
+    heads = tasks(_head, [_FILE.dump_json(file) for file in files])
     groups = _groups([_HEAD.validate_json(head) for head in heads])
     work = partial(_read, source, _known_of(entries(to), source.name), to, read_at, sample_limit)
     answers = tasks(work, [_FILES.dump_json(group) for group in groups])
@@ -136,9 +136,9 @@ def read(
 
 def entries(folder: str) -> tuple[Reading, ...]:
     """What all readings so far left in the folder, in order of id."""
-    found = local_or_uri_files.files(f"{folder.rstrip('/')}/*{ENTRY}")
+    files = local_or_uri_files.files(f"{folder.rstrip('/')}/*{ENTRY}")
     with ThreadPoolExecutor(16) as threads:
-        texts = threads.map(local_or_uri_files.text, [file.uri for file in found])
+        texts = threads.map(local_or_uri_files.text, [file.uri for file in files])
         return tuple(_ENTRY.validate_json(text) for text in texts)
 
 
@@ -151,12 +151,14 @@ def send(folder: str, out: Path) -> int:
     }
     some = {
         kind: _file_names(folder, kind)
-        for kind in (file_of_unknown_hosts.KIND, file_of_counts_by_other_names.KIND)
+        for kind in (file_of_unknown_hosts.KIND, other_name_counts.KIND)
     }
     new = [entry for entry in entries(folder) if entry.segment.id not in sent]
     for entry in new:
         more = [
-            kind for kind, found in some.items() if f"{entry.segment.id}.{kind}.parquet" in found
+            kind
+            for kind, file_names in some.items()
+            if f"{entry.segment.id}.{kind}.parquet" in file_names
         ]
         _send(entry, folder.rstrip("/"), (*KINDS, *more), out)
     return len(new)
@@ -188,17 +190,16 @@ def counts(folder: str, kind: str) -> tuple[str, ...]:
     """The Parquet files of that kind (files, hours, sample) that count. Raises NoData when there
     are none.
     """
-    found = tuple(
+    paths = tuple(
         f"{folder.rstrip('/')}/{entry.segment.id}.{kind}.parquet" for entry in entries(folder)
     )
-    if not found:
+    if not paths:
         raise NoData(
             f"counts in {folder}",
             "no reading left any there",
-            kept="nothing was changed",
             advice="read logs into it first, or name the folder that they were read into",
         )
-    return found
+    return paths
 
 
 def _head(row: bytes) -> bytes:
@@ -342,10 +343,10 @@ class _Sent:
         return frozenset(ids) & self._segments.keys()
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
-        return which_reading_continues_which.with_opening(self._every(), opening, first_time)
+        return reading_chains.segments_with_opening(self._every(), opening, first_time)
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        return which_reading_continues_which.behind(self._every(), places)
+        return reading_chains.segments_beginning_at(self._every(), places)
 
     def _every(self) -> Iterator[Segment]:
         return chain(self._known.readings, self._segments.values())

@@ -1,4 +1,4 @@
-//! The cheapest remedies of a node: see flex_solver/programs/cheapest_changes_into_band.py, whose reference_sets defines what it computes.
+//! The cheapest remedies of a node: see flex_solver/programs/cheapest_changes.py, whose reference_sets defines what it computes.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Those of flex_solver/programs/cheapest_changes_into_band.py.
+/// Those of flex_solver/programs/cheapest_changes.py.
 const INEXACT: f64 = 1e-9;
 const CELLS: f64 = 8.0;
 const AHEAD: usize = 10;

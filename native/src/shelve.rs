@@ -1,4 +1,4 @@
-//! The records of a zone transfer as sets: dns/flex_dns/wire/sets_from_transferred_records.py defines it, and keeps whatever is new.
+//! The records of a zone transfer as sets: dns/flex_dns/wire/transferred_sets.py defines it, and keeps whatever is new.
 
 use std::ops::Range;
 

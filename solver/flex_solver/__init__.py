@@ -23,17 +23,24 @@ from flex.placing.why_best_effort import shortfalls, text
 from flex.ports import Solver
 from flex_solver import auto, from_scratch, large
 from flex_solver.exact import fewest_moves
-from flex_solver.rivals import closest_of_random, cpsat, greedy, hill_climbing, offload, round_robin
+from flex_solver.rivals import (
+    cpsat,
+    fewest_moves_by_chance,
+    greedy,
+    hill_climbing,
+    offload,
+    round_robin,
+)
 from flex_solver.rows_to_solution import BEST_EFFORT
 from flex_solver.search import local_solver
 
 
-def _in_bundles(solver: Solver) -> Solver:
+def _wrap_in_bundles(solver: Solver) -> Solver:
     def place(problem: Problem, budget: Budget) -> Solution:
         _check(problem)
         bundles = bundle_groups(problem)
         solution = _leave_out_miscounted_pins(problem, bundles, solver(bundles.problem, budget))
-        return _of_sites(
+        return _add_hidden_shortfalls(
             problem,
             bundles,
             replace(
@@ -64,35 +71,40 @@ def _leave_out_miscounted_pins(problem: Problem, bundles: Bundles, solution: Sol
     if _count_pins(problem) == _count_pins(bundles.problem):
         return solution
     left = tuple(
-        replace(one, instead=tuple(each for each in one.instead if each.rule not in (PINS, EITHER)))
-        for one in solution.shortfalls
+        replace(
+            shortfall,
+            instead=tuple(each for each in shortfall.instead if each.rule not in (PINS, EITHER)),
+        )
+        for shortfall in solution.shortfalls
     )
-    said, says = ("; ".join(map(text, some)) for some in (solution.shortfalls, left))
-    return replace(solution, shortfalls=left, note=solution.note.replace(said, says, 1))
+    old_text, new_text = ("; ".join(map(text, some)) for some in (solution.shortfalls, left))
+    return replace(solution, shortfalls=left, note=solution.note.replace(old_text, new_text, 1))
 
 
 def _count_pins(problem: Problem) -> int:
     return sum(map(len, problem.pinned.values()))
 
 
-def _of_sites(problem: Problem, bundles: Bundles, solution: Solution) -> Solution:
+def _add_hidden_shortfalls(problem: Problem, bundles: Bundles, solution: Solution) -> Solution:
     """A bundle can be where its sites cannot, as some are to be apart as well, or on other numbers
     of nodes.
     """
     if not problem.together:
         return solution
     broken = {
-        (one.kind, one.subject)
-        for one in score.violations(problem, solution.rows)
-        if _is_hidden(problem, bundles, one)
+        (violation.kind, violation.subject)
+        for violation in score.violations(problem, solution.rows)
+        if _is_hidden(problem, bundles, violation)
     }
     if not broken:
         return solution
     hidden = [
-        one for one in shortfalls(problem, solution.rows) if (one.kind, one.subject) in broken
+        shortfall
+        for shortfall in shortfalls(problem, solution.rows)
+        if (shortfall.kind, shortfall.subject) in broken
     ]
-    said = "; ".join(map(text, hidden))
-    note = "; ".join(filter(None, [said, solution.note.removeprefix(BEST_EFFORT)]))
+    hidden_text = "; ".join(map(text, hidden))
+    note = "; ".join(filter(None, [hidden_text, solution.note.removeprefix(BEST_EFFORT)]))
     return replace(
         solution,
         proven=False,
@@ -122,16 +134,16 @@ def _check(problem: Problem) -> None:
 
 
 SOLVERS: dict[str, Solver] = {
-    "auto": _in_bundles(auto.place),
-    "exact": _in_bundles(fewest_moves.place),
-    "large": _in_bundles(large.place),
-    "local": _in_bundles(local_solver.place),
-    "closest": _in_bundles(closest_of_random.place),
-    "greedy": _in_bundles(greedy.greedy),
-    "hill": _in_bundles(hill_climbing.place),
-    "keep": _in_bundles(greedy.keep),
-    "offload": _in_bundles(offload.place),
-    "round_robin": _in_bundles(round_robin.place),
-    "scratch": _in_bundles(from_scratch.place),
-    **({"cpsat": _in_bundles(cpsat.place)} if cpsat.HAVE_CPSAT else {}),
+    "auto": _wrap_in_bundles(auto.place),
+    "exact": _wrap_in_bundles(fewest_moves.place),
+    "large": _wrap_in_bundles(large.place),
+    "local": _wrap_in_bundles(local_solver.place),
+    "closest": _wrap_in_bundles(fewest_moves_by_chance.place),
+    "greedy": _wrap_in_bundles(greedy.greedy),
+    "hill": _wrap_in_bundles(hill_climbing.place),
+    "keep": _wrap_in_bundles(greedy.keep),
+    "offload": _wrap_in_bundles(offload.place),
+    "round_robin": _wrap_in_bundles(round_robin.place),
+    "scratch": _wrap_in_bundles(from_scratch.place),
+    **({"cpsat": _wrap_in_bundles(cpsat.place)} if cpsat.HAVE_CPSAT else {}),
 }

@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from flex.placing import score
-from flex.placing.causes_of_imbalance import LIMITS
+from flex.placing.obstacles_to_balance import LIMITS
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex_solver import from_scratch, large
 from flex_solver.exact import fewest_moves
@@ -43,57 +43,61 @@ FEW = 100_000
 def place(problem: Problem, budget: Budget) -> Solution:
     if not score.violations(problem, problem.old):
         return answer(problem, problem.old, "auto", least=0)
-    found = _search_both(problem, budget)
+    searched = _search_both(problem, budget)
     if (
-        found.shortfalls
+        searched.shortfalls
         and not problem.limits.none
         and len(problem.sites) * len(problem.nodes) <= FEW
     ):
-        found = _or_by_rule(problem, budget, found)
+        searched = _or_by_rule(problem, budget, searched)
     if (
-        worst(problem, found.rows) <= LOST * problem.tolerance
-        or IMPOSSIBLE in found.note
-        or (LATE in found.note and len(problem.old))
+        worst(problem, searched.rows) <= LOST * problem.tolerance
+        or IMPOSSIBLE in searched.note
+        or (LATE in searched.note and len(problem.old))
     ):
-        return found
-    anew = replace(from_scratch.place(problem, budget), bound=found.bound)
+        return searched
+    anew = replace(from_scratch.place(problem, budget), bound=searched.bound)
     if worst(problem, anew.rows) > problem.tolerance + score.ROUNDING:
-        return found
-    return min(found, anew, key=lambda solution: _merit(problem, solution.rows))
+        return searched
+    return min(searched, anew, key=lambda solution: _merit(problem, solution.rows))
 
 
-def _or_by_rule(problem: Problem, budget: Budget, found: Solution) -> Solution:
+def _or_by_rule(problem: Problem, budget: Budget, solution: Solution) -> Solution:
     """The answer of a simple rule, where that makes more of the few moves there may be."""
     rows = hand_over(problem, budget.steps)
-    if _merit(problem, found.rows) <= _merit(problem, rows):
-        return found
-    instead = tuple(one for one in found.shortfalls[-1].instead if one.rule in LIMITS.values())
-    proven = IMPOSSIBLE + NOT_NEAREST * (NOT_NEAREST in found.note)
+    if _merit(problem, solution.rows) <= _merit(problem, rows):
+        return solution
+    instead = tuple(
+        relaxation
+        for relaxation in solution.shortfalls[-1].instead
+        if relaxation.rule in LIMITS.values()
+    )
+    proven = IMPOSSIBLE + NOT_NEAREST * (NOT_NEAREST in solution.note)
     late = f"{LATE} for a part of the search: another run may differ"
     answered = answer(
         problem,
         rows,
-        found.solver,
-        least=found.bound,
-        note=proven if IMPOSSIBLE in found.note else late if LATE in found.note else "",
+        solution.solver,
+        least=solution.bound,
+        note=proven if IMPOSSIBLE in solution.note else late if LATE in solution.note else "",
         instead=instead,
         finder=CauseTrials(limits_to_exceed(instead)),
     )
-    return replace(answered, certificate=found.certificate)
+    return replace(answered, certificate=solution.certificate)
 
 
 def _search_both(problem: Problem, budget: Budget) -> Solution:
     until = time.monotonic() + budget.seconds
     if np.count_nonzero(problem.load.any(axis=1)) * np.count_nonzero(problem.open) > SMALL:
         return large.place(problem, budget)
-    found = fewest_moves.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))
-    if found.proven:
-        return found
+    exact = fewest_moves.place(problem, replace(budget, seconds=budget.seconds * EXACT_SHARE))
+    if exact.proven:
+        return exact
     # HiGHS may have taken longer than it was given.
     most = budget.seconds * (1 - EXACT_SHARE)
     left = max(0.0, min(most, until - time.monotonic()))
     other = large.place(problem, replace(budget, seconds=left))
-    return min(found, other, key=lambda solution: _merit(problem, solution.rows))
+    return min(exact, other, key=lambda solution: _merit(problem, solution.rows))
 
 
 def _merit(problem: Problem, rows: Ints) -> tuple[int, float, int, float, int]:
@@ -106,7 +110,9 @@ def _merit(problem: Problem, rows: Ints) -> tuple[int, float, int, float, int]:
     broken = score.violations(problem, rows)
     wishes = sum(violation.is_wish for violation in broken)
     beyond = sum(
-        (one.actual - one.limit) / max(1.0, one.limit) for one in broken if one.kind in LIMITS
+        (violation.actual - violation.limit) / max(1.0, violation.limit)
+        for violation in broken
+        if violation.kind in LIMITS
     )
     outside = max(0.0, worst(problem, rows) - problem.tolerance - score.ROUNDING)
     price = problem.tolerance * score.moves(problem, rows)

@@ -33,16 +33,16 @@ def rename_nodes(problem: Problem, rows: Ints) -> Ints:
     """
     wishing = np.isin(rows[:, 0], [*problem.pinned, *problem.barred, *problem.rivals])
     free, stays = rows[~wishing], rows[wishing]
-    of_all = np.concatenate([stays, _with_names(free, _names(problem, free, problem.open))])
+    of_all = np.concatenate([stays, _rename_nodes(free, _names(problem, free, problem.open))])
     bare = problem.open.copy()
     named = [*problem.pinned.values(), *problem.barred.values()]
     bare[sorted({node for nodes in named for node in nodes})] = False
-    of_bare = _with_names(rows, _names(problem, rows, bare))
+    of_bare = _rename_nodes(rows, _names(problem, rows, bare))
     good_enough = max(problem.tolerance + score.ROUNDING, worst(problem, of_bare))
     return of_all if worst(problem, of_all) <= good_enough else of_bare
 
 
-def _with_names(rows: Ints, names: Ints) -> Ints:
+def _rename_nodes(rows: Ints, names: Ints) -> Ints:
     return np.stack([rows[:, 0], names[rows[:, 1]]], axis=1)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from flex.placing.bundles import bundle_groups
 from flex.placing.frontier import Point, frontier, keeps_wishes, least, point_of
-from flex.placing.problem import Budget, Ints, MoveLimits, Problem, in_order
+from flex.placing.problem import Budget, Ints, MoveLimits, Problem, sort_by_site
 from flex_solver import auto, from_scratch
 from flex_solver.exact import run_pulp_with_highs
 from flex_solver.exact.integer_program import SHARE, Give, PartitionProgram
@@ -40,36 +40,36 @@ NEAR = 1e-4
 def points(problem: Problem, budget: Budget, known: Sequence[Ints] = ()) -> tuple[Point, ...]:
     """From what the wishes alone demand to a new partition: each more moves, and less imbalance."""
     bundles = bundle_groups(problem)
-    asked = replace(bundles.problem, limits=MoveLimits())
-    start = in_order(repair(asked, np.arange(len(asked.sites)), asked.old[:0]))
+    unlimited = replace(bundles.problem, limits=MoveLimits())
+    start = sort_by_site(repair(unlimited, np.arange(len(unlimited.sites)), unlimited.old[:0]))
     share = Budget(budget.steps // len(WIDTHS), budget.seconds / len(WIDTHS))
-    found = [
-        *(_search(asked, width, share) for width in WIDTHS),
-        from_scratch.place(asked, share).rows,
+    partitions = [
+        *(_search(unlimited, width, share) for width in WIDTHS),
+        from_scratch.place(unlimited, share).rows,
     ]
-    of_known = [bundles.of_bundles(rows) for rows in known if keeps_wishes(problem, rows)]
-    on_the_way = frontier(asked, start, [*found, *of_known])
-    return least([*on_the_way, *_settle(asked, on_the_way, share.seconds)])
+    of_known = [bundles.bundle_rows(rows) for rows in known if keeps_wishes(problem, rows)]
+    on_the_way = frontier(unlimited, start, [*partitions, *of_known])
+    return least([*on_the_way, *_settle(unlimited, on_the_way, share.seconds)])
 
 
-def _search(asked: Problem, width: float, share: Budget) -> Ints:
+def _search(problem: Problem, width: float, share: Budget) -> Ints:
     """At the aim as at night, where that takes no longer."""
-    band = replace(asked, tolerance=min(0.99, asked.tolerance * width))
-    small = len(asked.sites) * np.count_nonzero(asked.open) <= auto.SMALL
+    band = replace(problem, tolerance=min(0.99, problem.tolerance * width))
+    small = len(problem.sites) * np.count_nonzero(problem.open) <= auto.SMALL
     return (auto.place if small and width == 1 else local_solver.place)(band, share).rows
 
 
-def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[Point]:
+def _settle(problem: Problem, known_points: Sequence[Point], seconds: float) -> Iterator[Point]:
     """The least imbalance for each number of moves, up to that with the least of all."""
-    if not found or len(asked.sites) * np.count_nonzero(asked.open) > SETTLED:
+    if not known_points or len(problem.sites) * np.count_nonzero(problem.open) > SETTLED:
         return
     until = time.monotonic() + seconds
-    lowest = _nearest(asked, None, seconds)
-    first, last = found[0].moves, lowest.moves if lowest else found[-1].moves
+    lowest = _nearest(problem, None, seconds)
+    first, last = known_points[0].moves, lowest.moves if lowest else known_points[-1].moves
     for moves in np.unique(
         np.linspace(first, last, min(NUMBERS, last - first + 1)).astype(int)
     ).tolist():
-        point = _nearest(asked, moves, until - time.monotonic())
+        point = _nearest(problem, moves, until - time.monotonic())
         if point is not None:
             yield point
         if point is not None and lowest is not None and point.worst <= lowest.worst + NEAR:
@@ -77,15 +77,17 @@ def _settle(asked: Problem, found: Sequence[Point], seconds: float) -> Iterator[
     yield from [lowest] if lowest else []
 
 
-def _nearest(asked: Problem, moves: int | None, seconds: float) -> Point | None:
+def _nearest(problem: Problem, moves: int | None, seconds: float) -> Point | None:
     """The least imbalance with so many moves at most; None where that was not found in so many
     cases.
     """
-    limited = replace(asked, tolerance=0.0, limits=MoveLimits(moves=moves))
-    program = PartitionProgram(limited, kinds(asked, range(len(asked.sites))), give=Give(band=True))
+    limited = replace(problem, tolerance=0.0, limits=MoveLimits(moves=moves))
+    program = PartitionProgram(
+        limited, kinds(problem, range(len(problem.sites))), give=Give(band=True)
+    )
     try:
         best = program.minimise(program.worst(), seconds, within=NEAR * SHARE, nodes=CASES)
     except (run_pulp_with_highs.NoAnswer, run_pulp_with_highs.Impossible):
         return None
-    rows = in_order(program.rows(best))
-    return point_of(asked, rows) if keeps_wishes(asked, rows) else None
+    rows = sort_by_site(program.rows(best))
+    return point_of(problem, rows) if keeps_wishes(problem, rows) else None

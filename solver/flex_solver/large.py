@@ -6,8 +6,8 @@ out, and the answer is that of the searches in step 4.
 
 1. A bound is computed: linear.py, and priced.py where something is in force.
 
-2. With few nodes place_heaviest.py decides the heaviest sites by integer programs, and makes the
-   bound higher. Where its moves are few for the bound, it has the rest of the time, and step 6
+2. With few nodes heavy_site_programs.py decides the heaviest sites by integer programs, and makes
+   the bound higher. Where its moves are few for the bound, it has the rest of the time, and step 6
    follows.
 
 3. starts.py makes some partitions to start from. In them far nodes are near their bands, or most
@@ -15,7 +15,7 @@ out, and the answer is that of the searches in step 4.
 
 4. A search like that of local_solver.py goes on from each of them. The best partition is kept.
 
-5. With few nodes place_heaviest.py goes on from it. Then solve_blocks_again.py takes blocks of
+5. With few nodes heavy_site_programs.py goes on from it. Then solve_blocks_again.py takes blocks of
    nodes out of it and solves them anew, again and again. Beside the searches rising_bound.py makes
    the bound higher. All of this ends when the moves are as few as the bound.
 
@@ -40,12 +40,12 @@ from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.rows_to_solution import COLDER, IMPOSSIBLE, LATE, NOT_NEAREST, answer
 from flex_solver.search.anneal import changes, make_colder, only_balance, search_around
 from flex_solver.search.cause_trials import CauseTrials, limits_of_nearer
-from flex_solver.search.choose_rows_to_search import with_some_movable
+from flex_solver.search.choose_rows_to_search import make_some_movable
 from flex_solver.search.fewer_cold_bytes import colder
+from flex_solver.search.heavy_site_programs import HeaviestSites, may_decide
 from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.needless_moves import drop_small_moves
 from flex_solver.search.partition_in_integers import Placed
-from flex_solver.search.place_heaviest import HeaviestSites, may_decide
 from flex_solver.search.solve_blocks_again import improve_blocks
 from flex_solver.search.starts import Start, first_start, starts
 
@@ -88,21 +88,21 @@ def place(
         heaviest = HeaviestSites(problem, known, start, bound, budget.steps)
         heaviest.decide(FOR_HEAVIEST)
     if heaviest is not None and heaviest.best is not None and heaviest.has_ended:
-        found, note = heaviest.best, _late(heaviest)
+        placed, note = heaviest.best, _late(heaviest)
     elif heaviest is not None:
-        found, note = _search_few(heaviest, bound, known, start, budget.steps, threads)
+        placed, note = _search_few(heaviest, bound, known, start, budget.steps, threads)
     else:
-        found, note = _search(bound, known, start, budget.steps, threads)
-    if heaviest is not None and not found.merit()[0]:
-        found = heaviest.colder(found)
-    found = drop_small_moves(
-        found if note else make_colder(found, changes(found, THOROUGH * budget.steps)),
+        placed, note = _search(bound, known, start, budget.steps, threads)
+    if heaviest is not None and not placed.merit()[0]:
+        placed = heaviest.colder(placed)
+    placed = drop_small_moves(
+        placed if note else make_colder(placed, changes(placed, THOROUGH * budget.steps)),
         problem.tolerance,
     )
     if heaviest is not None and heaviest.best is None and heaviest.is_impossible:
         note = IMPOSSIBLE + (NOT_NEAREST if note else "")
     for_colder = (until + end) / 2 if budget.seconds else math.inf
-    answered = _answer(problem, found, bound.least, note, for_colder)
+    answered = _answer(problem, placed, bound.least, note, for_colder)
     return replace(answered, certificate=certificate(problem, looked.known, end))
 
 
@@ -146,20 +146,20 @@ def _search_few(
 ) -> tuple[Placed, str]:
     """Steps 3 to 5 of the module with few nodes. Returns a note where time was up before an end."""
     dealt = _Dealt(bound, known, start, FOR_OTHERS, threads)
-    with bound.beside() as rising:
-        found, note = _best_of_some(bound, known, dealt, steps, threads)
+    with bound.go_up_in_background() as rising:
+        placed, note = _best_of_some(bound, known, dealt, steps, threads)
     rising.result()
-    heaviest.go_on_from(found.rows)
+    heaviest.go_on_from(placed.rows)
     if bound.rows is not None:
         heaviest.take(bound.rows)
     heaviest.decide(FOR_OTHERS if heaviest.best is None else 1.0, largest_first=True)
     if heaviest.best is None:
         bound.give_up()
-    found, note = heaviest.best or found, note or _late(heaviest)
+    placed, note = heaviest.best or placed, note or _late(heaviest)
     if not heaviest.has_ended:
-        found, late = improve_blocks(found, known, bound, steps, threads, rising)
+        placed, late = improve_blocks(placed, known, bound, steps, threads, rising)
         note = note or late
-    return found, note or dealt.note_on(found)
+    return placed, note or dealt.note_on(placed)
 
 
 def _search(
@@ -169,16 +169,16 @@ def _search(
     up before an end.
     """
     dealt = _Dealt(bound, known, start, FOR_MOVES, threads)
-    with bound.beside() as rising:
-        found, note = _best_of_some(bound, known, dealt, steps, threads)
-        if found.merit()[0]:
+    with bound.go_up_in_background() as rising:
+        placed, note = _best_of_some(bound, known, dealt, steps, threads)
+        if placed.merit()[0]:
             bound.give_up()
         else:
-            bound.note_found(found.moves())
+            bound.note_found(placed.moves())
         if not note:
-            found, note = improve_blocks(found, known, bound, steps, threads, rising)
+            placed, note = improve_blocks(placed, known, bound, steps, threads, rising)
     rising.result()
-    return found, note or dealt.note_on(found)
+    return placed, note or dealt.note_on(placed)
 
 
 class _Dealt:
@@ -195,8 +195,8 @@ class _Dealt:
         self.rows = starts(bound.problem, start, known, threads, ends)
         self._is_cut = ends is not None and time.monotonic() > ends
 
-    def note_on(self, found: Placed) -> str:
-        if not self._is_cut or found.moves() == self._bound.least:
+    def note_on(self, placed: Placed) -> str:
+        if not self._is_cut or placed.moves() == self._bound.least:
             return ""
         return f"{LATE} for more deals between nodes: another run may differ"
 
@@ -221,22 +221,22 @@ def _best_of_some(
         )
 
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(search, range(len(dealt.rows))))
-    best = min((placed for placed, _ in found), key=Placed.merit)
-    note = max(note for _, note in found)
-    if best.merit()[0] and bound.in_time:
+        attempts = list(pool.map(search, range(len(dealt.rows))))
+    best = min((placed for placed, _ in attempts), key=Placed.merit)
+    note = max(note for _, note in attempts)
+    if best.merit()[0] and bound.has_time:
         nearer = only_balance(bound.problem, best, steps, bound.has_time_for)
         if nearer.merit() < best.merit():
             # With the rows movable that searches move.
-            best = with_some_movable(bound.problem, known, nearer.rows)
+            best = make_some_movable(bound.problem, known, nearer.rows)
     return best, note
 
 
-def _answer(problem: Problem, found: Placed, least: int, note: str, until: float) -> Solution:
+def _answer(problem: Problem, placed: Placed, least: int, note: str, until: float) -> Solution:
     """The Solution with colder sites, as far as that takes no longer than until then, and within
     the limits of moves as far as possible.
     """
-    free, is_whole = colder(problem, found, until)
+    free, is_whole = colder(problem, placed, until)
     note = note or ("" if is_whole else COLDER)
     best = limit_moves(problem, free)
     instead = why_best_effort.limits_for(problem, free.rows, least)

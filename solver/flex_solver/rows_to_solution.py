@@ -56,13 +56,13 @@ def answer(
     if short:
         last = replace(short[-1], instead=(*short[-1].instead, *instead))
         short = (*short[:-1], last)
-    said = BEST_EFFORT + "; ".join(map(why_best_effort.text, short)) if short else ""
+    shortfall_text = BEST_EFFORT + "; ".join(map(why_best_effort.text, short)) if short else ""
     return Solution(
         rows=ordered,
         solver=solver,
         bound=floor,
         proven=not short and score.moves(problem, ordered) == floor,
-        note="; ".join(part for part in (said, note) if part),
+        note="; ".join(part for part in (shortfall_text, note) if part),
         shortfalls=short,
     )
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from flex.model.dns_update_journal import RowState
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex_api import wiring
 from flex_api.night import failover
 from flex_api.night.leases import lease

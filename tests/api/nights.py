@@ -19,7 +19,7 @@ from flex.model.plan import Plan
 from flex.store import MemoryStore
 from flex.table_schemas import PROFILES, SPREADS
 from flex_api import wiring
-from flex_api.facts import verify_dns_answers, what_earlier_nights_allow
+from flex_api.facts import earlier_nights, verify_dns_answers
 from flex_api.night import nightly, route_and_publish_plan
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -124,9 +124,7 @@ def wished(plan: Plan) -> bool:
 
 
 def resting(cluster: Cluster) -> Mapping[str, str]:
-    return what_earlier_nights_allow.guard(
-        cluster.world, Period.days_before(cluster.now, 1)
-    ).staying
+    return earlier_nights.guard(cluster.world, Period.days_before(cluster.now, 1)).staying
 
 
 def profiles(loads: Mapping[str, float]) -> pd.DataFrame:

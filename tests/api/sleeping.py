@@ -20,16 +20,15 @@ from typing import Any
 
 from flex.errors import FlexError
 from flex.model.dns_update_journal import RowState
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.nightly_run import NightlyRun
-from flex.model.operator_orders import NodeOrder
 from flex.ports import Publisher
 from flex_api import wiring
 from flex_api.night import (
     apply_or_accept_plan,
     failover,
-    finish_plans_of_killed_runs,
-    give_up_half_applied_plan,
-    take_back_half_applied_plan,
+    plan_undo,
+    recovery,
 )
 from flex_api.night.leases import lease
 from flex_api.settings import file as config
@@ -93,9 +92,9 @@ VERBS: dict[str, Callable[[World, str], object]] = {
     "down": lambda world, _: failover.take_down(
         world, NodeOrder("n1", "down", given=world.time_of_day())
     ),
-    "resume": lambda world, _: finish_plans_of_killed_runs.finish(world),
-    "undo": lambda world, _: take_back_half_applied_plan.take_back(world),
-    "abandon": lambda world, _: give_up_half_applied_plan.give_up(world),
+    "resume": lambda world, _: recovery.finish(world),
+    "undo": lambda world, _: plan_undo.take_back(world),
+    "abandon": lambda world, _: plan_undo.give_up(world),
 }
 
 

@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 
 from flex.errors import FlexError, StoreError
 from flex.model.balance import Balance, NodeLoad
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.log_reading import Segment, Stream
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun, Stage
-from flex.model.operator_orders import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, PlanState, Proven
 from flex.model.plan_summary import Headline
@@ -28,7 +28,7 @@ from flex.store.memory import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api.app import create_app
 from flex_api.problem_kinds import KINDS
-from flex_api.schemas.rest_bodies_and_answers import NodesPage, PlansPage, SitesPage
+from flex_api.schemas.rest_bodies import NodesPage, PlansPage, SitesPage
 from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.settings import file as config
 

@@ -16,7 +16,7 @@ from flex.store import SqlStore, open_store
 from flex_api import wiring
 from flex_api.settings.file import load
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.update import change_messages, deliver_many_messages_at_once
+from flex_dns.update import change_messages, message_pipeline
 from flex_dns.update.change_messages import Claim
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
     before = said_in_dns(installation, begun)
     answers = [
         answer
-        for _, answer in deliver_many_messages_at_once.deliver(
+        for _, answer in message_pipeline.deliver(
             installation.server.server, late, time.time, lambda _: None
         )
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flex_api.night.run_commands_of_settings import fill, trouble
+from flex_api.night.run_command import fill, trouble
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from flex_api import cli, first_files
 from flex_dns.private.find_named import SYSTEM_PATH
 from flex_dns.private.private_named import LOOPBACK, PrivateNamed, free_port, zone_file
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS
+from flex_dns.server_configuration.named_conf_lines import PRIMARY_OPTIONS
 from flex_dns.wire.key import make_key, read_key
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session

@@ -27,7 +27,7 @@ from flex.zones.decisions_in_markers import (
 )
 from flex.zones.marker import marker_name
 from flex_api import wiring
-from flex_api.facts.last_words_on_sites import last_entries
+from flex_api.facts.left_alone_times import last_entries
 from flex_api.night import decisions_in_zones, leases
 from flex_api.settings import file as config
 from flex_dns.private.private_named import PrivateNamed

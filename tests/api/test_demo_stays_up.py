@@ -26,7 +26,7 @@ import pytest
 
 from flex.sim import made_up_cluster, made_up_logs
 from flex.sim.made_up_cluster import Shape
-from flex_api.demo_stays_up import FasterClock, Traffic, WebServers, ten_things
+from flex_api.live_demo import FasterClock, Traffic, WebServers, ten_things
 from flex_dns.private.private_named import free_port
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import Unverified
-from flex.model.door_order import DoorOrder, DoorReport
+from flex.model.orders_to_doors import DoorOrder, DoorReport
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.routing import host_to_node_maps
@@ -19,7 +19,7 @@ from flex.routing.host_to_node_maps import MOVED, Heading
 from flex.store import MemoryStore, SqlStore, open_store
 from flex.table_schemas import PLACEMENT
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors
-from flex_api.night.plan_to_route_by import at_present
+from flex_api.night.plan_to_route_by import plans_at_present
 from flex_api.settings.file import Settings, load
 from tests.rest.conftest import plan
 
@@ -124,7 +124,7 @@ def test_who_asked_before_another_one_ordered_orders_nothing(
 ) -> None:
     """A controller that was slow does not lead doors back to what was so before."""
     settings = load(with_doors.settings)
-    last, before = store.door_order(), at_present(settings, store)
+    last, before = store.door_order(), plans_at_present(settings, store)
     plan = plan_that_moves(with_doors)
     newer = store_order_for_doors.order(settings, store, plan)
     assert newer
@@ -133,7 +133,7 @@ def test_who_asked_before_another_one_ordered_orders_nothing(
     assert (store.door_order(), store.moved_map()) == (newer, store.moved_map())
     assert host_to_node_maps.digest(store.moved_map()) == newer.moved
     # Nor does one that was slow with that plan bring it back.
-    slow = at_present(settings, store, plan)
+    slow = plans_at_present(settings, store, plan)
     latest = store_order_for_doors.order(settings, store)
     assert latest
     assert latest.number > newer.number

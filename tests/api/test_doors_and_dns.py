@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from flex.model.door_order import DoorReport
+from flex.model.orders_to_doors import DoorReport
 from flex.placing import failover
 from flex.routing import host_to_node_maps
 from flex.store import SqlStore, open_store
-from flex_api.night import warm_and_check_before_wave
+from flex_api.night import before_waves
 from flex_api.settings.file import load
 from flex_api.wiring import World
 from flex_dns.make_before_break import Coming
@@ -148,7 +148,7 @@ def test_doors_lead_to_a_wave_once_its_nodes_are_warm_and_to_later_waves_later(
     def prepared(world: World, forced: object, coming: Coming, *_: object) -> None:
         seen.append(({name.rstrip(".") for name in coming}, doors(installation)))
 
-    monkeypatch.setattr(warm_and_check_before_wave, "prepare_wave", prepared)
+    monkeypatch.setattr(before_waves, "prepare_wave", prepared)
     said = installation.night()
     assert said.code == 0, said.err
     (first, at_first), (second, later) = seen
@@ -172,7 +172,7 @@ def test_a_killed_run_goes_on_with_the_wave_that_doors_had_not_begun(
         if len(seen) == 2:
             raise RuntimeError("killed")
 
-    monkeypatch.setattr(warm_and_check_before_wave, "prepare_wave", dies_in_the_second)
+    monkeypatch.setattr(before_waves, "prepare_wave", dies_in_the_second)
     # Where the traceback of what looks like a fault is left.
     monkeypatch.setattr(tempfile, "tempdir", str(installation.folder))
     assert installation.night().code not in (0, 30, 31)

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from flex_api import cli
-from flex_api.cli import global_options
+from flex_api.cli import verb_groups
 from flex_api.cli.verb_groups import GROUPS, VERBS
 
 
 def test_every_verb_takes_the_form_of_its_output() -> None:
-    verbs = list(global_options.below(cli.application()))
+    verbs = list(verb_groups.verbs_below(cli.application()))
     assert len(verbs) > 10
     assert [
         verb.name for verb in verbs if sum("-o" in option.opts for option in verb.params) != 1

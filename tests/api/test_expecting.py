@@ -16,7 +16,7 @@ from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api import wiring
 from flex_api.facts import past_traffic
-from flex_api.facts.put_forecast_loads_into_facts import expect
+from flex_api.facts.forecast_loads import expect
 from flex_api.night import gather_facts, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.strays import Counted, StrayReading
+from flex.model.stray_requests import Counted, StrayReading
 from tests.api.test_doors_and_dns import site_on_one_node, store_of, without_dns
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ import pytest
 
 from flex.errors import Held
 from flex.model.audit_chain import Author
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.limits_and_approvals import Approval
-from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.store import MemoryStore
@@ -28,8 +28,8 @@ from flex_api.night import (
     apply_or_accept_plan,
     may_plan_be_applied,
     nightly,
-    person_says_yes_or_no_to_plan,
-    whose_wishes_caused_plan,
+    plan_approvals,
+    plan_reasons,
 )
 from flex_api.settings import file as config
 from flex_api.wiring import World
@@ -67,9 +67,7 @@ def as_one(found: World, name: str) -> World:
 
 
 def yes(found: World, plan: Plan, name: str) -> Plan:
-    return person_says_yes_or_no_to_plan.approve(
-        found, plan.id, Approval("approve", name, found.clock())
-    )
+    return plan_approvals.approve(found, plan.id, Approval("approve", name, found.clock()))
 
 
 def pin(found: World, name: str, *, at: int = 0) -> str:
@@ -89,9 +87,7 @@ def test_who_wished_a_site_beside_another_or_not_caused_the_moves_of_both(wish: 
     )
     moved = pd.DataFrame({"site": ["b.example"], "node": ["n2"]})
     made = SimpleNamespace(placement=moved)
-    assert whose_wishes_caused_plan.wishers(cast("World", found), cast("Proposal", made)) == (
-        "anna",
-    )
+    assert plan_reasons.wishers(cast("World", found), cast("Proposal", made)) == ("anna",)
 
 
 @pytest.mark.slow
@@ -203,14 +199,14 @@ def test_a_wish_that_a_night_keeps_takes_a_yes_of_somebody_else(waiting: Install
     assert (plan.author, plan.wishers) == ("", ("anna",))
     with pytest.raises(Held, match="anna asked for what it does"):
         yes(found, plan, "anna")
-    assert "nobody but anna" in person_says_yes_or_no_to_plan.lacks(found, plan)
+    assert "nobody but anna" in plan_approvals.lacks(found, plan)
     # Also where her yes is there already.
     mine = replace(plan, approvals=(Approval("approve", "anna", found.clock()),))
     found.store.update(mine)
-    assert "nobody but anna" in person_says_yes_or_no_to_plan.lacks(found, mine)
+    assert "nobody but anna" in plan_approvals.lacks(found, mine)
     with pytest.raises(Held, match="four_eyes"):
         may_plan_be_applied.refuse_forbidden(found, plan.id)
-    assert person_says_yes_or_no_to_plan.lacks(found, yes(found, plan, "bert")) == ""
+    assert plan_approvals.lacks(found, yes(found, plan, "bert")) == ""
 
 
 @pytest.mark.slow
@@ -223,12 +219,12 @@ def test_of_two_who_asked_for_a_part_each_neither_is_the_only_one_to_agree(
     plan = nightly.propose(found).plan
     assert plan.wishers == ("anna", "bert")
     one = yes(found, plan, "anna")
-    assert "nobody but anna" in person_says_yes_or_no_to_plan.lacks(found, one)
+    assert "nobody but anna" in plan_approvals.lacks(found, one)
     with pytest.raises(Held, match="four_eyes"):
         may_plan_be_applied.refuse_forbidden(found, plan.id)
-    assert person_says_yes_or_no_to_plan.lacks(found, yes(found, one, "bert")) == ""
+    assert plan_approvals.lacks(found, yes(found, one, "bert")) == ""
     third = nightly.propose(found).plan
-    assert person_says_yes_or_no_to_plan.lacks(found, yes(found, third, "carla")) == ""
+    assert plan_approvals.lacks(found, yes(found, third, "carla")) == ""
 
 
 @pytest.mark.slow

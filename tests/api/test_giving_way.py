@@ -14,11 +14,11 @@ from flex.errors import Busy, Unwell
 from flex.model.nightly_run import NightlyRun
 from flex.model.nodes import Node
 from flex.store import MemoryStore, holder
-from flex.store.holder_process_has_ended import PATIENCE
+from flex.store.lease_holder import PATIENCE
 from flex_api import wiring
-from flex_api.night import warm_command
+from flex_api.night import before_waves
+from flex_api.night.interruptible_wait import giving_way, pause
 from flex_api.night.leases import lease
-from flex_api.night.wait_that_failover_may_interrupt import giving_way, pause
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.memory import MemoryPublisher
@@ -91,7 +91,7 @@ def test_a_command_that_writes_no_text_fails_as_any_other() -> None:
         said.append,
         warm_command=["sh", "-c", "printf '\\377' ; printf '\\377 it is full' >&2; exit 1"],
     )
-    warm_command.run(here, {NODE: ["www.example.org"]})
+    before_waves.run_warm_commands(here, {NODE: ["www.example.org"]})
     (line,) = said
     assert line.startswith("Warming up failed: sh: ")
     assert line.endswith(" it is full")

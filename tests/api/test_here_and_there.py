@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flex_api import cli
-from flex_api.cli.on_this_machine_only import OF_A_VERB, OF_AN_OPTION
+from flex_api.cli.local_only import OF_A_VERB, OF_AN_OPTION
 
 # Nobody listens there: whoever asks ends with AWAY.
 NOWHERE = "http://127.0.0.1:1"

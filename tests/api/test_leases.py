@@ -11,7 +11,7 @@ import pytest
 from flex.errors import Busy, FlexError, LostLease, StoreError
 from flex.model.nightly_run import NightlyRun
 from flex.store import MemoryStore
-from flex.store.holder_process_has_ended import PATIENCE
+from flex.store.lease_holder import PATIENCE
 from flex_api import wiring
 from flex_api.beat_while_working import beating
 from flex_api.night import leases

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from flex_api.onboarding.log_sources import MOST_SOURCES, LogSource, sources_of
+from flex_api.onboarding.source_patterns import MOST_SOURCES, LogSource, sources_of
 from flex_logs_ingest.files.find_and_unpack_logs import Source, paths
 from flex_logs_ingest.panels.hosted_site import HostedSite
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -30,7 +30,7 @@ def readings(sites: Sequence[HostedSite], folder: Path) -> list[tuple[str, str]]
         globs = tuple(f"{folder}{pattern}" for pattern in one.globs)
         for path in paths(Source("s", globs, "n1", rule)):
             # What is named for no site is said to be so, and not read.
-            if Path(path).is_file() and (of_file := rule.of_file(path)):
+            if Path(path).is_file() and (of_file := rule.rule_of_file(path)):
                 read.append((path.removeprefix(str(folder)), of_file.fixed or "?"))
     return sorted(read)
 

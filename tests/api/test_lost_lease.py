@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import Busy, DnsError
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.store import migrate
 from flex_api import wiring
-from flex_api.night import failover, finish_plans_of_killed_runs
+from flex_api.night import failover, recovery
 from flex_api.night.leases import lease
 from flex_api.settings import file as settings
 from flex_api.wiring import World
@@ -123,7 +123,7 @@ def takes_over(installation: Installation, hours: int) -> None:
     changes are made.
     """
     with world(installation, hours) as here, lease(here, "the other machine"):
-        finish_plans_of_killed_runs.finish(here)
+        recovery.finish(here)
         here.store.order_node(NodeOrder("n3", "active", given=here.time_of_day()))
         failover.take_down(here, NodeOrder("n2", "down", given=here.time_of_day()))
 

@@ -30,7 +30,10 @@ SITE = "xn--bcher-kva.example"
 
 
 def named(found: NamesOfSites, site: str) -> dict[str, tuple[str, list[str]]]:
-    return {one.name: (one.moves, [each.source for each in one.learned]) for one in found.of(site)}
+    return {
+        one.name: (one.moves, [each.source for each in one.learned])
+        for one in found.names_of_site(site)
+    }
 
 
 @contextmanager
@@ -62,7 +65,7 @@ def test_each_name_says_where_it_was_learned(tmp_path: Path) -> None:
         "old.example": ("unknown", ["settings"]),
     }
     assert named(found, "b.example") == {"www.b.example": ("unknown", ["www"])}
-    (shop,) = (one for one in found.of(SITE) if one.name == f"shop.{SITE}")
+    (shop,) = (one for one in found.names_of_site(SITE) if one.name == f"shop.{SITE}")
     assert [each.where for each in shop.learned] == [
         f"{tmp_path}/aliases, line 1",
         f"{tmp_path}/hosts, line 1",
@@ -72,7 +75,7 @@ def test_each_name_says_where_it_was_learned(tmp_path: Path) -> None:
 def test_where_names_cannot_be_told_it_is_said_why(tmp_path: Path) -> None:
     aliases = "x.example a.example\nx.example b.example\n"
     found = names_of_sites(written(tmp_path, aliases=aliases), None, ["a.example"])
-    assert found.of("a.example") == []
+    assert found.names_of_site("a.example") == []
     assert "of two sites: of a.example" in found.not_known
 
 

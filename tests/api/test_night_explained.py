@@ -13,24 +13,26 @@ import pytest
 from rich.console import Console
 
 from flex.errors import Held
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.limits_and_approvals import Stop
-from flex.model.operator_orders import NodeOrder
 from flex.model.predicted_node_loads import Forecast, NodeForecast
+from flex.model.site_moves import FOREVER, SiteMove
 from flex.model.wish import Pin
-from flex.planning import rules_of_movement
-from flex.planning.rules_of_movement import COOLDOWN
+from flex.planning import movement_rules
+from flex.planning.movement_rules import COOLDOWN
 from flex.planning.which_rules_stop_moves import Stops
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import results_in_terminal
 from flex_api.night import apply_or_accept_plan, mail_of_the_night, nightly, route_and_publish_plan
 from flex_api.report.content import ReportData
 from flex_api.report.json_and_markdown import FORMATS
+from flex_api.settings.move_commands import Hook, Move
 from flex_api.wiring import World
 from flex_api.wishes import (
     effect_of_draining,
+    explain_site,
     previewing,
     what_if_frontier_compare,
-    why_site_is_there,
 )
 from flex_dns.memory import MemoryPublisher
 from tests.api.nights import DAY, NODES, SITES, ZONE, Cluster, four_nodes, loads, resting
@@ -70,13 +72,49 @@ def test_a_site_that_makes_room_for_one_that_rests_is_told_no_rest_of_its_own(
     said = f"sites keep as many nodes as they needed lately: {resting_one} (4 nodes)"
     stop = Stop(COOLDOWN, "3 d", "1 site", said, "--force it", sites=(site,))
     cluster.world.store.update(dataclasses.replace(made, holds=(stop,)))
-    told = why_site_is_there.explain_site(cluster.world, site).reasons
+    told = explain_site.explain_site(cluster.world, site).reasons
     why = "other sites rest: safety.site_cooldown is 3 d (past it: --force it)"
     assert any(why in one for one in told)
     assert not any(resting_one in one for one in told)
 
 
 @pytest.mark.slow
+def test_a_site_that_rests_after_its_move_failed_is_told_so_and_so_is_who_stays_with_it(
+    cluster: Cluster,
+) -> None:
+    site, companion, other = SITES[:3]
+    made = cluster.night(EVEN)
+    (here,) = cluster.nodes_of(site)
+    cluster.world.store.put_pin(Pin(companion, together=(site,)))
+    hook = Hook(stage="copy", command=("true",), undo=("true",))
+    settings = cluster.world.settings.model_copy(update={"move": Move(hook=(hook,))})
+    world = dataclasses.replace(cluster.world, settings=settings)
+    there = next(node for node in NODES if node != here)
+    begun, ended = cluster.now - 2 * DAY, cluster.now - DAY
+    failed = SiteMove("m", site, here, there, made.id, begun, "stayed", ended, "no room", FOREVER)
+    world.store.put_site_moves([failed])
+
+    explained = explain_site.explain_site(world, site)
+
+    assert explained.others == []
+    told = f"its move to {there} failed 1 d 0 h ago, no room; "
+    told += f"`flex moves again {site}` lets it move again"
+    assert [reason for reason in explained.reasons if "move" in reason] == [told]
+    beside = explain_site.explain_site(world, companion).reasons
+    assert f"it stays together with {site}" in beside
+    assert explain_site.explain_site(world, other).others
+    # The next plan moves it off a node that is drained, whatever failed.
+    world.store.order_node(NodeOrder(here, "draining", cluster.now))
+    drained = explain_site.explain_site(world, site).reasons
+    assert drained == [f"stays on {here}: {here} is drained, and no plan has moved it yet"]
+    assert (
+        f"it stays together with {site}" not in explain_site.explain_site(world, companion).reasons
+    )
+    world.store.order_node(NodeOrder(here, "active", cluster.now))
+    world.store.put_site_moves([dataclasses.replace(failed, rests_until=None)])
+    assert explain_site.explain_site(world, site).others
+
+
 def test_after_adoption_no_site_rests_and_what_is_needed_moves_in_the_next_night(
     adopted: Cluster,
 ) -> None:
@@ -97,7 +135,7 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
         cluster.world.store.put_pin(
             Pin(site, tuple(shift[node] for node in cluster.nodes_of(site)))
         )
-    moved = nightly.propose(cluster.world, rules_of_movement.LIFTED).plan
+    moved = nightly.propose(cluster.world, movement_rules.LIFTED).plan
     moved = apply_or_accept_plan.apply(
         cluster.world, moved.id, force=[breach.rule for breach in moved.breaches]
     )
@@ -113,14 +151,14 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
     site = rest.sites[0]
     told = next(
         why
-        for why in why_site_is_there.explain_site(cluster.world, site).reasons
+        for why in explain_site.explain_site(cluster.world, site).reasons
         if why.startswith("stays on")
     )
     ends = "until Friday 6 March, 02:17 UTC: safety.site_cooldown is 3 d 0 h"
     assert (
         f"moved 1 d 0 h ago, rests {ends} (past it: flex plan --force safety.site_cooldown)" in told
     )
-    assert not nightly.propose(cluster.world, [rules_of_movement.MARGIN]).plan.moves
+    assert not nightly.propose(cluster.world, [movement_rules.MARGIN]).plan.moves
     assert site in {move.site for move in nightly.propose(cluster.world, [COOLDOWN]).plan.moves}
 
 
@@ -151,9 +189,9 @@ def test_of_the_rules_that_stop_moves_those_are_said_without_which_sites_come_to
         return Stop(rule, "1", "2", "it stops moves", f"flex plan {past}")
 
     trigger, hold, margin = (
-        rules_of_movement.TRIGGER,
-        rules_of_movement.HOLD,
-        rules_of_movement.MARGIN,
+        movement_rules.TRIGGER,
+        movement_rules.HOLD,
+        movement_rules.MARGIN,
     )
     both = (stop(trigger, trigger, hold), stop(hold, trigger, hold))
     alone = stop(margin, margin)
@@ -248,8 +286,8 @@ def test_a_wish_that_waits_for_a_drain_is_named_with_the_reason_wherever_the_pla
     assert put_off.reason == f"pinned to {wanted}; {limit}"
     here = next(iter(cluster.nodes_of(site)))
     told = f"{here} -> {wanted}, later: pinned to {wanted}; {limit}"
-    assert told in why_site_is_there.explain_site(world, site).reasons
-    mail = mail_of_the_night.of_night("test", done, "", 0, "", "")
+    assert told in explain_site.explain_site(world, site).reasons
+    mail = mail_of_the_night.night_bulletin("test", done, "", 0, "", "")
     assert mail is not None
     assert f"{site}  {here} -> {wanted}  pinned to {wanted}; {limit}" in mail.text
     output = core_to_output_models.plan_output(done)
@@ -273,7 +311,7 @@ def test_what_is_asked_later_moves_nothing_that_flex_cannot_move(cluster: Cluste
     assert cluster.nodes_of(stuck) == {"n1"}
     others = cluster.on("n1") - 1
     node = next(one for one in world.nodes if one.name == "n1")
-    fails = previewing.of_failure(world, node).items
+    fails = previewing.preview_failure(world, node).items
     assert len(fails) == others
     assert stuck not in {move.site for move in fails}
     world.store.order_node(NodeOrder("n1", "draining", cluster.now))
@@ -359,7 +397,7 @@ def test_without_a_node_sites_stay_there_that_are_not_ours_to_move(cluster: Clus
     apply_or_accept_plan.apply(cluster.world, made.id)
     leaving = {site for site in SITES if cluster.nodes_of(site) == {"n1"}}
     assert SITES[0] in leaving
-    found = what_if_frontier_compare.without_node(cluster.world, "n1")
+    found = what_if_frontier_compare.suppose_node_lost(cluster.world, "n1")
     assert {move.site for move in found.moves if move.source == "n1"} == {*leaving - {SITES[0]}}
 
 
@@ -375,11 +413,11 @@ def test_whoever_asks_what_is_not_ours_to_move_counts_where_the_plan_had_it(
     made = apply_or_accept_plan.apply(world, nightly.propose(world).plan.id)
     worst = made.after.worst
     assert what_if_frontier_compare.frontier_of(world).in_force_worst_ratio == worst
-    told = why_site_is_there.explain_site(world, SITES[1]).reasons
+    told = explain_site.explain_site(world, SITES[1]).reasons
     assert told[-1] == "stays on n1: FLEX cannot move it"
-    wished = previewing.with_pin(world, Pin(SITES[2], ("n1",)))
+    wished = previewing.compare_with_pin(world, Pin(SITES[2], ("n1",)))
     assert wished.without.before == made.after
     (first,) = (node for node in world.nodes if node.name == "n1")
-    failed = previewing.of_failure(world, first)
+    failed = previewing.preview_failure(world, first)
     assert failed.worst_ratio_without == worst
     assert SITES[1] not in {move.site for move in failed.items}

@@ -14,14 +14,14 @@ import pytest
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
 from flex.model.balance import Balance
 from flex.model.dns_update_journal import Journal, JournalRow
+from flex.model.drains_and_freezes import Freeze
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun
-from flex.model.operator_orders import Freeze
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import Change, HintedSet, Rrset, ZonePlan
 from flex.store import MemoryStore, holder
-from flex.store.holder_process_has_ended import PATIENCE
+from flex.store.lease_holder import PATIENCE
 from flex.table_schemas import PLACEMENT
 from flex.zones import zone_changes
 from flex.zones.decisions_in_markers import EXCLUDED
@@ -30,9 +30,9 @@ from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
 from flex_api import wiring
 from flex_api.night import (
-    finish_plans_of_killed_runs,
+    plan_undo,
+    recovery,
     route_and_publish_plan,
-    take_back_half_applied_plan,
 )
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
@@ -44,8 +44,8 @@ ZONE = "example.org."
 # In the order of their waves.
 SITES = ("b.example.org", "a.example.org")
 OLD, NEW = "192.0.2.1", "192.0.2.2"
-AWAY = Unreachable("asking", "no answer in time", kept="nothing was changed", advice="look at it")
-NEVER = Refused("asking", "REFUSED", kept="nothing was changed", advice="look at it")
+AWAY = Unreachable("asking", "no answer in time", advice="look at it")
+NEVER = Refused("asking", "REFUSED", advice="look at it")
 
 
 class Killed(Exception):
@@ -217,12 +217,12 @@ def test_what_passes_leaves_a_plan_on_its_way_until_it_can_be_finished() -> None
     here.begin(None, AWAY)
     here.server.is_late = True
     with pytest.raises(OnTheWay, match="ns2: no answer in time"):
-        finish_plans_of_killed_runs.finish(here.world)
+        recovery.finish(here.world)
     here.server.is_late, here.server.to_updates = False, [None, AWAY]
     with pytest.raises(OnTheWay):
-        finish_plans_of_killed_runs.finish(here.world)
+        recovery.finish(here.world)
     assert (here.plan.state, here.homes) == ("applying", [(NEW,), (OLD,)])
-    finish_plans_of_killed_runs.finish(here.world)
+    recovery.finish(here.world)
     assert (here.plan.state, here.homes) == ("applied", ALL_NEW)
 
 
@@ -230,7 +230,7 @@ def test_what_is_refused_for_good_in_between_is_taken_back() -> None:
     here = Cluster()
     here.begin(None, AWAY)
     here.server.to_updates = [NEVER]
-    finish_plans_of_killed_runs.finish(here.world)
+    recovery.finish(here.world)
     assert (here.plan.state, here.homes, here.store.in_force()) == ("failed", ALL_OLD, "")
 
 
@@ -239,7 +239,7 @@ def test_addresses_go_back_though_the_key_lost_the_right_to_change_hints(may: bo
     here = Cluster(hints=True)
     here.begin(None, AWAY)
     here.server.denies_hints = not may
-    take_back_half_applied_plan.take_back(here.world)
+    plan_undo.take_back(here.world)
     assert (here.plan.state, here.homes) == ("failed", ALL_OLD)
     (said,) = (line for line in here.said if "put back" in line)
     if may:
@@ -256,7 +256,7 @@ def test_a_plan_that_changes_hints_is_taken_back_though_none_is_to_follow_by_now
     here.begin(None, AWAY)
     assert here.told == [f"{OLD},{NEW}", OLD]
     here.server.to_updates = [NEVER]
-    finish_plans_of_killed_runs.finish(here.world)
+    recovery.finish(here.world)
     assert (here.plan.state, here.homes, here.told) == ("failed", ALL_OLD, [OLD] * 2)
 
 
@@ -264,7 +264,7 @@ def test_an_address_that_somebody_edited_is_named_though_its_hints_go_back() -> 
     here = Cluster(hints=True)
     here.begin(None, AWAY)
     here.server.edit(ZONE, f"{SITES[0]}.", "A", 1, ["192.0.2.9"])
-    take_back_half_applied_plan.take_back(here.world)
+    plan_undo.take_back(here.world)
     (said,) = (line for line in here.said if "put back" in line)
     assert said.endswith(f"of others by now, and left alone: {SITES[0]}.")
 
@@ -275,7 +275,7 @@ def test_where_a_node_is_not_well_every_site_is_at_its_old_one_in_whatever_wave(
     here.begin(*[None] * made, AWAY)
     # Nobody listens there.
     here.more = {"watch": {"probes": ["tcp:9"], "timeout": "1s", "fails": 1}}
-    finish_plans_of_killed_runs.finish(here.world)
+    recovery.finish(here.world)
     assert (here.plan.state, here.homes) == ("failed", ALL_OLD)
     assert any("does not answer the probes" in line for line in here.said)
 
@@ -287,9 +287,9 @@ def test_where_a_node_is_not_well_and_taking_back_fails_too_it_is_still_to_be_ta
     here.more = {"watch": {"probes": ["tcp:9"], "timeout": "1s", "fails": 1}}
     here.server.to_updates = [NEVER]
     with pytest.raises(OnTheWay, match="could not be taken back: REFUSED") as left:
-        finish_plans_of_killed_runs.finish(here.world)
+        recovery.finish(here.world)
     assert "flex apply --undo" in left.value.advice
-    assert take_back_half_applied_plan.take_back(here.world) == (here.plan.id,)
+    assert plan_undo.take_back(here.world) == (here.plan.id,)
     assert (here.plan.state, here.homes) == ("failed", ALL_OLD)
 
 
@@ -298,8 +298,8 @@ def test_what_was_being_taken_back_never_goes_forward_again() -> None:
     here.begin(None, AWAY)
     here.server.to_updates = [Killed()]
     with pytest.raises(Killed):
-        take_back_half_applied_plan.take_back(here.world)
-    finish_plans_of_killed_runs.finish(here.world)
+        plan_undo.take_back(here.world)
+    recovery.finish(here.world)
     assert (here.plan.state, here.plan.taking_back, here.homes) == ("failed", False, ALL_OLD)
 
 
@@ -310,7 +310,7 @@ def test_a_plan_goes_on_as_it_began_whatever_the_settings_say_by_now(
     here = Cluster()
     here.begin(None, AWAY)
     here.dns = now
-    finish_plans_of_killed_runs.finish(here.world)
+    recovery.finish(here.world)
     assert (here.plan.state, here.homes, here.ttls) == ("applied", ALL_NEW, {1})
 
 
@@ -320,7 +320,7 @@ def test_a_ttl_that_was_lowered_is_restored_by_other_settings_too() -> None:
     here.begin(is_late=True)
     assert here.ttls == {1}
     here.dns = {}
-    take_back_half_applied_plan.take_back(here.world)
+    plan_undo.take_back(here.world)
     assert (here.homes, here.ttls) == (ALL_OLD, {2})
 
 
@@ -338,7 +338,7 @@ def test_a_dead_node_is_not_brought_back_nor_kept_by_what_was_on_its_way(
     here = Cluster()
     here.begin(None, None, None, AWAY)
     here.server.to_updates = [to_undoing]
-    finish_plans_of_killed_runs.make_way(here.world, dead)
+    recovery.make_way(here.world, dead)
     assert (here.plan.state, here.homes) == ("failed", homes)
 
 
@@ -346,7 +346,7 @@ def test_what_others_changed_in_between_is_left_to_them_and_the_rest_is_in_force
     here = Cluster()
     here.begin(None, AWAY)
     here.server.edit(ZONE, f"{SITES[0]}.", "A", values=["198.51.100.1"])
-    finish_plans_of_killed_runs.finish(here.world)
+    recovery.finish(here.world)
     assert (here.plan.state, here.homes) == ("failed", [("198.51.100.1",), (NEW,)])
     assert here.store.in_force() == here.plan.id
 
@@ -358,7 +358,7 @@ def test_what_a_marker_excludes_in_between_stays_and_the_rest_is_taken_back(hint
     marker = marker_name(f"{SITES[0]}.", ZONE)
     texts = [marker_text("me"), f"{EXCLUDED} since=2026-03-02"]
     here.server.edit(ZONE, marker, "TXT", 1, texts)
-    assert take_back_half_applied_plan.take_back(here.world) == (here.plan.id,)
+    assert plan_undo.take_back(here.world) == (here.plan.id,)
     assert (here.plan.state, here.homes) == ("failed", [(OLD, NEW), (OLD,)])
     (said,) = (line for line in here.said if "put back" in line)
     left = f"excluded by markers, and left as they are: {SITES[0]}"
@@ -370,10 +370,10 @@ def test_a_freeze_ends_it_between_two_waves_and_it_goes_on_when_that_is_over() -
     here.begin(None, AWAY)
     here.store.put_freeze(Freeze(NOW))
     with pytest.raises(Frozen, match="frozen"):
-        finish_plans_of_killed_runs.finish(here.world)
+        recovery.finish(here.world)
     assert (here.plan.state, here.homes) == ("applying", [(NEW,), (OLD,)])
     here.store.put_freeze(None)
-    finish_plans_of_killed_runs.finish(here.world)
+    recovery.finish(here.world)
     assert (here.plan.state, here.homes) == ("applied", ALL_NEW)
 
 

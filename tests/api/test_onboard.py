@@ -24,8 +24,7 @@ import pytest
 from flex.errors import BadInput, BadSetting, NoData
 from flex.store import open_store
 from flex_api import cli
-from flex_api.onboarding.onboard import Wanted, onboard
-from flex_api.onboarding.questions import MOST_QUESTIONS
+from flex_api.onboarding.onboard import MOST_QUESTIONS, Wanted, onboard
 from flex_api.schemas.onboard_output import OnboardOutput
 from flex_api.settings import file as config
 from flex_dns.private.private_named import LOOPBACK, PrivateNamed

@@ -12,7 +12,7 @@ import pytest
 from flex.model.limits_and_approvals import Approval
 from flex.store import open_store
 from flex_api import wiring
-from flex_api.night import person_says_yes_or_no_to_plan
+from flex_api.night import plan_approvals
 from flex_api.settings import file as config
 
 if TYPE_CHECKING:
@@ -98,12 +98,8 @@ def test_with_four_eyes_nobody_approves_what_he_made_himself(installation: Insta
     assert apply(installation, made["id"]).code == 22
     world = wiring.world(config.load(installation.settings), lambda: moment)
     with pytest.raises(Exception, match="made it"):
-        person_says_yes_or_no_to_plan.approve(
-            world, made["id"], Approval("approve", made["author"], moment)
-        )
-    person_says_yes_or_no_to_plan.approve(
-        world, made["id"], Approval("approve", "somebody else", moment)
-    )
+        plan_approvals.approve(world, made["id"], Approval("approve", made["author"], moment))
+    plan_approvals.approve(world, made["id"], Approval("approve", "somebody else", moment))
     assert apply(installation, made["id"]).code == 0
 
 
@@ -118,9 +114,7 @@ def test_a_plan_is_approved_only_while_its_base_is_in_force(installation: Instal
     moment = datetime.fromisoformat(first["created"])
     world = wiring.world(config.load(installation.settings), lambda: moment)
     with pytest.raises(Exception, match="was in force"):
-        person_says_yes_or_no_to_plan.approve(
-            world, first["id"], Approval("approve", "somebody", moment)
-        )
+        plan_approvals.approve(world, first["id"], Approval("approve", "somebody", moment))
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ class Servers:
         owner_of = {name: at.removeprefix("at_") for name, at in led.items()}
         made = host_to_node_maps.maps_of({**owner_of, f"s{number}.example": "n1"}, large)
         heading = Heading(self.store.installation(), last.large, number)
-        moved = host_to_node_maps.with_heading(made, heading).moved
+        moved = host_to_node_maps.set_heading(made, heading).moved
         digest = host_to_node_maps.digest(moved)
         ordered = replace(last, number=number, moved=digest, time=datetime.now(UTC))
         assert self.store.put_door_order(ordered, moved, last.number)

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from flex_api import cli
-from flex_api.schemas.outputs import OUTPUTS
+from flex_api.schemas.outputs_by_verb import OUTPUTS
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation

@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flex.model.nodes import Node
-from flex.routing.pool import MOST_MEMBERS, members
+from flex.routing.member_pools import MOST_MEMBERS, members
 from flex.store.memory import MemoryStore
-from flex_api.night.haproxy_pools_and_files import AskedFiles, ServingNodes, among, popular
-from flex_api.night.routing_settings_without_effect import misnamed_sites
+from flex_api.night.haproxy_pools_and_files import AskedFiles, ServingNodes, build_pools, popular
+from flex_api.night.unused_routing import misnamed_sites
 from flex_api.settings.file import Settings
 from flex_api.settings.routing_and_warming import RoutedSite, Routing
 from flex_api.settings.whole_settings import Ingest
@@ -27,14 +27,14 @@ def test_a_site_that_cannot_be_routed_is_named_and_the_others_are_routed() -> No
     everybody = ServingNodes(
         {"all.example": NAMES, "a_b.example": NAMES[:2], "shop.example": NAMES[:2]}, {}, {}
     )
-    found = among(NODES, everybody, Settings(), {})
+    found = build_pools(NODES, everybody, Settings(), {})
     assert [pool.site for pool in found.pools] == ["shop.example"]
     assert "20 nodes" in found.left_out["all.example"]
     assert "host name" in found.left_out["a_b.example"]
 
 
 def test_where_too_many_would_share_a_pool_those_that_leave_are_out_of_it_at_once() -> None:
-    found = among(
+    found = build_pools(
         NODES,
         ServingNodes({"shop.example": NAMES[:10]}, {"shop.example": NAMES[10:]}, {}),
         Settings(),
@@ -49,7 +49,7 @@ def test_a_name_is_that_of_the_site_that_is_called_so() -> None:
     settings = Settings(ingest=Ingest(aliases={"Other.Example": "shop.example"}))
     pair = NAMES[:2]
     everybody = served(shop_example=pair, other_example=pair, news_example=pair)
-    found = among(NODES, everybody, settings, {})
+    found = build_pools(NODES, everybody, settings, {})
     assert found.left_out == {}
     named = [host for pool in found.pools for host in (pool.site, *pool.hosts)]
     assert len(named) == len(set(named))
@@ -63,9 +63,9 @@ def test_a_path_that_is_too_long_for_a_map_keeps_nothing_from_being_routed() -> 
 
 
 def test_a_member_keeps_its_slot_while_another_is_down_or_a_further_one_comes() -> None:
-    first = among(NODES[1:5], served(shop_example=NAMES[1:5]), Settings(), {})
+    first = build_pools(NODES[1:5], served(shop_example=NAMES[1:5]), Settings(), {})
     down = (NODES[0], replace(NODES[1], state="down"), *NODES[2:5])
-    found = among(down, served(shop_example=NAMES[:5]), Settings(), first.slots)
+    found = build_pools(down, served(shop_example=NAMES[:5]), Settings(), first.slots)
     before, after = (
         {member.node: member.slot for member in one.pools[0].members} for one in (first, found)
     )
@@ -75,18 +75,20 @@ def test_a_member_keeps_its_slot_while_another_is_down_or_a_further_one_comes() 
 
 def test_plans_count_on_a_shared_working_set_only_where_targets_are_told_apart() -> None:
     own = (RoutedSite(name="all.example", policy="least_connections"),)
-    found = Routing(on=True, site=own).by_content(["by-others.example"])
+    found = Routing(on=True, site=own).sites_routed_by_content(["by-others.example"])
     assert "shop.example" in found
     assert not [name for name in ("all.example", "/shop/", "a_b.example") if name in found]
     assert "by-others.example" in found
     least = Routing(
         on=True, policy="least_connections", site=(RoutedSite(name="shop.example", policy="lard"),)
     )
-    assert [name for name in ("shop.example", "all.example") if name in least.by_content([])] == [
-        "shop.example"
-    ]
-    assert "shop.example" not in Routing().by_content(["by-others.example"])
-    assert "by-others.example" in Routing().by_content(["by-others.example"])
+    assert [
+        name
+        for name in ("shop.example", "all.example")
+        if name in least.sites_routed_by_content([])
+    ] == ["shop.example"]
+    assert "shop.example" not in Routing().sites_routed_by_content(["by-others.example"])
+    assert "by-others.example" in Routing().sites_routed_by_content(["by-others.example"])
 
 
 def test_before_the_first_placement_only_what_cannot_be_is_misnamed() -> None:

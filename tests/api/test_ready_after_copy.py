@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.model.wish import Pin
-from flex.planning.rules_of_movement import REST
-from flex_api.night import nightly, plan_without_sites_that_stay, route_and_publish_plan
+from flex.planning.movement_rules import REST
+from flex_api.night import nightly, reduced_plan, route_and_publish_plan
 from flex_api.settings import file as config
 from tests.api.nights import NODES, SITES, loads
 from tests.api.test_ready_plans import GONE, GOOD, Asked, cluster
@@ -67,7 +67,7 @@ def pinned(cluster: Asked, site: str) -> str:
 def carried_out(cluster: Asked) -> Plan:
     cluster.learn(loads(0))
     made = nightly.propose(cluster.world).plan
-    wanted = plan_without_sites_that_stay.with_all_it_needs(cluster.world, made)
+    wanted = reduced_plan.bring_and_narrow(cluster.world, made)
     return route_and_publish_plan.carry_out(cluster.world, wanted)
 
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
 from flex_api.moving.compare_answers import Demands
-from flex_api.moving.take_turns_at_nodes import Turns
+from flex_api.moving.node_question_rate import Turns
 from flex_api.moving.trust_in_certificates import Trust
-from flex_api.moving.where_web_servers_listen import Ways
+from flex_api.moving.web_server_addresses import Ways
 from tests.api.ready_servers import (
     NEW,
     OLD,
@@ -386,10 +386,10 @@ def test_a_node_is_asked_at_a_polite_rate() -> None:
     time_of_test = Seconds()
     turns = Turns(1, 4, 100.0, time_of_test.clock, time_of_test.wait)
     for _ in range(9):
-        with turns.at("n2"):
+        with turns.take_turn("n2"):
             pass
     assert time_of_test.now == pytest.approx(2.0)
-    with turns.at("n3"):
+    with turns.take_turn("n3"):
         assert time_of_test.now == pytest.approx(2.0), "another node waits for nobody"
 
 

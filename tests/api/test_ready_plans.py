@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.plan import Move, Plan
 from flex.model.wish import Pin
 from flex_api.moving.check_sites_on_new_nodes import not_ready
 from flex_api.night import nightly, route_and_publish_plan
 from flex_api.settings import file as config
-from flex_api.wishes import why_site_is_there
+from flex_api.wishes import explain_site
 from tests.api import nights
 from tests.api.nights import DAY, NODES, SITES, Cluster, loads
 from tests.api.ready_servers import Respond, WebServer, listening, page
@@ -274,12 +274,12 @@ def test_explain_says_why_it_stays(cluster: Asked) -> None:
     cluster.clock[0] += DAY
     cluster.learn(loads(0))
     made = nightly.propose(cluster.world).plan
-    said = why_site_is_there.explain_site(cluster.world, site)
+    said = explain_site.explain_site(cluster.world, site)
     assert f"its new node is not ready: {made.not_ready[0].why}" in said.reasons
     (here,) = before
     cluster.world.store.order_node(NodeOrder(here, "draining", cluster.now))
     made = nightly.propose(cluster.world).plan
-    said = why_site_is_there.explain_site(cluster.world, site)
+    said = explain_site.explain_site(cluster.world, site)
     assert said.nodes == [here]
     assert any("its new node is not ready" in reason for reason in said.reasons)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import LostLease
-from flex.model.operator_orders import Freeze
-from flex.model.when_to_retry_failover_or_delivery import MOST
+from flex.model.drains_and_freezes import Freeze
+from flex.model.retry_schedule import MOST
 from flex.routing.haproxy_program import program
 from flex_api import wiring
 from flex_api.night import deliver_haproxy_files

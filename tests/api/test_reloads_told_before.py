@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.routing.haproxy_change_commands import change
+from flex.routing.haproxy_commands import change
 from tests.api.test_doors_and_dns import placed, with_doors
 
 if TYPE_CHECKING:

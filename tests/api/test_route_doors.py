@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.strays import Counted, StrayReading
+from flex.model.stray_requests import Counted, StrayReading
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.host_to_node_maps import MOVED, OWNERS
@@ -126,7 +126,9 @@ def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_emptie
     plan = made.json["id"]
     assert installation.flex("route", "deliver", "--plan", plan).code == 0
     assert (folder / OWNERS).read_text() == large
-    assert host_to_node_maps.read((folder / MOVED).read_text())[site] == host_to_node_maps.of(there)
+    assert host_to_node_maps.read((folder / MOVED).read_text())[
+        site
+    ] == host_to_node_maps.node_backend(there)
     assert installation.flex("route", "deliver").code == 0
     assert host_to_node_maps.read((folder / MOVED).read_text()) == {}
     assert installation.flex("apply", "--as-of", installation.as_of()).code == 0

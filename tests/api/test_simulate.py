@@ -25,8 +25,8 @@ from flex.sim.traces import Trace
 from flex_api import cli
 from flex_api.pages.simulate import ABOUT
 from flex_api.pictures import curves
-from flex_api.schemas.sim import SimulateFitOutput, SimulatePaperOutput
-from flex_api.simulation import papers, traces_and_solver
+from flex_api.schemas.simulate_output import SimulateFitOutput, SimulatePaperOutput
+from flex_api.simulation import papers_page, traces_and_solver
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = (
@@ -56,7 +56,7 @@ def _flex(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, 
 
 
 def test_a_real_log_is_replayed_with_its_directories_as_sites(log: Path) -> None:
-    trace = traces_and_solver.of_logs([log])
+    trace = traces_and_solver.trace_of_logs([log])
     assert trace.sites == ("/s0/", "/s1/", "/s2/", "/s3/")
     assert len(trace.target) == 1200
 
@@ -116,7 +116,7 @@ def test_more_memory_than_any_node_has_is_one_clear_error(
 
 
 def test_who_asked_is_read_from_lines_that_begin_with_it(log: Path) -> None:
-    trace = traces_and_solver.of_logs([log])
+    trace = traces_and_solver.trace_of_logs([log])
     assert len(set(trace.client.tolist())) == 9
     assert trace.client[:10].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 0]
 
@@ -127,7 +127,7 @@ def test_who_asked_is_read_behind_a_virtual_host(log: Path, tmp_path: Path) -> N
         "".join(f"www.example.org:80 {line}\n" for line in log.read_text().splitlines()),
         encoding="utf-8",
     )
-    assert len(set(traces_and_solver.of_logs([hosts]).client.tolist())) == 9
+    assert len(set(traces_and_solver.trace_of_logs([hosts]).client.tolist())) == 9
 
 
 def test_lines_that_name_the_client_elsewhere_leave_it_open(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_lines_that_name_the_client_elsewhere_leave_it_open(tmp_path: Path) -> N
         '/a/b HTTP/1.1","status":200,'
     )
     path.write_text(f'{line}"body_bytes_sent":5}}\n' * 3, encoding="utf-8")
-    trace = traces_and_solver.of_logs([path])
+    trace = traces_and_solver.trace_of_logs([path])
     assert len(trace.target) == 3
     assert not len(trace.client)
 
@@ -253,7 +253,9 @@ def test_an_odd_log_is_answered_without_a_figure_that_is_none(
         assert code == 0
         assert "NaN" not in out
         assert "Infinity" not in out
-    said = papers.run(["lard-hot", "cward-clarknet", "hacc-static"], lambda _: None, real=_of(path))
+    said = papers_page.run(
+        ["lard-hot", "cward-clarknet", "hacc-static"], lambda _: None, real=_of(path)
+    )
     assert all("nan" not in row.measured and "inf" not in row.measured for row in said.items)
 
 
@@ -272,7 +274,7 @@ def test_a_file_that_would_take_days_to_read_block_by_block_is_refused(
 
 
 def _of(path: Path) -> Trace:
-    return traces_and_solver.of_logs([path], format_="combined")
+    return traces_and_solver.trace_of_logs([path], format_="combined")
 
 
 def test_a_log_in_another_order_is_the_same_trace(tmp_path: Path) -> None:
@@ -424,7 +426,7 @@ def test_a_log_without_a_byte_has_no_locality(
 
 @pytest.mark.slow
 def test_an_experiment_becomes_a_page_with_pictures(tmp_path: Path) -> None:
-    said = papers.run(["hacc-static", "lard-disks"], lambda _: None, None, 1000)
+    said = papers_page.run(["hacc-static", "lard-disks"], lambda _: None, None, 1000)
     assert said == SimulatePaperOutput.model_validate_json(said.model_dump_json())
     assert {row.paper for row in said.items} == {"HACC", "LARD"}
 
@@ -435,11 +437,11 @@ def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
     on it.
     """
     folder = ROOT / "docs/papers"
-    kept = (folder / papers.PAGE).read_text(encoding="utf-8")
-    said = papers.run(["lard-disks", "cward-worldcup"], lambda _: None, None, 1000)
-    made = papers.page(said.items, [])
+    kept = (folder / papers_page.PAGE).read_text(encoding="utf-8")
+    said = papers_page.run(["lard-disks", "cward-worldcup"], lambda _: None, None, 1000)
+    made = papers_page.page(said.items, [])
     assert kept.split("Run for this page")[0] == made.split("Run for this page")[0]
-    assert f"Run for this page: {', '.join(papers.every(None))}. Not run for it: none." in kept
+    assert f"Run for this page: {', '.join(papers_page.every(None))}. Not run for it: none." in kept
     assert [line for line in kept.splitlines() if line.startswith("#")][
         : made.count("\n#") + 1
     ] == [line for line in made.splitlines() if line.startswith("#")]
@@ -495,7 +497,7 @@ def test_an_empty_log_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_the_solver_places_every_site_on_nodes_that_are_there() -> None:
     from flex.sim.simulated_clusters import MIB, flex
 
-    trace = traces_and_solver.of_twin("hp-july")
+    trace = traces_and_solver.trace_of_twin("hp-july")
     placed = traces_and_solver.place_by_solver(trace, trace, flex(4, 64 * MIB))
     assert len(placed) == len(trace.sites) == 89
     assert {node for nodes in placed for node in nodes} == {0, 1, 2, 3}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flex.model.drains_and_freezes import Freeze, NodeOrder
 from flex.model.nightly_run import NIGHTLY, NightlyRun
-from flex.model.operator_orders import Freeze, NodeOrder
 from flex.store import holder
 from flex_api import cli, status
 from flex_api.cli.verb_groups import MEANT

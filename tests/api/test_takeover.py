@@ -13,7 +13,7 @@ import pytest
 
 from flex.errors import LostLease, Refused, StoreError
 from flex_api import wiring
-from flex_api.night import leases, who_holds_zones
+from flex_api.night import controller_of_zones, leases
 from flex_api.settings import file as settings
 from flex_api.wiring import World
 
@@ -55,7 +55,7 @@ def taken(installation: Installation, action: str, then: Callable[[World], None]
     here = wiring.world(settings.load(installation.settings), lambda: datetime.now(UTC))
     store: Any = Listening(here.store, action, lambda: then(here))
     with leases.lease(here, "take over"):
-        who_holds_zones.take_over(replace(here, store=store), OTHER, "its machine is gone")
+        controller_of_zones.take_over(replace(here, store=store), OTHER, "its machine is gone")
 
 
 def noted(installation: Installation) -> list[str]:
@@ -82,7 +82,7 @@ def test_what_ends_behind_the_act_leaves_its_trace_and_the_same_order_completes_
         raise StoreError("writing", "it is away", kept="nothing was stored", advice="try again")
 
     with pytest.raises(StoreError):
-        taken(foreign, who_holds_zones.DONE, away)
+        taken(foreign, controller_of_zones.DONE, away)
     assert (is_ours(foreign), noted(foreign)) == (True, [".begin"])
     again = foreign.flex("dns", "takeover", "--from", OTHER)
     assert (again.code, noted(foreign)) == (0, ["", ".begin"])
@@ -99,7 +99,7 @@ def test_nothing_is_taken_where_the_trace_cannot_be_left(foreign: Installation) 
         raise StoreError("writing", "it is away", kept="nothing was stored", advice="try again")
 
     with pytest.raises(StoreError):
-        taken(foreign, who_holds_zones.BEGUN, away)
+        taken(foreign, controller_of_zones.BEGUN, away)
     assert (is_ours(foreign), noted(foreign)) == (False, [])
 
 
@@ -107,7 +107,7 @@ def test_one_that_came_too_late_is_noted_as_refused_and_never_as_done(
     foreign: Installation,
 ) -> None:
     with pytest.raises(Refused):
-        taken(foreign, who_holds_zones.BEGUN, lambda _: held_by(foreign, THIRD))
+        taken(foreign, controller_of_zones.BEGUN, lambda _: held_by(foreign, THIRD))
     assert (is_ours(foreign), noted(foreign)) == (False, [".begin", ".refused"])
     held_by(foreign, OTHER)
     assert foreign.flex("dns", "takeover", "--from", OTHER).code == 0
@@ -119,5 +119,5 @@ def test_who_lost_the_lease_takes_nothing(foreign: Installation) -> None:
         here.store.end(replace(here.store.runs(1)[0], ended=here.clock(), exit_code=1))
 
     with pytest.raises(LostLease):
-        taken(foreign, who_holds_zones.BEGUN, loses)
+        taken(foreign, controller_of_zones.BEGUN, loses)
     assert (is_ours(foreign), noted(foreign)) == (False, [])

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import BadSetting
-from flex.model.published_by_doors_or_dns import Way
+from flex.model.led_by_doors_or_dns import Way
 from flex.routing import haproxy_program
 from flex.store import migrate
 from flex.table_schemas import texts

@@ -15,16 +15,16 @@ import pytest
 
 from flex.errors import DnsError, FlexError, PartlyApplied, Refused, Unreachable
 from flex.model.dns_update_journal import JournalRow
-from flex.model.operator_orders import Freeze, NodeOrder
-from flex.model.when_to_retry_failover_or_delivery import MOST
+from flex.model.drains_and_freezes import Freeze, NodeOrder
+from flex.model.retry_schedule import MOST
 from flex.site_names_in_words import FEW
 from flex.zones.marker import marker_name
 from flex_api import wiring
 from flex_api.night import (
-    dead_nodes_due_for_retry,
     dead_nodes_first,
     failover,
-    record_failover_attempts,
+    failover_attempts,
+    pending_failovers,
 )
 from flex_api.night.health_watch import HealthWatch
 from flex_api.night.leases import lease
@@ -42,13 +42,11 @@ SECOND = timedelta(seconds=1)
 
 
 def away(asked: str) -> FlexError:
-    return Unreachable(
-        asked, "no answer in time", kept="nothing was changed", advice="look after it"
-    )
+    return Unreachable(asked, "no answer in time", advice="look after it")
 
 
 def refused(asked: str) -> FlexError:
-    return Refused(asked, "REFUSED", kept="nothing was changed", advice="look after the key")
+    return Refused(asked, "REFUSED", advice="look after the key")
 
 
 def partly(asked: str) -> FlexError:
@@ -135,7 +133,7 @@ class Desk:
         )
 
     def attempts(self) -> int:
-        found = record_failover_attempts.last(self.world(), "n1")
+        found = failover_attempts.last(self.world(), "n1")
         return found.count if found else 0
 
     def plans(self) -> list[str]:
@@ -258,14 +256,14 @@ def test_who_brings_a_node_back_meanwhile_is_not_overruled_by_an_order_read_befo
     here = desk.world()
     with pytest.raises(DnsError), lease(here, "node n1 down"):
         failover.take_down(here, down(desk))
-    orders, before = dead_nodes_due_for_retry.orders_to_retry, desk.on()
+    orders, before = pending_failovers.orders_to_retry, desk.on()
 
     def read(world: World) -> tuple[NodeOrder, ...]:
         found = orders(world)
         assert desk.installation.flex("nodes", "up", "n1").code == 0
         return found
 
-    monkeypatch.setattr(dead_nodes_due_for_retry, "orders_to_retry", read)
+    monkeypatch.setattr(pending_failovers, "orders_to_retry", read)
     if who == "the watch":
         desk.rounds(desk.watch(dead=()), 1)
     else:

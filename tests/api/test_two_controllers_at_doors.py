@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import Busy
-from flex.model.door_order import DoorOrder
+from flex.model.orders_to_doors import DoorOrder
 from flex.store import migrate
-from flex_api.night import finish_plans_of_killed_runs
+from flex_api.night import recovery
 from flex_api.night.leases import lease
 from tests.api.test_doors_and_dns import doors, doors_agree, store_of, without_dns
 from tests.api.test_lost_lease import all_there_is, asleep, stops, takes_over, wakes, world
@@ -108,7 +108,7 @@ def test_where_one_was_killed_in_the_middle_the_other_one_finishes_what_it_began
         os.kill(number, signal.SIGKILL)
         stops(number)
     with world(alone, 1) as here, lease(here, "the other machine"):
-        finish_plans_of_killed_runs.finish(here)
+        recovery.finish(here)
     with store_of(alone) as store:
         order = store.door_order()
         assert order

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import Unverified
-from flex.model.door_order import DoorReport
+from flex.model.orders_to_doors import DoorReport
 from tests.api.served import served
 from tests.api.test_doors_and_dns import site_on_one_node, store_of, with_doors, without_dns
 

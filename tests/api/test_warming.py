@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.operator_orders import Freeze
+from flex.model.drains_and_freezes import Freeze
 from flex.store import SqlStore, open_store
 
 if TYPE_CHECKING:

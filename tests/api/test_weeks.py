@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.wish import Pin
-from flex.planning.rules_of_movement import COOLDOWN
+from flex.planning.movement_rules import COOLDOWN
 from flex.table_schemas import PLACEMENT
 from flex_api.night import failover, nightly
-from flex_api.wishes import make_and_drop_wishes, why_site_is_there
+from flex_api.wishes import explain_site, make_and_drop_wishes
 from tests.api.nights import DAY, SITES, Cluster, four_nodes, loads, resting
 from tests.rest.conftest import plan
 
@@ -189,7 +189,7 @@ def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(
         any(said in stop.said for stop in one.stops if stop.rule == COOLDOWN) for one in kept
     )
     why = "keeps 2 nodes: it needed as many lately; safety.site_cooldown is 3 d 0 h"
-    assert why in why_site_is_there.explain_site(cluster.world, SITES[0]).reasons
+    assert why in explain_site.explain_site(cluster.world, SITES[0]).reasons
     cluster.night(SMALL)
     assert cluster.nodes_of(SITES[0]) == first
     assert resting(cluster)[SITES[0]].startswith("gave a node up ")
@@ -224,5 +224,5 @@ def test_a_rule_that_holds_sites_is_said_of_them_and_of_no_plan_that_is_as_good(
     resting_here = [site for site in held.sites if site in resting(cluster)]
     assert resting_here
     for site in resting_here:
-        told = why_site_is_there.explain_site(cluster.world, site).reasons
+        told = explain_site.explain_site(cluster.world, site).reasons
         assert any(COOLDOWN in reason for reason in told), told

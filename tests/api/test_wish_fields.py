@@ -13,7 +13,7 @@ from flex.model.wish import ASKS, DEFAULTS, FIELDS, Pin, option
 from flex.store import MemoryStore
 from flex.store.schema import pins
 from flex.wishes.suspended_wishes import asks
-from flex.wishes.wishes_in_force_now import over
+from flex.wishes.wishes_in_force_now import merge_campaign
 from flex_api.in_words.wish_text import phrases
 from flex_api.pages.site import INPUTS
 from flex_api.schemas.sites_and_wishes import (
@@ -78,7 +78,7 @@ def test_each_field_is_said_in_a_sentence_and_asked_for_in_the_form(name: str) -
 def test_a_campaign_leaves_what_it_says_nothing_of(name: str) -> None:
     standing = Pin("a.example", **{name: getattr(WHOLE, name)})
     assert asks(standing)
-    merged = over(standing, Pin("a.example", campaign="launch"))
+    merged = merge_campaign(standing, Pin("a.example", campaign="launch"))
     assert getattr(merged, name) == getattr(standing, name)
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flex.errors import BadInput
-from flex_api.schemas.decisions import Decisions, FreezeDecided, NodeDecided, WishDecided
+from flex_api.schemas.standing_decisions import Decisions, FreezeDecided, NodeDecided, WishDecided
 from flex_api.wishes import decisions_file
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test_what_has_ended_is_nothing() -> None:
         wish=(WishDecided(site="a", until=NOW), WishDecided(site="b", until=LATER)),
         freeze=FreezeDecided(until=NOW),
     )
-    left = decisions_file.in_force(said, NOW)
+    left = decisions_file.drop_ended(said, NOW)
     assert ([one.site for one in left.wish], left.freeze) == (["b"], None)
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.period import Period
 from flex.model.wish import Pin
-from flex_api.facts import what_earlier_nights_allow
+from flex_api.facts import earlier_nights
 from flex_api.night import nightly
-from flex_api.wishes import make_and_drop_wishes, previewing, why_site_is_there
+from flex_api.wishes import explain_site, make_and_drop_wishes, previewing
 from tests.api.nights import DAY, NODES, SITES, Cluster, four_nodes
 
 EVEN = {site: 10 / (number + 5) for number, site in enumerate(SITES)}
@@ -43,7 +43,7 @@ def wish(cluster: Cluster, begins: timedelta, ends: timedelta) -> str:
 
 
 def reasons(cluster: Cluster) -> list[str]:
-    return why_site_is_there.explain_site(cluster.world, SITE).reasons
+    return explain_site.explain_site(cluster.world, SITE).reasons
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_what_began_or_ended_since_a_night_long_ago_goes_before_other_wishes(
     store.put_pin(Pin(others[1], until=long_ago, campaign="x"))
     store.put_pin(Pin(others[2], since=cluster.now + gap + 3 * DAY, campaign="x"))
     cluster.clock[0] += gap
-    guard = what_earlier_nights_allow.guard(cluster.world, Period.days_before(cluster.now, 1))
+    guard = earlier_nights.guard(cluster.world, Period.days_before(cluster.now, 1))
     assert mine in guard.urgent
     assert not guard.urgent & set(others)
 
@@ -94,7 +94,7 @@ def test_a_wish_that_has_begun_and_waits_goes_first_in_each_night_until_it_is_ke
     for _ in range(4):
         cluster.clock[0] += DAY
         period = Period.days_before(cluster.now, 1)
-        assert SITE in what_earlier_nights_allow.guard(cluster.world, period).urgent
+        assert SITE in earlier_nights.guard(cluster.world, period).urgent
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_what_begins_after_the_next_night_is_left_to_that(cluster: Cluster) -> N
 def test_explain_and_a_preview_say_what_the_next_plan_does(cluster: Cluster) -> None:
     (here,), node, now = cluster.nodes_of(SITE), elsewhere(cluster), cluster.now
     wanted = Pin(SITE, (node,), since=now + 5 * HOUR, until=now + 20 * HOUR)
-    moves = previewing.of_pin(cluster.world, wanted).items
+    moves = previewing.preview_pin(cluster.world, wanted).items
     assert (SITE, here, node) in {(one.site, one.source, one.target) for one in moves}
     make_and_drop_wishes.pin(cluster.world, wanted)
     when = "from 3 March 2026, 07:17 UTC until 3 March 2026, 22:17 UTC"
@@ -143,7 +143,7 @@ def test_a_site_that_is_put_off_leaves_its_node_later_and_says_nothing_else(
     left = [move.site for move in made.put_off if move.source == node]
     assert left, "the limits of a night leave some of them"
     for site in left[:2]:
-        told = why_site_is_there.explain_site(world, site)
+        told = explain_site.explain_site(world, site)
         assert f"{node} -> " in told.reasons[0]
         assert "later" in told.reasons[0]
         assert not [why for why in told.reasons if why.startswith("stays on")]

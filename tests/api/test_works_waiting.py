@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex_api.moving import run_side_by_side
-from flex_api.moving.run_side_by_side import Limits, Pause, Steps
-from flex_api.moving.works_waiting_for_nodes import WorksWaiting
+from flex_api.moving.run_side_by_side import Limits, Pause, Steps, WorksWaiting
 from tests.effort import calls
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flex.model.published_by_doors_or_dns import Way
+from flex.model.led_by_doors_or_dns import Way
 from flex.routing import host_to_node_maps
 from flex.store import SqlStore
 from flex.table_schemas import texts

@@ -23,7 +23,7 @@ import pytest
 
 from bench import forked_flex
 from bench.forked_flex import Forked
-from flex.routing import apply_owners_map_to_haproxy, install_files
+from flex.routing import install_files, owners_map
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
 from flex.store import SqlStore, open_store
@@ -297,7 +297,7 @@ class TornCluster:
         if node.follower and is_stopped(node.follower):
             go_on(node.follower)
         with suppress(Exception):
-            return apply_owners_map_to_haproxy.order_in_force(node.stats, node.files)[0]
+            return owners_map.order_in_force(node.stats, node.files)[0]
         return 0
 
     def log(self) -> str:

@@ -17,7 +17,7 @@ from flex.errors import BadSetting
 from flex.routing import apply_to_haproxy
 from flex.routing.haproxy_program import program
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import LardLimits
+from flex.routing.member_pools import LardLimits
 from flex.sim.traces import Trace
 
 pytestmark = pytest.mark.real

@@ -16,7 +16,7 @@ from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
-from flex.placing.problem import DIMENSIONS, Budget, Floats, Ints, Problem, in_order
+from flex.placing.problem import DIMENSIONS, Budget, Floats, Ints, Problem, sort_by_site
 from flex.ports import Solver
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
@@ -93,7 +93,7 @@ def _loads(draw: st.DrawFn, replicas: Ints, open_nodes: int) -> Floats:
 
 
 def _rows(pairs: list[tuple[int, int]]) -> Ints:
-    return in_order(np.array(pairs, dtype=np.int64).reshape(-1, 2))
+    return sort_by_site(np.array(pairs, dtype=np.int64).reshape(-1, 2))
 
 
 def equal_sites(sites: int, nodes: int, *, load: float = 1.0) -> Problem:

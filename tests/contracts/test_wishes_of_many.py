@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem, in_order
+from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem, sort_by_site
 from flex_solver import SOLVERS
 
 # Steps end it, however slow the machine is.
@@ -52,7 +52,7 @@ def wishful(seed: int) -> Problem:
         replicas=replicas,
         load=load * 100 * NODES / (load * replicas[:, None]).sum(axis=0),
         cold=np.ones(SITES, dtype=np.int64),
-        old=in_order(np.array(sorted(old), dtype=np.int64)),
+        old=sort_by_site(np.array(sorted(old), dtype=np.int64)),
         pinned={
             s: frozenset(random.sample(sorted(kept[s]), 1))
             for s in random.sample(range(WISHING), 5)

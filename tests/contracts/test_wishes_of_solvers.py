@@ -16,7 +16,7 @@ from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
-from flex.placing.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, in_order
+from flex.placing.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, sort_by_site
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from flex_solver.exact import fewest_moves
@@ -54,7 +54,7 @@ def wishful(draw: st.DrawFn) -> Problem:
         cold=np.array(
             draw(st.lists(st.integers(0, 99), min_size=count, max_size=count)), dtype=np.int64
         ),
-        old=in_order(np.array(old, dtype=np.int64).reshape(-1, 2)),
+        old=sort_by_site(np.array(old, dtype=np.int64).reshape(-1, 2)),
         pinned={},
         tolerance=draw(st.sampled_from([0.1, 0.5, 0.9])),
         barred={0: frozenset(draw(st.sets(st.sampled_from(every), min_size=1, max_size=3)))},
@@ -153,7 +153,7 @@ def _even(load: np.ndarray) -> Problem:
         replicas=np.ones(count, dtype=np.int64),
         load=load,
         cold=np.full(count, 10, dtype=np.int64),
-        old=in_order(np.array([(site, 0) for site in range(count)], dtype=np.int64)),
+        old=sort_by_site(np.array([(site, 0) for site in range(count)], dtype=np.int64)),
         pinned={},
         tolerance=0.1,
     )

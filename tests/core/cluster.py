@@ -10,7 +10,7 @@ import numpy as np
 from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Plan
-from flex.placing.problem import Budget, Problem, Solution, in_order
+from flex.placing.problem import Budget, Problem, Solution, sort_by_site
 from flex.planning import carry_out_plan, propose_plan
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.propose_plan import Proposal
@@ -46,7 +46,7 @@ def turns(problem: Problem, budget: Budget) -> Solution:
         for r in range(k)
     ]
     return Solution(
-        in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)), "turns", bound=0, proven=False
+        sort_by_site(np.array(rows, dtype=np.int64).reshape(-1, 2)), "turns", bound=0, proven=False
     )
 
 

@@ -13,7 +13,7 @@ from flex.model.period import Period
 from flex.model.wish import Pin
 from flex.placing.problem import Problem, build
 from flex.planning.facts_and_rules import Facts
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.prediction.cache_replay import Sample
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_dns.memory import MemoryPublisher

@@ -17,13 +17,13 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.plan import Plan
-from flex.model.what_is_said_of_site import SaidOfSites
+from flex.model.setting_precedence import SaidOfSites
 from flex.model.wish import Pin
 from flex.model.zone_plan import Families
 from flex.planning import propose_plan, verify_dns
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
-from flex.prediction.replay_accesses_through_caches import no_sample
+from flex.prediction.cache_replay import no_sample
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
@@ -78,7 +78,7 @@ def facts_of(here: Cluster) -> Facts:
     base, placement = here.store.placement()
     said = here.store.plan(base).said if base else Said()
     facts = replace(here.facts, base=base, placement=placement, said=said)
-    return facts.without_excluded()
+    return facts.drop_excluded_sites()
 
 
 def night(here: Cluster, by: int = 0) -> Plan:
@@ -158,7 +158,7 @@ def test_a_name_keeps_the_families_that_it_had_in_whatever_happens(
 
     def alone(types: dict[str, str]) -> dict[str, str]:
         return {
-            site: one if len(one) == 1 and said.of(site) == "keep" else ""
+            site: one if len(one) == 1 and said.answer_for_site(site) == "keep" else ""
             for site, one in types.items()
         }
 

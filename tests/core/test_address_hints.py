@@ -15,18 +15,18 @@ from flex.model.dependents_of_moves import Dependents
 from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.model.zone_plan import AddressType, Change, HintedSet, HintedType, Rrset, ZonePlan
-from flex.planning import propose_plan, verify_dns, which_sites_dns_lets_flex_move
+from flex.planning import dns_survey, propose_plan, verify_dns
+from flex.planning.dependents_of_sites import HINTS_DENIED, LEFT_BEHIND
+from flex.planning.dependents_text import LET_HINTS_FOLLOW
+from flex.planning.plan_notes_on_sites import LEANING
 from flex.planning.propose_plan import Proposal
-from flex.planning.reason_to_stay_for_dependents import LET_HINTS_FOLLOW
-from flex.planning.remarks_on_sites import LEANING
-from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED, LEFT_BEHIND
 from flex.store import MemoryStore
 from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
-from flex.zones.address_hints import hints_of, lead_off_dead_node, reasons_to_hold, with_hints
+from flex.zones.address_hints import hints_of, lead_off_dead_node, reasons_to_hold, replace_hints
 from flex.zones.marker import marker_name, marker_text
-from flex.zones.names_not_following_sites import OtherName
-from flex.zones.records_of_partition import ZoneState, by_name, sets_of
+from flex.zones.names_not_following import OtherName
+from flex.zones.records_of_partition import ZoneState, sets_by_name, sets_of
 from flex.zones.what_leans_on_names import Pointed
 from flex_api.night import may_plan_be_applied
 from flex_dns.make_before_break import GentlePublisher
@@ -51,19 +51,19 @@ TTL, LOW = 60, 30
 
 def test_only_hints_change_and_those_of_a_family_without_addresses_go() -> None:
     assert hints_of(FULL) == {"A": ("192.0.2.1",), "AAAA": ("2001:db8::1",)}
-    both = with_hints(FULL, {"A": ["192.0.2.3", "192.0.2.2"], "AAAA": ["2001:DB8::2"]})
+    both = replace_hints(FULL, {"A": ["192.0.2.3", "192.0.2.2"], "AAAA": ["2001:DB8::2"]})
     assert both == (
         '1 . alpn="h2" ipv4hint="192.0.2.2,192.0.2.3" ech="AAQAAQAA" ipv6hint="2001:db8::2" '
         'key700=" ipv4hint=\\"x\\""'
     )
-    four = with_hints(FULL, {"A": ["192.0.2.2"]})
+    four = replace_hints(FULL, {"A": ["192.0.2.2"]})
     assert four == '1 . alpn="h2" ipv4hint="192.0.2.2" ech="AAQAAQAA" key700=" ipv4hint=\\"x\\""'
     # What says the same already stays as somebody wrote it.
     turned = '1 . ipv4hint="192.0.2.2,192.0.2.1" ipv6hint="2001:db8::1"'
     for order in (FOUR[:2], FOUR[1::-1]):
-        assert with_hints(turned, {"A": order, "AAAA": SIX[:1]}) == turned
-    assert with_hints('1 . alpn="h2"', {"A": FOUR}) == '1 . alpn="h2"'
-    assert with_hints(f"0 {NAME}", {"A": FOUR}) == f"0 {NAME}"
+        assert replace_hints(turned, {"A": order, "AAAA": SIX[:1]}) == turned
+    assert replace_hints('1 . alpn="h2"', {"A": FOUR}) == '1 . alpn="h2"'
+    assert replace_hints(f"0 {NAME}", {"A": FOUR}) == f"0 {NAME}"
 
 
 def sets_that_follow(found: ZoneState) -> set[HintedSet]:
@@ -160,7 +160,7 @@ def changed(found: ZoneState, changes: tuple[Change, ...]) -> ZoneState:
 
 
 def leads_as_the_name_does(found: ZoneState) -> bool:
-    have = by_name(found.records)
+    have = sets_by_name(found.records)
     return all(
         set(said) == set(have[NAME, kind][1])
         for record in found.hints[NAME, "HTTPS"][1]
@@ -229,8 +229,8 @@ def test_no_hint_is_left_at_a_dead_node_and_none_is_new_that_its_name_does_not_g
     (left,) = (set(hints_of(one).get("A", ())) for one in after.values)
     follows = hinted == had[0] and not for_other
     assert left == (gets[0] if follows else hinted - gone)
-    rest = with_hints(record, {})
-    assert [with_hints(one, {}) for one in after.values] == [rest]
+    rest = replace_hints(record, {})
+    assert [replace_hints(one, {}) for one in after.values] == [rest]
 
 
 def test_a_name_of_which_only_hints_change_is_among_those_rewritten() -> None:
@@ -625,7 +625,7 @@ def test_a_right_that_one_zone_denies_keeps_back_no_hints_of_another(dual: Clust
         if name != f"{foreign}.":
             marker = marker_name(name, zone)
             target.edit(zone, marker, "TXT", TTL, [marker_text("me")])
-    found = which_sites_dns_lets_flex_move.look(
+    found = dns_survey.look(
         target,
         [SITE, site, foreign],
         dual.facts.nodes,

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from flex.model.nodes import Node, NodeState
 from flex.model.period import Period
 from flex.model.predicted_node_loads import HARDLY_BUSY, Benefit, Forecast
-from flex.prediction import benefit, predict
-from flex.prediction.replay_accesses_through_caches import Sample
-from flex.prediction.similar_targets import kinds
+from flex.prediction import benefit, replay_forecast
+from flex.prediction.cache_replay import Sample
+from flex.prediction.target_classes import kinds
 from flex.table_schemas import PLACEMENT
-from flex_api.facts import forecast_and_measured_rows
+from flex_api.facts import forecast_rows
 from tests.thorough import times
 
 # Bytes of each file.
@@ -66,15 +66,15 @@ class Cluster:
 
     def predicted(self, sample: Sample, partition: pd.DataFrame) -> Forecast:
         """Each door passes on so many requests."""
-        made = predict.forecast(sample, partition, self.nodes, policy=benefit.AFTER)
+        made = replay_forecast.forecast(sample, partition, self.nodes, policy=benefit.AFTER)
         passed = np.full(len(self.nodes), self.passed_on)
-        return predict.with_forwarding(made, self.nodes, passed, passed)
+        return replay_forecast.add_forwarding(made, self.nodes, passed, passed)
 
     def forecasts(self) -> Iterator[Forecast]:
         sample, sites = self.sample(), list(self.files)
         after = self.predicted(sample, self.partition())
         yield after
-        yield predict.round_robin(sample, self.nodes, sites=sites)
+        yield replay_forecast.round_robin(sample, self.nodes, sites=sites)
         yield benefit.best(sample, sites, self.nodes, after)
 
     def judged(self, *more: Forecast) -> Benefit:
@@ -163,7 +163,7 @@ def test_a_node_that_takes_no_sites_is_no_memory_to_count() -> None:
     three = Cluster({name: FOUR[name] for name in list(FOUR)[:3]}, nodes)
     assert three.judged().least_ram == 360 * SIZE
     best = next(one for one in three.forecasts() if one.policy == "best")
-    assert best.throughput <= 3 * 1000 * predict.PAPER.answer / SIZE
+    assert best.throughput <= 3 * 1000 * replay_forecast.PAPER.answer / SIZE
 
 
 def test_it_helps_nodes_of_unequal_speed_though_all_files_fit() -> None:
@@ -212,8 +212,8 @@ def test_nothing_is_judged_where_nothing_is_predicted() -> None:
     assert not benefit.judge((), sample, HELPED.partition(), HELPED.nodes, HELPED.predicted)
     silent = replace(sample, target=sample.target[:0], time=sample.time[:0])
     none = [
-        predict.forecast(silent, HELPED.partition(), HELPED.nodes, policy="after"),
-        predict.round_robin(silent, HELPED.nodes),
+        replay_forecast.forecast(silent, HELPED.partition(), HELPED.nodes, policy="after"),
+        replay_forecast.round_robin(silent, HELPED.nodes),
     ]
     assert not benefit.judge(none, silent, HELPED.partition(), HELPED.nodes, HELPED.predicted)
 
@@ -271,7 +271,7 @@ def test_what_is_best_passes_nothing_on() -> None:
 
 
 def test_nothing_is_said_of_forecasts_that_are_not_there() -> None:
-    assert not forecast_and_measured_rows.benefit_row(Benefit("helps"), [])
+    assert not forecast_rows.benefit_row(Benefit("helps"), [])
 
 
 @settings(max_examples=times(25))
@@ -295,8 +295,8 @@ def test_what_is_said_agrees_with_the_figures(files: list[int], rounds: int, roo
         assert found.site_share * len(nodes) > 1
     begin = datetime(2026, 3, 1, tzinfo=UTC)
     period = Period(begin, begin + timedelta(days=1))
-    rows = forecast_and_measured_rows.rows(made.values(), period)
-    row = forecast_and_measured_rows.benefit_row(found, rows)
+    rows = forecast_rows.rows(made.values(), period)
+    row = forecast_rows.benefit_row(found, rows)
     assert row
     said, more = row.said, row.more
     assert said.startswith("FLEX helps:" if found.verdict == "helps" else ("FLEX ", "Whether "))

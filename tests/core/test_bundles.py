@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from flex.placing import score
 from flex.placing.bundles import bundle_groups
-from flex.placing.problem import DIMENSIONS, Ints, Problem, in_order
+from flex.placing.problem import DIMENSIONS, Ints, Problem, sort_by_site
 
 
 def _rows(pairs: list[tuple[int, int]]) -> Ints:
-    return in_order(np.array(sorted(set(pairs)), dtype=np.int64).reshape(-1, 2))
+    return sort_by_site(np.array(sorted(set(pairs)), dtype=np.int64).reshape(-1, 2))
 
 
 def _problem(

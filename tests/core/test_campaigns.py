@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from flex.model.wish import Pin
-from flex.wishes.wishes_in_force_now import in_force, over
+from flex.wishes.wishes_in_force_now import merge_campaign, pins_in_force
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -20,7 +20,7 @@ CAMPAIGN = Pin(
 
 
 def test_a_campaign_changes_what_it_says_and_nothing_else() -> None:
-    (found,) = in_force([STANDING, CAMPAIGN], NOW)
+    (found,) = pins_in_force([STANDING, CAMPAIGN], NOW)
     assert (found.nodes, found.min_replicas, found.weight, found.apart) == (
         ("n1",),
         2,
@@ -32,12 +32,12 @@ def test_a_campaign_changes_what_it_says_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("moment", [NOW - DAY, NOW + DAY])
 def test_before_and_after_a_campaign_what_stands_is_as_it_was(moment: datetime) -> None:
-    assert in_force([CAMPAIGN, STANDING], moment) == (STANDING,)
+    assert pins_in_force([CAMPAIGN, STANDING], moment) == (STANDING,)
 
 
 def test_of_two_campaigns_the_later_one_is_on_top() -> None:
     later = Pin("a.example", ("n3",), since=NOW + DAY / 2, until=NOW + 2 * DAY, campaign="a-rush")
-    (found,) = in_force([later, CAMPAIGN, STANDING], NOW + DAY * 0.75)
+    (found,) = pins_in_force([later, CAMPAIGN, STANDING], NOW + DAY * 0.75)
     assert (found.nodes, found.min_replicas) == (("n3",), 2)
 
 
@@ -52,7 +52,7 @@ def test_of_two_campaigns_the_later_one_is_on_top() -> None:
 def test_a_campaign_that_says_otherwise_goes_before_what_stands(
     campaign: Pin, nodes: tuple[str, ...], least: int, most: int
 ) -> None:
-    found = over(Pin("a", ("n1", "n2"), max_replicas=2), campaign)
+    found = merge_campaign(Pin("a", ("n1", "n2"), max_replicas=2), campaign)
     assert (found.nodes, found.min_replicas, found.max_replicas) == (nodes, least, most)
 
 
@@ -73,7 +73,7 @@ def pins(draw: st.DrawFn, campaign: str) -> Pin:
 def test_two_wishes_that_do_not_contradict_themselves_do_not_do_so_together(
     standing: Pin, campaign: Pin
 ) -> None:
-    found = over(standing, campaign)
+    found = merge_campaign(standing, campaign)
     assert not set(found.nodes) & set(found.not_on)
     assert not found.max_replicas or max(found.min_replicas, len(found.nodes)) <= found.max_replicas
     assert set(campaign.nodes) <= set(found.nodes)
@@ -82,4 +82,4 @@ def test_two_wishes_that_do_not_contradict_themselves_do_not_do_so_together(
 
 @given(pins("c"))
 def test_over_nothing_a_campaign_is_what_it_says(campaign: Pin) -> None:
-    assert over(Pin("a"), campaign) == campaign
+    assert merge_campaign(Pin("a"), campaign) == campaign

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from flex.placing import why_best_effort
-from flex.placing.problem import Problem, in_order
+from flex.placing.problem import Problem, sort_by_site
 from flex.placing.wish_conflicts import conflict
 
 Make = Callable[..., Problem]
@@ -92,6 +92,6 @@ def test_nothing_is_named_where_all_can_be_kept(problem: Make) -> None:
 def test_sites_kept_off_a_node_are_why_it_stays_under_its_share(problem: Make) -> None:
     made = asked(problem, [], {site: frozenset({1}) for site in (0, 2, 3)}, {})
     nodes = np.array([0, 1, 0, 0])
-    rows = in_order(np.stack([made.old[:, 0], nodes], axis=1))
+    rows = sort_by_site(np.stack([made.old[:, 0], nodes], axis=1))
     (short,) = why_best_effort.shortfalls(replace(made, old=rows), rows)
     assert short.because == ("a not on n2", "c not on n2", "d not on n2")

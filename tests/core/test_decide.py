@@ -15,7 +15,7 @@ from flex.model.wish import Pin
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, Solution
 from flex.planning import which_rules_stop_moves
-from flex.planning.rules_of_movement import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
+from flex.planning.movement_rules import COOLDOWN, HOLD, MARGIN, TRIGGER, Guard, Reins, Resting
 from flex_solver import SOLVERS
 from tests.unhurried import unhurried
 

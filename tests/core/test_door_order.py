@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.door_order import (
+from flex.model.orders_to_doors import (
     MOST_BEHIND,
     MOST_ORDERS,
     DoorOrder,

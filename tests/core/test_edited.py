@@ -12,7 +12,7 @@ import pytest
 from flex.errors import BadInput
 from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Plan
-from flex.planning import plan_of_given_partition, propose_plan
+from flex.planning import given_partition, propose_plan
 from flex.planning.propose_plan import Proposal
 from flex.zones.decisions_in_markers import EXCLUDED, MarkedDecision, decision_text
 from flex.zones.marker import marker_name, marker_text
@@ -239,7 +239,7 @@ def test_going_back_leaves_edited_names_alone_too(
     facts = replace(
         cluster.facts, base=base, placement=placement, said=cluster.store.plan(base).said
     )
-    back = plan_of_given_partition.go_back(
+    back = given_partition.go_back(
         facts,
         CALM,
         placement,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flex.model.content_of_dead_nodes import ContentOfDeadNodes, LeftAtNode
 from flex.model.nodes import Node
+from flex.model.stranded_sites import ContentOfDeadNodes, LeftAtNode
 from flex.model.zone_plan import Rrset, ZonePlan
 from flex.placing.failover import rehome, survivors
 from flex.placing.problem import Problem

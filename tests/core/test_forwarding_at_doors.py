@@ -11,23 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.predicted_node_loads import Forecast
-from flex.model.published_by_doors_or_dns import Publishing
-from flex.model.strays import Arrival, Visitors
+from flex.model.stray_requests import Arrival, Visitors
 from flex.model.wish import Pin
 from flex.placing import score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
-from flex.planning.load_from_forwarding_at_doors import count_forwarding, forwarding
+from flex.planning.forwarding_load import count_forwarding, forwarding
 from flex.planning.what_if import Supposition
-from flex.prediction.predict import PAPER
-from flex.prediction.replay_accesses_through_caches import Sample
-from flex.prediction.similar_targets import each
+from flex.prediction.cache_replay import Sample
+from flex.prediction.replay_forecast import PAPER
+from flex.prediction.target_classes import each
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex_api.night.put_visitors_at_doors_into_facts import arrivals
+from flex_api.night.visitors_at_doors import arrivals
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster

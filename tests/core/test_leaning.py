@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from flex.errors import Stale
 from flex.model.dependents_of_moves import Dependents, WhatToDo
+from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.nodes import Node, NodeState
 from flex.model.plan import Plan
-from flex.model.published_by_doors_or_dns import Publishing
 from flex.model.wish import Pin
 from flex.model.zone_plan import HintedSet
-from flex.planning import plan_of_given_partition, propose_plan
-from flex.planning.leave_out_the_immovable import immovable_in
+from flex.planning import given_partition, propose_plan
+from flex.planning.dependents_of_sites import LEFT_BEHIND, MOVED_ALONG
+from flex.planning.dependents_text import GIVE_A_NAME, NOBODY_KNOWS, TAKE_HINTS_OUT
+from flex.planning.dns_survey import look
+from flex.planning.plan_notes_on_sites import LEANING
 from flex.planning.propose_plan import Proposal
-from flex.planning.reason_to_stay_for_dependents import GIVE_A_NAME, NOBODY_KNOWS, TAKE_HINTS_OUT
-from flex.planning.remarks_on_sites import LEANING
-from flex.planning.sites_that_stay_for_dependents import LEFT_BEHIND, MOVED_ALONG
-from flex.planning.which_sites_dns_lets_flex_move import look
-from flex.zones.names_not_following_sites import OtherName
+from flex.planning.unmovable_sites import immovable_in
+from flex.zones.names_not_following import OtherName
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import (
     Kind,
@@ -162,7 +162,7 @@ def test_a_policy_leans_on_a_site_over_a_cname_and_another_policy(term: str) -> 
         PointingRecord("e.example.", "SPF", "v=spf1 mx -all"),
     ]
     leant_on = leaning(zone, SITES)["a.example."]
-    assert policy in [one.record for one in leant_on.of("SPF")]
+    assert policy in [one.record for one in leant_on.dependents_of_kinds("SPF")]
 
 
 # ---- wildcards, compared with a reference that answers as RFC 4592 says -----------------------
@@ -236,7 +236,9 @@ def test_what_leans_on_a_site_behind_wildcards_is_what_a_name_server_says(
                 name = answered(name, zone)
             wanted |= {(site, owner) for site in PLACED if site in seen}
     told = {
-        (site, one.record.owner) for site, said in found.leaning.items() for one in said.of("MX")
+        (site, one.record.owner)
+        for site, said in found.leaning.items()
+        for one in said.dependents_of_kinds("MX")
     }
     assert told == wanted
 
@@ -666,7 +668,7 @@ def test_a_way_back_does_not_take_mail_along(cluster: Cluster) -> None:
     cluster.night()
     with_mail(cluster)
     base, placement = cluster.store.placement()
-    made = plan_of_given_partition.go_back(
+    made = given_partition.go_back(
         replace(cluster.facts, base=base, placement=placement, pins=()),
         cluster.rules,
         first,

@@ -62,13 +62,13 @@ def test_nothing_asked_is_nothing_off() -> None:
         _plan(_forecast(n1=0)), _forecast(n1=0), {"n1": 0}
     )
     assert (only.predicted, only.came, only.logged) == (0.0, 0.0, None)
-    assert compare_with_measured.of_sites(
+    assert compare_with_measured.compare_sites(
         pd.Series(dtype="float64"), pd.Series(dtype="float64")
     ) == ((), None)
 
 
 def test_sites_that_came_or_went_are_off_by_all_they_are() -> None:
-    sites, off = compare_with_measured.of_sites(
+    sites, off = compare_with_measured.compare_sites(
         pd.Series({"a": 10.0, "gone": 30.0}), pd.Series({"a": 10.0, "new": 90.0})
     )
     assert [(site.site, site.expected, site.measured) for site in sites] == [
@@ -83,7 +83,7 @@ def test_of_many_sites_the_farthest_off_are_kept() -> None:
     expected, measured = (
         pd.Series([f * n for n in range(len(names))], index=names, dtype="float64") for f in (1, 2)
     )
-    sites, off = compare_with_measured.of_sites(expected, measured)
+    sites, off = compare_with_measured.compare_sites(expected, measured)
     assert [site.site for site in sites] == names[::-1][:FARTHEST]
     assert off == pytest.approx(0.5)
 

@@ -20,19 +20,19 @@ from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.plan import Plan
-from flex.placing.problem import Budget, Problem, Solution, in_order
-from flex.planning import carry_out_plan, propose_plan, remarks_on_sites, verify_dns
+from flex.placing.problem import Budget, Problem, Solution, sort_by_site
+from flex.planning import carry_out_plan, plan_notes_on_sites, propose_plan, verify_dns
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.ports import Solver
-from flex.prediction.replay_accesses_through_caches import no_sample
+from flex.prediction.cache_replay import no_sample
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.table_schemas import PLACEMENT, PROFILES, RECORDS, SPREADS
 from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.names_going_along import names_going_along
-from flex.zones.names_not_following_sites import OtherName
+from flex.zones.names_not_following import OtherName
 from flex.zones.records_of_partition import ZoneState, name_of, zone_of
 from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
@@ -84,7 +84,7 @@ def shifted(by: int) -> Solver:
             for replica in range(count)
         ]
         table = np.array(rows, dtype=np.int64).reshape(-1, 2)
-        return Solution(in_order(table), "shifted", bound=0, proven=False)
+        return Solution(sort_by_site(table), "shifted", bound=0, proven=False)
 
     return solve
 
@@ -338,7 +338,7 @@ def test_what_is_no_other_name_any_more_keeps_its_records() -> None:
     assert held(here, ALIAS) == kept
     assert any(ALIAS in note for note in made.notes)
     assert here.along() == ()
-    assert remarks_on_sites.NO_MORE in "".join(made.notes)
+    assert plan_notes_on_sites.NO_MORE in "".join(made.notes)
 
 
 def test_a_plan_that_is_given_up_keeps_the_names_that_are_with_their_sites() -> None:

@@ -18,7 +18,7 @@ from flex.placing import score
 from flex.placing.problem import Ints, Lately, Problem, build
 from flex.planning import which_rules_stop_moves
 from flex.planning.decide_moves_of_tonight import Decision, decide
-from flex.planning.rules_of_movement import (
+from flex.planning.movement_rules import (
     COOLDOWN,
     HOLD,
     LIFTED,
@@ -114,7 +114,7 @@ class Cluster:
         """Decided by itself, and once for each set of rules: a cluster has one set of reins."""
         key = frozenset(past)
         if key not in self._known:
-            freed = reins.without(past)
+            freed = reins.lift_rules(past)
             asked = self.problem(freed.guard)
             self._known[key] = (
                 asked,

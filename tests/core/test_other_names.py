@@ -18,16 +18,16 @@ from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.placing import score
-from flex.planning import propose_plan, remarks_on_sites, traffic_by_other_names
+from flex.planning import plan_notes_on_sites, propose_plan, traffic_by_other_names
 from flex.planning.facts_and_rules import Facts
-from flex.planning.leave_out_the_immovable import as_in
 from flex.planning.names_left_behind import LEFT
-from flex.prediction.replay_accesses_through_caches import Sample
-from flex.prediction.similar_targets import each
+from flex.planning.unmovable_sites import as_in
+from flex.prediction.cache_replay import Sample
+from flex.prediction.target_classes import each
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
-from flex.zones.names_not_following_sites import (
+from flex.zones.names_not_following import (
     Followed,
     NameLeftBehind,
     OtherName,
@@ -158,13 +158,13 @@ def test_what_is_asked_of_a_plan_later_counts_other_names_as_the_plan_did(
 def test_a_name_of_which_nobody_knows_where_it_leads_is_not_said_to_have_addresses() -> None:
     answer = NameAnswer(unknown="is delegated to other name servers")
     stray = NameLeftBehind(www(), ZONE, answer, (), like_site=False)
-    (said,) = remarks_on_sites.of_other_names(Followed((stray,)), profiles(SITES))
+    (said,) = plan_notes_on_sites.remark_on_other_names(Followed((stray,)), profiles(SITES))
     assert said == (
         "1 other name of which nobody knows where they lead, so what comes by them "
         f"counts where their sites are: www.{SITES[0]} "
         "(is delegated to other name servers)"
     )
-    assert remarks_on_sites.is_of_other_names(said)
+    assert plan_notes_on_sites.is_of_other_names(said)
     (kept,) = Followed((stray,)).staying_behind_in(ZONE)
     assert list(strays_of(ZONE, [kept])) == []
 
@@ -251,7 +251,7 @@ def test_a_share_that_nobody_counted_is_said_not_to_be_known_and_counts_where_th
 
 def test_other_names_of_a_site_that_people_keep_flex_away_from_are_not_asked_for() -> None:
     here = cluster((www(),))
-    here.facts = replace(here.facts, pins=(Pin(SITES[0], excluded=True),)).without_excluded()
+    here.facts = replace(here.facts, pins=(Pin(SITES[0], excluded=True),)).drop_excluded_sites()
     made = planned(here, at("192.0.2.1"))
     assert made.plan.zone_plans[0].foreign == ()
     assert made.plan.zone_plans[0].stay_behind == ()

@@ -18,7 +18,7 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.model.zone_plan import HintedSet, ZonePlan
-from flex.planning import carry_out_plan, plan_of_given_partition
+from flex.planning import carry_out_plan, given_partition
 from flex.ports import Publisher
 from flex.store import MemoryStore
 from flex.zones.records_of_partition import ZoneState
@@ -427,7 +427,7 @@ def test_going_back_is_an_ordinary_plan(
     base, placement = cluster.store.placement()
     facts = replace(cluster.facts, base=base, placement=placement)
     earlier = cluster.store.placement_of(first.id)
-    back = plan_of_given_partition.go_back(
+    back = given_partition.go_back(
         facts,
         RULES,
         earlier,
@@ -457,7 +457,7 @@ def test_going_back_tells_what_people_wish_from_how_many_replicas_are_wanted(
     pinned = replace(facts, pins=(Pin(site, not_on=("n1",)), Pin(other, weight=9.0)))
     rules = replace(RULES, replicate_above=0.01)
     earlier = cluster.store.placement_of(first.id)
-    back = plan_of_given_partition.go_back(
+    back = given_partition.go_back(
         pinned, rules, earlier, of_plan="P", scratch=turns, publisher=cluster.target, now=NOW
     )
     _, against, replicas = back.plan.quality.note.split("; ")
@@ -474,7 +474,7 @@ def test_going_back_to_a_node_that_was_removed_is_refused_and_says_how_to_add_it
     earlier = cluster.store.placement_of(first.id)
     facts = replace(cluster.facts, nodes=(two,), base=first.id, placement=earlier.assign(node="n2"))
     with pytest.raises(Infeasible, match="n1") as refused:
-        plan_of_given_partition.go_back(
+        given_partition.go_back(
             facts, RULES, earlier, of_plan="P", scratch=turns, publisher=cluster.target, now=NOW
         )
     assert "add n1 again with `flex nodes add`" in refused.value.advice
@@ -493,7 +493,7 @@ def test_all_nodes_that_stop_a_way_back_are_named_with_what_helps(
         placement=earlier,
     )
     with pytest.raises(Infeasible, match="it uses n1, n2") as refused:
-        plan_of_given_partition.go_back(
+        given_partition.go_back(
             facts,
             RULES,
             earlier,
@@ -516,7 +516,7 @@ def test_going_back_to_a_drained_node_is_refused(
         cluster.facts, nodes=(replace(one, state="draining"), two), base=base, placement=placement
     )
     with pytest.raises(Infeasible, match="n1"):
-        plan_of_given_partition.go_back(
+        given_partition.go_back(
             facts,
             RULES,
             cluster.store.placement_of(first.id),

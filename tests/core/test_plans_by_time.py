@@ -12,7 +12,7 @@ import pytest
 from flex.model.nodes import Node
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Problem, Terms, build
-from flex.planning.remarks_on_times import of_times
+from flex.planning.propose_plan import remark_on_times
 from flex.planning.traffic_by_other_names import OF_SHARE
 from flex.planning.what_if import VISITS
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
@@ -63,23 +63,23 @@ def test_a_time_that_nobody_counted_is_no_load_and_is_said(
     profiles = of_sites(requests=[10] * 4)
     asked = problem_of(profiles, nodes(2), name)
     assert asked.dimensions == DIMENSIONS
-    (note,) = of_times(profiles, (*DIMENSIONS, name))
+    (note,) = remark_on_times(profiles, (*DIMENSIONS, name))
     assert note.startswith(f"{name}: none was counted")
     assert "solver.dimensions" in note
 
 
 def test_sites_without_times_among_others_are_named() -> None:
     some = of_sites(requests=[10, 90], timed=[10, 0], service_us=[5, 0], cpu_us=[0, 7])
-    (note,) = of_times(some, ["service time"])
+    (note,) = remark_on_times(some, ["service time"])
     assert "s1.example" in note
     assert "90%" in note
-    (note,) = of_times(some, ["cpu"])
+    (note,) = remark_on_times(some, ["cpu"])
     assert "s0.example" in note
     few = of_sites(requests=[1, 999], timed=[0, 999], service_us=[0, 5])
-    assert not list(of_times(few, ["service time"]))
-    assert not list(of_times(some, DIMENSIONS))
+    assert not list(remark_on_times(few, ["service time"]))
+    assert not list(remark_on_times(some, DIMENSIONS))
     part = of_sites(requests=[100], timed=[40], service_us=[5])
-    (note,) = of_times(part, ["service time"])
+    (note,) = remark_on_times(part, ["service time"])
     assert "60%" in note
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex.model.led_by_doors_or_dns import Publishing, Way
 from flex.model.nodes import Node
-from flex.model.published_by_doors_or_dns import Publishing, Way
 from flex.model.wish import Pin
 from flex.planning import carry_out_plan, propose_plan
 from flex_dns.memory import MemoryPublisher
@@ -167,14 +167,16 @@ def test_the_closest_that_is_said_of_a_site_counts(
         chain = [f"{site}."[at:] for at in range(len(site)) if at == 0 or site[at - 1] == "."]
         said = [sites[site]] if site in sites else []
         said += [zones[zone] for zone in chain if zone in zones]
-        assert publishing.of(site) == [*said, everywhere][0]
-    assert publishing.by_doors(every) | publishing.by_dns(every) == set(every)
-    assert publishing.by_doors(every) == {site for site in every if publishing.of(site) != "dns"}
+        assert publishing.answer_for_site(site) == [*said, everywhere][0]
+    assert publishing.sites_led_by_doors(every) | publishing.sites_led_by_dns(every) == set(every)
+    assert publishing.sites_led_by_doors(every) == {
+        site for site in every if publishing.answer_for_site(site) != "dns"
+    }
 
 
 @pytest.mark.parametrize("zones", [{}, {"nowhere.": "dns"}])
 def test_nothing_is_led_by_doors_where_nobody_said_so(zones: dict[str, Way]) -> None:
-    assert Publishing(zones=zones).by_doors(["a.x"]) == frozenset()
+    assert Publishing(zones=zones).sites_led_by_doors(["a.x"]) == frozenset()
 
 
 def test_a_node_added_with_doors_takes_sites_of_no_zone(

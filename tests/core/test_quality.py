@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from flex.model.log_reading import BadLine, Segment
 from flex.model.period import Period
-from flex.traffic.detect_log_time_zone import hours_shifted
 from flex.traffic.quality import (
     MAX_AGE,
     MAX_MALFORMED,
@@ -23,6 +22,7 @@ from flex.traffic.quality import (
     QualityLimits,
     Times,
     history,
+    hours_shifted,
     judge,
     spans,
 )

@@ -19,16 +19,16 @@ from flex.model.wish import Pin
 from flex.placing import score
 from flex.planning import (
     carry_out_plan,
+    given_partition,
     leave_sites_out_of_plan,
-    plan_of_given_partition,
     propose_plan,
     verify_dns,
     what_if,
 )
 from flex.planning.facts_and_rules import Facts
-from flex.planning.leave_out_the_immovable import as_in, immovable_in
+from flex.planning.unmovable_sites import as_in, immovable_in
 from flex.planning.what_if import Supposition
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.prediction.cache_replay import Sample
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, SPREADS
 from flex.zones.decisions_in_markers import (
@@ -452,7 +452,7 @@ def test_going_back_to_a_node_that_is_in_the_settings_no_more_is_refused(cluster
     cluster.night()
     base, placement = cluster.store.placement()
     with pytest.raises(Infeasible, match="it uses n1"):
-        plan_of_given_partition.go_back(
+        given_partition.go_back(
             replace(cluster.facts, base=base, placement=placement),
             RULES,
             cluster.store.placement_of(first.id),

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.when_to_retry_failover_or_delivery import (
+from flex.model.retry_schedule import (
     FIRST,
     MOST,
     Attempt,
-    after_failure,
+    attempt_after_failure,
     is_due,
     is_told,
     pause,
@@ -22,9 +22,9 @@ SECOND = timedelta(seconds=1)
 
 
 def after(count: int) -> Attempt:
-    found = after_failure(None, "n1", NOW, "away")
+    found = attempt_after_failure(None, "n1", NOW, "away")
     for number in range(1, count):
-        found = after_failure(found, "n1", NOW + number * SECOND, "away")
+        found = attempt_after_failure(found, "n1", NOW + number * SECOND, "away")
     return found
 
 

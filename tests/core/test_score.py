@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.problem import Ints, MoveLimits, Problem, in_order
+from flex.placing.problem import Ints, MoveLimits, Problem, sort_by_site
 
 Make = Callable[..., Problem]
 
@@ -21,7 +21,7 @@ def asked(problem: Make) -> Problem:
 
 
 def _rows(*pairs: tuple[int, int]) -> Ints:
-    return in_order(np.array(pairs, dtype=np.int64))
+    return sort_by_site(np.array(pairs, dtype=np.int64))
 
 
 def _broken(problem: Problem, *pairs: tuple[int, int]) -> list[tuple[str, str, float, float]]:

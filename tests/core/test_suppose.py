@@ -15,7 +15,7 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.what_if import Supposition, WhatIf, suppose
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.prediction.cache_replay import Sample
 from flex.table_schemas import SPREADS
 from flex_solver import SOLVERS
 from tests.unhurried import unhurried

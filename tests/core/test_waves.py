@@ -15,7 +15,7 @@ from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import score
 from flex.placing import tonights_part_of_plan as waves
-from flex.placing.problem import Ints, Problem, build, in_order
+from flex.placing.problem import Ints, Problem, build, sort_by_site
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 
 NONE = Limits(moved_sites=1000, moved_share=1.0, cold_bytes=2**60, inflow=1000)
@@ -47,7 +47,7 @@ def machines(count: int) -> tuple[Node, ...]:
 
 def rows(asked: Problem, where: dict[str, str]) -> Ints:
     found = [(asked.sites.index(site), asked.nodes.index(node)) for site, node in where.items()]
-    return in_order(np.array(found, dtype=np.int64))
+    return sort_by_site(np.array(found, dtype=np.int64))
 
 
 LOADS = {"a": 50, "b": 30, "c": 20, "d": 10, "e": 10}

@@ -14,7 +14,7 @@ from flex.placing import bundles
 from flex.placing import problem as problems
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.wishes.seat_rivals_apart import Guest, seat
-from flex.wishes.suspended_wishes import against, possible
+from flex.wishes.suspended_wishes import is_against_wish, possible
 from tests.thorough import times
 
 NODES = (
@@ -235,7 +235,7 @@ WAS = {"a": {"n1"}, "b": {"n1"}, "c": {"n2", "n3"}}
 def test_a_step_is_against_a_wish_that_it_takes_farther_from_being_kept(
     pin: Pin, step: dict[str, set[str]], is_against: bool
 ) -> None:
-    assert against(pin, WAS, {**WAS, **step}) == is_against
+    assert is_against_wish(pin, WAS, {**WAS, **step}) == is_against
 
 
 PLACES = st.dictionaries(st.sampled_from("abc"), st.sets(st.sampled_from(("n1", "n2", "n3"))))
@@ -254,4 +254,4 @@ OTHERS = st.sampled_from(((), ("b",), ("c",), ("b", "c")))
 def test_whoever_stays_where_he_is_goes_against_nobodys_wish(
     pin: Pin, places: dict[str, set[str]]
 ) -> None:
-    assert not against(pin, places, places)
+    assert not is_against_wish(pin, places, places)

@@ -14,7 +14,7 @@ from flex.model.plan import Move
 from flex.model.zone_plan import ZonePlan
 from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import zone_changes
-from flex.zones.records_of_partition import ZoneState, by_name, split
+from flex.zones.records_of_partition import ZoneState, sets_by_name, split
 
 ZONE = "hosting.example."
 names = st.sampled_from([f"{letter}.{ZONE}" for letter in "abcdef"])
@@ -102,7 +102,7 @@ def test_applying_a_diff_gives_what_is_wanted(
     want: dict[str, frozenset[str]], have: dict[str, frozenset[str]]
 ) -> None:
     made = diff(table(want), state(have))
-    result = dict(by_name(table(have)))
+    result = dict(sets_by_name(table(have)))
     for change in made.changes:
         if change.type == "TXT":
             continue
@@ -111,7 +111,9 @@ def test_applying_a_diff_gives_what_is_wanted(
         )
         if change.after:
             result[change.name, change.type] = (change.after.ttl, change.after.values)
-    assert {key: result[key] for key in by_name(table(want))} == dict(by_name(table(want)))
+    assert {key: result[key] for key in sets_by_name(table(want))} == dict(
+        sets_by_name(table(want))
+    )
 
 
 @pytest.mark.slow

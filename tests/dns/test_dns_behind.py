@@ -39,7 +39,7 @@ def test_a_secondary_that_is_behind_is_told_and_follows(
     first, second = target.verify(ZONE, wanted)
     assert first.agrees
     assert not second.agrees
-    assert list(which_servers_agree.behind((first, second))) == [(second.server, "")]
+    assert list(which_servers_agree.servers_behind((first, second))) == [(second.server, "")]
     (SeveralPublishers({ZONE: target}) if several else target).catch_up(ZONE, 20)
     assert all(verdict.agrees for verdict in target.verify(ZONE, wanted))
 
@@ -59,7 +59,7 @@ def test_what_somebody_edited_on_the_primary_keeps_nobody_waiting(
     target.catch_up(ZONE, 20)
     verdicts = target.verify(ZONE, wanted)
     assert [len(verdict.wrong) for verdict in verdicts] == [1, 1]
-    assert which_servers_agree.behind(verdicts) == {}
+    assert which_servers_agree.servers_behind(verdicts) == {}
 
 
 def test_a_secondary_that_is_silent_is_not_waited_for(
@@ -85,7 +85,7 @@ def test_a_server_that_takes_no_notice_is_named_with_what_to_run(folder: Path, k
         target.apply(made)
         target.catch_up(ZONE, 0.2)
         verdicts = target.verify(ZONE, wanted)
-        assert list(which_servers_agree.behind(verdicts)) == [(verdicts[1].server, "")]
+        assert list(which_servers_agree.servers_behind(verdicts)) == [(verdicts[1].server, "")]
 
 
 def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
@@ -94,6 +94,6 @@ def test_who_agrees_is_not_behind_and_serials_run_in_a_circle() -> None:
     other = NameServerVerdict("c", 1, 7, wrong, zone="other.example.")
     silent = NameServerVerdict("d", 0, None, (), "no answer", zone=ZONE)
     agreeing = NameServerVerdict("e", 1, 1, zone=ZONE)
-    assert which_servers_agree.behind(
+    assert which_servers_agree.servers_behind(
         (NameServerVerdict("a", 1, 3, zone=ZONE), late, other, silent, agreeing)
     ) == {("b", ZONE): which_servers_agree.Behind("b", ZONE, 2**32 - 2, 3)}

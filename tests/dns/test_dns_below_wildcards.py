@@ -22,12 +22,12 @@ import pytest
 from flex.errors import Stale
 from flex.model.nodes import Node
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.planning.which_sites_dns_lets_flex_move import Reach, look
+from flex.planning.dns_survey import Reach, look
 from flex.ports import Publisher
 from flex.table_schemas import PLACEMENT
 from flex.zones import records_of_partition, zone_changes
 from flex.zones.marker import marker_name, marker_text
-from flex.zones.names_not_following_sites import OtherName
+from flex.zones.names_not_following import OtherName
 from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -147,7 +147,10 @@ def planned(publisher: Publisher, seed: int, *, make: bool) -> tuple[Reach, Zone
         follow=True,
         below_wildcards=make,
     )
-    movable = [*sorted(set(sites) - found.beyond), *(one.name for one in found.others.along)]
+    movable = [
+        *sorted(set(sites) - found.immovable_sites),
+        *(one.name for one in found.others.along),
+    ]
     rows = [(name, rng.choice(NODES).name) for name in movable]
     partition = PLACEMENT.make(pd.DataFrame(rows, columns=list(PLACEMENT.columns)))
     wanted = records_of_partition.records(partition, NODES, 60)

@@ -20,8 +20,8 @@ from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher, Unkept
 from flex_dns.update import change_messages, fence
 from flex_dns.update.change_messages import Claim
-from flex_dns.update.deliver_many_messages_at_once import deliver
 from flex_dns.update.fence import fence_name, fence_text, holders, take_over
+from flex_dns.update.message_pipeline import deliver
 from flex_dns.update.sending import carry
 from flex_dns.wire import messages
 from flex_dns.wire.key import Key

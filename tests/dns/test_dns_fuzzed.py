@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from flex import native_or_python
 from flex.zones.what_leans_on_names import Pointed
 from flex_dns.wire.explain_dns_errors import MEANINGS, translate
-from flex_dns.wire.sets_from_transferred_records import MOST_SHARED, reference_shelve
-from flex_dns.zone import filter_transfer_records as harvests
-from flex_dns.zone.filter_transfer_records import Harvest
+from flex_dns.wire.transferred_sets import MOST_SHARED, reference_shelve
+from flex_dns.zone import transfer as transfers
+from flex_dns.zone.transfer import Harvest
 from tests.thorough import times
 
 ZONE = "hosting.example."
@@ -35,7 +35,7 @@ LOOPS = {"python": reference_shelve} | (
 
 @pytest.fixture(params=LOOPS, autouse=True)
 def _each_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harvests, "shelve", LOOPS[request.param])
+    monkeypatch.setattr(transfers, "shelve", LOOPS[request.param])
 
 
 def transfer() -> bytes:
@@ -188,7 +188,7 @@ def test_a_name_may_be_the_last_byte_of_a_message() -> None:
 def read(loop: str, wire: bytes) -> tuple[object, ...]:
     """What comes of a message, or what people are told of it."""
     harvest = Harvest(ZONE, [*NAMES, *ODD], POINTED, hints=True)
-    with patch.object(harvests, "shelve", LOOPS[loop]):
+    with patch.object(transfers, "shelve", LOOPS[loop]):
         try:
             end = harvest.take(wire)
         except tuple(MEANINGS) as error:

@@ -26,15 +26,15 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.wish import Pin
 from flex.model.zone_plan import AddressType, Change, Rrset
-from flex.planning import plan_of_given_partition, propose_plan, verify_dns
+from flex.planning import given_partition, propose_plan, verify_dns
+from flex.planning.dependents_of_sites import HINTS_DENIED
 from flex.planning.facts_and_rules import Facts
-from flex.planning.sites_that_stay_for_dependents import HINTS_DENIED
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.prediction.cache_replay import Sample
 from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT, PROFILES, RECORDS, SPREADS
 from flex.zones import zone_changes
-from flex.zones.address_hints import with_hints
-from flex.zones.records_of_partition import by_name
+from flex.zones.address_hints import replace_hints
+from flex.zones.records_of_partition import sets_by_name
 from flex_dns.checks import verify
 from flex_dns.checks.verify import ExpectedAnswers
 from flex_dns.exports import EXPORTS, wanted_zone
@@ -42,12 +42,12 @@ from flex_dns.preflight.primary_check import preflight
 from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration import knot_conf
-from flex_dns.server_configuration.named_conf import update_policy
+from flex_dns.server_configuration.named_conf_lines import update_policy
 from flex_dns.server_configuration.primary_setup_values import KeyFile, PrimarySetup, ZoneRights
 from flex_dns.update.change_messages import Claim
+from flex_dns.wire.https_and_svcb import data_of_text, text_of_data
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
-from flex_dns.wire.service_records import data_of_text, text_of_data
 from flex_dns.wire.session import Session
 from flex_dns.zone.change_states import Standing
 from flex_solver import SOLVERS
@@ -133,7 +133,7 @@ def test_all_but_the_hints_is_the_same_to_the_byte(
     data = packed(pack("!H", priority) + target, [*rest, *hints])
     text = text_of_data(HTTPS, data)
     assert data_of_text("HTTPS", text) == data
-    new = with_hints(text, {kind: [address(one) for one in some] for kind, some in gets.items()})
+    new = replace_hints(text, {kind: [address(one) for one in some] for kind, some in gets.items()})
     event("of no text" if text.startswith("\\#") else "as text")
     if text.startswith("\\#"):
         # It is none of the records that follow.
@@ -230,7 +230,7 @@ def cluster(server: Server) -> Cluster:
 def says(found: Cluster) -> dict[str, tuple[int, tuple[str, ...]]]:
     state = found.target.read(ZONE, [NAME])
     assert NAME in state.owned
-    sets = by_name(state.records)
+    sets = sets_by_name(state.records)
     return {kind: sets[NAME, kind] for kind in ("A", "AAAA")} | {
         "HTTPS": state.hints[NAME, "HTTPS"]
     }
@@ -276,7 +276,7 @@ class GoingOn(Rfc2136Publisher):
 def go_back(found: Cluster, first: str) -> None:
     base, placement = found.store.placement()
     earlier = found.store.placement_of(first)
-    made = plan_of_given_partition.go_back(
+    made = given_partition.go_back(
         replace(found.facts, pins=(), base=base, placement=placement),
         found.rules,
         earlier,
@@ -323,7 +323,7 @@ def test_off_a_dead_node_hints_go_with_the_address_though_they_could_follow_no_m
     found.target.apply(*made.plan.zone_plans)
     state = found.target.read(ZONE, [NAME])
     left = AFTER.replace(' ipv6hint="2001:db8::2"', "")
-    assert by_name(state.records) == {(NAME, "A"): (60, ("192.0.2.2",))}
+    assert sets_by_name(state.records) == {(NAME, "A"): (60, ("192.0.2.2",))}
     assert state.hints[NAME, "HTTPS"] == (TTL, (left, PLAIN))
     assert serial(found) == before + 1
 
@@ -514,7 +514,7 @@ def test_many_names_are_compared_by_a_transfer_with_hints_of_any_name(
             rows = [(NAME, "HTTPS", ttl, value) for value in hints]
             rows += [(OTHER, "A", 60, value) for value in address]
             rows += [(OTHER, "AAAA", 60, "2001:db8::2")] if address else []
-            wanted = ExpectedAnswers.of(
+            wanted = ExpectedAnswers.from_records(
                 RECORDS.make(pd.DataFrame(rows, columns=list(RECORDS.columns)))
             )
             said = verify.verdict(bind.address, ZONE, wanted, 5.0, bind.key)

@@ -35,7 +35,7 @@ from flex.store import SqlStore, migrate, open_store
 from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
-from flex.zones.records_of_partition import ZoneState, by_name
+from flex.zones.records_of_partition import ZoneState, sets_by_name
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
@@ -156,7 +156,7 @@ class Yard:
         ]
         rows = [(name, "A", 60, FORMER if name in stays else after) for name in names]
         # What somebody wrote beside our addresses is no matter of the plan's.
-        have = by_name(state.records)
+        have = sets_by_name(state.records)
         rows += [
             (name, kind, 60, values[0])
             for (name, kind), (_, values) in have.items()
@@ -268,7 +268,7 @@ def share_made(yard: Yard, made: ZonePlan, number: int) -> float:
 
 
 def addresses(state: ZoneState) -> dict[tuple[str, str], tuple[str, ...]]:
-    return {question: values for question, (_, values) in by_name(state.records).items()}
+    return {question: values for question, (_, values) in sets_by_name(state.records).items()}
 
 
 def finish(yard: Yard, plan: Plan) -> None:

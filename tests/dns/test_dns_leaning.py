@@ -24,8 +24,8 @@ from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
-from flex_dns.wire.sets_from_transferred_records import reference_shelve
-from flex_dns.zone import filter_transfer_records as harvests
+from flex_dns.wire.transferred_sets import reference_shelve
+from flex_dns.zone import transfer
 from flex_dns.zone.pointing_records import has_hints
 from tests import knotd
 from tests.dns.conftest import OWNER, TARGETS
@@ -147,7 +147,7 @@ def knot(key: Key, folder: Path) -> Iterator[Server]:
 @pytest.mark.skipif(not knotd.found("knotd"), reason="Knot DNS is not installed")
 @pytest.mark.parametrize("loop", LOOPS)
 def test_knot_says_what_bind_says(knot: Server, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harvests, "shelve", LOOPS[loop])
+    monkeypatch.setattr(transfer, "shelve", LOOPS[loop])
     found = Rfc2136Publisher(knot, OWNER).read(ZONE, [SITE], pointed=POINTED).pointing
     assert found is not None
     assert set(found) == expected()
@@ -169,7 +169,7 @@ def publisher(request: pytest.FixtureRequest) -> Publisher:
 def test_all_is_found_that_may_lean_on_a_site_and_nothing_else(
     publisher: Publisher, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harvests, "shelve", LOOPS[loop])
+    monkeypatch.setattr(transfer, "shelve", LOOPS[loop])
     found = publisher.read(ZONE, [SITE], pointed=POINTED).pointing
     assert found is not None
     # What a private server says of itself is none of this.
@@ -210,7 +210,9 @@ def test_a_name_that_lets_hosts_send_and_has_no_mx_may_get_mail_at_its_address(
     unsure = {name for name, one in said.items() if one.count("A")}
     assert unsure == {f"post.{ZONE}", f"long.{ZONE}"}
     assert said[f"post.{ZONE}"].taken_along == ()
-    assert "has no MX (TXT v=spf1 ip4:192.0.2.9 -all)" in (said[f"post.{ZONE}"].of("A")[0].in_words)
+    assert "has no MX (TXT v=spf1 ip4:192.0.2.9 -all)" in (
+        said[f"post.{ZONE}"].dependents_of_kinds("A")[0].description
+    )
 
 
 def test_mail_of_one_zone_leans_on_a_name_of_another(publisher: Publisher) -> None:

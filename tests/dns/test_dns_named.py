@@ -21,7 +21,7 @@ from flex.errors import BadSetting, FlexError
 from flex.model.zone_plan import ZonePlan
 from flex_dns.private.private_named import PORTS, PrivateNamed, reserve_port
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.server_configuration.named_conf import (
+from flex_dns.server_configuration.named_conf_lines import (
     PRIMARY_OPTIONS,
     SECONDARY_OPTIONS,
     bind_snippet,

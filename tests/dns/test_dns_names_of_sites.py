@@ -16,7 +16,7 @@ from flex_dns import rfc2136
 from flex_dns.make_before_break import coming_by_name
 from flex_dns.update import change_messages
 from flex_dns.update.change_messages import Claim, Message
-from flex_dns.wire.zone_names_and_owners import Contents
+from flex_dns.wire.zone_contents import Contents
 from flex_dns.zone.change_states import Standing, standing
 
 ZONE, OTHER = "hosting.example.", "other.example."

@@ -19,7 +19,7 @@ from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 from flex_dns.zone import where_names_lead
-from flex_dns.zone.reading import by_queries
+from flex_dns.zone.sets_from_primary import read_by_queries
 from tests.dns.conftest import OWNER, TARGETS, Edit
 
 Sets = dict[tuple[str, str], list[str]]
@@ -114,7 +114,7 @@ def test_a_name_leads_where_its_name_server_sends_visitors(
         www: wanted
     }
     with Session(server) as session:
-        untransferred = by_queries(session, server, zone, [])
+        untransferred = read_by_queries(session, server, zone, [])
         assert where_names_lead.answers(session, zone, [www], untransferred) == {www: wanted}
 
 

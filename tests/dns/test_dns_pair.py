@@ -16,7 +16,7 @@ import pytest
 
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import LOOPBACK, PrivateNamed
-from flex_dns.server_configuration.named_conf import tcp_only_clause
+from flex_dns.server_configuration.named_conf_lines import tcp_only_clause
 from flex_dns.wire.key import Key
 
 pytestmark = pytest.mark.real

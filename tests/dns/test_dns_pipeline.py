@@ -21,10 +21,9 @@ import pytest
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.update import deliver_many_messages_at_once
+from flex_dns.update import message_pipeline
 from flex_dns.update.change_messages import Message
-from flex_dns.update.deliver_many_messages_at_once import BREATH, DEEPEST, LINES
-from flex_dns.update.pace_of_secondaries import AHEAD, STEP, Pace
+from flex_dns.update.message_pipeline import AHEAD, BREATH, DEEPEST, LINES, STEP, Pace
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Address, Server
 from tests.dns.given import placed
@@ -119,7 +118,7 @@ def deliver(server: Busy, zones: Sequence[str], count: int, *secondaries: Addres
     ]
     announced: list[Message] = []
     target = Server("127.0.0.1", server.listening.getsockname()[1], server.key)
-    for message, outcome in deliver_many_messages_at_once.deliver(
+    for message, outcome in message_pipeline.deliver(
         target, messages, time.time, announced.extend, secondaries
     ):
         assert outcome == dns.rcode.NOERROR

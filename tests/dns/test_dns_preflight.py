@@ -19,7 +19,7 @@ from flex_dns.preflight.primary_check import ExpectedOfPrimary, choose_key, pref
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.server_configuration.named_conf import update_policy
+from flex_dns.server_configuration.named_conf_lines import update_policy
 from flex_dns.wire.key import Key, make_key
 
 pytestmark = pytest.mark.real

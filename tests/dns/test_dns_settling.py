@@ -15,8 +15,7 @@ import pytest
 from flex.model.zone_plan import ZonePlan
 from flex.planning.which_servers_agree import is_since
 from flex.table_schemas import RECORDS
-from flex_dns.checks.send_notify import nudged
-from flex_dns.checks.settling import UNHEARD
+from flex_dns.checks.settling import UNHEARD, nudged
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher

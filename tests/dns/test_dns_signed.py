@@ -20,7 +20,7 @@ from flex.table_schemas import RECORDS
 from flex.zones.zone_changes import diff
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.server_configuration.named_conf import update_policy
+from flex_dns.server_configuration.named_conf_lines import update_policy
 from flex_dns.wire.key import Key
 from tests.dns.given import placed
 

@@ -33,7 +33,7 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex_dns.preflight.primary_check import preflight
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
-from flex_dns.server_configuration.named_conf import update_policy
+from flex_dns.server_configuration.named_conf_lines import update_policy
 from flex_dns.wire.explain_dns_errors import MEANINGS, translate
 from flex_dns.wire.key import Key, make_key
 from flex_dns.wire.name_server_and_key import Server

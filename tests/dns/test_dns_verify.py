@@ -83,7 +83,7 @@ def _answer(sock: socket.socket, reply: Reply) -> None:
 
 def asked(reply: Reply, timeout: float = 1.0) -> NameServerVerdict:
     with answering(reply) as address:
-        return verdict(address, ZONE, ExpectedAnswers.of(WANTED), timeout)
+        return verdict(address, ZONE, ExpectedAnswers.from_records(WANTED), timeout)
 
 
 def with_rcode(rcode: dns.rcode.Rcode) -> Reply:
@@ -137,14 +137,16 @@ def test_a_server_that_says_nothing_useful_is_an_error(packets: list[bytes]) -> 
 def test_a_closed_port_is_an_error(free_port: int) -> None:
     assert (
         "connection was refused"
-        in verdict(("127.0.0.1", free_port), ZONE, ExpectedAnswers.of(WANTED), 1.0).error
+        in verdict(("127.0.0.1", free_port), ZONE, ExpectedAnswers.from_records(WANTED), 1.0).error
     )
 
 
 def test_a_host_without_an_address_is_an_error() -> None:
     assert (
         "no address"
-        in verdict(("name-server.invalid", 53), ZONE, ExpectedAnswers.of(WANTED), 1.0).error
+        in verdict(
+            ("name-server.invalid", 53), ZONE, ExpectedAnswers.from_records(WANTED), 1.0
+        ).error
     )
 
 

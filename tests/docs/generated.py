@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from flex_api.cli import application
 from flex_api.cli.common import Context
 from flex_api.cli.verb_groups import GROUPS
-from flex_api.schemas.outputs import OUTPUTS
+from flex_api.schemas.outputs_by_verb import OUTPUTS
 from flex_api.settings.file import Settings
 
 if TYPE_CHECKING:

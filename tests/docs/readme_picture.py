@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from flex_api.pictures.partition_picture import ABOVE, BAR, ROW, WIDE, Partition
-from flex_api.report import partition_of_report
+from flex_api.pictures.partition_geometry import ABOVE, BAR, ROW, WIDE, Partition
+from flex_api.report import partition_pictures
 from flex_api.schemas.sites_and_wishes import SiteRow
 from flex_api.schemas.verbs_output import PlanOutput
 
@@ -33,10 +33,10 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 
 
 def of_demo(plan: PlanOutput, sites: Sequence[SiteRow]) -> str:
-    part = partition_of_report.part(
-        partition_of_report.of_plan(plan),
-        partition_of_report.asked_by_rows(sites, {}),
-        partition_of_report.partition_of_rows(sites),
+    part = partition_pictures.part(
+        partition_pictures.plan_to_draw(plan),
+        partition_pictures.asked_by_rows(sites, {}),
+        partition_pictures.partition_of_rows(sites),
         frozenset(),
         {},
     )

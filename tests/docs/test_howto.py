@@ -39,7 +39,6 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ")
 # Why a command is not run here, by its first words.
 NOT_RUN = {
     "onboard": "it reads what this machine hosts; tests/api/test_onboard.py runs it",
-    "serve": "it serves until it is ended; tests/api/test_watch_kept.py runs it",
     "route apply": "it runs on a node with HAProxy; tests/routing runs it",
     "route follow": "it runs on a node with HAProxy until it is ended; tests/routing runs it",
     "route config n1 --to": "it runs on a node with HAProxy; tests/routing runs it",

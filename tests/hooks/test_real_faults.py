@@ -21,9 +21,9 @@ import pytest
 
 from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
 from flex_api.moving.compare_answers import Demands
-from flex_api.moving.take_turns_at_nodes import Turns
+from flex_api.moving.node_question_rate import Turns
 from flex_api.moving.trust_in_certificates import Trust
-from flex_api.moving.where_web_servers_listen import Ways
+from flex_api.moving.web_server_addresses import Ways
 from tests.api.ready_servers import NEW, OLD, self_signed, valid_between
 from tests.hooks.servers import Database, program, running
 from tests.ports import any_port

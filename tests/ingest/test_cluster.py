@@ -22,7 +22,7 @@ from flex_logs_ingest.counts import add_up_hours_and_sample, file_of_unknown_hos
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files import local_or_uri_files
 from flex_logs_ingest.files.find_and_unpack_logs import Source, Unusable
-from flex_logs_ingest.parcels import take_in_parcels
+from flex_logs_ingest.parcels import parcel_intake
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -229,7 +229,7 @@ def test_what_was_read_there_arrives_at_the_controller_once(
     read_there()
     assert read_with_spark.send(str(to), out) == 1
     for outcome in ("taken", "known"):
-        arrived = take_in_parcels.take([out], store, counts, {("one", "node-1")})
+        arrived = parcel_intake.take([out], store, counts, {("one", "node-1")})
         assert [arrival.outcome for arrival in arrived] == [outcome] * 3
     pd.testing.assert_frame_equal(tables(to)[0], file_table(store, counts, PERIOD).whole())
 
@@ -248,7 +248,7 @@ def test_names_that_are_no_sites_arrive_as_well(
     (entry,) = read_with_spark.entries(str(to))
     file_of_unknown_hosts.write(to, entry.segment.id, {"scanned.example": 3})
     read_with_spark.send(str(to), tmp_path / "incoming")
-    take_in_parcels.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
+    parcel_intake.take([tmp_path / "incoming"], store, counts, {("one", "node-1")})
     assert file_of_unknown_hosts.names_of(counts, entry.segment.id) == [("scanned.example", 3)]
 
 

@@ -10,8 +10,8 @@ from flex import native_or_python
 from flex.errors import BadInput
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_directive, from_nginx
-from flex_logs_ingest.lines.extract import Texts, extractor
-from flex_logs_ingest.lines.field_values import seconds
+from flex_logs_ingest.lines.field_cutter import Texts, extractor
+from flex_logs_ingest.lines.field_meanings import seconds
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
 

@@ -23,9 +23,9 @@ from flex.model.period import Period
 from flex.store import MemoryStore
 from flex.table_schemas import HOURS, PARTIAL, Schema
 from flex_logs_ingest.counts.file_table import file_table
+from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.find_and_unpack_logs import Source
-from flex_logs_ingest.files.sizes_from_document_root import Documents
-from flex_logs_ingest.lines.headings import at_headings, heading_of
+from flex_logs_ingest.lines.headings import heading_of, split_at_headings
 from flex_logs_ingest.lines.layout import is_directive
 from flex_logs_ingest.reading.read_logs import ingest
 
@@ -255,7 +255,7 @@ def test_where_readings_end_does_not_matter_to_a_log_that_names_its_bytes_only_n
 
 
 def test_the_end_of_a_line_is_no_heading_wherever_it_is_cut() -> None:
-    pieces = list(at_headings([b"x", b"#Fields: a\n", b"#Fields: b\n"]))
+    pieces = list(split_at_headings([b"x", b"#Fields: a\n", b"#Fields: b\n"]))
     assert [heading_of(piece) for piece in pieces if heading_of(piece)] == [b"#Fields: b"]
 
 
@@ -272,7 +272,7 @@ def test_pieces_that_end_behind_headings_are_the_log_however_it_comes(
     log = b"".join(parts)
     cuts = sorted(chance.randrange(len(log) + 1) for _ in range(4))
     chunks = [log[start:end] for start, end in pairwise([0, *cuts, len(log)]) if start < end]
-    pieces = list(at_headings(chunks))
+    pieces = list(split_at_headings(chunks))
     assert b"".join(pieces) == log
     headings = [line for line in log.split(b"\n")[:-1] if is_directive(line.lstrip(b"\0"))]
     assert len([piece for piece in pieces if heading_of(piece)]) == len(headings)

@@ -100,7 +100,7 @@ def test_an_alias_decides_about_what_is_read_from_then_on(
     renamed = replace(
         source, site=SiteRule(pattern=PATTERN, aliases={"shop.example": "store.example"})
     )
-    assert renamed.site.of_file(str(log)) != source.site.of_file(str(log))
+    assert renamed.site.rule_of_file(str(log)) != source.site.rule_of_file(str(log))
     assert read(renamed) == {}
     with log.open("ab") as more:
         more.write(line("/y") * 3)

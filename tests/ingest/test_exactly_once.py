@@ -18,7 +18,7 @@ import zstandard
 from flex.errors import NoData
 from flex.model.period import Period
 from flex.store import MemoryStore, migrate, open_store
-from flex_logs_ingest.counts import find_count_files_for_days
+from flex_logs_ingest.counts import count_files_of_days
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
@@ -71,7 +71,7 @@ def test_what_kill_9_interrupts_is_neither_lost_nor_counted_twice(
     with open_store(url) as store:
         ingest([source], store, counts)
         files = file_table(store, counts, EVER).whole()
-        known = set(find_count_files_for_days.files_left(store, 0, 10**6))
+        known = set(count_files_of_days.files_left(store, 0, 10**6))
     assert (len(files), files["requests"].max()) == (3_000, 1)
     assert {
         path.name[:40] for path in counts.glob("*.parquet*") if ".merged." not in path.name

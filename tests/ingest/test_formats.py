@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from flex.errors import BadInput, NoData, Unknown
 from flex_logs_ingest.formats import FORMATS, detect, every_format, layout_of
 from flex_logs_ingest.formats.format_directive import from_apache
-from flex_logs_ingest.lines.extract import extractor
+from flex_logs_ingest.lines.field_cutter import extractor
 from flex_logs_ingest.lines.layout import Field, from_keys
 from flex_logs_ingest.scan.segment_scan import Counts, new_scanner
 from flex_logs_ingest.scan.site_rules import SiteRule

@@ -9,7 +9,7 @@ import pytest
 from flex.errors import BadInput, Unknown
 from flex_logs_ingest.formats import layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
-from flex_logs_ingest.lines.extract import Texts, extractor
+from flex_logs_ingest.lines.field_cutter import Texts, extractor
 
 FOUND = (b"example.org", b"10/Oct/2000:13:55:36 -0700", b"GET /x?y HTTP/1.1", b"200", b"5")
 MAIN = (

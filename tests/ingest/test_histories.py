@@ -28,7 +28,7 @@ import zstandard
 from flex.model.period import Period
 from flex.ports import Segments
 from flex.store import open_store
-from flex_logs_ingest.counts import find_count_files_for_days
+from flex_logs_ingest.counts import count_files_of_days
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
@@ -196,7 +196,7 @@ class InProcesses:
 
     def counted(self) -> Counter[str]:
         with open_store(self.url) as store:
-            known = set(find_count_files_for_days.files_left(store, 0, 10**6))
+            known = set(count_files_of_days.files_left(store, 0, 10**6))
             assert {path.name[:40] for path in self.counts.glob("*.parquet*")} == known, (
                 "leftovers were not cleared"
             )

@@ -18,7 +18,7 @@ import pytest
 from flex.store import MemoryStore
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.parcels.pack_parcels import KINDS, Outbox
-from flex_logs_ingest.parcels.take_in_parcels import take
+from flex_logs_ingest.parcels.parcel_intake import take
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -31,7 +31,7 @@ TAKER = """
 import resource, sys
 from pathlib import Path
 from flex.store import MemoryStore
-from flex_logs_ingest.parcels.take_in_parcels import take
+from flex_logs_ingest.parcels.parcel_intake import take
 
 good, bad, counts = map(Path, sys.argv[1:])
 take([good], MemoryStore(), counts, {("one", "node-1")})

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from flex import native_or_python
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import file_of_counts_by_other_names, names_visited
+from flex_logs_ingest.counts import names_visited, other_name_counts
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.parcels import pack_parcels
-from flex_logs_ingest.parcels.take_in_parcels import take
+from flex_logs_ingest.parcels.parcel_intake import take
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.counts_as_columns import OtherCount
 from flex_logs_ingest.scan.python_loop import ReferenceScan
@@ -212,9 +212,9 @@ def test_more_names_than_a_parcel_begins_with_are_told_by_none(tmp_path: Path) -
         (f"{'a' * 60}{number}.example", f"www.{'a' * 60}{number}.example", 1, 1, 1)
         for number in range(5_000)
     ]
-    assert file_of_counts_by_other_names.fitting(many) is None
-    assert file_of_counts_by_other_names.fitting(many[:100]) == many[:100]
-    assert file_of_counts_by_other_names.fitting(None) is None
+    assert other_name_counts.fitting(many) is None
+    assert other_name_counts.fitting(many[:100]) == many[:100]
+    assert other_name_counts.fitting(None) is None
 
 
 def test_other_names_are_those_that_logs_count_as_the_site() -> None:

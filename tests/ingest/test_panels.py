@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flex_logs_ingest.panels.configuration_files import Tree
 from flex_logs_ingest.panels.cpanel import margin
 from flex_logs_ingest.panels.hosted_site import host_name
 from flex_logs_ingest.panels.read_hosting import PANELS as READERS
 from flex_logs_ingest.panels.read_hosting import VHOSTS, Hosting, read_hosting
-from flex_logs_ingest.panels.tree_of_configuration import Tree
 from flex_logs_ingest.scan.site_rules import is_host
 from tests.panel_trees import EVERY, HOMES, PANELS, SECRET, Hosted, put, some_sites
 from tests.thorough import times

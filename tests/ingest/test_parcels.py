@@ -24,7 +24,7 @@ from flex_logs_ingest.counts.file_of_unknown_hosts import requests_for_unknown_h
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.parcels.pack_parcels import Outbox
-from flex_logs_ingest.parcels.take_in_parcels import Arrival, take
+from flex_logs_ingest.parcels.parcel_intake import Arrival, take
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import DyingStore, Killed

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from flex.errors import Busy, NoData, NotWritten
 from flex.model.period import Period
-from flex.prediction.similar_targets import Kinds, kinds
+from flex.prediction.target_classes import Kinds, kinds
 from flex.store import MemoryStore
 from flex.table_schemas import HOURS
 from flex_logs_ingest.counts import add_up_hours_and_sample, count_files

@@ -19,8 +19,7 @@ from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source
-from flex_logs_ingest.reading.one_pipe import cut
-from flex_logs_ingest.reading.read_logs import FileReport, ingest
+from flex_logs_ingest.reading.read_logs import FileReport, cut_at_places, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 
 Line = Callable[..., bytes]
@@ -175,7 +174,7 @@ def test_standard_input_is_read_to_its_end(line: Line, tmp_path: Path) -> None:
 def test_cutting_at_places_keeps_the_bytes_and_ends_a_piece_at_each_place(
     chunks: list[bytes], places: list[int]
 ) -> None:
-    pieces = list(cut(chunks, sorted(places)))
+    pieces = list(cut_at_places(chunks, sorted(places)))
     assert b"".join(pieces) == b"".join(chunks)
     ends = {sum(map(len, pieces[: i + 1])) for i in range(len(pieces))} | {0}
     assert all(place in ends for place in places if place <= len(b"".join(chunks)))

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from flex.errors import NoData
 from flex.model.period import Period
 from flex.table_schemas import FILES
-from flex_logs_ingest.counts import ask_file_table
-from flex_logs_ingest.counts.ask_file_table import ask, largest, locality
+from flex_logs_ingest.counts import file_table_queries
 from flex_logs_ingest.counts.file_table import FileTable
+from flex_logs_ingest.counts.file_table_queries import ask, largest, locality
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
 from flex_logs_ingest.counts.sites_with_same_files import (
     LEAST_SIZE,
@@ -93,7 +93,7 @@ def test_two_sites_are_alike_where_nearly_all_files_of_one_are_files_of_the_othe
 @settings(max_examples=times(25), deadline=None)
 @given(
     TABLES,
-    st.sampled_from(ask_file_table.ORDERS),
+    st.sampled_from(file_table_queries.ORDERS),
     st.sampled_from(["", "a.example"]),
     st.sampled_from(["", "/dir1*"]),
 )
@@ -132,7 +132,7 @@ def test_locality_is_what_one_finds_file_by_file(files: pd.DataFrame, site: str)
     assert [tuple(row) for row in found.itertuples(index=False)] == [
         (of, percent, *locality_by_hand(rows, of, percent), *whole)
         for of in ("bytes", "requests")
-        for percent in ask_file_table.SHARES
+        for percent in file_table_queries.SHARES
         if sum(row[of] for row in rows)
     ]
 

@@ -23,7 +23,7 @@ from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.signature import signature, signature_of_all
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.formats import layout_of
-from flex_logs_ingest.parcels import take_in_parcels
+from flex_logs_ingest.parcels import parcel_intake
 from flex_logs_ingest.parcels.pack_parcels import Outbox
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.reading.rewritten_logs import ENOUGH
@@ -155,7 +155,7 @@ def test_a_log_counted_elsewhere_and_sent_counts_once_when_it_is_edited(
     (logs / "access.log.1").write_bytes(masked(given))
     (report,) = ingest([source], Outbox(beside, tmp_path / "beside", out), tmp_path / "beside")
     assert report.outcome == "rewritten"
-    taken = take_in_parcels.take([out], store, counts, {("one", "node-1")})
+    taken = parcel_intake.take([out], store, counts, {("one", "node-1")})
     assert [arrival.outcome for arrival in taken] == ["taken"] * 3, [
         arrival.note for arrival in taken
     ]

@@ -12,7 +12,7 @@ import pytest
 from flex import native_or_python
 from flex.table_schemas import HOURS
 from flex_logs_ingest.formats import FORMATS
-from flex_logs_ingest.lines.field_values import seconds
+from flex_logs_ingest.lines.field_meanings import seconds
 from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan, level_of
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts, Scanner
 from flex_logs_ingest.scan.site_rules import SiteRule

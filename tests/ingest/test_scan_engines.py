@@ -19,7 +19,7 @@ from flex import native_or_python
 from flex_logs_ingest.counts.signature import signature
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_logs_ingest.formats.format_directive import from_apache, from_nginx
-from flex_logs_ingest.lines.field_values import PATH_LIMIT, method_and_path, spell_path
+from flex_logs_ingest.lines.field_meanings import PATH_LIMIT, method_and_path, spell_path
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.lines.which_lines_fit_layout import ReferenceFitting
 from flex_logs_ingest.scan.counts_as_columns import Loop, ScannedColumns

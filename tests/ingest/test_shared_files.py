@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from flex.errors import NoData
 from flex.model.log_reading import Segment
 from flex.model.period import Period
-from flex.prediction.replay_accesses_through_caches import Sample
+from flex.prediction.cache_replay import Sample
 from flex.store import MemoryStore
 from flex_logs_ingest.counts import add_up_hours_and_sample, daily_sums, damaged_count_files
 from flex_logs_ingest.counts.file_of_unknown_hosts import requests_for_unknown_hosts
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.counts.names_visited import Names, count_names
-from flex_logs_ingest.counts.put_small_readings_into_shared_files import is_shared
 from flex_logs_ingest.counts.retention import tidy
+from flex_logs_ingest.counts.shared_count_files import is_shared
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.store import MemoryStore
-from flex_logs_ingest.counts import count_files, find_count_files_for_days
+from flex_logs_ingest.counts import count_files, count_files_of_days
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule, site_name
@@ -35,19 +35,19 @@ RULE = SiteRule(pattern=PATTERN, aliases={"www.a.example": "a.example"})
     ],
 )
 def test_a_file_is_of_the_site_it_is_named_for(name: str, site: str) -> None:
-    assert RULE.of_file(f"/b.example.access.log/{name}") == SiteRule(fixed=site)
+    assert RULE.rule_of_file(f"/b.example.access.log/{name}") == SiteRule(fixed=site)
 
 
 @pytest.mark.parametrize("name", ["error.log", ".access.log", "-.access.log", "_.access.log"])
 def test_a_name_that_says_nothing_is_of_no_site(name: str) -> None:
-    assert RULE.of_file(f"/logs/{name}") is None
+    assert RULE.rule_of_file(f"/logs/{name}") is None
 
 
 def test_the_site_of_a_file_takes_no_longer_where_there_are_many_aliases() -> None:
     few, many = (
         replace(
             RULE, aliases={f"alias{n}.example": f"site{n}.example" for n in range(number)}
-        ).of_files()
+        ).rule_finder()
         for number in (1, 500)
     )
     path = "/logs/alias0.example.access.log"
@@ -56,7 +56,9 @@ def test_the_site_of_a_file_takes_no_longer_where_there_are_many_aliases() -> No
 
 
 def test_a_rule_without_a_pattern_holds_for_every_file() -> None:
-    assert SiteRule(fixed="a.example").of_file("/logs/access.log") == SiteRule(fixed="a.example")
+    assert SiteRule(fixed="a.example").rule_of_file("/logs/access.log") == SiteRule(
+        fixed="a.example"
+    )
 
 
 def test_logs_are_counted_for_the_site_of_their_file_and_others_are_shown(
@@ -72,7 +74,7 @@ def test_logs_are_counted_for_the_site_of_their_file_and_others_are_shown(
     days = (0, 100_000)
     hours = [
         count_files.hours(counts, files, *days).to_pandas()
-        for files in find_count_files_for_days.files_left(store, *days)
+        for files in count_files_of_days.files_left(store, *days)
     ]
     found = {
         site: sent

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from flex.model.log_reading import Stream
 from flex.store import MemoryStore
 from flex_logs_ingest.files.find_and_unpack_logs import Source
-from flex_logs_ingest.reading.identity import digest
+from flex_logs_ingest.reading.log_identity import digest
 from flex_logs_ingest.reading.read_logs import ingest
-from flex_logs_ingest.reading.streams_by_head import StreamsByHead
+from flex_logs_ingest.reading.run_state import StreamsByHead
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.effort import calls
 

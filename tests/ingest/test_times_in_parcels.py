@@ -25,7 +25,7 @@ from flex_logs_ingest.cpu.read_cgroups import Counter
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.lines.service_time import LONGEST
 from flex_logs_ingest.parcels.pack_parcels import KINDS, Outbox
-from flex_logs_ingest.parcels.take_in_parcels import take
+from flex_logs_ingest.parcels.parcel_intake import take
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.ingest.given import DyingStore, Killed

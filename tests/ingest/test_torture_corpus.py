@@ -19,7 +19,7 @@ import pytest
 from flex import native_or_python
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.scan.counts_as_columns import ScannedColumns
-from flex_logs_ingest.scan.malformed_counts_and_samples import KEPT, NO_FIELDS
+from flex_logs_ingest.scan.malformed_lines import KEPT, NO_FIELDS
 from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan
 from flex_logs_ingest.scan.segment_scan import CLASSES, Scanner
 from flex_logs_ingest.scan.site_rules import SiteRule

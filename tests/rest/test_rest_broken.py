@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex_api.pages.frame import PAGES
 from tests.rest.test_rest_contract import PLACES, method, named, routes
 from tests.web.scriptless import BROWSER, SITE

@@ -26,7 +26,7 @@ from flex.errors import (
 from flex_api import cli
 from flex_api.client import Client, client
 from flex_api.client_http import error_of
-from flex_api.schemas.rest_bodies_and_answers import ApplyGiven, DrainGiven, PlanGiven
+from flex_api.schemas.rest_bodies import ApplyGiven, DrainGiven, PlanGiven
 from flex_api.schemas.sites_and_wishes import PinGiven
 from tests.rest.test_rest_contract import named, routes
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from flex.errors import Unreachable
-from flex.model.operator_orders import Freeze, NodeOrder
-from flex.model.when_to_retry_failover_or_delivery import Attempt, after_failure
+from flex.model.drains_and_freezes import Freeze, NodeOrder
+from flex.model.retry_schedule import Attempt, attempt_after_failure
 from flex_api.in_words import dead_nodes_text
 from flex_api.night import mail_of_the_night
 from flex_api.night.keep_watch_running import Watched
-from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
+from flex_api.schemas.nodes_and_jobs import DeadRow
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
@@ -26,7 +26,7 @@ def tried(door: Door, times: int) -> Attempt:
     door.store.order_node(NodeOrder("n1", "down", NOW))
     found = None
     for _ in range(times):
-        found = after_failure(found, "n1", NOW, "ns1: no answer in time")
+        found = attempt_after_failure(found, "n1", NOW, "ns1: no answer in time")
     assert found is not None
     door.store.put_attempt(found)
     return found
@@ -40,7 +40,7 @@ def test_the_list_of_nodes_says_what_was_tried_and_when_it_is_tried_again(door: 
     assert (row["node"], row["attempts"], row["error"]) == ("n1", 3, "ns1: no answer in time")
     assert row["sites"] > 0
     assert datetime.fromisoformat(row["next_attempt"]) == found.again
-    door.store.put_attempt(after_failure(found, "n1", NOW, "ns1: REFUSED"))
+    door.store.put_attempt(attempt_after_failure(found, "n1", NOW, "ns1: REFUSED"))
     assert client.get("/api/v1/nodes").json()["dead"][0]["error"] == "ns1: REFUSED"
 
 
@@ -80,7 +80,7 @@ def test_the_mail_says_what_failed_how_often_and_when_it_goes_on(door: Door) -> 
     error = Unreachable(
         "reading the zone", "no answer", kept="DNS is as it was", advice="look after it"
     )
-    told = mail_of_the_night.of_attempt("c1", tried(door, 4), error, "")
+    told = mail_of_the_night.attempt_bulletin("c1", tried(door, 4), error, "")
     assert told.event == "failure"
     assert "node n1 is dead and still in DNS" in told.subject
     assert "Tried 4 times since 2026-03-03 02:17" in told.text

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.errors import StoreError
-from flex.model.door_order import NOT_SAID, DoorOrder, DoorReport, is_behind, next_number
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
+from flex.model.orders_to_doors import NOT_SAID, DoorOrder, DoorReport, is_behind, next_number
 from flex.model.roles_and_tokens import Role
 from flex.ports import Store
 from flex.routing import haproxy, host_to_node_maps
-from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
-from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, with_heading
+from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, set_heading
+from flex.routing.node_file_download import HAS_LARGE, LEFT_OUT
 from flex.store import MemoryStore, SqlStore, open_store
 from flex.table_schemas import PLACEMENT
-from flex_api.night.which_order_doors_go_by import door_states
-from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch, Has, Newest, Others, report_of
+from flex_api.night.orders_at_doors import door_states
+from flex_api.web.door_watch import DoorWatch, Has, Newest, Others, report_of
 from tests.migrated import new_database
 from tests.rest.conftest import plan, settings
 from tests.rest.test_rest_routing import of_node
@@ -45,7 +45,7 @@ def order(store: Store, number: int, **changes: Any) -> DoorOrder:
     """The next one, which has the number in the name of a site, too. Any: fields of an order."""
     made = maps_of({f"s{number}.example": "n1"}, host_to_node_maps.map_of({}))
     large = host_to_node_maps.digest(made.large)
-    text = with_heading(made, Heading(store.installation(), large, number)).moved
+    text = set_heading(made, Heading(store.installation(), large, number)).moved
     ordered = DoorOrder(number, "p", large, host_to_node_maps.digest(text), NOW)
     ordered = replace(ordered, **changes)
     last = store.door_order()
@@ -486,7 +486,7 @@ def test_a_large_map_is_told_whole(all_doors: Door) -> None:
     owner_of = {f"site{number}.example": "n1" for number in range(20_000)}
     made = maps_of(owner_of, host_to_node_maps.map_of({}))
     large = host_to_node_maps.digest(made.large)
-    text = with_heading(made, Heading(store.installation(), large, 1)).moved
+    text = set_heading(made, Heading(store.installation(), large, 1)).moved
     moved = host_to_node_maps.digest(text)
     assert store.put_door_order(DoorOrder(1, "p", large, moved, NOW), text, 0)
     answer = of_node(all_doors, "n1").get(DOORS, params={"wait": 0})

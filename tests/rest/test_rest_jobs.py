@@ -18,7 +18,7 @@ import pytest
 
 from flex.model.jobs import Job
 from flex.store import holder
-from flex.store.holder_process_has_ended import PATIENCE
+from flex.store.lease_holder import PATIENCE
 from flex_api import work_in_background
 from flex_api.web.request_context import world
 from tests.rest.conftest import NOW

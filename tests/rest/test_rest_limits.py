@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from flex_api.routes.problems import of_error
+from flex_api.routes.problems import respond_to_error
 from flex_api.web import client_address
 from flex_api.web.known_hosts import hosts
 from flex_api.web.latency_histogram import Timing
@@ -41,7 +41,7 @@ class Crowd:
             hosts(door.app.state.house.settings),
             Rate(5.0, lambda: 0.0),
             max_body=2**20,
-            problem=of_error,
+            problem=respond_to_error,
             timing=Timing(),
         )
 
@@ -139,7 +139,7 @@ def test_an_address_is_no_word_on_who_somebody_is(doors: Callable[..., Door]) ->
 def test_the_client_is_the_last_address_that_a_trusted_proxy_names(
     peer: str, forwarded: list[str], client: str
 ) -> None:
-    assert client_address.of_client(peer, forwarded, AUTH["trusted_proxies"]) == client
+    assert client_address.find_client_address(peer, forwarded, AUTH["trusted_proxies"]) == client
 
 
 @given(st.lists(st.text(max_size=20)), st.ip_addresses())
@@ -148,7 +148,9 @@ def test_what_a_client_sends_itself_never_changes_its_address(
 ) -> None:
     if not client_address.is_trusted(str(client), AUTH["trusted_proxies"]):
         real = client_address.parse(str(client))
-        found = client_address.of_client(PROXY, [*sent, str(client)], AUTH["trusted_proxies"])
+        found = client_address.find_client_address(
+            PROXY, [*sent, str(client)], AUTH["trusted_proxies"]
+        )
         assert client_address.parse(found) == real
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.model.drains_and_freezes import Freeze
 from flex.model.limits_and_approvals import Breach, Stop
-from flex.model.operator_orders import Freeze
 from flex_api.night import ask_every_haproxy
 from flex_api.night.keep_watch_running import Watched
-from flex_api.night.prometheus_metrics import of_watch
+from flex_api.night.prometheus_metrics import watch_series
 from flex_api.web.latency_histogram import Timing
 from tests.made_up_moves import fill_with_moves
 from tests.rest.conftest import NOW
@@ -49,7 +49,7 @@ OF_DEAD_NODES = {
     "flex_node_down_attempts",
     "flex_node_down_last_attempt_timestamp_seconds",
 }
-OF_WATCH = {series.name for series in of_watch(Watched(True, 1, None, ""))}
+OF_WATCH = {series.name for series in watch_series(Watched(True, 1, None, ""))}
 OF_MOVES = {
     "flex_move_oldest_open_age_seconds",
     "flex_move_retries",

@@ -64,7 +64,7 @@ def post(layer: OnceOnly) -> tuple[int, bytes]:
 
 
 def problem(request: Request, error: FlexError) -> Response:
-    return problems.of_error(request, error)
+    return problems.respond_to_error(request, error)
 
 
 @pytest.mark.parametrize("size", [0, 400, LARGEST])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.routing import haproxy
-from flex.routing.read_haproxy_live_state import Distributor, Live, MemberLive, TargetLive
+from flex.routing.haproxy_state import Distributor, Live, MemberLive, TargetLive
 from flex_api.night import ask_every_haproxy
 from flex_api.night.ask_every_haproxy import HaproxyAnswer
 from tests.rest.conftest import NOW, SITES, plan

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from flex.model.roles_and_tokens import ROLES, digest_of
-from flex_api.routes.problems import of_error
+from flex_api.routes.problems import respond_to_error
 from flex_api.web.known_hosts import hosts
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate
@@ -323,7 +323,9 @@ def test_a_request_is_counted_before_what_was_sent_is_looked_through(door: Door)
     """By a clock that stands still: on a busy machine the bucket would fill again meanwhile."""
     still, house = Rate(5.0, lambda: 0.0), door.app.state.house
     gate, ours = house.gate, hosts(house.settings)
-    limited = Asking(door.app, gate, ours, still, max_body=2**20, problem=of_error, timing=Timing())
+    limited = Asking(
+        door.app, gate, ours, still, max_body=2**20, problem=respond_to_error, timing=Timing()
+    )
     stranger = TestClient(limited)
     codes = [stranger.get("/api/v1/freeze?a=1&a=2").status_code for _ in range(30)]
     assert codes == [422] * 10 + [429] * 20

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.model.roles_and_tokens import Role
-from flex.model.strays import MOST_READ, Counted, StrayReading
+from flex.model.stray_requests import MOST_READ, Counted, StrayReading
 from flex_api.facts.visitors_at_other_nodes import outside_dns
-from flex_api.in_words import visitors_at_other_nodes_text
+from flex_api.in_words import visitors_text
 from flex_api.schemas.strays import StrayRow
-from flex_api.wishes import visitors_of_site_at_other_nodes
+from flex_api.wishes import explain_site
 from tests.rest.conftest import SITES, settings
 from tests.rest.test_rest_routing import of_node
 
@@ -236,7 +236,7 @@ def test_the_sentence_says_what_was_counted() -> None:
         since=datetime(2026, 11, 20, tzinfo=UTC),
         last=now - timedelta(minutes=5),
     )
-    assert visitors_at_other_nodes_text.sentence(row, now) == (
+    assert visitors_text.sentence(row, now) == (
         "visitors still come to n1, which does not have the site: "
         "312 requests since 2026-11-20, last 5 m 0 s ago"
     )
@@ -258,4 +258,4 @@ def test_names_of_other_sites_are_not_the_sites(all_doors: Door) -> None:
     told = all_doors.open("viewer").get(f"/api/v1/sites/{site}/explanation").json()
     assert told["visitors"] == []
     assert world.store.strays()
-    assert visitors_of_site_at_other_nodes.VisitorsElsewhere.__annotations__.keys() <= told.keys()
+    assert explain_site.VisitorsElsewhere.__annotations__.keys() <= told.keys()

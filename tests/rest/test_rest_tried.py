@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flex.model.operator_orders import Freeze
+from flex.model.drains_and_freezes import Freeze
 from flex.model.wish import Pin
 from flex.model.zone_plan import StaysBehind
-from flex.planning.remarks_on_sites import OF_OTHER_NAMES
+from flex.planning.plan_notes_on_sites import OF_OTHER_NAMES
 from flex.routing.install_files import OWED
 from flex.store import MemoryStore
 from flex_api import manage_tokens

@@ -19,7 +19,7 @@ from flex.errors import BadSetting
 from flex.routing import haproxy, haproxy_program
 from flex.routing.haproxy_frontends import CHECKED_HOST
 from flex.routing.haproxy_socket import Socket, parse_stat
-from flex.routing.pool import Pool
+from flex.routing.member_pools import Pool
 from flex.routing.ports_and_paths import Layout
 from tests.ports import any_port
 

@@ -18,8 +18,8 @@ import pytest
 
 from bench import forked_flex
 from bench.forked_flex import Forked
-from flex.model.door_order import DoorOrder
-from flex.routing import apply_owners_map_to_haproxy, install_files
+from flex.model.orders_to_doors import DoorOrder
+from flex.routing import install_files, owners_map
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
@@ -183,9 +183,7 @@ class Following:
     def goes_by(self, node: str) -> int:
         """As HAProxy itself says; 0 where it does not answer."""
         with suppress(Exception):
-            return apply_owners_map_to_haproxy.order_in_force(
-                self.sockets(node).stats, self.here(node)
-            )[0]
+            return owners_map.order_in_force(self.sockets(node).stats, self.here(node))[0]
         return 0
 
     def until_all_go_by(self, number: int, *nodes: str) -> None:

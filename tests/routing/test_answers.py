@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from flex.model.answers_of_sites import BOUNDS, NO_TIMES, Answers, total
-from flex.routing import read_answers_of_sites
+from flex.model.http_answers import BOUNDS, NO_TIMES, Answers, total
+from flex.routing import read_http_answers
 from flex.routing.haproxy import CONFIGURATION
 from flex.routing.haproxy_answers import ANSWERS, key
 from flex.routing.haproxy_socket import Socket
@@ -37,7 +37,7 @@ class CountingCluster(Cluster):
         socket = Socket(str(self.folder / node / "s"))
         now = int(time.time()) // 900
         spans = range(now - SPANS, now + 1)
-        return total(read_answers_of_sites.answers(socket, node, names, spans))
+        return total(read_http_answers.answers(socket, node, names, spans))
 
     def until(self, node: str, name: str, wanted: Callable[[Answers], bool]) -> Answers:
         """A request counts as over a moment after its visitor has the answer."""
@@ -150,9 +150,9 @@ def test_no_visitor_fills_the_table_with_names_that_nobody_owns(counting: Counti
 @pytest.mark.real
 def test_a_door_says_whether_it_counts_answers(counting: CountingCluster, stack: ExitStack) -> None:
     stats = Socket(str(counting.folder / "n0" / "s"))
-    assert read_answers_of_sites.counts_answers(stats)
+    assert read_http_answers.counts_answers(stats)
     counting.answered("n0", "a.example")
-    assert read_answers_of_sites.counts_answers(stats)
+    assert read_http_answers.counts_answers(stats)
     assert "No such table" in stats.ask("show", "table", "another", "key", "x")
 
 
@@ -167,7 +167,7 @@ LINE = (
 
 def test_a_line_of_the_table_is_read() -> None:
     line = LINE.format(key("b.example", 7), 1, 12)
-    (found,) = read_answers_of_sites.parse("n1", [line, ""])
+    (found,) = read_http_answers.parse("n1", [line, ""])
     assert (found.node, found.name, found.span) == ("n1", "b.example", 7)
     # 12 requests, 7 answers, 1 under way: 4 without an answer, and one answer was an error.
     assert found.answers == Answers(12, 5, (5, 0, 2, *NO_TIMES[3:]))
@@ -185,4 +185,4 @@ def test_a_line_of_the_table_is_read() -> None:
     ],
 )
 def test_a_line_that_is_none_of_the_table_counts_as_nothing(line: str) -> None:
-    assert list(read_answers_of_sites.parse("n1", [line])) == []
+    assert list(read_http_answers.parse("n1", [line])) == []

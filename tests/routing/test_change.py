@@ -19,12 +19,12 @@ from flex.errors import Away, BadInput, NotWritten, Unknown
 from flex.routing import haproxy_socket, install_files
 from flex.routing.apply_to_haproxy import HANDS_ON, Sockets, enforce
 from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, files, version
-from flex.routing.haproxy_change_commands import HaproxyChange, Words, change
+from flex.routing.haproxy_commands import HaproxyChange, Words, change
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Member, Pool, members
+from flex.routing.haproxy_state import distributor
+from flex.routing.member_pools import Member, Pool, members
 from flex.routing.ports_and_paths import Layout
-from flex.routing.read_haproxy_live_state import distributor
 from tests.ports import any_port
 from tests.routing.conftest import Distributor, Members, until_closed
 from tests.thorough import times

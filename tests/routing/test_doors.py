@@ -25,8 +25,8 @@ from flex.routing.haproxy import CONFIGURATION, files, version
 from flex.routing.haproxy_frontends import STRAYS, Doors
 from flex.routing.haproxy_program import HaproxyProgram, refusal, start_with_master, write
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Pool, backend
-from flex.routing.pool import members as members_at
+from flex.routing.member_pools import Pool, backend
+from flex.routing.member_pools import members as members_at
 from flex.routing.ports_and_paths import Layout
 from tests.ports import any_port
 from tests.routing.conftest import Held, Members, let_others_be_reached, until_closed

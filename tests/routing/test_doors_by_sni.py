@@ -19,8 +19,8 @@ from flex.routing.haproxy import CONFIGURATION, files
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import HaproxyProgram, refusal, write
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Pool
-from flex.routing.pool import members as members_at
+from flex.routing.member_pools import Pool
+from flex.routing.member_pools import members as members_at
 from flex.routing.ports_and_paths import Layout
 from flex_api.settings.routing_and_warming import Routing
 from tests.ports import any_port

@@ -17,20 +17,20 @@ import pytest
 
 from flex.errors import Away, BadInput, FlexError
 from flex.routing import (
-    apply_owners_map_to_haproxy,
-    ask_flex_server,
+    flex_server_client,
     haproxy,
     host_to_node_maps,
     install_files,
+    owners_map,
 )
 from flex.routing.apply_to_haproxy import Sockets
-from flex.routing.ask_flex_server import Asker
-from flex.routing.fetch_files import Pulled
+from flex.routing.flex_server_client import Asker
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
-from flex.routing.host_to_node_maps import MOVED, Heading, Owners, maps_of, with_heading
-from flex.routing.keep_haproxy_at_newest_order import Follower, FollowingNode
+from flex.routing.host_to_node_maps import MOVED, Heading, Owners, maps_of, set_heading
+from flex.routing.node_file_download import Pulled
+from flex.routing.order_follower import Follower, FollowingNode
 from flex.routing.ports_and_paths import Layout
 from flex.routing.refuse_older_maps import refuse_older
 from tests.ports import any_port
@@ -45,7 +45,7 @@ def owners(number: int, node: str = "n1", cluster: str = "ours") -> Owners:
     large = host_to_node_maps.map_of(NAMES)
     made = maps_of({**NAMES, "shop.example": node}, large)
     heading = Heading(cluster, host_to_node_maps.digest(large), number)
-    return with_heading(made, heading)
+    return set_heading(made, heading)
 
 
 @dataclass
@@ -137,7 +137,7 @@ class Here:
 
     @property
     def goes_by(self) -> int:
-        return apply_owners_map_to_haproxy.order_in_force(self.sockets.stats, self.folder)[0]
+        return owners_map.order_in_force(self.sockets.stats, self.folder)[0]
 
     @property
     def worker(self) -> str:
@@ -187,7 +187,7 @@ def test_an_order_is_in_force_without_the_other_files_being_asked_for(
     assert all("/doors?" in path for path in server.asked)
     assert "have=3" in server.asked[0]
     # What is there is what the server would have sent as a whole.
-    there = Pulled(apply_owners_map_to_haproxy.small_files(here.folder))
+    there = Pulled(owners_map.small_files(here.folder))
     assert haproxy.version(there.files) == haproxy.version(here.files(owners(4, "n2")))
     assert (here.folder / f"{MOVED}.before").read_text() == owners(3).moved
 
@@ -287,7 +287,7 @@ def sealed(text: str) -> str:
     """A map that says of itself that it is whole."""
     lines = text.partition("\n")[2]
     made = replace(owners(4), moved=f":digest 0\n{lines}")
-    again = host_to_node_maps.with_heading(
+    again = host_to_node_maps.set_heading(
         made, Heading("ours", host_to_node_maps.digest(made.large), 4)
     )
     return again.moved
@@ -326,7 +326,7 @@ def test_answers_that_never_end_take_no_more_than_some_threads() -> None:
         listening.daemon_threads = True
         threading.Thread(target=listening.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{listening.server_address[1]}/"
-        ask = partial(asker.begin, ask_flex_server.request(url, "t"), 60)
+        ask = partial(asker.begin, flex_server_client.request(url, "t"), 60)
         told = [ask() for _ in range(8)]
         with pytest.raises(Away, match="have not come to their end"):
             ask()

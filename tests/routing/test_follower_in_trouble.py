@@ -17,7 +17,7 @@ import pytest
 
 from bench import forked_flex
 from flex.errors import BadInput, BadSetting, FlexError, NotWritten
-from flex.routing import fetch_files, haproxy, install_files
+from flex.routing import haproxy, install_files, node_file_download
 from flex.routing.haproxy import HOSTS
 from flex.routing.host_to_node_maps import MOVED
 from tests.routing.test_follow_answers import Here, Server, here, owners, server
@@ -59,7 +59,7 @@ def test_what_a_killed_writer_left_is_made_good_and_nobody_is_told_otherwise(
     follower.once()
     follower.once()
     assert here.goes_by == 4
-    there = fetch_files.in_force(here.folder)
+    there = node_file_download.files_in_force(here.folder)
     assert there
     assert there.files == new
     assert not [*here.folder.glob(".next-*"), *here.folder.glob(".held-*")]
@@ -88,7 +88,7 @@ def test_an_haproxy_that_heard_more_than_the_disk_does_not_go_back(
     follower.once()
     follower.once()
     assert here.goes_by == 4
-    assert fetch_files.in_force(here.folder) == fetch_files.Pulled(new)
+    assert node_file_download.files_in_force(here.folder) == node_file_download.Pulled(new)
     assert here.worker == begun
 
 
@@ -102,7 +102,9 @@ def test_what_cannot_be_put_in_place_is_taken_back_from_haproxy_too(
     with pytest.raises(NotWritten):
         follower.once()
     assert here.goes_by == 3
-    assert fetch_files.in_force(here.folder) == fetch_files.Pulled(here.files(owners(3)))
+    assert node_file_download.files_in_force(here.folder) == node_file_download.Pulled(
+        here.files(owners(3))
+    )
     in_the_way.rmdir()
     follower.once()
     assert here.goes_by == 4
@@ -236,7 +238,7 @@ def test_two_followers_of_one_node_do_no_harm(here: Here, server: Server) -> Non
         for thread in threads:
             thread.join()
         assert (here.goes_by, wrong) == (number, [])
-        there = fetch_files.in_force(here.folder)
+        there = node_file_download.files_in_force(here.folder)
         assert there
         assert haproxy.is_whole(there.files)
     assert set(install_files.there_of(here.folder)) == set(here.files(owners(3)))

@@ -20,10 +20,10 @@ import pytest
 
 from bench import forked_flex
 from flex.routing import host_to_node_maps
-from flex.routing.ask_flex_server import Asker
+from flex.routing.flex_server_client import Asker
 from flex.routing.haproxy_program import HaproxyProgram
-from flex.routing.host_to_node_maps import MOVED, OWNERS, Heading, maps_of, with_heading
-from flex.routing.report_strays import Reporter
+from flex.routing.host_to_node_maps import MOVED, OWNERS, Heading, maps_of, set_heading
+from flex.routing.traffic_reporter import StraysReporter
 from flex_api import wiring
 from flex_api.night.doors_behind_order import who_has_not_heard
 from tests.migrated import new_database
@@ -150,7 +150,7 @@ def test_a_node_that_follows_reports_what_came_to_its_door(following: Following)
     for _ in range(2):
         assert following.answers("n1", SITE) == "n0"
     said: list[str] = []
-    reporter = Reporter(
+    reporter = StraysReporter(
         f"http://127.0.0.1:{following.ports['n1']}/api/v1/routing/nodes/n1",
         (following.folder / "n1" / "token").read_text(),
         lambda: following.sockets("n1").stats,
@@ -266,7 +266,7 @@ def headed(following: Following, number: int, cluster: str = "") -> str:
     made = maps_of({SITE: "n0", OTHER: "n0"}, large)
     name = cluster or following.store().installation()
     heading = Heading(name, host_to_node_maps.digest(large), number)
-    return with_heading(made, heading).moved
+    return set_heading(made, heading).moved
 
 
 @pytest.mark.slow

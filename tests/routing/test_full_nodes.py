@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from flex.routing import haproxy, haproxy_program, host_to_node_maps, read_haproxy_live_state
+from flex.routing import haproxy, haproxy_program, haproxy_state, host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import LardLimits, Pool
-from flex.routing.pool import members as members_at
+from flex.routing.member_pools import LardLimits, Pool
+from flex.routing.member_pools import members as members_at
 from flex.routing.ports_and_paths import Layout
 from tests.ports import any_port
 from tests.routing.conftest import Members, until_closed
@@ -157,7 +157,7 @@ def test_everybody_who_waits_for_admission_is_counted(
     asked(visitors, "shop.example")
 
     def all_are_counted() -> bool:
-        (live,) = read_haproxy_live_state.live([admitting.pool], admitting.socket)
+        (live,) = haproxy_state.live([admitting.pool], admitting.socket)
         under_way = sum(member.under_way for member in live.members)
         return under_way + live.waiting == len(visitors)
 

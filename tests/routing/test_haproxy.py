@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from flex.errors import BadInput, BadSetting
 from flex.routing.haproxy import CONFIGURATION, HOSTS, ROUTED, files
 from flex.routing.haproxy_program import HaproxyProgram, find_program, program, refusal, write
-from flex.routing.pool import MOST_MEMBERS, LardLimits, Member, Pool, members
+from flex.routing.member_pools import MOST_MEMBERS, LardLimits, Member, Pool, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules import RULES
-from flex.routing.rules.popular_targets_on_more_members import sets_by_popularity
+from flex.routing.rules.popular_targets import sets_by_popularity
 
 GOLDEN = Path(__file__).parents[1] / "data" / "routing"
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2", "n3": "2001:db8::3"}

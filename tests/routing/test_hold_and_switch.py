@@ -19,8 +19,8 @@ import pytest
 from bench.forked_flex import Forked
 from flex.model.plan import Plan
 from flex.routing import apply_to_haproxy
-from flex.routing.haproxy_one_writer import UNDER_WAY, WAITING
 from flex.routing.haproxy_program import HaproxyProgram
+from flex.routing.haproxy_writer_sites import UNDER_WAY, WAITING
 from flex.table_schemas import PLACEMENT
 from flex_api import wiring
 from flex_api.night import haproxy_pools_and_files, hold_at_doors, store_order_for_doors

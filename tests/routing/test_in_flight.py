@@ -21,8 +21,8 @@ from flex.routing import haproxy_socket
 from flex.routing.haproxy import CONFIGURATION
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Pool
-from flex.routing.pool import members as members_at
+from flex.routing.member_pools import Pool
+from flex.routing.member_pools import members as members_at
 from flex.routing.ports_and_paths import Layout
 from tests.routing.conftest import Held, Members, until_closed
 from tests.routing.test_doors import NAMES, Cluster

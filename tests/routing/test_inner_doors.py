@@ -17,8 +17,8 @@ from flex.routing.haproxy import CONFIGURATION, files
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Pool
-from flex.routing.pool import members as members_at
+from flex.routing.member_pools import Pool
+from flex.routing.member_pools import members as members_at
 from flex.routing.ports_and_paths import Layout
 from tests.routing.conftest import Members, until_closed
 from tests.routing.test_doors import NAMES, Cluster, header

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from flex.routing.haproxy_program import HaproxyProgram, running
-from flex.routing.pool import LardLimits, Pool
-from flex.routing.pool import members as members_of
+from flex.routing.member_pools import LardLimits, Pool
+from flex.routing.member_pools import members as members_of
 from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.lard import Lard
 from flex.sim.rules.lardr import LardR

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from flex.errors import FlexError
-from flex.routing import apply_to_haproxy, fetch_files, haproxy, host_to_node_maps
+from flex.routing import apply_to_haproxy, haproxy, host_to_node_maps, node_file_download
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED, OWNERS, Heading
 from tests.routing.test_follow_answers import Here, Server, here, owners, sealed, server
@@ -61,7 +61,7 @@ def in_memory(here: Here, name: str) -> dict[str, str]:
 
 def is_whole(here: Here) -> bool:
     """On the disk, and in memory."""
-    there, files = fetch_files.in_force(here.folder), here.files(owners(3, "n2"))
+    there, files = node_file_download.files_in_force(here.folder), here.files(owners(3, "n2"))
     return (
         bool(there and there.files == files)
         and in_memory(here, MOVED) == entries_of(files[MOVED])
@@ -234,7 +234,7 @@ def test_files_of_another_cluster_on_the_disk_are_not_told_to_haproxy(
 ) -> None:
     """All of them, of one version."""
     large = host_to_node_maps.map_of({"theirs.example": "n9"})
-    theirs = host_to_node_maps.with_heading(
+    theirs = host_to_node_maps.set_heading(
         host_to_node_maps.maps_of({"theirs.example": "n1"}, large),
         Heading("theirs", host_to_node_maps.digest(large), 999),
     )

@@ -19,8 +19,8 @@ from flex.routing import host_to_node_maps, install_files
 from flex.routing.haproxy import CONFIGURATION, files
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_program import HaproxyProgram
-from flex.routing.pool import LardLimits, Pool
-from flex.routing.pool import members as members_at
+from flex.routing.member_pools import LardLimits, Pool
+from flex.routing.member_pools import members as members_at
 from flex.routing.ports_and_paths import Layout
 from tests.routing.certificates import Authority
 from tests.routing.conftest import Members, until_closed

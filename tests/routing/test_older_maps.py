@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flex.errors import BadInput
 from flex.routing import host_to_node_maps
-from flex.routing.host_to_node_maps import MOVED, Heading, maps_of, with_heading
+from flex.routing.host_to_node_maps import MOVED, Heading, maps_of, set_heading
 from flex.routing.refuse_older_maps import refuse_older
 
 LARGE = host_to_node_maps.map_of({"a.example": "n1"})
@@ -18,7 +18,7 @@ def small(number: int, cluster: str = "ours", node: str = "n2") -> str:
     """Without a heading where the number is 0: made before maps had numbers."""
     made = maps_of({"a.example": node}, LARGE)
     heading = Heading(cluster, host_to_node_maps.digest(LARGE), number)
-    return with_heading(made, heading).moved if number else made.moved
+    return set_heading(made, heading).moved if number else made.moved
 
 
 MAPS = st.builds(

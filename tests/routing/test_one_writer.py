@@ -16,12 +16,18 @@ from pathlib import Path
 import pytest
 
 from flex.errors import BadInput
-from flex.routing import fetch_files, haproxy, haproxy_program, host_to_node_maps, install_files
+from flex.routing import (
+    haproxy,
+    haproxy_program,
+    host_to_node_maps,
+    install_files,
+    node_file_download,
+)
 from flex.routing.haproxy import files
 from flex.routing.haproxy_frontends import STRAYS, Doors
-from flex.routing.haproxy_one_writer import HOLD, UNDER_WAY, WAITING
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
+from flex.routing.haproxy_writer_sites import HOLD, UNDER_WAY, WAITING
 from flex.routing.host_to_node_maps import MOVED, Writers
 from flex.routing.ports_and_paths import Layout
 from tests.routing.conftest import Held, Members, until_closed
@@ -384,7 +390,7 @@ def test_without_such_a_site_files_are_as_if_there_could_be_none(
     here = tmp_path / "n0"
     for each in (with_one, made):
         assert install_files.put(each, here, writers.found)
-        pulled = fetch_files.in_force(here)
+        pulled = node_file_download.files_in_force(here)
         assert pulled
         assert pulled.files == each
         assert haproxy.is_whole(each)

@@ -14,8 +14,8 @@ import pytest
 from flex.routing.haproxy import CONFIGURATION
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Pool
-from flex.routing.pool import members as members_at
+from flex.routing.member_pools import Pool
+from flex.routing.member_pools import members as members_at
 from tests.routing.conftest import Members, until_closed
 from tests.routing.test_doors import NAMES, Cluster, header
 from tests.routing.test_doors_by_sni import BySni

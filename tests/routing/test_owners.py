@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.routing import host_to_node_maps
-from flex.routing.host_to_node_maps import HELD, NOBODY, Heading, Writers, maps_of, of
+from flex.routing.host_to_node_maps import HELD, NOBODY, Heading, Writers, maps_of, node_backend
 
 NAMES = st.sampled_from([f"{letter}.example" for letter in "abcdefgh"])
 OWNERS = st.dictionaries(NAMES, st.sampled_from(["n1", "n2", "n3"]))
@@ -35,7 +35,7 @@ def test_the_two_maps_say_who_owns_each_name_whatever_the_large_one_is(
     before: dict[str, str], now: dict[str, str]
 ) -> None:
     made = maps_of(now, host_to_node_maps.map_of(before))
-    assert said(made) == {name: of(node) for name, node in now.items()}
+    assert said(made) == {name: node_backend(node) for name, node in now.items()}
     assert made.large == host_to_node_maps.map_of(before)
     assert made.names == len(now)
     assert made.differ == len(host_to_node_maps.read(made.moved))
@@ -76,7 +76,7 @@ def test_a_map_that_was_cut_or_changed_is_not_whole_and_is_written_anew(
     assert host_to_node_maps.is_whole(whole)
     assert not host_to_node_maps.is_whole(cut)
     assert not host_to_node_maps.is_whole(f"{whole}z.example at_n9\n")
-    assert said(maps_of(now, cut)) == {name: of(node) for name, node in now.items()}
+    assert said(maps_of(now, cut)) == {name: node_backend(node) for name, node in now.items()}
     assert maps_of(now, cut).differ == 0
 
 
@@ -94,13 +94,13 @@ def test_what_the_small_map_says_of_itself_is_no_name_and_changes_no_owner(
 ) -> None:
     made = maps_of(now, host_to_node_maps.map_of(before))
     wanted = Heading("c0ffee", host_to_node_maps.digest(made.large), number)
-    headed = host_to_node_maps.with_heading(made, wanted)
+    headed = host_to_node_maps.set_heading(made, wanted)
     assert host_to_node_maps.heading(made.moved) is None
     assert host_to_node_maps.heading(headed.moved) == wanted
     assert said(headed) == said(made)
     assert host_to_node_maps.is_whole(headed.moved)
-    again = host_to_node_maps.with_heading(headed, replace(wanted, order=number + 1))
-    assert host_to_node_maps.without_heading(again).moved == made.moved
+    again = host_to_node_maps.set_heading(headed, replace(wanted, order=number + 1))
+    assert host_to_node_maps.strip_heading(again).moved == made.moved
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_who_has_both_maps_makes_the_next_large_one_of_them(
     before: dict[str, str], now: dict[str, str]
 ) -> None:
     made = maps_of(now, host_to_node_maps.map_of(before))
-    headed = host_to_node_maps.with_heading(made, Heading("c0ffee", "0" * 12, 7))
+    headed = host_to_node_maps.set_heading(made, Heading("c0ffee", "0" * 12, 7))
     for moved in (made.moved, headed.moved):
         assert host_to_node_maps.large_map_of(made.large, moved) == host_to_node_maps.map_of(now)
 
@@ -136,7 +136,7 @@ def test_the_two_maps_say_of_each_name_whether_it_has_one_writer_and_whether_req
 ) -> None:
     large = maps_of(before, "", had).large
     for made in (maps_of(now, large, has), maps_of(now, "", has)):
-        assert said(made) == {name: has.of(name, node) for name, node in now.items()}
+        assert said(made) == {name: has.backend_of_name(name, node) for name, node in now.items()}
         wait = {name: now[name] for name in has.waiting & now.keys()}
         # Whoever waits looks at the small map alone.
         assert host_to_node_maps.held_names(made.moved) == wait
@@ -184,11 +184,13 @@ def test_the_two_maps_say_who_else_has_a_site_whatever_they_said_before(
     large = maps_of(before, others_of=others).large
     made = maps_of(now, large, writers, others_now)
     more = {
-        f"{name}:{number}": of(node)
+        f"{name}:{number}": node_backend(node)
         for name, nodes in others_now.items()
         for number, node in enumerate(nodes[:15], start=2)
     }
-    assert said(made) == more | {name: writers.of(name, node) for name, node in now.items()}
+    assert said(made) == more | {
+        name: writers.backend_of_name(name, node) for name, node in now.items()
+    }
     assert made.differ == len(host_to_node_maps.read(made.moved))
     again = maps_of(now, host_to_node_maps.large_map_of(large, made.moved), writers, others_now)
     assert said(again) == said(made)

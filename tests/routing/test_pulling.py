@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from flex.errors import Away, BadInput, Denied, Unauthenticated
-from flex.routing import fetch_files, install_files
-from flex.routing.fetch_files import pull
+from flex.routing import install_files, node_file_download
 from flex.routing.haproxy import CONFIGURATION, HOSTS, files, is_whole, version
-from flex.routing.pool import Pool, members
+from flex.routing.member_pools import Pool, members
+from flex.routing.node_file_download import pull
 from flex.routing.ports_and_paths import Layout
 
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2"}
@@ -81,9 +81,9 @@ def serving(told: Server) -> Iterator[None]:
         httpd.server_close()
 
 
-def put(taken: fetch_files.Pulled, folder: Path) -> None:
+def put(taken: node_file_download.Pulled, folder: Path) -> None:
     install_files.put(taken.files, folder, None)
-    fetch_files.note_in_force(taken, folder)
+    node_file_download.note_in_force(taken, folder)
 
 
 def test_a_folder_a_file_and_a_server_give_the_same(tmp_path: Path, server: Server) -> None:
@@ -234,10 +234,10 @@ def test_an_answer_that_trickles_has_one_time_for_all_of_it(tmp_path: Path, begu
 
 
 def test_what_is_in_force_is_known_where_flex_wrote_it(tmp_path: Path) -> None:
-    assert fetch_files.in_force(tmp_path) is None
+    assert node_file_download.files_in_force(tmp_path) is None
     install_files.put(of_node(tmp_path), tmp_path, None)
-    here = fetch_files.in_force(tmp_path)
+    here = node_file_download.files_in_force(tmp_path)
     assert here is not None
     assert here.node == "n1"
     (tmp_path / CONFIGURATION).write_text("# von Hand: überall\n", encoding="utf-8")
-    assert fetch_files.in_force(tmp_path) is None
+    assert node_file_download.files_in_force(tmp_path) is None

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from flex.routing.haproxy_program import HaproxyProgram, running
-from flex.routing.pool import Pool
-from flex.routing.pool import members as members_at
+from flex.routing.member_pools import Pool
+from flex.routing.member_pools import members as members_at
 from tests.hooks import servers
 from tests.routing.conftest import Distributor, Members, until_closed, written
 from tests.routing.test_doors import stack

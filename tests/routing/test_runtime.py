@@ -27,7 +27,7 @@ from flex.routing.haproxy_socket import (
     parse_stat,
     targets,
 )
-from flex.routing.pool import is_host
+from flex.routing.member_pools import is_host
 
 TABLE = """# table: b, type: integer, size:204800, used:1
 0x55558badfb80: key=1747067496 use=0 exp=1798838 gpt0=3 gpt1=17 gpc0=2"""

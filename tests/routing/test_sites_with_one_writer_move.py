@@ -20,25 +20,25 @@ from typing import Any
 import pytest
 
 from flex.errors import Held, Unreachable, Unverified
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.site_moves import PRINTED, SiteMove
 from flex.model.wish import Pin
 from flex.planning import carry_out_plan
-from flex.planning.rules_of_movement import REST
+from flex.planning.movement_rules import REST
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.table_schemas import SPREADS
-from flex_api.facts import sites_whose_move_failed
+from flex_api.facts import failed_moves
 from flex_api.night import (
-    end_half_applied_plans,
     failover,
     go_on_with_moves,
     haproxy_pools_and_files,
     hold_at_doors,
     nightly,
-    plan_without_sites_that_stay,
+    recovery,
+    reduced_plan,
     route_and_publish_plan,
     store_order_for_doors,
 )
@@ -120,7 +120,7 @@ class Cluster(Moving):
         return self.brought(world, made)
 
     def brought(self, world: World, made: Plan) -> Plan:
-        return plan_without_sites_that_stay.with_all_it_needs(world, made)
+        return reduced_plan.bring_and_narrow(world, made)
 
     def owners(self) -> dict[str, str]:
         """Who answers, whichever door is asked."""
@@ -229,7 +229,7 @@ def test_what_was_written_after_the_first_copy_goes_along_and_nobody_answers_mea
         held.answer()
         assert visitor.hears().endswith(b"ok")
         ended = done.result(60)
-    go_on_with_moves.after(world, ended)
+    go_on_with_moves.mark_moves_made(world, ended)
     assert cluster.written("n1", SHOP) == "order 1"
     assert cluster.agrees(world) == moved(SHOP, PLAIN)
     assert cluster.stages(world, SHOP) == [
@@ -267,7 +267,7 @@ def test_haproxies_reload_only_once_the_sites_with_one_writer_have_moved(cluster
         assert pipe.read_text() == "x\n"
         ended = done.result(60)
     assert now == before
-    go_on_with_moves.after(world, ended)
+    go_on_with_moves.mark_moves_made(world, ended)
     assert all("backend site_" in configured(node) for node in cluster.nodes)
 
 
@@ -279,7 +279,7 @@ def test_a_site_whose_last_copy_fails_goes_on_where_it_was_and_the_others_move(
     wanted = cluster.plan(world, SHOP, FORUM, PLAIN)
     cluster.trouble("final copy", SHOP)
     ended = route_and_publish_plan.carry_out(world, wanted)
-    go_on_with_moves.after(world, ended)
+    go_on_with_moves.mark_moves_made(world, ended)
     assert cluster.agrees(world) == moved(FORUM, PLAIN)
     assert world.store.plan(wanted.id).state == "discarded"
     assert f"without {SHOP}" in world.store.plan(wanted.id).message
@@ -324,7 +324,7 @@ def test_a_site_that_is_not_quiet_in_time_stays_and_nobody_gets_an_error(cluster
     ended = route_and_publish_plan.carry_out(world, wanted)
     under_way.answer()
     assert slow.hears().endswith(b"ok")
-    go_on_with_moves.after(world, ended)
+    go_on_with_moves.mark_moves_made(world, ended)
     assert cluster.agrees(world) == moved(FORUM)
     assert "was not quiet within" in cluster.move_of(world, SHOP).reason
 
@@ -346,7 +346,7 @@ def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_tim
     # The next plan goes around it, also where a move takes no command.
     bare = world.settings.move.model_copy(update={"hook": ()})
     settings = world.settings.model_copy(update={"move": bare})
-    assert SHOP in sites_whose_move_failed.resting_sites(replace(world, settings=settings))
+    assert SHOP in failed_moves.resting_sites(replace(world, settings=settings))
     assert cluster.in_force(world) == moved(PLAIN)
     assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
     cluster.start_follower("n1")
@@ -392,7 +392,7 @@ def test_where_dns_cannot_follow_it_is_said_where_doors_lead_by_now(
     assert f"doors lead {SHOP} to" in caught.value.kept
     assert "--resume" in caught.value.advice
     assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n1"}
-    end_half_applied_plans.end(world, "resume")
+    recovery.end(world, "resume")
     assert cluster.agrees(world) == moved(SHOP, PLAIN)
 
 
@@ -439,7 +439,7 @@ def test_a_run_that_was_killed_at_any_stage_is_ended_with_one_writer_for_each_si
     for site in led:
         cluster.write(site, "kept")
     again = cluster.world()
-    end_half_applied_plans.end(again, way)  # type: ignore[arg-type]
+    recovery.end(again, way)  # type: ignore[arg-type]
     go_on_with_moves.go_on(again)
     owners = cluster.agrees(again)
     if way == "resume":

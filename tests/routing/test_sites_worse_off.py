@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from flex.errors import Busy
-from flex.model.answers_of_sites import NO_TIMES, Answers, AnswersOfSpan, span_of
-from flex.model.operator_orders import Freeze, NodeOrder
+from flex.model.drains_and_freezes import Freeze, NodeOrder
+from flex.model.http_answers import NO_TIMES, Answers, AnswersOfSpan, span_of
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove, StageRun
@@ -26,16 +26,16 @@ from flex.store import SqlStore, open_store
 from flex.table_schemas import PLACEMENT, SPREADS, texts
 from flex_api import wiring
 from flex_api.night import (
-    freeze_and_change_windows,
+    freezes,
     go_on_with_moves,
-    lead_sites_back,
     nightly,
-    plan_without_sites_that_stay,
+    reduced_plan,
     route_and_publish_plan,
     watch_moved_sites,
+    worse_off_returns,
 )
 from flex_api.night.leases import lease
-from flex_api.night.watch_round import WatchOfMoves, watch_in_night
+from flex_api.night.move_watch_round import WatchOfMoves, watch_in_night
 from flex_api.settings.file import load
 from flex_api.wiring import World
 from tests.api.nights import profiles
@@ -124,7 +124,7 @@ class Small:
 
     def move(self, world: World, *sites: str) -> Plan:
         made = self.carried_out(world, *sites)
-        go_on_with_moves.after(world, made)
+        go_on_with_moves.mark_moves_made(world, made)
         return made
 
     def carried_out(self, world: World, *sites: str) -> Plan:
@@ -133,7 +133,7 @@ class Small:
             node = "n1" if site in sites else home
             world.store.put_pin(Pin(site, nodes=(node,), author="ann"))
         made = nightly.propose(world).plan
-        wanted = plan_without_sites_that_stay.with_all_it_needs(world, made)
+        wanted = reduced_plan.bring_and_narrow(world, made)
         done = route_and_publish_plan.carry_out(world, wanted)
         for site in HOME:
             world.store.drop_pin(site)
@@ -334,7 +334,7 @@ def test_sites_that_are_to_be_together_go_back_together(small: Small) -> None:
 def test_while_changes_are_frozen_a_site_stays_and_goes_back_afterwards(small: Small) -> None:
     world = small.world()
     worse(small, world)
-    freeze_and_change_windows.freeze(world, Freeze(world.time_of_day(), author="ann"))
+    freezes.freeze(world, Freeze(world.time_of_day(), author="ann"))
     watch = WatchOfMoves(world)
     for _ in range(3):
         watch.round()
@@ -342,7 +342,7 @@ def test_while_changes_are_frozen_a_site_stays_and_goes_back_afterwards(small: S
     assert (small.state(world), small.in_force(world)) == ("undoing", AWAY)
     frozen = [line for line in small.said if "changes are frozen" in line]
     assert len(frozen) == 1
-    freeze_and_change_windows.thaw(world)
+    freezes.thaw(world)
     watch.round()
     assert (small.state(world), small.in_force(world)) == ("undone", HOME)
 
@@ -424,7 +424,7 @@ def test_a_run_that_is_killed_on_the_way_is_finished_by_the_next(small: Small, s
             raise Killed
 
     with pytest.raises(Killed):
-        lead_sites_back.lead_back(small.world(), enters)
+        worse_off_returns.lead_back(small.world(), enters)
     assert seen[-1] == stage
     assert small.state(world) == "undoing"
     # Change windows do not hold a site where it fails.
@@ -439,9 +439,9 @@ def test_a_run_that_is_killed_on_the_way_is_finished_by_the_next(small: Small, s
 def test_a_run_that_is_killed_behind_the_way_back_is_finished_by_the_next(small: Small) -> None:
     world = small.world()
     worse(small, world)
-    made = lead_sites_back.plan_back(world, lead_sites_back.sites_to_lead_back(world))
+    made = worse_off_returns.plan_back(world, worse_off_returns.sites_to_lead_back(world))
     world.store.propose(made.plan, made.placement)
-    wanted = plan_without_sites_that_stay.with_all_it_needs(world, made.plan)
+    wanted = reduced_plan.bring_and_narrow(world, made.plan)
     route_and_publish_plan.carry_out(world, wanted)
     plans = len(world.store.headlines())
     WatchOfMoves(small.world()).round()
@@ -455,7 +455,7 @@ def test_moves_of_a_plan_that_another_run_finished_are_watched_once(small: Small
     watch = WatchOfMoves(world)
     for _ in range(2):
         watch.round()
-    go_on_with_moves.after(world, done)
+    go_on_with_moves.mark_moves_made(world, done)
     assert [move.site for move, _ in world.store.watched_moves()] == [SHOP]
 
 
@@ -477,8 +477,8 @@ def test_in_review_the_way_back_waits_for_a_yes_and_is_asked_for_once(make: Make
         watch.round()
     [made] = world.store.plans(state="proposed")
     assert (small.state(world), small.in_force(world)) == ("undoing", AWAY)
-    wanted = plan_without_sites_that_stay.with_all_it_needs(world, made)
-    go_on_with_moves.after(world, route_and_publish_plan.carry_out(world, wanted))
+    wanted = reduced_plan.bring_and_narrow(world, made)
+    go_on_with_moves.mark_moves_made(world, route_and_publish_plan.carry_out(world, wanted))
     watch.round()
     assert small.watch_of(world)[0].state == "went back"
     assert small.in_force(world) == HOME
@@ -496,7 +496,7 @@ def test_in_review_a_way_back_that_somebody_rejects_is_not_asked_for_again(make:
     for _ in range(2):
         watch.round()
     assert small.state(world) == "failed"
-    assert lead_sites_back.NOT_APPLIED in small.watch_of(world)[1].said
+    assert worse_off_returns.NOT_APPLIED in small.watch_of(world)[1].said
     assert world.store.plans(state="proposed") == ()
 
 

@@ -6,7 +6,7 @@ from hypothesis import given as of
 from hypothesis import strategies as st
 
 from flex.routing.lasting_member_slots import assign_slots
-from flex.routing.pool import MOST_MEMBERS
+from flex.routing.member_pools import MOST_MEMBERS
 
 CLUSTER = [f"n{number:02}" for number in range(24)]
 SOME = st.lists(st.sampled_from(CLUSTER), min_size=1, max_size=MOST_MEMBERS, unique=True)

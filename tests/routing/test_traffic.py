@@ -15,8 +15,8 @@ import pytest
 
 from flex.routing.haproxy_program import HaproxyProgram, running
 from flex.routing.haproxy_socket import Socket, parse_stat
-from flex.routing.pool import LardLimits, Pool
-from flex.routing.pool import members as members_of
+from flex.routing.member_pools import LardLimits, Pool
+from flex.routing.member_pools import members as members_of
 from tests.routing.conftest import Distributor, Held, Members, until_closed, written
 
 # It takes a moment; by then it never comes.

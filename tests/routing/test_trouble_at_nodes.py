@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from flex.errors import FlexError, NotWritten
-from flex.routing import apply_to_haproxy, fetch_files, haproxy
+from flex.routing import apply_to_haproxy, haproxy, node_file_download
 from flex.routing.haproxy import CONFIGURATION
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.host_to_node_maps import MOVED, OWNERS
@@ -80,7 +80,7 @@ def carried(files: Files, to: Path) -> str:
 
 def applied(here: Here, where: str) -> str:
     """As `flex route apply --from` does."""
-    taken = fetch_files.pull(where, here.folder)
+    taken = node_file_download.pull(where, here.folder)
     return apply_to_haproxy.enforce(
         taken.files, here.folder, here.found, here.sockets, refuse_older
     )

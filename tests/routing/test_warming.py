@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput
-from flex.routing.warm_node_by_fetching_targets import Warmed, WarmingBudget, hottest, warm
+from flex.routing.warming import Warmed, WarmingBudget, hottest, warm
 from flex.table_schemas import FILES
 
 SIZE = 1_000

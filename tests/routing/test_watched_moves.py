@@ -18,7 +18,7 @@ import pytest
 from flex.model.site_moves import SiteMove, StageRun
 from flex.routing.haproxy_program import HaproxyProgram
 from flex_api.night import go_on_with_moves, route_and_publish_plan, watch_moved_sites
-from flex_api.night.watch_round import WatchOfMoves
+from flex_api.night.move_watch_round import WatchOfMoves
 from flex_api.wiring import World
 from tests.migrated import new_database
 from tests.routing.conftest import Held, Members
@@ -92,7 +92,7 @@ class WatchedCluster(Cluster):
             self.ask(site)
         made = self.plan(world, *sites)
         done = route_and_publish_plan.carry_out(world, made)
-        go_on_with_moves.after(world, done)
+        go_on_with_moves.mark_moves_made(world, done)
         self.pin(world)
         for site in HOME:
             world.store.drop_pin(site)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flex.sim.bursts import in_bursts
+from flex.sim.bursts import bunch_requests
 from flex.sim.traces import Trace, days, first
 
 DAY = 86400
@@ -26,7 +26,7 @@ def _trace(accesses: int = 4000, *, clients: bool = True) -> Trace:
 @pytest.mark.parametrize("clients", [True, False])
 def test_bursts_change_the_order_and_nothing_else(clients: bool) -> None:
     before = _trace(clients=clients)
-    after = in_bursts(before, 0.1)
+    after = bunch_requests(before, 0.1)
     assert after.frequency().tolist() == before.frequency().tolist()
     assert after.target.tolist() != before.target.tolist()
     assert not len(after.time), "nobody knows when"
@@ -37,7 +37,7 @@ def test_bursts_change_the_order_and_nothing_else(clients: bool) -> None:
 
 
 def test_in_bursts_a_target_comes_within_its_share_of_the_time() -> None:
-    after = in_bursts(_trace(), 0.1)
+    after = bunch_requests(_trace(), 0.1)
     for target in range(40):
         place = np.flatnonzero(after.target == target)
         # Around the end of the trace and on from its beginning.
@@ -48,7 +48,7 @@ def test_in_bursts_a_target_comes_within_its_share_of_the_time() -> None:
 def test_only_what_few_ask_for_comes_in_bursts_where_that_is_asked_for() -> None:
     before = _trace()
     popular = replace(before, target=np.where(np.arange(4000) % 2 == 0, 0, before.target))
-    after = in_bursts(popular, 0.1, below=0.1)
+    after = bunch_requests(popular, 0.1, below=0.1)
     places = [np.flatnonzero(after.target == target) for target in range(40)]
     assert np.diff(places[0]).max() < 100, (
         "every second access is to the first target, all the time"
@@ -68,6 +68,6 @@ def test_the_busiest_days_come_in_the_order_of_time() -> None:
 
 
 def test_a_trace_without_times_is_one_day() -> None:
-    trace = in_bursts(_trace(), 0.5)
+    trace = bunch_requests(_trace(), 0.5)
     assert days(trace) == [trace]
     assert len(first(trace, 7).target) == 7

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from flex.sim import made_up_cluster
 from flex.sim.fit_locality import MEMORY, fit_locality, miss_ratios
 from flex.sim.locality import INDEPENDENT, Locality, reorder
-from flex.sim.published_trace_figures import PUBLISHED
-from flex.sim.traces import Trace, of_sample
-from flex.sim.twins_of_published_traces import fit, twin
+from flex.sim.published_figures import PUBLISHED
+from flex.sim.trace_twins import fit, twin
+from flex.sim.traces import Trace, trace_from_sample
 
 # Every kind of order that the model has: independent, reloads, visits of a week, files that go
 # out of fashion, and all of it.
@@ -111,7 +111,7 @@ def test_a_night_of_the_made_up_cluster_is_told_by_the_model() -> None:
     random = np.random.default_rng(7)
     hosting = made_up_cluster.hosting(random, "hosting.example")
     asked = made_up_cluster.night(hosting, date(2026, 1, 5), 20_000, random)
-    found = fit_locality(of_sample("night", made_up_cluster.sample(hosting, asked)))
+    found = fit_locality(trace_from_sample("night", made_up_cluster.sample(hosting, asked)))
     assert np.median(found.points_off) < 2
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flex.prediction.predict import route
+from flex.prediction.replay_forecast import route
 from flex.sim import made_up_cluster, made_up_logs
 from flex.table_schemas import PLACEMENT
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from flex import native_or_python
 from flex.caches import CACHES
 from flex.errors import FlexError
-from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim import native_or_python_engine
+from flex.prediction.cache_replay import Ints
 from flex.sim import simulated_clusters as clusters
 from flex.sim.engine_input_and_output import (
     DISTRIBUTORS,
@@ -27,16 +26,18 @@ from flex.sim.engine_input_and_output import (
     ServedAccesses,
     SimulatedJob,
 )
-from flex.sim.native_or_python_engine import NativeLoop
 from flex.sim.policies import POLICIES
 from flex.sim.python_engine import Answer, reference_simulate
 from flex.sim.rules import RULES
-from flex.sim.simulate import job_of, simulate
+from flex.sim.simulate import NATIVE, NativeLoop, job_of, run_engine, simulate
 from flex.sim.simulated_clusters import MIB, MODELS, SECOND, FrontEnd, SimulatedCluster
 from flex.sim.traces import Trace
 from tests.thorough import times
 
-ENGINES = {"python": reference_simulate, native_or_python.name(): native_or_python_engine.simulate}
+ENGINES = {
+    "python": reference_simulate,
+    native_or_python.name(): run_engine,
+}
 
 
 @pytest.fixture(params=list(POLICIES), scope="module")
@@ -122,7 +123,7 @@ def test_what_only_python_knows_is_simulated_by_the_python_engine() -> None:
         NativeLoop(_refuse, ("gds",), tuple(RULES)),
         NativeLoop(_refuse, tuple(CACHES), ("turn", "least")),
     ):
-        answer = native_or_python_engine.simulate(job, native)
+        answer = run_engine(job, native)
         assert [*map(str, answer)] == [*map(str, wanted)]
 
 
@@ -135,13 +136,13 @@ def test_a_rule_has_the_number_that_the_native_loop_knows_it_by() -> None:
 
     job = _job(_trace([0, 1, 0], [3, 5]), clusters.flex(2, MIB), "lard")
     native = NativeLoop(note, tuple(CACHES), ("new", "lard", "turn"))
-    native_or_python_engine.simulate(job, native)
+    run_engine(job, native)
     assert {int(number) for number in asked[0].rule} == {1}
 
 
 @pytest.mark.skipif(native_or_python.NATIVE is None, reason=native_or_python.WHY_NOT)
 def test_the_native_loop_knows_rules_and_caches_by_names_that_are_there() -> None:
-    native = native_or_python_engine.NATIVE
+    native = NATIVE
     assert {"turn", "lard"} <= set(native.rules) <= set(RULES)
     assert {"lru"} <= set(native.caches) <= set(CACHES)
 

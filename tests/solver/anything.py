@@ -14,7 +14,7 @@ from random import Random
 
 import numpy as np
 
-from flex.placing.problem import Floats, Ints, MoveLimits, Problem, in_order
+from flex.placing.problem import Floats, Ints, MoveLimits, Problem, sort_by_site
 
 DIMENSIONS = ("access rate", "working set", "requests", "memory")
 TOLERANCES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9)
@@ -84,7 +84,7 @@ class _Draw:
             cold=np.array(
                 [random.choice([0, 1, random.randint(2, 99)]) for _ in range(sites)], dtype=np.int64
             ),
-            old=in_order(np.array(sorted(rows), dtype=np.int64).reshape(-1, 2)),
+            old=sort_by_site(np.array(sorted(rows), dtype=np.int64).reshape(-1, 2)),
             pinned=pinned,
             tolerance=self._tolerance(hidden, load, share),
             gone=frozenset(

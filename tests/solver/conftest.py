@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from flex.placing import score
-from flex.placing.problem import DIMENSIONS, Ints, Problem, in_order
+from flex.placing.problem import DIMENSIONS, Ints, Problem, sort_by_site
 from flex_solver import from_scratch
 from tests.unhurried import unhurried
 
@@ -42,7 +42,7 @@ def _cluster(
         replicas=np.array([(replicas or {}).get(site, 1) for site in sites], dtype=np.int64),
         load=np.array([loads[site] for site in sites], dtype=np.float64).reshape(-1, 2),
         cold=np.array([(cold or {}).get(site, 0) for site in sites], dtype=np.int64),
-        old=in_order(np.array(rows, dtype=np.int64).reshape(-1, 2)),
+        old=sort_by_site(np.array(rows, dtype=np.int64).reshape(-1, 2)),
         pinned={
             sites.index(site): frozenset(map(names.index, held))
             for site, held in (pins or {}).items()

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.problem import Budget, MoveLimits, Problem, in_order
+from flex.placing.problem import Budget, MoveLimits, Problem, sort_by_site
 from flex.ports import Solver
 from flex_solver import from_scratch
-from flex_solver.rivals import closest_of_random, greedy, hill_climbing, offload, round_robin
+from flex_solver.rivals import fewest_moves_by_chance, greedy, hill_climbing, offload, round_robin
 from flex_solver.search.site_ledger import Ledger
 
 Cluster = Callable[..., Problem]
@@ -34,7 +34,7 @@ def test_a_partition_from_scratch_names_its_nodes_after_the_old_ones(
 ) -> None:
     problem = drifted(100, 4, 1)
     rows = from_scratch.place(problem, Budget()).rows
-    turned = in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1))
+    turned = sort_by_site(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1))
     in_force = replace(problem, old=turned)
     assert from_scratch.place(in_force, Budget()).rows.tolist() == turned.tolist()
 
@@ -45,7 +45,8 @@ def test_a_few_pinned_sites_do_not_make_a_partition_from_scratch_look_worse(
     problem = drifted(100, 4, 1)
     rows = from_scratch.place(problem, Budget()).rows
     in_force = replace(
-        problem, old=in_order(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1))
+        problem,
+        old=sort_by_site(np.stack([rows[:, 0], np.array([2, 0, 3, 1])[rows[:, 1]]], axis=1)),
     )
     lightest = np.argsort(problem.load.max(axis=1))[:8]
     pinned = {int(site): frozenset({node % 4}) for node, site in enumerate(lightest)}
@@ -139,7 +140,8 @@ def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from
 ) -> None:
     problem = drifted(60, 4, 3)
     found, alone = (
-        solver(problem, Budget()).rows for solver in (closest_of_random.place, from_scratch.place)
+        solver(problem, Budget()).rows
+        for solver in (fewest_moves_by_chance.place, from_scratch.place)
     )
     assert not score.violations(problem, found)
     assert 0 < len(score.new_rows(problem, found)) <= len(score.new_rows(problem, alone))
@@ -147,7 +149,7 @@ def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from
 
 @pytest.mark.parametrize(
     "solver",
-    [closest_of_random.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place],
+    [fewest_moves_by_chance.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place],
 )
 @pytest.mark.parametrize(
     "limits", [MoveLimits(moves=1), MoveLimits(cold_bytes=150), MoveLimits(inflow=100)], ids=str
@@ -168,7 +170,7 @@ def test_a_ledger_opens_no_node_to_a_site_that_a_wish_forbids(cluster: Cluster) 
     )
     a, b = 0, 1
     wished = replace(problem, barred={a: frozenset({2})}, apart=(frozenset({a, b}),))
-    ledger = Ledger(wished, in_order(np.array([[0, 0], [1, 1], [2, 0]])))
+    ledger = Ledger(wished, sort_by_site(np.array([[0, 0], [1, 1], [2, 0]])))
     assert ledger.may_take(a).tolist() == [False, False, False, False]
     ledger.take(b, 1)
     assert ledger.may_take(a).tolist() == [False, True, False, False]

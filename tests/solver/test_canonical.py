@@ -22,7 +22,7 @@ from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
-from flex.placing.problem import Budget, Ints, Problem, in_order
+from flex.placing.problem import Budget, Ints, Problem, sort_by_site
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import large
 from flex_solver.symmetry.canonical_among_twins import told_apart
@@ -144,7 +144,7 @@ def _with_twins(problem: Problem) -> Problem:
         load=problem.load[first],
         cold=problem.cold[first],
         replicas=problem.replicas[first],
-        old=in_order(np.array(held, dtype=np.int64).reshape(-1, 2)),
+        old=sort_by_site(np.array(held, dtype=np.int64).reshape(-1, 2)),
         pinned={s: problem.pinned[f] for s, f in enumerate(first.tolist()) if f in problem.pinned},
     )
 
@@ -157,7 +157,7 @@ def _rows_of_someone(problem: Problem, random: Random) -> Ints:
         pins = sorted(problem.pinned.get(site, frozenset()))
         others = [node for node in opened if node not in pins]
         rows += [(site, node) for node in (*pins, *random.sample(others, count - len(pins)))]
-    return in_order(np.array(rows, dtype=np.int64).reshape(-1, 2))
+    return sort_by_site(np.array(rows, dtype=np.int64).reshape(-1, 2))
 
 
 def _exchanged(problem: Problem, rows: Ints, random: Random) -> Ints:
@@ -169,7 +169,7 @@ def _exchanged(problem: Problem, rows: Ints, random: Random) -> Ints:
     assert counts_of(kinds(problem, becomes.tolist()), exchanged) == counts_of(
         kinds(problem, becomes.tolist()), rows
     )
-    return in_order(exchanged)
+    return sort_by_site(exchanged)
 
 
 def _wishes(problem: Problem, rows: Ints) -> list[score.Violation]:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from flex.model.best_effort_shortfalls import Shortfall
 from flex.placing import explain, score
-from flex.placing.causes_of_imbalance import LIMITS, count_causes
 from flex.placing.explain import MoveReason
+from flex.placing.obstacles_to_balance import LIMITS, count_causes
 from flex.placing.problem import Ints, MoveLimits, Problem
 from flex.placing.why_best_effort import BAND, MOST
 from flex.placing.wish_conflicts import conflict

@@ -22,7 +22,7 @@ from tests.thorough import times
 # again.
 PROGRAM = """
 import highspy, operator, os, signal
-from flex_solver.programs.call_in_own_process import OwnProcess
+from flex_solver.programs.library_process import OwnProcess
 
 process = OwnProcess("ortools.sat.python.cp_model")
 print(process.ask(operator.add, 3, 4))

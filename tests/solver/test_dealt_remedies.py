@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from bench.solver import family
 from flex.placing import score
-from flex.placing.problem import Problem, in_order
+from flex.placing.problem import Problem, sort_by_site
 from flex.placing.why_best_effort import BAND
 from flex_solver.bounds.priced import floor
 from flex_solver.programs.site_prices import Trade
-from flex_solver.search.choose_rows_to_search import with_all_movable
+from flex_solver.search.choose_rows_to_search import make_all_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
@@ -25,8 +25,8 @@ from tests.thorough import times
 
 
 def start(problem: Problem) -> Placed:
-    rows = in_order(repair_all(problem))
-    return with_all_movable(problem, rows)
+    rows = sort_by_site(repair_all(problem))
+    return make_all_movable(problem, rows)
 
 
 @pytest.mark.parametrize(("seed", "more"), [(2, 0), (4, 0), (7, 0), (8, 2)])

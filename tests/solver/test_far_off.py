@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from bench.solver.family import cluster
 from flex.placing import score
-from flex.placing.problem import Budget, Floats, Problem, Solution, in_order
+from flex.placing.problem import Budget, Floats, Problem, Solution, sort_by_site
 from flex.placing.why_best_effort import BAND
 from flex_solver import SOLVERS
 from flex_solver.rows_to_solution import total_off, worst
-from flex_solver.search import bands_for_overfull_nodes, local_solver
+from flex_solver.search import local_solver, partition_in_integers
 from flex_solver.search.bring_nodes_near_band import FAR, bring_nodes_near
-from flex_solver.search.choose_rows_to_search import with_all_movable
+from flex_solver.search.choose_rows_to_search import make_all_movable
 from flex_solver.search.fewer_cold_bytes import colder
 from flex_solver.search.needless_moves import drop_small_moves
 from flex_solver.search.partition_in_integers import Placed
@@ -145,24 +145,22 @@ def _pinned(problem: Problem) -> float:
 
 
 def test_where_pins_leave_room_every_band_is_the_tolerance() -> None:
-    low, high = bands_for_overfull_nodes.bands(with_large_sites_pinned(), 0.05)
+    low, high = partition_in_integers.bands(with_large_sites_pinned(), 0.05)
     assert (low == 0.95).all()
     assert (high == 1.05).all()
 
 
 def test_where_they_do_not_the_worst_node_keeps_them_and_the_others_share_what_is_left() -> None:
     problem = with_too_much_pinned()
-    low, high = bands_for_overfull_nodes.bands(problem, 0.05)
-    assert high[0].max() == pytest.approx(
-        1 + _pinned(problem) + bands_for_overfull_nodes.NEAR * 0.05
-    )
+    low, high = partition_in_integers.bands(problem, 0.05)
+    assert high[0].max() == pytest.approx(1 + _pinned(problem) + partition_in_integers.NEAR * 0.05)
     assert (low[1:] <= 0.95).all()
     assert (high[1:] == 1.05).all()
 
 
 def start(problem: Problem) -> Placed:
-    rows = in_order(repair_all(problem))
-    return with_all_movable(problem, rows)
+    rows = sort_by_site(repair_all(problem))
+    return make_all_movable(problem, rows)
 
 
 def test_relief_brings_every_node_near_its_band() -> None:
@@ -180,7 +178,7 @@ def test_colder_sites_go_where_as_many_moves_do_as_well(
 ) -> None:
     problem = drifted(400, 8, 1)
     rows = local_solver.place(problem, BUDGET).rows
-    after = colder(problem, with_all_movable(problem, rows))[0].rows
+    after = colder(problem, make_all_movable(problem, rows))[0].rows
     assert not score.violations(problem, after)
     assert score.moves(problem, after) <= score.moves(problem, rows)
     assert score.cold_bytes(problem, after) < 0.95 * score.cold_bytes(problem, rows)

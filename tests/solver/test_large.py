@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.placing import score
-from flex.placing.problem import Budget, Problem, in_order
+from flex.placing.problem import Budget, Problem, sort_by_site
 from flex.ports import Solver
 from flex_solver import large
 from flex_solver.exact import fewest_moves
-from flex_solver.search import local_solver, place_heaviest, starts
+from flex_solver.search import heavy_site_programs, local_solver, starts
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair_all
 from tests.thorough import times
@@ -35,7 +35,7 @@ LONGER = replace(SHORT, steps=large.THOROUGH * SHORT.steps)
 @pytest.fixture
 def as_with_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is decided before the searches."""
-    monkeypatch.setattr(place_heaviest, "FEW_NODES", 0)
+    monkeypatch.setattr(heavy_site_programs, "FEW_NODES", 0)
 
 
 def moves(problem: Problem, solver: Solver) -> int:
@@ -130,7 +130,7 @@ def test_starts_that_are_equal_are_dealt_with_once(
 ) -> None:
     problem, dealing = drifted(600, 12, 4), Mock(wraps=deal_remedies)
     monkeypatch.setattr(starts, "deal_remedies", dealing)
-    rows = in_order(repair_all(problem))
+    rows = sort_by_site(repair_all(problem))
     one, other = starts._deals(problem, [rows, rows.copy()], 2, until=inf)
     assert one.rows.tolist() == other.rows.tolist()
     assert 1 <= dealing.call_count <= starts.DEALS

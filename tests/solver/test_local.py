@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.problem import Budget, Ints, Problem, in_order
+from flex.placing.problem import Budget, Ints, Problem, sort_by_site
 from flex_solver.exact import fewest_moves
 from flex_solver.rows_to_solution import total_off
 from flex_solver.search import local_solver
@@ -51,7 +51,7 @@ def test_even_a_short_search_leaves_no_move_that_can_be_spared(drifted: Drifted,
 
 
 def _taken_back(problem: Problem, rows: Ints, site: int) -> Ints:
-    return in_order(
+    return sort_by_site(
         np.concatenate([rows[rows[:, 0] != site], problem.old[problem.old[:, 0] == site]])
     )
 

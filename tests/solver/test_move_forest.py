@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bench.solver import family
-from flex.placing.problem import Budget, Problem, in_order
+from flex.placing.problem import Budget, Problem, sort_by_site
 from flex_solver import large
 from flex_solver.bounds import move_forest
 from tests.solver.given import fewest, wished
@@ -48,7 +48,9 @@ def test_replicas_that_are_new_and_replicas_that_vanish_are_seen_to(more: int) -
     if more > 0:
         replicas[smallest] += 1
     else:
-        old = in_order(np.concatenate([old, np.stack([held[:, 0], (held[:, 1] + 1) % 8], axis=1)]))
+        old = sort_by_site(
+            np.concatenate([old, np.stack([held[:, 0], (held[:, 1] + 1) % 8], axis=1)])
+        )
     changed = replace(problem, replicas=replicas, old=old)
     assert move_forest.least(changed) <= move_forest.least(problem) + 2 * max(more, 0)
 

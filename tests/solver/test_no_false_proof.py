@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.problem import DIMENSIONS, MoveLimits, Problem, in_order
+from flex.placing.problem import DIMENSIONS, MoveLimits, Problem, sort_by_site
 from flex_solver import SOLVERS
 from flex_solver.bounds.priced import price_bound
 from flex_solver.search import all_move_sets
@@ -52,7 +52,7 @@ def idle_apart() -> Problem:
         replicas=np.ones(len(asked), dtype=np.int64),
         load=asked * 400 / asked.sum(axis=0),
         cold=np.array([8, 22, 94, 94, 42, 10, 85, 23, 12, 21], dtype=np.int64),
-        old=in_order(np.array(old, dtype=np.int64)),
+        old=sort_by_site(np.array(old, dtype=np.int64)),
         pinned={},
         tolerance=0.5,
         barred={0: frozenset({1})},
@@ -71,7 +71,7 @@ def test_an_idle_site_that_moves_to_be_apart_counts_in_what_is_proven(solver: st
 def test_nothing_is_said_where_an_idle_site_moved_more_often_than_its_wishes_demand() -> None:
     problem = idle_apart()
     elsewhere = [(0, 3), (1, 0), (2, 2), (3, 3), (4, 0), (5, 0), (6, 1), (7, 1), (8, 2), (9, 3)]
-    rows = in_order(np.array(elsewhere, dtype=np.int64))
+    rows = sort_by_site(np.array(elsewhere, dtype=np.int64))
     assert all_move_sets.fewest(problem, rows, price_bound(problem), lambda: 60.0) is None
     assert all_move_sets.coldest(problem, rows, price_bound(problem), lambda: 60.0)[1] is False
 

@@ -30,7 +30,7 @@ def test_what_is_called_impossible_is(
 ) -> None:
     problem = data.draw(wished(tiny))
     moves = fewest(problem)
-    verdict = proof_by_integer_program.with_so_few(problem, few, seconds=60)
+    verdict = proof_by_integer_program.judge_so_few_moves(problem, few, seconds=60)
     if moves is not None and moves <= few:
         assert not verdict.impossible
     if verdict.rows is not None:
@@ -47,7 +47,7 @@ def test_without_wishes_one_or_the_other_is_said(
     problem = replace(data.draw(tiny), pinned={})
     assume(problem.load.any() and (problem.replicas < problem.open.sum()).any())
     moves = fewest(problem)
-    verdict = proof_by_integer_program.with_so_few(problem, few, seconds=60)
+    verdict = proof_by_integer_program.judge_so_few_moves(problem, few, seconds=60)
     assert (moves is None or moves > few) == verdict.impossible == (verdict.rows is None)
 
 
@@ -55,8 +55,12 @@ def test_without_wishes_one_or_the_other_is_said(
 def test_it_ends_where_the_exact_search_ends(drifted: Drifted, seed: int) -> None:
     problem = drifted(60, 4, seed)
     fewest_moves = exact.place(problem, unhurried()).bound
-    assert proof_by_integer_program.with_so_few(problem, fewest_moves - 1, seconds=60).impossible
-    assert not proof_by_integer_program.with_so_few(problem, fewest_moves, seconds=60).impossible
+    assert proof_by_integer_program.judge_so_few_moves(
+        problem, fewest_moves - 1, seconds=60
+    ).impossible
+    assert not proof_by_integer_program.judge_so_few_moves(
+        problem, fewest_moves, seconds=60
+    ).impossible
 
 
 def test_the_large_search_proves_what_the_linear_program_cannot(drifted: Drifted) -> None:
@@ -67,7 +71,7 @@ def test_the_large_search_proves_what_the_linear_program_cannot(drifted: Drifted
 
 
 def test_no_time_settles_nothing(drifted: Drifted) -> None:
-    verdict = proof_by_integer_program.with_so_few(drifted(200, 8, 1), 1, seconds=0)
+    verdict = proof_by_integer_program.judge_so_few_moves(drifted(200, 8, 1), 1, seconds=0)
     assert (verdict.impossible, verdict.rows) == (False, None)
 
 

@@ -32,7 +32,7 @@ BEGINNINGS = [
     ("flex_solver.frontier", "points"),
     ("flex_solver.from_scratch", "place"),
     ("flex_solver.search.local_solver", "place"),
-    ("flex_solver.rivals.closest_of_random", "place"),
+    ("flex_solver.rivals.fewest_moves_by_chance", "place"),
     ("flex_solver.rivals.cpsat", "place"),
     ("flex_solver.rivals.greedy", "greedy"),
     ("flex_solver.rivals.greedy", "keep"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flex import native_or_python
 from flex.placing.problem import Floats
-from flex_solver.programs.cheapest_changes_into_band import (
+from flex_solver.programs.cheapest_changes import (
     Changes,
     cheapest_sets,
     reference_sets,

@@ -20,7 +20,7 @@ from flex_solver import large
 from flex_solver.bounds import proof_by_integer_program
 from flex_solver.bounds.proof_by_integer_program import ProofVerdict
 from flex_solver.bounds.rising_bound import RisingBound
-from flex_solver.search import place_heaviest, solve_blocks_again
+from flex_solver.search import heavy_site_programs, solve_blocks_again
 from tests.solver.given import fewest, wished
 from tests.thorough import times
 
@@ -64,9 +64,9 @@ def test_nobody_waits_for_it_once_as_few_moves_are_found(
         assert unwanted.wait(PATIENCE)
         return ProofVerdict(impossible=False)
 
-    monkeypatch.setattr(proof_by_integer_program, "with_so_few", until_unwanted)
+    monkeypatch.setattr(proof_by_integer_program, "judge_so_few_moves", until_unwanted)
     bound = rising(drifted(60, 4, 1))
-    with bound.beside() as going_up:
+    with bound.go_up_in_background() as going_up:
         bound.note_found(0)
         going_up.result(timeout=PATIENCE)
     assert bound.is_met
@@ -76,7 +76,7 @@ def test_nobody_waits_for_it_once_as_few_moves_are_found(
 def test_where_next_to_nothing_is_in_force_no_program_is_made_of_it(
     drifted: Drifted, in_force: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proof_by_integer_program, "with_so_few", None)
+    monkeypatch.setattr(proof_by_integer_program, "judge_so_few_moves", None)
     problem = drifted(2_000, 16, 1)
     bound = rising(replace(problem, old=problem.old[:in_force]))
     bound.go_up()
@@ -124,7 +124,7 @@ def test_whether_it_comes_soon_or_late_the_answer_is_the_same(
     drifted: Drifted, size: tuple[int, int], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing is decided before the searches, as with many nodes.
-    monkeypatch.setattr(place_heaviest, "FEW_NODES", 0)
+    monkeypatch.setattr(heavy_site_programs, "FEW_NODES", 0)
     problem, answers = drifted(*size, seed), list[Ints]()
     for begins_late, ends_late in ((False, False), (True, True), (False, True)):
         order = Order(begins_late=begins_late, ends_late=ends_late)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flex.placing import score
-from flex.placing.problem import Budget, MoveLimits, Problem, in_order
+from flex.placing.problem import Budget, MoveLimits, Problem, sort_by_site
 from flex_solver import auto, large
 from flex_solver.rows_to_solution import total_off
 from flex_solver.search import local_solver
@@ -41,7 +41,7 @@ def test_who_is_kept_from_balance_by_a_limit_learns_which_and_what_would_do(
 @pytest.mark.slow
 def test_wishes_go_over_a_limit_and_nothing_else_does(drifted: Drifted) -> None:
     skewed = drifted(520, 4, 1)
-    old = in_order(
+    old = sort_by_site(
         np.stack([np.arange(520), np.where(np.arange(520) % 5 < 2, 0, skewed.old[:, 1])], axis=1)
     )
     forced = [site for site in range(520) if old[site, 1] != 3][:5]

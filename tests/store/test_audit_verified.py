@@ -17,9 +17,9 @@ from flex.audit_log_vs_database import Record
 from flex.errors import StoreError
 from flex.model.audit_chain import NOTHING, Entry, Head, as_text
 from flex.model.balance import Balance
+from flex.model.drains_and_freezes import Freeze, NodeOrder, OrderState
 from flex.model.limits_and_approvals import Approval
 from flex.model.nodes import Node
-from flex.model.operator_orders import Freeze, NodeOrder, OrderState
 from flex.model.period import Period
 from flex.model.plan import Plan, PlanState, Proven
 from flex.model.roles_and_tokens import Token, digest_of

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import make_url
 
 from flex.errors import BadInput, StoreError
-from flex.store import migrate, migration_files, postgresql_copy
+from flex.store import migrate, migration_files, postgresql_engine
 from flex_api import cli
 from tests.postgresql import Cluster
 
@@ -128,7 +128,7 @@ def test_a_copy_of_postgresql_replaces_none_and_leaves_no_part(
 @pytest.mark.parametrize("password", ["plain", "a:b", "back\\slash", "it's a p@ss"])
 def test_no_password_stands_on_a_command_line(password: str, tmp_path: Path) -> None:
     url = make_url("postgresql://flex@db.example.org:5433/flex?sslmode=require")
-    address = postgresql_copy._address(url.set(password=password), tmp_path)
+    address = postgresql_engine._address(url.set(password=password), tmp_path)
     assert password not in address
     assert "sslmode=require" in address
     (passwords,) = tmp_path.iterdir()

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from flex.store.holder_process_has_ended import (
+from flex.store.lease_holder import (
     has_ended,
     holder,
     is_gone,
@@ -68,7 +68,7 @@ def elsewhere(**what: str) -> str:
 def test_with_another_start_of_this_machine_its_processes_are_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("flex.store.holder_process_has_ended.machine", lambda: "a1b2c3")
+    monkeypatch.setattr("flex.store.lease_holder.machine", lambda: "a1b2c3")
     assert not is_gone(elsewhere())
     before = elsewhere(boot="before")
     assert (is_gone(before), is_there(before)) == (True, False)
@@ -83,7 +83,7 @@ def test_with_another_start_of_this_machine_its_processes_are_gone(
 def test_a_machine_that_is_not_known_from_others_is_not_taken_to_have_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("flex.store.holder_process_has_ended.machine", lambda: "")
+    monkeypatch.setattr("flex.store.lease_holder.machine", lambda: "")
     assert not is_gone(elsewhere(boot="before"))
 
 
@@ -97,7 +97,7 @@ def test_who_sees_other_processes_is_not_called_gone_or_there(what: dict[str, st
 def test_a_process_with_numbers_of_its_own_is_not_looked_for_among_ours() -> None:
     """Its number may be anybody's here."""
     command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c"]
-    script = "from flex.store.holder_process_has_ended import holder; print(holder())"
+    script = "from flex.store.lease_holder import holder; print(holder())"
     made = subprocess.run(
         [*command, script], capture_output=True, text=True, check=False, timeout=300
     )

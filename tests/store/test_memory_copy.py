@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.wish import Pin
 from flex.store import MemoryStore
 

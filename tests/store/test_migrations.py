@@ -24,7 +24,7 @@ from flex.model.wish import Pin
 from flex.store import migrate, migration_files, open_store, schema
 from flex.store.database import Database
 from flex_api.verify_audit_log import verify_record
-from flex_logs_ingest.reading.identity import place
+from flex_logs_ingest.reading.log_identity import place
 
 
 def path_of(url: str) -> Path:

@@ -17,7 +17,7 @@ from sqlalchemy import insert, make_url, text
 
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.model.wish import Pin
-from flex.store import SqlStore, migrate, open_store, schema, sqlite_connection_and_file
+from flex.store import SqlStore, migrate, open_store, schema, sqlite_engine
 from flex.store.database import Database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -193,7 +193,4 @@ def test_what_could_not_be_written_is_told_as_full_where_there_is_no_room(
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     monkeypatch.setattr(os, "statvfs", lambda _: Mock(f_bavail=free, f_frsize=4096))
-    assert (
-        sqlite_connection_and_file.is_full(make_url(f"sqlite:///{tmp_path}/flex.db"), error)
-        == is_full
-    )
+    assert sqlite_engine.is_full(make_url(f"sqlite:///{tmp_path}/flex.db"), error) == is_full

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Busy
-from flex.model.answers_of_sites import NO_TIMES, Answers, AnswersOfSpan
 from flex.model.audit_chain import Author
-from flex.model.door_order import DoorOrder, DoorReport
+from flex.model.drains_and_freezes import Freeze, NodeOrder
+from flex.model.http_answers import NO_TIMES, Answers, AnswersOfSpan
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.model.nodes import Node
-from flex.model.operator_orders import Freeze, NodeOrder
+from flex.model.orders_to_doors import DoorOrder, DoorReport
 from flex.model.period import Period
+from flex.model.retry_schedule import Attempt
 from flex.model.site_moves import RunState, SiteMove, StageRun
-from flex.model.when_to_retry_failover_or_delivery import Attempt
 from flex.model.wish import Pin
 from flex.ports import Store
 from flex.table_schemas import PROFILES, SPREADS

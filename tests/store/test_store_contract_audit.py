@@ -23,8 +23,8 @@ from flex.model.roles_and_tokens import Token, digest_of
 from flex.model.wish import Pin
 from flex.ports import Store
 from flex.store import MemoryStore, SqlStore, open_store, schema
+from flex.store.audit_writer import CHANGES
 from flex.store.database import Database
-from flex.store.write_changes_to_audit_log import CHANGES
 from flex.table_schemas import PROFILES, SPREADS
 from tests.store.tampering import unguarded
 

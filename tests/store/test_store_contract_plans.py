@@ -14,16 +14,16 @@ import pytest
 from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
 from flex.model.balance import Balance, NodeLoad
 from flex.model.dns_update_journal import JournalRow
-from flex.model.door_order import DoorOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.limits_and_approvals import Breach
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun, Stage
-from flex.model.operator_orders import NodeOrder
+from flex.model.orders_to_doors import DoorOrder
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Forecast, NodeForecast
-from flex.model.strays import StrayReading
-from flex.model.when_to_retry_failover_or_delivery import Attempt
+from flex.model.retry_schedule import Attempt
+from flex.model.stray_requests import StrayReading
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
 from flex.table_schemas import PLACEMENT, PROFILES, SPREADS

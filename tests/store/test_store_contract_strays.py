@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex.model.strays import (
+from flex.model.stray_requests import (
     KEPT,
     MOST_KEPT,
     MOST_READ,

@@ -211,7 +211,7 @@ def test_a_day_with_the_pages(
         who.go("/dns")
         page.get_by_role("link", name="Ask the name servers now").click()
         expect(page.locator(".verdict")).to_contain_text(
-            "said what the partition in force asks for", timeout=60_000
+            "answered as the partition in force says", timeout=60_000
         )
         assert [one for one in who.complaints if "favicon" not in one] == []
 
@@ -224,7 +224,7 @@ def test_the_answer_to_what_if_follows_the_form_and_can_be_made_a_plan(
     address, token, _ = lived_in
     with visitor(browser, address, token, look) as who:
         page, answer = who.go("/what-if"), who.page.locator("#answer")
-        slider = page.get_by_label("so many nodes more")
+        slider = page.get_by_label("more nodes")
         slider.focus()
         slider.press("ArrowRight")
         if not look.scripts:
@@ -383,7 +383,7 @@ def test_a_part_of_a_page_comes_when_somebody_gets_there(
         expect(page.locator("#hours table.heat")).to_be_visible(timeout=30_000)
         who.go("/plans")
         page.get_by_role("link", name="More or fewer moves").click()
-        slider = page.get_by_label("Move so many sites")
+        slider = page.get_by_label("Number of sites to move")
         expect(slider).to_be_visible(timeout=60_000)
         slider.press("End")
         expect(page.locator("[data-said]")).to_contain_text("off its fair share")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from flex.model.log_reading import Segment, Stream
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex_api.facts.hours_in_logs import HoursInLogs, hours_in_logs
+from flex_api.facts.traffic_by_hour import HoursInLogs, hours_in_logs
 
 # A Wednesday.
 FIRST = datetime(2026, 9, 30, tzinfo=UTC)
@@ -39,8 +39,8 @@ def test_two_days_of_logs_are_two_days_whatever_was_asked_for() -> None:
     """Each of them has 1,213 and 1,363 answers in its busiest hour."""
     day = BEGIN + 24 * 14
     found = of([("n1", day + 19, 1213), ("n1", day + 43, 1363), ("n1", day, 10)])
-    assert found.of_day()["n1"][19] == pytest.approx(1288)
-    week = found.of_week()["n1"]
+    assert found.means_by_hour_of_day()["n1"][19] == pytest.approx(1288)
+    week = found.means_by_hour_of_week()["n1"]
     assert [week[2 * 24 + 19], week[3 * 24 + 19]] == [1213, 1363]
 
 
@@ -48,20 +48,20 @@ def test_the_day_that_is_not_over_counts_in_the_hours_that_it_had() -> None:
     found = of(
         [("n1", BEGIN + 5, 6), ("n1", BEGIN + 20, 8), ("n1", BEGIN + 25, 4), ("n2", BEGIN + 29, 4)]
     )
-    assert found.of_day()["n1"][20] == 8
-    assert found.of_day()["n1"][5] == 3
+    assert found.means_by_hour_of_day()["n1"][20] == 8
+    assert found.means_by_hour_of_day()["n1"][5] == 3
 
 
 def test_a_node_counts_by_its_own_days() -> None:
     found = of(
         [("n1", BEGIN + 24 * day, 100) for day in range(14)] + [("n2", BEGIN + 24 * 13, 100)]
     )
-    assert [found.of_day()[node][0] for node in ("n1", "n2")] == [100, 100]
+    assert [found.means_by_hour_of_day()[node][0] for node in ("n1", "n2")] == [100, 100]
 
 
 def test_without_logs_there_is_nothing() -> None:
-    assert of([]).of_day() == {}
-    assert of([("n1", BEGIN - 1, 5)]).of_week() == {}
+    assert of([]).means_by_hour_of_day() == {}
+    assert of([("n1", BEGIN - 1, 5)]).means_by_hour_of_week() == {}
 
 
 ANSWERS = st.lists(
@@ -82,7 +82,10 @@ def test_an_hours_mean_is_of_the_days_with_logs(answers: list[tuple[str, int, in
     for node in {node for node, _, _ in answers}:
         days = {hour // 24 for one, hour, _ in answers if one == node}
         covered = [hour for hour in range(min(hours), max(hours) + 1) if hour // 24 in days]
-        for mean, turn, first in ((found.of_day()[node], 24, 0), (found.of_week()[node], 168, 72)):
+        for mean, turn, first in (
+            (found.means_by_hour_of_day()[node], 24, 0),
+            (found.means_by_hour_of_week()[node], 168, 72),
+        ):
             wanted = np.zeros(turn)
             for at in range(turn):
                 told = [hour for hour in covered if (hour + first) % turn == at]

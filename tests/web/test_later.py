@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from flex.errors import BadInput
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.store import MemoryStore
 from flex_api.web.background_answers import AT_ONCE, FORGOTTEN, LASTING, Later
 
@@ -22,9 +22,7 @@ class Clock:
 
 
 def refused() -> str:
-    raise BadInput(
-        "asking", "it cannot be said", kept="nothing was changed", advice="ask something else"
-    )
+    raise BadInput("asking", "it cannot be said", advice="ask something else")
 
 
 def test_it_is_worked_out_once_for_all_who_ask() -> None:

@@ -21,7 +21,7 @@ from flex.model.nightly_run import NightlyRun
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.roles_and_tokens import ROLES, Role
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.store.holder_process_has_ended import holder
+from flex.store.lease_holder import holder
 from flex_api.in_words import results_in_terminal
 from flex_api.pages import PAGES as EVERY_PAGE
 from flex_api.pages.frame import PAGES

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex_api.pictures import beside_partition
-from flex_api.pictures.partition_picture import (
+from flex_api.pictures.partition_geometry import (
     MOST_BANDS,
     MOST_SEGMENTS,
     NARROWEST,

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from flex_api.pictures import beside_partition, chart_geometry
 from flex_api.pictures import sites_scatter as charts_cloud
 from flex_api.pictures.chart_geometry import Load
-from flex_api.pictures.partition_picture import Move, Placed
-from flex_api.pictures.partition_picture import partition as pictured
+from flex_api.pictures.partition_geometry import Move, Placed
+from flex_api.pictures.partition_geometry import partition as pictured
 from flex_api.pictures.time_and_forecast_charts import DAYS, Value, heat, lines, pairs, spark
 from flex_api.report import page as report
 

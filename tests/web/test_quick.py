@@ -14,7 +14,7 @@ from flex.store import MemoryStore
 from flex.table_schemas import PLACEMENT
 from flex_api.web.request_context import world
 from flex_api.wishes import what_if_frontier_compare
-from flex_api.wishes.preview_solver import NOTE, SECONDS, STEPS, quick
+from flex_api.wishes.quick_solver import NOTE, SECONDS, STEPS, quick
 from flex_solver import SOLVERS
 from tests.rest.conftest import plan
 from tests.solver.conftest import drifted

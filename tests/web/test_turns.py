@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import expect
 
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.zone_plan import StaysBehind
-from flex.planning.remarks_on_sites import OF_OTHER_NAMES
+from flex.planning.plan_notes_on_sites import OF_OTHER_NAMES
 from flex.store import MemoryStore
 from tests.rest.conftest import Door, placed, plan
 from tests.web.browsing import CHROMIUM, Look, axe, axe_of_contrast, chromium, served, visitor

@@ -1,14 +1,16 @@
 """What FLEX would bring a cluster, from its logs: the answer as an output model, and its page.
 
 Takes paths of logs, the number of nodes and their memory. Returns the answer, with the HTML file
-that it wrote. Touches no settings and no database, and asks no name server unless one is named.
+that it wrote. Touches no settings and no database, and asks no name server: which sites DNS can
+move, and why it cannot move others, is what the files of their zones show, where these are given.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,16 +21,15 @@ from flex.model.nodes import Node
 from flex_api.assessing import weigh_ways_to_serve
 from flex_api.assessing.count_logs import WITHOUT_LINES, Counted, count, failed_files
 from flex_api.assessing.find_logs import Found, find
-from flex_api.assessing.names_dns_can_move import names_dns_can_move
 from flex_api.assessing.weigh_ways_to_serve import Weighed
-from flex_api.assessing.what_is_in_the_way import in_the_way
-from flex_api.facts import forecast_and_measured_rows
+from flex_api.assessing.what_is_in_the_way import find_obstacles
+from flex_api.facts import forecast_rows
 from flex_api.in_words import amounts, assess_text
 from flex_api.pictures import chart_geometry
 from flex_api.pictures.chart_geometry import Bars
-from flex_api.report import page, partition_of_report
+from flex_api.report import page, partition_pictures
 from flex_api.report.content import Tile
-from flex_api.report.partition_of_report import Asked, OfPlan, PartitionPart
+from flex_api.report.partition_pictures import Asked, OfPlan, PartitionPart
 from flex_api.report.write_reports import lines
 from flex_api.schemas.assess_output import (
     AssessedFile,
@@ -40,7 +41,7 @@ from flex_api.schemas.assess_output import (
     AssessOutput,
 )
 from flex_api.schemas.plan_parts import ForecastRow
-from flex_dns.zone.read_zone_file import read_zone_file
+from flex_dns.zone.read_zone_file import ZoneFile, read_zone_file
 
 # Sites that the answer names, the busiest. A guess.
 LARGEST = 10
@@ -74,11 +75,11 @@ def assess(wanted: Wanted, now: datetime) -> AssessOutput:
     """
     begun = time.monotonic()
     zones = [read_zone_file(path) for path in wanted.zones]
-    found = find(wanted.logs)
+    listing = find(wanted.logs)
     nodes = weigh_ways_to_serve.cluster(wanted.nodes, wanted.ram)
     with tempfile.TemporaryDirectory(prefix="flex-assess-") as folder:
         counted = count(
-            found.files,
+            listing.files,
             Path(folder),
             log_format=wanted.log_format,
             seconds=wanted.seconds * FOR_READING,
@@ -94,14 +95,14 @@ def assess(wanted: Wanted, now: datetime) -> AssessOutput:
         )
     )
     names = names_dns_can_move(requests, zones) if zones else None
-    output = _output(wanted, found, counted, weighed, nodes, names)
+    output = _output(wanted, listing, counted, weighed, nodes, names)
     output = output.model_copy(update={"seconds": time.monotonic() - begun})
-    return _with_page(output, _picture(output, weighed, hours), wanted, now)
+    return _save_page(output, _picture(output, weighed, hours), wanted, now)
 
 
 def _output(
     wanted: Wanted,
-    found: Found,
+    listing: Found,
     counted: Counted,
     weighed: Weighed,
     nodes: Sequence[Node],
@@ -110,11 +111,9 @@ def _output(
     profiles = weighed.needs.profiles
     busiest = profiles.sort_values(["access_bytes", "site"], ascending=[False, True])
     copies = weighed.copies
-    ways = [
-        forecast_and_measured_rows.forecast_row(one, counted.period) for one in weighed.forecasts
-    ]
+    ways = [forecast_rows.forecast_row(forecast, counted.period) for forecast in weighed.forecasts]
     return AssessOutput(
-        logs=_logs(found, counted),
+        logs=_logs(listing, counted),
         period_start=counted.period.start,
         period_end=counted.period.end,
         nodes=wanted.nodes,
@@ -139,7 +138,7 @@ def _output(
             wasted_ratio=copies.wasted_bytes / copies.held if copies.held else 0.0,
         ),
         ways=ways,
-        benefit=forecast_and_measured_rows.benefit_row(weighed.benefit, ways),
+        benefit=forecast_rows.benefit_row(weighed.benefit, ways),
         worst_ratio=weighed.worst,
         moves=AssessedMoves(
             nights=len(weighed.moves),
@@ -148,33 +147,35 @@ def _output(
         ),
         nodes_enough=weighed.enough,
         names=names,
-        in_the_way=list(in_the_way(counted, weighed, nodes, names)),
+        in_the_way=list(find_obstacles(counted, weighed, nodes, names)),
         next_steps=list(next_steps(counted)),
         report="",
         seconds=0.0,
     )
 
 
-def _logs(found: Found, counted: Counted) -> AssessedLogs:
+def _logs(listing: Found, counted: Counted) -> AssessedLogs:
     # What may be a log comes before what was counted by another file, or has no line.
     missing = [
         *failed_files(counted.reports),
-        *(one for one in counted.reports if one.outcome in WITHOUT_LINES),
+        *(report for report in counted.reports if report.outcome in WITHOUT_LINES),
     ]
     rows = [
         AssessedFile(
-            path=one.path, outcome=one.outcome, why=one.note or WITHOUT_LINES.get(one.outcome, "")
+            path=report.path,
+            outcome=report.outcome,
+            why=report.note or WITHOUT_LINES.get(report.outcome, ""),
         )
-        for one in missing
+        for report in missing
     ]
     rows += [
         AssessedFile(path=path, outcome="nothing matches", why=why)
-        for path, _, why in (said.partition(": ") for said in found.passed_over)
+        for path, _, why in (remark.partition(": ") for remark in listing.passed_over)
     ]
     return AssessedLogs(
-        files=len(found.files),
-        read=sum(1 for one in counted.reports if one.outcome == "read"),
-        formats=sorted({one.format for one in counted.reports if one.outcome == "read"}),
+        files=len(listing.files),
+        read=sum(1 for report in counted.reports if report.outcome == "read"),
+        formats=sorted({report.format for report in counted.reports if report.outcome == "read"}),
         sites_by=list(counted.sites_by),
         lines=lines(counted.reports),
         not_read=rows[:MOST_FILES],
@@ -207,21 +208,21 @@ def _picture(
     output: AssessOutput, weighed: Weighed, hours: dict[str, tuple[float, ...]]
 ) -> PartitionPart | None:
     profiles = weighed.needs.profiles.sort_values("site")
-    asked = Asked(
+    demand = Asked(
         profiles["site"].to_numpy(dtype=object),
         profiles["access_bytes"].to_numpy(dtype=float),
         profiles["working_set"].to_numpy(dtype=float),
-        partition_of_report.spread_of(weighed.needs.spreads, weighed.partition),
+        partition_pictures.spread_of(weighed.needs.spreads, weighed.partition),
     )
     plan = OfPlan(tuple((name, 100.0) for name in weighed.asked.nodes), (), tuple(output.ways))
     columns = (
         weighed.partition["site"].to_numpy(dtype=object),
         weighed.partition["node"].to_numpy(dtype=object),
     )
-    return partition_of_report.part(plan, asked, columns, frozenset(), hours)
+    return partition_pictures.part(plan, demand, columns, frozenset(), hours)
 
 
-def _with_page(
+def _save_page(
     output: AssessOutput, picture: PartitionPart | None, wanted: Wanted, now: datetime
 ) -> AssessOutput:
     place = (wanted.report or Path(PAGE)).absolute()
@@ -301,5 +302,56 @@ def tiles(output: AssessOutput) -> list[Tile]:
     ]
 
 
-def times(one: float, other: float) -> str:
-    return f"{one / other:.2g} ×" if other else "-"
+def times(rate: float, other: float) -> str:
+    return f"{rate / other:.2g} ×" if other else "-"
+
+
+NO_HOST = "it is no host's name"
+IN_NO_ZONE = "it lies in none of these zones"
+DELEGATED = "it lies in a zone that another one has given away"
+ALIAS = "it is an alias of another name (CNAME)"
+WITHOUT_ADDRESS = "its name has records and no address"
+
+
+def names_dns_can_move(requests: Mapping[str, int], zones: Sequence[ZoneFile]) -> AssessedNames:
+    """Return how many sites DNS can move, and why it cannot move the others. FLEX gives addresses
+    to names that have some, and to names that are not there yet.
+    """
+    why = {site: _why_not(f"{site}.", zones) for site in requests}
+    movable = [site for site, reason in why.items() if not reason]
+    every = sum(requests.values())
+    return AssessedNames(
+        sites=len(requests),
+        movable=len(movable),
+        movable_requests_ratio=sum(requests[site] for site in movable) / every if every else 0.0,
+        why_not=dict(Counter(reason for reason in why.values() if reason)),
+    )
+
+
+def _why_not(name: str, zones: Sequence[ZoneFile]) -> str:
+    """Return why DNS cannot move the name; empty where it can. The nearest zone above a name is the
+    one that has it.
+    """
+    if "/" in name or "." not in name[:-1]:
+        return NO_HOST
+    above = [zone for zone in zones if name == zone.zone or name.endswith(f".{zone.zone}")]
+    if not above:
+        return IN_NO_ZONE
+    zone = max(above, key=lambda zone_file: len(zone_file.zone))
+    if any("NS" in zone.types.get(up, ()) for up in _name_and_parents(name, zone.zone)):
+        return DELEGATED
+    types = zone.types.get(name, frozenset())
+    if "CNAME" in types:
+        return ALIAS
+    if types and not types & {"A", "AAAA"}:
+        return WITHOUT_ADDRESS
+    return ""
+
+
+def _name_and_parents(name: str, zone: str) -> list[str]:
+    """The name and those above it, below the zone."""
+    names = []
+    while name != zone and name.endswith(f".{zone}"):
+        names.append(name)
+        name = name.partition(".")[2]
+    return names

@@ -128,20 +128,24 @@ def _read(
 ) -> list[FileReport]:
     """By hosts first; what has none by its own name."""
     source = Source("logs", (), "cluster", SiteRule(), log_format, files=tuple(files))
-    found = _ingest([source], store, folder, is_over)
-    if any(report.outcome == "read" for report in found):
+    reports = _ingest([source], store, folder, is_over)
+    if any(report.outcome == "read" for report in reports):
         ways[BY_HOST] += 1
-    nameless = [report.path for report in found if report.outcome == "unknown format"]
+    nameless = [report.path for report in reports if report.outcome == "unknown format"]
     if not nameless:
-        return found
+        return reports
     again = {
         report.path: report
-        for report in _ingest(_by_own_names(nameless, log_format, ways), store, folder, is_over)
+        for report in _ingest(
+            _make_sources_by_name(nameless, log_format, ways), store, folder, is_over
+        )
     }
-    return [again.get(report.path, report) for report in found]
+    return [again.get(report.path, report) for report in reports]
 
 
-def _by_own_names(files: Sequence[str], log_format: str, ways: Counter[str]) -> list[Source]:
+def _make_sources_by_name(
+    files: Sequence[str], log_format: str, ways: Counter[str]
+) -> list[Source]:
     """A source for each site that the names of logs speak of."""
     by_site: dict[str, list[str]] = {}
     for path in files:
@@ -200,7 +204,7 @@ def failed_files(reports: Sequence[FileReport]) -> list[FileReport]:
 
 
 def _nothing(reports: Sequence[FileReport]) -> NoData:
-    why = [f"{one.path}: {one.note or one.outcome}" for one in reports]
+    why = [f"{report.path}: {report.note or report.outcome}" for report in reports]
     more = f"; and {len(why) - 3} more" if len(why) > 3 else ""
     return NoData(
         f"counting {amounts.count(len(reports), 'file')}",

@@ -41,8 +41,8 @@ def find(named: Sequence[str]) -> Found:
     """Raises NoData where no file is there at all."""
     files, passed = [], []
     for path in named:
-        found, why = _files_of(path)
-        files += found
+        paths, why = _files_of(path)
+        files += paths
         passed += why
     ordered = sorted(dict.fromkeys(files), key=_age)[-MOST_FILES:]
     if len(ordered) < len(set(files)):
@@ -63,17 +63,17 @@ def _files_of(path: str) -> tuple[list[str], list[str]]:
         return [path], []
     if Path(path).is_dir():
         passed: list[str] = []
-        found = sorted(_below(path, passed))
-        return found, passed or ([] if found else [f"{path}: no file is in it"])
+        paths = sorted(_walk_regular_files(path, passed))
+        return paths, passed or ([] if paths else [f"{path}: no file is in it"])
     if os.path.lexists(path):
         return [path], []
     # Path has no pattern that begins at the root and may be of any depth.
     matching = sorted(glob.glob(path))  # noqa: PTH207
-    found = [one for one in matching if not Path(one).is_dir()]
-    return found, [] if found else [f"{path}: there is no such file"]
+    paths = [candidate for candidate in matching if not Path(candidate).is_dir()]
+    return paths, [] if paths else [f"{path}: there is no such file"]
 
 
-def _below(folder: str, passed: list[str]) -> Iterator[str]:
+def _walk_regular_files(folder: str, passed: list[str]) -> Iterator[str]:
     """Regular files of the folder and those below. Links to folders are not followed: they may lead
     round in a circle.
     """

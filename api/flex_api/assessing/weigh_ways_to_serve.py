@@ -22,9 +22,9 @@ from flex.placing import problem, score
 from flex.placing.problem import Budget, Problem
 from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.remarks_on_forecasts import is_enough
-from flex.prediction import benefit, predict
+from flex.prediction import benefit, replay_forecast
+from flex.prediction.cache_replay import Sample
 from flex.prediction.copies_in_caches import Copies, round_robin_copies
-from flex.prediction.replay_accesses_through_caches import Sample
 from flex.table_schemas import PLACEMENT
 from flex.traffic import rate_and_working_set
 from flex_api.assessing.count_logs import MOST_ACCESSES, Counted
@@ -90,15 +90,15 @@ def weigh(
     sample = add_up_hours_and_sample.sample_of(
         counted.store, counted.folder, counted.period, MOST_ACCESSES
     )
-    asked, partition = _place(needs, nodes)
-    in_turn = predict.round_robin(sample, nodes, sites=asked.sites)
-    flex = predict.forecast(sample, partition, nodes, policy=benefit.AFTER)
-    forecasts = in_turn, flex, benefit.best(sample, asked.sites, nodes, flex)
-    rows = problem.rows_of(asked, partition)
+    placing_problem, partition = _place(needs, nodes)
+    in_turn = replay_forecast.round_robin(sample, nodes, sites=placing_problem.sites)
+    flex = replay_forecast.forecast(sample, partition, nodes, policy=benefit.AFTER)
+    forecasts = in_turn, flex, benefit.best(sample, placing_problem.sites, nodes, flex)
+    rows = problem.rows_of(placing_problem, partition)
     return Weighed(
         needs,
         sample,
-        asked,
+        placing_problem,
         partition,
         forecasts,
         benefit.judge(
@@ -106,11 +106,11 @@ def weigh(
             sample,
             partition,
             nodes,
-            lambda other, rows: predict.forecast(other, rows, nodes, policy=benefit.AFTER),
+            lambda other, rows: replay_forecast.forecast(other, rows, nodes, policy=benefit.AFTER),
             enough=is_enough(sample),
         ),
         _copies(counted, nodes),
-        score.balance(asked, rows).worst,
+        score.balance(placing_problem, rows).worst,
         tuple(_nights(counted, nodes, lambda: 0 < seconds <= clock() - begun)),
         _enough(needs, sample, nodes, in_turn),
     )
@@ -143,9 +143,9 @@ def _build(needs: Needs, nodes: Sequence[Node], partition: pd.DataFrame) -> Prob
 
 
 def _place(needs: Needs, nodes: Sequence[Node]) -> tuple[Problem, pd.DataFrame]:
-    asked = _build(needs, nodes, PLACEMENT.empty())
-    rows = SOLVERS["auto"](asked, Budget(STEPS)).rows
-    return asked, problem.partition_of(asked, rows)
+    placing_problem = _build(needs, nodes, PLACEMENT.empty())
+    rows = SOLVERS["auto"](placing_problem, Budget(STEPS)).rows
+    return placing_problem, problem.partition_of(placing_problem, rows)
 
 
 def _copies(counted: Counted, nodes: Sequence[Node]) -> Copies:
@@ -176,17 +176,17 @@ def _nights(counted: Counted, nodes: Sequence[Node], over: Callable[[], bool]) -
         if partition is None:
             _, partition = _place(needs, nodes)
             continue
-        asked = _build(needs, nodes, partition)
+        placing_problem = _build(needs, nodes, partition)
         solver = SOLVERS["auto"]
-        found = decide(asked, solver, Budget(STEPS), trigger=TRIGGER, margin=0.0)
-        yield _sites_that_move(asked, found.rows)
-        partition = problem.partition_of(asked, found.rows)
+        decision = decide(placing_problem, solver, Budget(STEPS), trigger=TRIGGER, margin=0.0)
+        yield _sites_that_move(placing_problem, decision.rows)
+        partition = problem.partition_of(placing_problem, decision.rows)
 
 
-def _sites_that_move(asked: Problem, rows: np.ndarray) -> int:
+def _sites_that_move(placing_problem: Problem, rows: np.ndarray) -> int:
     """Sites that were there before and come to another node."""
-    new = score.new_rows(asked, rows)
-    return len(set(new[:, 0].tolist()) & set(asked.old[:, 0].tolist()))
+    new = score.new_rows(placing_problem, rows)
+    return len(set(new[:, 0].tolist()) & set(placing_problem.old[:, 0].tolist()))
 
 
 def _days(period: Period) -> Iterator[Period]:
@@ -202,8 +202,8 @@ def _enough(needs: Needs, sample: Sample, nodes: Sequence[Node], in_turn: Foreca
     for number in range(len(nodes) - 1, 0, -1):
         fewer = nodes[:number]
         _, partition = _place(needs, fewer)
-        made = predict.forecast(sample, partition, fewer, policy=benefit.AFTER)
-        if made.throughput < in_turn.throughput:
+        forecast = replay_forecast.forecast(sample, partition, fewer, policy=benefit.AFTER)
+        if forecast.throughput < in_turn.throughput:
             break
         enough = number
     return enough
@@ -213,12 +213,12 @@ def hours_of_nodes(counted: Counted, partition: pd.DataFrame) -> dict[str, tuple
     """Answers of each node in each hour of the day, were the sites where the partition has them."""
     copies = partition.groupby("site", observed=True).size().rename("copies")
     days = counted.period.last_day - counted.period.first_day + 1
-    found: dict[str, np.ndarray] = {}
+    hourly_answers: dict[str, np.ndarray] = {}
     pieces = add_up_hours_and_sample.hours_by_day(counted.store, counted.folder, counted.period)
     for piece in pieces:
         rows = piece.merge(partition, on="site").join(copies, on="site")
         for node, of_node in rows.groupby("node", observed=True):
             answers = of_node["requests"] / of_node["copies"] / days
-            found.setdefault(str(node), np.zeros(24))
-            np.add.at(found[str(node)], of_node["hour"].to_numpy() % 24, answers)
-    return {node: tuple(hours.tolist()) for node, hours in sorted(found.items())}
+            hourly_answers.setdefault(str(node), np.zeros(24))
+            np.add.at(hourly_answers[str(node)], of_node["hour"].to_numpy() % 24, answers)
+    return {node: tuple(hours.tolist()) for node, hours in sorted(hourly_answers.items())}

@@ -23,20 +23,20 @@ WORTH_A_WORD = 0.02
 SELDOM = 3.0
 
 
-def in_the_way(
+def find_obstacles(
     counted: Counted, weighed: Weighed, nodes: Sequence[Node], names: AssessedNames | None
 ) -> Iterator[str]:
-    yield from _of_files(weighed)
-    yield from _of_sites(counted, weighed, nodes)
+    yield from _remark_on_files(weighed)
+    yield from _remark_on_sites(counted, weighed, nodes)
     if names and names.movable < names.sites:
         stuck = names.sites - names.movable
-        reasons = sorted(names.why_not.items(), key=lambda one: (-one[1], one[0]))
+        reasons = sorted(names.why_not.items(), key=lambda pair: (-pair[1], pair[0]))
         why = "; ".join(f"{reason}: {number:,}" for reason, number in reasons)
         yield f"DNS cannot move {stuck:,} of {amounts.count(names.sites, 'site')} ({why})"
-    yield from _of_logs(counted, weighed)
+    yield from _remark_on_logs(counted, weighed)
 
 
-def _of_files(weighed: Weighed) -> Iterator[str]:
+def _remark_on_files(weighed: Weighed) -> Iterator[str]:
     requests = _requests(weighed.forecasts[1])
     targets = int(weighed.needs.profiles["targets"].sum())
     if targets and requests / targets < SELDOM:
@@ -50,7 +50,7 @@ def _requests(forecast: Forecast) -> int:
     return sum(node.requests for node in forecast.nodes)
 
 
-def _of_sites(counted: Counted, weighed: Weighed, nodes: Sequence[Node]) -> Iterator[str]:
+def _remark_on_sites(counted: Counted, weighed: Weighed, nodes: Sequence[Node]) -> Iterator[str]:
     sites = len(weighed.asked.sites)
     if BY_DIRECTORY in counted.sites_by:
         yield (
@@ -68,7 +68,8 @@ def _of_sites(counted: Counted, weighed: Weighed, nodes: Sequence[Node]) -> Iter
     large = sorted(copies[copies > 1].index.astype(str))
     if large and sites > 1:
         yield (
-            f"{amounts.count(len(large), 'site')} ({first_few([short(one) for one in large], 3)}) "
+            f"{amounts.count(len(large), 'site')} "
+            f"({first_few([short(site) for site in large], 3)}) "
             f"{'is' if len(large) == 1 else 'are'} too large for one node and "
             f"{'goes' if len(large) == 1 else 'go'} on several"
         )
@@ -79,7 +80,7 @@ def _of_sites(counted: Counted, weighed: Weighed, nodes: Sequence[Node]) -> Iter
         )
 
 
-def _of_logs(counted: Counted, weighed: Weighed) -> Iterator[str]:
+def _remark_on_logs(counted: Counted, weighed: Weighed) -> Iterator[str]:
     requests = int(weighed.needs.profiles["requests"].sum())
     unknown = weighed.needs.unknown_requests
     if unknown > WORTH_A_WORD * (requests + unknown):
@@ -102,7 +103,7 @@ def _of_logs(counted: Counted, weighed: Weighed) -> Iterator[str]:
     if cut := cut_files(counted.reports):
         yield (
             f"of {amounts.count(len(cut), 'file')} only a part was read, as the time was over: "
-            f"{first_few([short(one.path) for one in cut], 3)}; --seconds gives more"
+            f"{first_few([short(cut_report.path) for cut_report in cut], 3)}; --seconds gives more"
         )
     if counted.left:
         yield f"there was no time for {amounts.count(counted.left, 'older file')}"

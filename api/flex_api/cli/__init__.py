@@ -4,18 +4,25 @@ The module of a verb is loaded when somebody asks for the verb; `flex --help` lo
 module names what the verb works with and loads little of it before the verb runs (see
 flex_api/__init__.py): help and errors come at once, and a person who takes a dead node out of DNS
 does not wait for what other verbs need.
+
+Who reads standard output or standard error may go away, as `head` does; that is no error. FLEX and
+the libraries that it prints with each report a broken pipe in their own way; here all of them raise
+OutputUnread.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 from typer._click.exceptions import ClickException
@@ -26,7 +33,6 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from flex.errors import BadInput, FlexError, Misused
-from flex_api.cli import broken_output_pipes
 from flex_api.cli.common import Context, Format, crash, fail
 from flex_api.cli.verb_groups import VerbGroups
 
@@ -104,16 +110,16 @@ def options(
         Path | None, typer.Option(help="for --server: the file with the token")
     ] = None,
 ) -> None:
-    found = ctx.obj
-    assert isinstance(found, Context), "main makes it"
-    found.config = config
-    found.output = output
-    found.quiet = quiet
-    found.color = not no_color
+    context = ctx.obj
+    assert isinstance(context, Context), "main makes it"
+    context.config = config
+    context.output = output
+    context.quiet = quiet
+    context.color = not no_color
     if server:
         from flex_api.cli.client_from_options import client_of
 
-        found.remote = client_of(server, token_file)
+        context.remote = client_of(server, token_file)
 
 
 def main() -> NoReturn:
@@ -121,12 +127,12 @@ def main() -> NoReturn:
     gc.set_threshold(COLLECTED_AFTER)
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
-    broken_output_pipes.begin()
+    _wrap_output_streams()
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
-    except broken_output_pipes.OutputUnread:
-        code = broken_output_pipes.end()
+    except OutputUnread:
+        code = _drop_unread_output()
     # What is left goes with the process: Python would look through it all for circles first, for a
     # fifth of a second. But DuckDB takes what is not looked through for a fault, and says so.
     if "_duckdb" not in sys.modules:
@@ -155,7 +161,7 @@ def run(arguments: Sequence[str]) -> int:
         return report_misuse(error, arguments)
     except FlexError as error:
         return fail(error, context.output)
-    except broken_output_pipes.OutputUnread:
+    except OutputUnread:
         raise
     except ModuleNotFoundError as error:
         if error.name is None or _is_ours(error.name):
@@ -188,9 +194,9 @@ def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
     if not _asks_for_json(arguments):
         error.show()
         return error.exit_code
-    asked = f"flex {' '.join(arguments)}"[:200]
+    command = f"flex {' '.join(arguments)}"[:200]
     return fail(
-        Misused(asked, error.format_message(), kept=UNTOUCHED, advice="see `flex --help`"),
+        Misused(command, error.format_message(), kept=UNTOUCHED, advice="see `flex --help`"),
         Format.JSON,
     )
 
@@ -198,8 +204,9 @@ def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
 def _asks_for_json(arguments: Sequence[str]) -> bool:
     pairs = pairwise([*arguments, ""])
     return any(
-        (one in ("-o", "--output") and value == Format.JSON) or one in ("-ojson", "--output=json")
-        for one, value in pairs
+        (argument in ("-o", "--output") and value == Format.JSON)
+        or argument in ("-ojson", "--output=json")
+        for argument, value in pairs
     )
 
 
@@ -207,10 +214,62 @@ def _interrupt(number: int, _: FrameType | None) -> NoReturn:
     words = set(sys.argv[1:])
     # Who serves or simulates leaves no work that a run would take up.
     if words & {"serve", "follow"}:
-        said = "stopped"
+        message = "stopped"
     elif words & {"simulate", "assess"}:
-        said = "interrupted; nothing was kept"
+        message = "interrupted; nothing was kept"
     else:
-        said = "interrupted; the next run takes the work up where it ended"
-    sys.stderr.write(f"flex: {said}\n")
+        message = "interrupted; the next run takes the work up where it ended"
+    sys.stderr.write(f"flex: {message}\n")
     sys.exit(128 + number)
+
+
+class OutputUnread(Exception):
+    """Who reads the output had enough of it before its end."""
+
+
+class Piped(TextIOWrapper):
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except BrokenPipeError as error:
+            raise OutputUnread from error
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except BrokenPipeError as error:
+            raise OutputUnread from error
+
+
+def _wrap_output_streams() -> None:
+    """Have standard output and standard error raise OutputUnread."""
+    sys.stdout, sys.stderr = _pipe(sys.stdout), _pipe(sys.stderr)
+
+
+def _pipe(stream: TextIO | None) -> TextIO:
+    """What the caller closed leads nowhere."""
+    if stream is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
+    if not isinstance(stream, TextIOWrapper):
+        return stream
+    encoding, errors, by_line = stream.encoding, stream.errors, stream.line_buffering
+    return Piped(stream.detach(), encoding, errors, line_buffering=by_line)
+
+
+def _drop_unread_output() -> int:
+    """Return the exit code of a program that a broken pipe ended. The rest goes nowhere."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OutputUnread:
+            _lead_to_nowhere(stream)
+    return 128 + signal.SIGPIPE
+
+
+def _lead_to_nowhere(stream: TextIO) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    # What it still holds is written to nowhere, and not again when the program ends.
+    with suppress(OutputUnread):
+        stream.flush()

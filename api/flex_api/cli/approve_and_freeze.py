@@ -8,12 +8,12 @@ import typer
 
 from flex_api.cli import local_or_server
 from flex_api.cli.common import Context, DryRun, PlanId, Reason, context, moment
+from flex_api.cli.local_only import AsOf
 from flex_api.cli.night_verbs import show
-from flex_api.cli.on_this_machine_only import AsOf
 from flex_api.in_words import amounts
 
 if TYPE_CHECKING:
-    from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
+    from flex_api.schemas.nodes_and_jobs import FreezeOutput
 
 Checksum = Annotated[str, typer.Option(help="refuse unless the plan's digest begins so")]
 Agreed = Annotated[
@@ -40,9 +40,9 @@ def approve(
     """Say yes to a plan. The plan is refused when another partition came into force after it was
     made.
     """
-    found = context(ctx)
-    by = local_or_server.plans(found, as_of)
-    show(found, by.approve(plan_id, checksum, force or (), reason))
+    call_context = context(ctx)
+    by = local_or_server.plans(call_context, as_of)
+    show(call_context, by.approve(plan_id, checksum, force or (), reason))
 
 
 def reject(
@@ -53,8 +53,8 @@ def reject(
     as_of: AsOf = None,
 ) -> None:
     """Say no to a plan. It cannot be applied any more."""
-    found = context(ctx)
-    show(found, local_or_server.plans(found, as_of).reject(plan_id, checksum, reason))
+    call_context = context(ctx)
+    show(call_context, local_or_server.plans(call_context, as_of).reject(plan_id, checksum, reason))
 
 
 def freeze(
@@ -69,19 +69,21 @@ def freeze(
     dry_run: DryRun = False,
 ) -> None:
     """Stop all changes in DNS. Each night still reads logs and makes a plan; nothing is applied."""
-    found = context(ctx)
+    call_context = context(ctx)
     ends = moment("--until", until)
-    _show(found, local_or_server.freezing(found).freeze(ends, reason, dry_run=dry_run))
+    _show(
+        call_context, local_or_server.freezing(call_context).freeze(ends, reason, dry_run=dry_run)
+    )
 
 
 def thaw(ctx: typer.Context, reason: Reason = "", dry_run: DryRun = False) -> None:
     """End a freeze."""
-    found = context(ctx)
-    _show(found, local_or_server.freezing(found).thaw(reason, dry_run=dry_run))
+    call_context = context(ctx)
+    _show(call_context, local_or_server.freezing(call_context).thaw(reason, dry_run=dry_run))
 
 
-def _show(found: Context, output: FreezeOutput) -> None:
-    found.show(output, lambda console: console.print(_line(output)))
+def _show(call_context: Context, output: FreezeOutput) -> None:
+    call_context.show(output, lambda console: console.print(_line(output)))
 
 
 def _line(output: FreezeOutput) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from flex.errors import BadInput
 from flex_api.cli.common import context, now
-from flex_api.cli.on_this_machine_only import only_here
+from flex_api.cli.local_only import only_here
 
 # Bytes of memory below which no cache can be predicted. A guess.
 LEAST_RAM = 2**20
@@ -64,10 +64,10 @@ def assess(
     from flex_api.assessing.assess_logs import Wanted, assess
     from flex_api.in_words import assess_text
 
-    found = context(ctx)
+    call_context = context(ctx)
     wanted = Wanted(tuple(logs), nodes, _bytes(ram), log_format, seconds, report, tuple(zone or ()))
     output = assess(wanted, now())
-    found.show(
+    call_context.show(
         output,
         lambda console: console.print(
             "\n".join(assess_text.lines(output)), markup=False, highlight=False

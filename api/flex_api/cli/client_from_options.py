@@ -46,5 +46,5 @@ def token_in(path: Path) -> str:
     return token
 
 
-def _bad(asked: str, answer: str, advice: str) -> BadInput:
-    return BadInput(asked, answer, kept="nothing was asked", advice=advice)
+def _bad(subject: str, answer: str, advice: str) -> BadInput:
+    return BadInput(subject, answer, kept="nothing was asked", advice=advice)

@@ -32,13 +32,12 @@ def _clean(given: str) -> str:
     """Text that databases keep and terminals show, as the API takes it too. Raises BadInput."""
     if not given:
         return given
-    from flex_api.schemas.request_and_page_base import CLEAN, LONGEST_TEXT
+    from flex_api.schemas.request_and_list_base import CLEAN, LONGEST_TEXT
 
     if len(given) > LONGEST_TEXT or not re.fullmatch(CLEAN, given):
         raise BadInput(
             f"the text {given[:40]!r}",
             f"it holds control characters, or is longer than {LONGEST_TEXT}",
-            kept="nothing was changed",
             advice="write it on one line, in plain text",
         )
     return given
@@ -156,9 +155,9 @@ class Context:
 
 
 def context(ctx: typer.Context) -> Context:
-    found = ctx.obj
-    assert isinstance(found, Context), "the application's callback makes it"
-    return found
+    call_context = ctx.obj
+    assert isinstance(call_context, Context), "the application's callback makes it"
+    return call_context
 
 
 def now() -> datetime:
@@ -169,14 +168,13 @@ def moment_in_range(option: str, given: datetime) -> datetime:
     """A moment that a person wrote, in UTC. Raises BadInput for one so far away that no calendar
     can count from it.
     """
-    from flex_api.schemas.request_and_page_base import EARLIEST, LATEST
+    from flex_api.schemas.request_and_list_base import EARLIEST, LATEST
 
     moment = given if given.tzinfo else given.replace(tzinfo=UTC)
     if not EARLIEST <= moment < LATEST:
         raise BadInput(
             f"{option} {given.isoformat()}",
             f"it is not between {EARLIEST:%Y-%m-%d} and {LATEST:%Y-%m-%d}",
-            kept="nothing was changed",
             advice="write a moment between these, such as 2026-12-01T06:00",
         )
     return moment.astimezone(UTC)
@@ -190,9 +188,7 @@ def moment(option: str, given: str) -> datetime | None:
         return moment_in_range(option, datetime.fromisoformat(given))
     except ValueError as error:
         advice = "write it as 2026-12-01T06:00Z"
-        raise BadInput(
-            f"{option} {given}", str(error), kept="nothing was changed", advice=advice
-        ) from error
+        raise BadInput(f"{option} {given}", str(error), advice=advice) from error
 
 
 def split_names(names: str) -> tuple[str, ...]:

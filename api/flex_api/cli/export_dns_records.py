@@ -11,7 +11,7 @@ import typer
 from flex.errors import NotWritten
 from flex_api.cli import local_or_server
 from flex_api.cli.common import context, write
-from flex_api.facts import plan_by_zone_for_other_tools
+from flex_api.facts import plan_by_zone
 from flex_dns.exports import ENDINGS, EXPORTS
 
 
@@ -33,16 +33,16 @@ def export(
     """Print the records of a plan for another tool. nsupdate gets its changes, with what they
     require.
     """
-    plan_by_zone_for_other_tools.refuse_unknown(form)
-    found = context(ctx)
-    by = local_or_server.exports(found)
+    plan_by_zone.refuse_unknown(form)
+    call_context = context(ctx)
+    by = local_or_server.exports(call_context)
     if to is None:
         write(text := by.together(form, plan_id, zone or ()))
         if not text.strip():
             typer.echo("flex: by this plan no zone of dns.zones changes", err=True)
         return
-    for path in _write(form, by.by_zone(form, plan_id, zone or ()), to):
-        found.say(f"wrote {path}")
+    for path in _write(form, by.export_zones(form, plan_id, zone or ()), to):
+        call_context.say(f"wrote {path}")
 
 
 def _write(form: str, texts: Mapping[str, str], folder: Path) -> list[Path]:

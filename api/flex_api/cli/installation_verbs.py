@@ -13,14 +13,14 @@ from flex.errors import BadInput
 from flex.store import migrate
 from flex_api import (
     check_files_in_settings,
-    configuration_for_primaries,
     first_files,
     paths_in_systemd_units,
+    primary_setup,
 )
 from flex_api import doctor as checking
 from flex_api.cli import local_or_server
 from flex_api.cli.common import Context, Format, context, now, write
-from flex_api.cli.on_this_machine_only import all_only_here, only_here
+from flex_api.cli.local_only import all_only_here, only_here
 from flex_api.in_words import results_in_terminal
 from flex_api.settings import file as config
 
@@ -82,7 +82,7 @@ def demo(
     from flex.routing.haproxy_program import program
     from flex_api import demo as story
 
-    found = context(ctx)
+    call_context = context(ctx)
     if doors and stays_up:
         raise BadInput(
             "a demo with --doors and --serve",
@@ -93,8 +93,8 @@ def demo(
     # Where HAProxy is missing nothing is begun.
     haproxy = program() if doors else None
     folder = directory or _fresh()
-    output = story.run(folder, seed, found.say, now(), haproxy, stays_up=stays_up)
-    found.show(output, lambda console: console.print(f"\nReport: {output.report}"))
+    output = story.run(folder, seed, call_context.say, now(), haproxy, stays_up=stays_up)
+    call_context.show(output, lambda console: console.print(f"\nReport: {output.report}"))
 
 
 def _fresh() -> Path:
@@ -120,24 +120,24 @@ def init(
     """
     from flex_api.schemas.verbs_output import InitOutput
 
-    found = context(ctx)
+    call_context = context(ctx)
     written, kept = first_files.write(folder)
     output = InitOutput(written=[str(path) for path in written], kept=[str(path) for path in kept])
-    found.show(output, lambda _: _say_init(found, output, folder))
+    call_context.show(output, lambda _: _say_init(call_context, output, folder))
 
 
-def _say_init(found: Context, output: InitOutput, folder: Path) -> None:
+def _say_init(call_context: Context, output: InitOutput, folder: Path) -> None:
     for path in output.written:
-        found.say(f"wrote {path}")
+        call_context.say(f"wrote {path}")
     for path in output.kept:
-        found.say(f"kept  {path}, which was there")
+        call_context.say(f"kept  {path}, which was there")
     if why := paths_in_systemd_units.trouble(
         paths_in_systemd_units.program(),
         folder.absolute() / first_files.SETTINGS,
         paths_in_systemd_units.python(),
     ):
-        found.say(f"look at this: {why}")
-    found.say(
+        call_context.say(f"look at this: {why}")
+    call_context.say(
         f"\nNext: edit {folder / 'flex.toml'}, then `flex --config "
         f"{folder / 'flex.toml'} db upgrade` and `… doctor`.\n"
         "`… config named` prints named.conf.flex for the zones of your settings, `… "
@@ -149,9 +149,9 @@ def doctor(ctx: typer.Context) -> None:
     """Check everything a night needs; nothing is changed. With --server, the server checks what it
     has.
     """
-    found = context(ctx)
-    output = local_or_server.installation(found).doctor()
-    found.show(output, lambda console: results_in_terminal.checks(console, output.checks))
+    call_context = context(ctx)
+    output = local_or_server.installation(call_context).doctor()
+    call_context.show(output, lambda console: results_in_terminal.checks(console, output.checks))
     if any(check.state == "fail" for check in output.checks):
         raise typer.Exit(3)
 
@@ -160,55 +160,55 @@ def doctor(ctx: typer.Context) -> None:
 @only_here(OUR_FILE)
 def config_check(ctx: typer.Context) -> None:
     """Show everything that is wrong with the settings file."""
-    found = context(ctx)
-    output = _looked_over(found)
-    found.show(output, lambda _: _say_problems(found, output))
+    call_context = context(ctx)
+    output = _looked_over(call_context)
+    call_context.show(output, lambda _: _say_problems(call_context, output))
     if output.problems:
         raise typer.Exit(3)
 
 
-def _looked_over(found: Context) -> ConfigCheckOutput:
+def _looked_over(call_context: Context) -> ConfigCheckOutput:
     """The file by itself, and then the files and logs that it names."""
     from flex_api.schemas.verbs_output import ConfigCheckOutput
 
-    if problems := list(config.problems(found.path)):
-        return ConfigCheckOutput(file=str(found.path), problems=problems, remarks=[])
+    if problems := list(config.problems(call_context.path)):
+        return ConfigCheckOutput(file=str(call_context.path), problems=problems, remarks=[])
     return ConfigCheckOutput(
-        file=str(found.path),
+        file=str(call_context.path),
         problems=list(
             check_files_in_settings.problems(
-                found.settings, config.names_without_credentials(found.path)
+                call_context.settings, config.names_without_credentials(call_context.path)
             )
         ),
         remarks=list(
             check_files_in_settings.remarks(
-                found.settings, config.names_without_credentials(found.path)
+                call_context.settings, config.names_without_credentials(call_context.path)
             )
         ),
     )
 
 
-def _say_problems(found: Context, output: ConfigCheckOutput) -> None:
+def _say_problems(call_context: Context, output: ConfigCheckOutput) -> None:
     for problem in output.problems:
-        found.say(f"{output.file}: {problem}")
+        call_context.say(f"{output.file}: {problem}")
     for remark in output.remarks:
-        found.say(f"{output.file}: look at this: {remark}")
+        call_context.say(f"{output.file}: look at this: {remark}")
     if not output.problems:
-        found.say(f"{output.file}: good")
+        call_context.say(f"{output.file}: good")
 
 
 @config_app.command("show")
 def config_show(ctx: typer.Context) -> None:
     """Show every setting in force, and whether the file or the default sets it."""
-    found = context(ctx)
-    output = local_or_server.installation(found).settings_in_force()
-    found.show(output, lambda _: _say_settings(found, output))
+    call_context = context(ctx)
+    output = local_or_server.installation(call_context).settings_in_force()
+    call_context.show(output, lambda _: _say_settings(call_context, output))
 
 
-def _say_settings(found: Context, output: ConfigShowOutput) -> None:
+def _say_settings(call_context: Context, output: ConfigShowOutput) -> None:
     for name, value in config.flat(output.settings).items():
         origin = "default" if name in output.defaults else "file"
-        found.say(f"{name} = {json.dumps(value)}   # {origin}")
+        call_context.say(f"{name} = {json.dumps(value)}   # {origin}")
 
 
 Zones = Annotated[
@@ -235,19 +235,24 @@ def config_knot(ctx: typer.Context, zone: Zones = None) -> None:
     _show_servers(context(ctx), "knot", zone or ())
 
 
-def _show_servers(found: Context, kind: str, zones: Sequence[str]) -> None:
+def _show_servers(call_context: Context, kind: str, zones: Sequence[str]) -> None:
     from flex_api.schemas.name_server_config import ConfigServersOutput, ServerPart
 
-    made = configuration_for_primaries.configurations(
-        found.settings, kind, checking.names_to_change(found.settings), zones
+    configurations = primary_setup.configurations(
+        call_context.settings, kind, checking.names_to_change(call_context.settings), zones
     )
     output = ConfigServersOutput(
         items=[
-            ServerPart(server=one.server, zones=[*one.zones], asked=[*one.asked], text=one.text)
-            for one in made
+            ServerPart(
+                server=configuration.server,
+                zones=[*configuration.zones],
+                asked=[*configuration.asked],
+                text=configuration.text,
+            )
+            for configuration in configurations
         ]
     )
-    found.show(output, lambda _: _print_servers(output, COMMENTS[kind]))
+    call_context.show(output, lambda _: _print_servers(output, COMMENTS[kind]))
 
 
 def _print_servers(output: ConfigServersOutput, mark: str) -> None:
@@ -288,14 +293,14 @@ def db_upgrade(
 
     Without a copy that it asked for, the database stays as it is.
     """
-    found = context(ctx)
-    url = found.settings.database.url
+    call_context = context(ctx)
+    url = call_context.settings.database.url
     if not only_existing or migrate.is_there(url):
         copy = migrate.copy_before(url, backup_to, now()) if backup_to else None
         if copy:
-            found.say(f"copied the database as it was to {copy}")
+            call_context.say(f"copied the database as it was to {copy}")
         migrate.upgrade(url)
-    _show_database(found)
+    _show_database(call_context)
 
 
 @db_app.command("status")
@@ -304,13 +309,15 @@ def db_status(ctx: typer.Context) -> None:
     _show_database(context(ctx))
 
 
-def _show_database(found: Context) -> None:
+def _show_database(call_context: Context) -> None:
     from flex_api.schemas.verbs_output import DatabaseOutput
 
-    revision, head = migrate.revision(found.settings.database.url)
+    revision, head = migrate.revision(call_context.settings.database.url)
     output = DatabaseOutput(revision=revision or "", head=head)
     state = "up to date" if revision == head else "run `flex db upgrade`"
-    found.show(output, lambda console: console.print(f"{revision or 'no database'}: {state}"))
+    call_context.show(
+        output, lambda console: console.print(f"{revision or 'no database'}: {state}")
+    )
 
 
 @db_app.command("backup")
@@ -319,9 +326,9 @@ def db_backup(
     to: Annotated[Path, typer.Argument(metavar="FILE", help="where the copy goes")],
 ) -> None:
     """Copy the database while it is in use: SQLite to a file like it, PostgreSQL by pg_dump."""
-    found = context(ctx)
-    migrate.backup(found.settings.database.url, to)
-    found.say(f"wrote {to}")
+    call_context = context(ctx)
+    migrate.backup(call_context.settings.database.url, to)
+    call_context.say(f"wrote {to}")
 
 
 @only_here("it is the server")
@@ -332,12 +339,12 @@ def serve(
     """Serve the pages and the API."""
     from flex_api import serving
 
-    found = context(ctx)
-    settings = found.settings
+    call_context = context(ctx)
+    settings = call_context.settings
     if listen:
         api = settings.api.model_copy(update={"listen": listen})
         settings = settings.model_copy(update={"api": api})
-    serving.serve(settings, found.say)
+    serving.serve(settings, call_context.say)
 
 
 @only_here("it is about the shell of this machine")
@@ -362,20 +369,20 @@ def version(
     ctx: typer.Context, json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False
 ) -> None:
     """Show the versions of FLEX and of its libraries; with --server, those of the server."""
-    found = context(ctx)
-    found.output = Format.JSON if json else found.output
-    versions = local_or_server.installation(found).version()
-    if found.output is Format.JSON:
-        found.show(versions.output(), lambda _: None)
-    elif not found.quiet:
+    call_context = context(ctx)
+    call_context.output = Format.JSON if json else call_context.output
+    versions = local_or_server.installation(call_context).version()
+    if call_context.output is Format.JSON:
+        call_context.show(versions.output(), lambda _: None)
+    elif not call_context.quiet:
         write(_version_lines(versions))
 
 
-def _version_lines(found: Versions) -> str:
-    note = f"note: {found.engine_note}\n" if found.engine_note else ""
+def _version_lines(versions: Versions) -> str:
+    note = f"note: {versions.engine_note}\n" if versions.engine_note else ""
     return (
-        f"flex {found.version} ({found.engine} loops, Python {found.python}, "
-        f"{found.solver}, {found.named})\n{note}"
+        f"flex {versions.version} ({versions.engine} loops, Python {versions.python}, "
+        f"{versions.solver}, {versions.named})\n{note}"
     )
 
 

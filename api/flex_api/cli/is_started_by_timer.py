@@ -52,17 +52,17 @@ def is_started_by_cron(proc: Path, pid: int) -> bool:
         return False
     if signed_in(proc, pid) not in (NOBODY, 0, line[0].user):
         return False
-    return any(one.name in CRONS and one.user == 0 for one in line[1:])
+    return any(process.name in CRONS and process.user == 0 for process in line[1:])
 
 
 def _line(proc: Path, pid: int) -> Iterator[Process]:
     """The process, and those above it as far as they can be seen."""
     for _ in range(DEEPEST):
-        found = _process(proc, pid)
-        if found is None:
+        process = _process(proc, pid)
+        if process is None:
             return
-        yield found
-        pid = found.parent
+        yield process
+        pid = process.parent
 
 
 def _process(proc: Path, pid: int) -> Process | None:

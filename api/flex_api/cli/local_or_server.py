@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from flex.planning.what_if import Supposition
     from flex_api.cli.common import Context
     from flex_api.cli.node_options import NodeSaid
-    from flex_api.night.end_half_applied_plans import Way
+    from flex_api.night.recovery import Way
     from flex_api.schemas.explain_output import ExplainOutput
     from flex_api.schemas.log_verbs_output import DataOutput
-    from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput, HoldersOutput, NodesOutput
+    from flex_api.schemas.nodes_and_jobs import FreezeOutput, HoldersOutput, NodesOutput
     from flex_api.schemas.routing import NodeFiles, RouteOutput
     from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, RestOutput
     from flex_api.schemas.sites_and_wishes import PinOutput, PinShown, SitesOutput
@@ -61,8 +61,12 @@ class Nodes(Protocol):
     """What changes a node answers with all of them, and with what follows from the change."""
 
     def every(self) -> NodesOutput: ...
-    def add(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput: ...
-    def change(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput: ...
+    def add(
+        self, node: str, node_options: NodeSaid, reason: str, *, dry_run: bool
+    ) -> NodesOutput: ...
+    def change(
+        self, node: str, node_options: NodeSaid, reason: str, *, dry_run: bool
+    ) -> NodesOutput: ...
     def drain(
         self, node: str, deadline: datetime | None, reason: str, *, dry_run: bool
     ) -> NodesOutput: ...
@@ -128,7 +132,7 @@ class Exports(Protocol):
     """A plan, the latest where none is named, as text for other tools."""
 
     def together(self, form: str, plan: str, zones: Sequence[str]) -> str: ...
-    def by_zone(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]: ...
+    def export_zones(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]: ...
 
 
 class Zones(Protocol):
@@ -162,7 +166,7 @@ class Freezing(Protocol):
 class Questions(Protocol):
     def what_if(self, wanted: Supposition, *, frontier: bool) -> WhatIfOutput: ...
     def frontier(self) -> FrontierOutput: ...
-    def difference(self, one: str, other: str) -> DiffOutput: ...
+    def difference(self, plan: str, other: str) -> DiffOutput: ...
     def explanation(self, site: str) -> ExplainOutput: ...
 
 
@@ -186,132 +190,132 @@ class SiteMoves(Protocol):
     def ready(self, sites: Sequence[str], to: Sequence[str]) -> ReadyOutput: ...
 
 
-def site_moves(found: Context) -> SiteMoves:
-    if found.remote:
+def site_moves(context: Context) -> SiteMoves:
+    if context.remote:
         from flex_api.cli.on_a_server.site_moves import MovesThere
 
-        return MovesThere(found.remote)
+        return MovesThere(context.remote)
     from flex_api.cli.on_this_machine.site_moves import MovesHere
 
-    return MovesHere(found)
+    return MovesHere(context)
 
 
-def sites(found: Context) -> Sites:
-    if found.remote:
+def sites(context: Context) -> Sites:
+    if context.remote:
         from flex_api.cli.on_a_server.sites_and_wishes import SitesThere
 
-        return SitesThere(found.remote)
+        return SitesThere(context.remote)
     from flex_api.cli.on_this_machine.sites_and_wishes import SitesHere
 
-    return SitesHere(found)
+    return SitesHere(context)
 
 
-def nodes(found: Context) -> Nodes:
-    if found.remote:
+def nodes(context: Context) -> Nodes:
+    if context.remote:
         from flex_api.cli.on_a_server.nodes import NodesThere
 
-        return NodesThere(found, found.remote)
+        return NodesThere(context, context.remote)
     from flex_api.cli.on_this_machine.nodes import NodesHere
 
-    return NodesHere(found)
+    return NodesHere(context)
 
 
-def plans(found: Context, as_of: datetime | None = None) -> Plans:
+def plans(context: Context, as_of: datetime | None = None) -> Plans:
     """`as_of` is another time to act at, which a server does not take."""
-    if found.remote:
+    if context.remote:
         from flex_api.cli.on_a_server.plans import PlansThere
 
-        return PlansThere(found, found.remote)
+        return PlansThere(context, context.remote)
     from flex_api.cli.on_this_machine.plans import PlansHere
 
-    return PlansHere(found, as_of)
+    return PlansHere(context, as_of)
 
 
-def look(found: Context) -> Look:
-    if found.remote:
-        from flex_api.cli.on_a_server.verify_history_report import LookThere
+def look(context: Context) -> Look:
+    if context.remote:
+        from flex_api.cli.on_a_server.status_and_reports import LookThere
 
-        return LookThere(found.remote)
-    from flex_api.cli.on_this_machine.verify_history_report import LookHere
+        return LookThere(context.remote)
+    from flex_api.cli.on_this_machine.status_and_reports import LookHere
 
-    return LookHere(found)
+    return LookHere(context)
 
 
-def logs(found: Context, as_of: datetime | None = None) -> Logs:
-    if found.remote:
+def logs(context: Context, as_of: datetime | None = None) -> Logs:
+    if context.remote:
         from flex_api.cli.on_a_server.logs_files_and_exports import LogsThere
 
-        return LogsThere(found.remote)
+        return LogsThere(context.remote)
     from flex_api.cli.on_this_machine.logs_files_and_exports import LogsHere
 
-    return LogsHere(found, as_of)
+    return LogsHere(context, as_of)
 
 
-def exports(found: Context) -> Exports:
-    if found.remote:
+def exports(context: Context) -> Exports:
+    if context.remote:
         from flex_api.cli.on_a_server.logs_files_and_exports import ExportsThere
 
-        return ExportsThere(found.remote)
+        return ExportsThere(context.remote)
     from flex_api.cli.on_this_machine.logs_files_and_exports import ExportsHere
 
-    return ExportsHere(found)
+    return ExportsHere(context)
 
 
-def zones(found: Context) -> Zones:
-    if found.remote:
-        from flex_api.cli.on_a_server.zones_routing_and_installation import ZonesThere
+def zones(context: Context) -> Zones:
+    if context.remote:
+        from flex_api.cli.on_a_server.zones_and_routing import ZonesThere
 
-        return ZonesThere(found.remote)
-    from flex_api.cli.on_this_machine.zones_routing_and_installation import ZonesHere
+        return ZonesThere(context.remote)
+    from flex_api.cli.on_this_machine.zones_and_routing import ZonesHere
 
-    return ZonesHere(found)
-
-
-def routing(found: Context) -> Routing:
-    if found.remote:
-        from flex_api.cli.on_a_server.zones_routing_and_installation import RoutingThere
-
-        return RoutingThere(found.remote)
-    from flex_api.cli.on_this_machine.zones_routing_and_installation import RoutingHere
-
-    return RoutingHere(found)
+    return ZonesHere(context)
 
 
-def installation(found: Context) -> Installation:
-    if found.remote:
-        from flex_api.cli.on_a_server.zones_routing_and_installation import InstallationThere
+def routing(context: Context) -> Routing:
+    if context.remote:
+        from flex_api.cli.on_a_server.zones_and_routing import RoutingThere
 
-        return InstallationThere(found.remote)
-    from flex_api.cli.on_this_machine.zones_routing_and_installation import InstallationHere
+        return RoutingThere(context.remote)
+    from flex_api.cli.on_this_machine.zones_and_routing import RoutingHere
 
-    return InstallationHere(found)
+    return RoutingHere(context)
 
 
-def freezing(found: Context) -> Freezing:
-    if found.remote:
+def installation(context: Context) -> Installation:
+    if context.remote:
+        from flex_api.cli.on_a_server.zones_and_routing import InstallationThere
+
+        return InstallationThere(context.remote)
+    from flex_api.cli.on_this_machine.zones_and_routing import InstallationHere
+
+    return InstallationHere(context)
+
+
+def freezing(context: Context) -> Freezing:
+    if context.remote:
         from flex_api.cli.on_a_server.freezing import FreezingThere
 
-        return FreezingThere(found.remote)
+        return FreezingThere(context.remote)
     from flex_api.cli.on_this_machine.freezing import FreezingHere
 
-    return FreezingHere(found)
+    return FreezingHere(context)
 
 
-def questions(found: Context) -> Questions:
-    if found.remote:
+def questions(context: Context) -> Questions:
+    if context.remote:
         from flex_api.cli.on_a_server.what_if_and_why import QuestionsThere
 
-        return QuestionsThere(found.remote)
+        return QuestionsThere(context.remote)
     from flex_api.cli.on_this_machine.what_if_and_why import QuestionsHere
 
-    return QuestionsHere(found)
+    return QuestionsHere(context)
 
 
-def tokens_and_audit(found: Context) -> TokensAndAudit:
-    if found.remote:
+def tokens_and_audit(context: Context) -> TokensAndAudit:
+    if context.remote:
         from flex_api.cli.on_a_server.tokens_and_audit import DeskThere
 
-        return DeskThere(found.remote)
+        return DeskThere(context.remote)
     from flex_api.cli.on_this_machine.tokens_and_audit import DeskHere
 
-    return DeskHere(found)
+    return DeskHere(context)

@@ -15,14 +15,14 @@ from flex.site_names_in_words import first_few
 from flex_api import cpu_in_settings, ingest_only, wiring
 from flex_api.cli import local_or_server, progress_bar
 from flex_api.cli.common import Context, Reason, context, now
-from flex_api.cli.on_this_machine_only import AsOf, argument_here, only_here, option_here
+from flex_api.cli.local_only import AsOf, argument_here, only_here, option_here
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import choose_log_sources, log_files_not_read, logs_good_enough
 from flex_api.in_words import amounts, results_in_terminal
 from flex_api.night import leases, nightly
-from flex_api.report import logs_and_parcels_output
+from flex_api.report import logs_output
 from flex_logs_ingest.files import find_and_unpack_logs
-from flex_logs_ingest.parcels import take_in_parcels
+from flex_logs_ingest.parcels import parcel_intake
 from flex_logs_ingest.reading import malformed_lines_file
 from flex_logs_ingest.scan import site_rules
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flex_api.ingest_only import Cpu
     from flex_api.settings.file import Settings
     from flex_logs_ingest.files.find_and_unpack_logs import Source
-    from flex_logs_ingest.parcels.take_in_parcels import Arrival
+    from flex_logs_ingest.parcels.parcel_intake import Arrival
     from flex_logs_ingest.reading.malformed_lines_file import Invalid
     from flex_logs_ingest.reading.read_logs import FileReport
 
@@ -115,13 +115,13 @@ def ingest(
 
     With --server it reads what is new in the sources of the server, and waits for that.
     """
-    found = context(ctx)
-    asked = choose_log_sources.AskedSources(tuple(files or ()), source, node, site, format_)
-    if found.remote:
+    call_context = context(ctx)
+    asked_sources = choose_log_sources.AskedSources(tuple(files or ()), source, node, site, format_)
+    if call_context.remote:
         from flex_api.cli.on_a_server import read_new_logs as there
 
-        output, unread = there.read_logs(found, found.remote, source, reason)
-        found.show(output, lambda console: console.print(there.line(output)))
+        output, unread = there.read_logs(call_context, call_context.remote, source, reason)
+        call_context.show(output, lambda console: console.print(there.line(output)))
         if unread:
             raise unread
         return
@@ -130,35 +130,41 @@ def ingest(
     cpu, next_step = None, ""
     with _invalid(invalid, invalid_limit) as bad:
         if partials_only:
-            cpu = _cpu(found)
-            reports = _beside(found, asked, partials_only, bad, count_copies, cpu)
+            cpu = _cpu(call_context)
+            reports = _ingest_partials_only(
+                call_context, asked_sources, partials_only, bad, count_copies, cpu
+            )
         else:
-            with open_world(found, reason=reason) as here, leases.lease(here, "ingest"):
-                chosen_ = _of_settings(asked, here.settings)
+            with open_world(call_context, reason=reason) as here, leases.lease(here, "ingest"):
+                chosen_ = _choose_sources_in_settings(asked_sources, here.settings)
                 if count_copies:
                     here.store.note(
                         "ingest.count-copies",
-                        ", ".join(map(find_and_unpack_logs.path_text, asked.files)),
+                        ", ".join(map(find_and_unpack_logs.path_text, asked_sources.files)),
                         None,
                         None,
                     )
                 reports = nightly.ingest(here, chosen_, bad, count_copies)
                 next_step = logs_good_enough.first_plan(here.settings, here.store, here.clock())
-    read = logs_and_parcels_output.ingest_output(
+    read = logs_output.ingest_output(
         reports, bad, partials_only, cpu.wrong if cpu else (), next_step
     )
-    found.show(read, lambda console: results_in_terminal.ingest(console, read, every=verbose))
+    call_context.show(
+        read, lambda console: results_in_terminal.ingest(console, read, every=verbose)
+    )
     if unread := log_files_not_read.error_of_unread(
         reports, set(map(find_and_unpack_logs.path_text, files or ()))
     ):
         raise unread
 
 
-def _of_settings(asked: AskedSources, settings: Settings) -> tuple[Source, ...]:
-    if not asked.files:
-        return choose_log_sources.choose(asked, wiring.sources(settings))
-    source = choose_log_sources.of_files(
-        asked, wiring.sources(settings), wiring.site_names(settings)
+def _choose_sources_in_settings(
+    asked_sources: AskedSources, settings: Settings
+) -> tuple[Source, ...]:
+    if not asked_sources.files:
+        return choose_log_sources.choose(asked_sources, wiring.sources(settings))
+    source = choose_log_sources.source_of_files(
+        asked_sources, wiring.sources(settings), wiring.site_names(settings)
     )
     nodes = [section.name for section in settings.node]
     if source.node not in nodes:
@@ -180,9 +186,9 @@ def _no_copies() -> BadInput:
     )
 
 
-def _beside(
-    found: Context,
-    asked: AskedSources,
+def _ingest_partials_only(
+    call_context: Context,
+    asked_sources: AskedSources,
     directory: Path,
     invalid: Invalid | None,
     count_copies: bool,
@@ -191,30 +197,43 @@ def _beside(
     """A machine with nothing but logs needs no settings when the command line says what they
     are.
     """
-    with progress_bar.following(found.progress) as told:
+    with progress_bar.following(call_context.progress) as told:
         return ingest_only.ingest(
-            _of_machine(found, asked), directory, now(), told, invalid, count_copies, cpu
+            _choose_sources_on_machine(call_context, asked_sources),
+            directory,
+            now(),
+            told,
+            invalid,
+            count_copies,
+            cpu,
         )
 
 
-def _cpu(found: Context) -> Cpu | None:
+def _cpu(call_context: Context) -> Cpu | None:
     """None where no settings name cgroups of sites."""
-    if not found.path.exists() or not found.settings.ingest.cpu:
+    if not call_context.path.exists() or not call_context.settings.ingest.cpu:
         return None
-    site_of = wiring.site_names(found.settings).naming()
+    site_of = wiring.site_names(call_context.settings).naming()
     return ingest_only.read_cpu(
-        cpu_in_settings.patterns(found.settings.ingest.cpu), lambda name: site_of(name.encode())
+        cpu_in_settings.patterns(call_context.settings.ingest.cpu),
+        lambda name: site_of(name.encode()),
     )
 
 
-def _of_machine(found: Context, asked: AskedSources) -> tuple[Source, ...]:
-    if asked.files and asked.node and not found.path.exists():
-        return (choose_log_sources.of_files(asked, (), site_rules.SiteRule()),)
-    every = wiring.sources(found.settings)
+def _choose_sources_on_machine(
+    call_context: Context, asked_sources: AskedSources
+) -> tuple[Source, ...]:
+    if asked_sources.files and asked_sources.node and not call_context.path.exists():
+        return (choose_log_sources.source_of_files(asked_sources, (), site_rules.SiteRule()),)
+    every = wiring.sources(call_context.settings)
     return (
-        (choose_log_sources.of_files(asked, every, wiring.site_names(found.settings)),)
-        if asked.files
-        else choose_log_sources.choose(asked, every)
+        (
+            choose_log_sources.source_of_files(
+                asked_sources, every, wiring.site_names(call_context.settings)
+            ),
+        )
+        if asked_sources.files
+        else choose_log_sources.choose(asked_sources, every)
     )
 
 
@@ -243,11 +262,11 @@ def import_(
 
     Each parcel is checked whole before it is used. A damaged one is refused, the others are taken.
     """
-    found = context(ctx)
-    with open_world(found) as here, leases.lease(here, "import"):
+    call_context = context(ctx)
+    with open_world(call_context) as here, leases.lease(here, "import"):
         allowed = _sources_allowed(here.settings, node)
         # What is to be removed is looked at first: nobody could send it again.
-        taken = take_in_parcels.take(
+        taken = parcel_intake.take(
             paths, here.store, here.settings.ingest.directory, allowed, known_too=delete
         )
         missing = missing_readings.holes(
@@ -255,8 +274,8 @@ def import_(
         )
     if delete:
         _delete(taken)
-    output = logs_and_parcels_output.import_output(taken, missing)
-    found.show(output, lambda console: results_in_terminal.arrivals(console, output))
+    output = logs_output.import_output(taken, missing)
+    call_context.show(output, lambda console: results_in_terminal.arrivals(console, output))
     if refused := [arrival for arrival in taken if arrival.outcome == "refused"]:
         raise _refusal(refused)
 
@@ -303,8 +322,8 @@ def data(
     """Show how far the logs can be trusted. For each source and node: what is missing, malformed,
     late or misdated.
     """
-    found = context(ctx)
-    output = local_or_server.logs(found, as_of).data(damaged)
-    found.show(output, lambda console: results_in_terminal.data(console, output))
+    call_context = context(ctx)
+    output = local_or_server.logs(call_context, as_of).data(damaged)
+    call_context.show(output, lambda console: results_in_terminal.data(console, output))
     if detailed_exitcode and any(node.state == "bad" for node in output.nodes):
         raise typer.Exit(20)

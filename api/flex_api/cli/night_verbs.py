@@ -25,7 +25,7 @@ from flex_api.cli.common import (
     now,
     write,
 )
-from flex_api.cli.on_this_machine_only import AsOf, only_here
+from flex_api.cli.local_only import AsOf, only_here
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import check_proof_of_plan
 from flex_api.in_words import results_in_terminal
@@ -33,7 +33,7 @@ from flex_api.report import page
 from flex_api.settings import quantities
 
 if TYPE_CHECKING:
-    from flex_api.night.end_half_applied_plans import Way
+    from flex_api.night.recovery import Way
     from flex_api.schemas.verbs_output import PlanOutput, VerifyOutput
 
 Forced = Annotated[
@@ -88,21 +88,23 @@ def plan(
     """Make a plan from the logs read so far and show it. DNS is read, never written."""
     if ctx.invoked_subcommand:
         return
-    found = context(ctx)
-    made = local_or_server.plans(found, as_of).make(force or (), take_back or (), reason)
-    if made is None:
+    call_context = context(ctx)
+    plan_output = local_or_server.plans(call_context, as_of).make(
+        force or (), take_back or (), reason
+    )
+    if plan_output is None:
         return
-    show(found, made, diff=diff)
-    if detailed_exitcode and (made.moves or any(zone.changes for zone in made.zones)):
+    show(call_context, plan_output, diff=diff)
+    if detailed_exitcode and (plan_output.moves or any(zone.changes for zone in plan_output.zones)):
         raise typer.Exit(10)
 
 
 @plan_app.command("list")
 def plan_list(ctx: typer.Context, limit: Limit = 20) -> None:
     """The latest plans, newest first."""
-    found = context(ctx)
-    output = local_or_server.plans(found).every(limit)
-    found.show(output, lambda console: results_in_terminal.plans(console, output))
+    call_context = context(ctx)
+    output = local_or_server.plans(call_context).every(limit)
+    call_context.show(output, lambda console: results_in_terminal.plans(console, output))
 
 
 @plan_app.command("show")
@@ -116,17 +118,12 @@ def plan_show(
     ] = "",
 ) -> None:
     """Show one plan with its changes in DNS."""
-    found = context(ctx)
-    by = local_or_server.plans(found)
+    call_context = context(ctx)
+    by = local_or_server.plans(call_context)
     newest = [] if plan_id else by.every(1).items
     if not (plan_id or newest):
-        raise NoData(
-            "the newest plan",
-            "there is none yet",
-            kept="nothing was changed",
-            advice="`flex plan` makes one",
-        )
-    show(found, by.one(plan_id or newest[0].id), diff=True)
+        raise NoData("the newest plan", "there is none yet", advice="`flex plan` makes one")
+    show(call_context, by.one(plan_id or newest[0].id), diff=True)
 
 
 @plan_app.command("verify-proof")
@@ -139,14 +136,14 @@ def plan_verify_proof(
     ] = None,
 ) -> None:
     """Check the proof that a plan has as few moves as can be. No solver is asked."""
-    found = context(ctx)
-    with open_world(found) as here:
+    call_context = context(ctx)
+    with open_world(call_context) as here:
         plan = here.store.plan(plan_id)
         proof = here.store.proof_of(plan.id)
     if to is not None and proof is not None:
         page.put(json.dumps(proof), to)
     output = check_proof_of_plan.check_proof_of(plan, proof)
-    found.show(output, lambda console: results_in_terminal.proof(console, output))
+    call_context.show(output, lambda console: results_in_terminal.proof(console, output))
 
 
 @plan_app.command("discard")
@@ -154,8 +151,10 @@ def plan_discard(
     ctx: typer.Context, plan_id: PlanId, reason: Reason = "", dry_run: DryRun = False
 ) -> None:
     """Put a plan aside. It cannot be applied any more."""
-    found = context(ctx)
-    show(found, local_or_server.plans(found).discard(plan_id, reason, dry_run=dry_run))
+    call_context = context(ctx)
+    show(
+        call_context, local_or_server.plans(call_context).discard(plan_id, reason, dry_run=dry_run)
+    )
 
 
 def apply(
@@ -204,32 +203,32 @@ def apply(
     """Send a plan to the name server and check the answers. It is applied as it was shown, or
     refused.
     """
-    found = context(ctx)
+    call_context = context(ctx)
     ways: dict[Way, bool] = {"resume": resume, "undo": undo, "abandon": abandon}
     _refuse_two(
         {**{f"--{way}": given for way, given in ways.items()}, "--by-hand": by_hand}, plan_id
     )
-    by = local_or_server.plans(found, as_of)
+    by = local_or_server.plans(call_context, as_of)
     if dry_run:
-        show(found, by.to_apply(plan_id), diff=True)
+        show(call_context, by.to_apply(plan_id), diff=True)
         return
     for way, given in ways.items():
         if given:
-            _show_ended(found, by.end(way, reason))
+            _show_ended(call_context, by.end(way, reason))
             return
     done = by.apply(plan_id, checksum, force or (), reason, by_hand=by_hand)
     if done is None:
         return
-    show(found, done)
+    show(call_context, done)
     if wait and done.old_answers_until:
-        progress_bar.count_down(found.progress, done.old_answers_until)
+        progress_bar.count_down(call_context.progress, done.old_answers_until)
 
 
-def _show_ended(found: Context, plans: Sequence[PlanOutput]) -> None:
+def _show_ended(call_context: Context, plans: Sequence[PlanOutput]) -> None:
     for plan in plans:
-        show(found, plan)
+        show(call_context, plan)
     if not plans:
-        found.show_nothing("No plan was being applied; there is nothing to finish.")
+        call_context.show_nothing("No plan was being applied; there is nothing to finish.")
 
 
 def _refuse_two(ways: Mapping[str, bool], plan_id: str) -> None:
@@ -265,10 +264,12 @@ def rollback(
     """Go back to an earlier partition. This makes an ordinary plan, and applies it under the same
     rules.
     """
-    found = context(ctx)
-    made = local_or_server.plans(found, as_of).go_back(to, force or (), reason, dry_run=dry_run)
-    if made:
-        show(found, made, diff=dry_run)
+    call_context = context(ctx)
+    plan_output = local_or_server.plans(call_context, as_of).go_back(
+        to, force or (), reason, dry_run=dry_run
+    )
+    if plan_output:
+        show(call_context, plan_output, diff=dry_run)
 
 
 def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
@@ -279,9 +280,11 @@ def verify(ctx: typer.Context, detailed_exitcode: Detailed = False) -> None:
     a server says something else, when doors go by something else, or when sites are on nodes that
     are gone and could not be checked; 30 when a server does not answer and the others agree.
     """
-    found = context(ctx)
-    output = local_or_server.look(found).verification()
-    found.show(output, lambda console: results_in_terminal.show_verification(console, output))
+    call_context = context(ctx)
+    output = local_or_server.look(call_context).verification()
+    call_context.show(
+        output, lambda console: results_in_terminal.show_verification(console, output)
+    )
     exit_as(output, detailed=detailed_exitcode)
 
 
@@ -305,8 +308,8 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None, wait: Wait
     from flex_api.night import nightly
     from flex_api.schemas.verbs_output import RunOutput
 
-    found, waits = context(ctx), _time_of("--wait", wait)
-    with open_world(found, as_of) as here:
+    call_context, waits = context(ctx), _time_of("--wait", wait)
+    with open_world(call_context, as_of) as here:
         night = nightly.run(
             here,
             force or (),
@@ -319,13 +322,13 @@ def run(ctx: typer.Context, as_of: AsOf = None, force: Forced = None, wait: Wait
         plan=core_to_output_models.plan_output(night.plan),
         report=str(night.report),
     )
-    found.show(
+    call_context.show(
         output,
         lambda console: results_in_terminal.plan(
             console, core_to_output_models.plan_output(night.plan)
         ),
     )
-    found.say(f"\nReport: {night.report}")
+    call_context.say(f"\nReport: {night.report}")
     if night.exit_code:
         raise typer.Exit(night.exit_code)
 
@@ -360,21 +363,21 @@ def report(
     """Write the report of a plan. HTML is one file that opens anywhere; JSON and Markdown go to
     standard output, and with --server HTML does.
     """
-    found = context(ctx)
-    made = local_or_server.look(found).report(plan_id, form.value, to, pdf=pdf)
-    if isinstance(made, Path):
-        _show_path(found, made)
+    call_context = context(ctx)
+    document = local_or_server.look(call_context).report(plan_id, form.value, to, pdf=pdf)
+    if isinstance(document, Path):
+        _show_path(call_context, document)
     else:
-        deliver(found, made, to)
+        deliver(call_context, document, to)
 
 
-def _show_path(found: Context, path: Path) -> None:
+def _show_path(call_context: Context, path: Path) -> None:
     from flex_api.schemas.verbs_output import ReportOutput
 
-    found.show(ReportOutput(path=str(path)), lambda console: console.print(str(path)))
+    call_context.show(ReportOutput(path=str(path)), lambda console: console.print(str(path)))
 
 
-def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
+def deliver(call_context: Context, told: str | bytes, to: Path | None) -> None:
     """A report of any form where it was asked for. Raises BadInput for a printed one that has no
     file.
     """
@@ -382,7 +385,7 @@ def deliver(found: Context, told: str | bytes, to: Path | None) -> None:
         write(_text(told))
         return
     page.put(told, to)
-    _show_path(found, to)
+    _show_path(call_context, to)
 
 
 def _text(told: str | bytes) -> str:
@@ -400,19 +403,19 @@ def status(ctx: typer.Context) -> None:
     """Show how the cluster is: nodes, the last run, and what waits for somebody. No name server is
     asked and no log is read: it tells what is known already.
     """
-    found = context(ctx)
-    output = local_or_server.look(found).status()
-    found.show(output, lambda console: results_in_terminal.status(console, output, now()))
+    call_context = context(ctx)
+    output = local_or_server.look(call_context).status()
+    call_context.show(output, lambda console: results_in_terminal.status(console, output, now()))
 
 
 def history(ctx: typer.Context, limit: Limit = 20) -> None:
     """List the latest runs. Each says how it ended, what moved, how good the predictions were."""
-    found = context(ctx)
-    output = local_or_server.look(found).runs(limit)
-    found.show(output, lambda console: results_in_terminal.runs(console, output))
+    call_context = context(ctx)
+    output = local_or_server.look(call_context).runs(limit)
+    call_context.show(output, lambda console: results_in_terminal.runs(console, output))
 
 
-def show(found: Context, plan: PlanOutput, *, diff: bool = False) -> None:
-    found.show(plan, lambda console: results_in_terminal.plan(console, plan, diff=diff))
+def show(call_context: Context, plan: PlanOutput, *, diff: bool = False) -> None:
+    call_context.show(plan, lambda console: results_in_terminal.plan(console, plan, diff=diff))
     if plan.old_answers_until and plan.old_answers_until > now():
-        found.say(results_in_terminal.countdown(plan.old_answers_until, now()))
+        call_context.say(results_in_terminal.countdown(plan.old_answers_until, now()))

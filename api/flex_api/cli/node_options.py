@@ -61,6 +61,5 @@ def _check(name: str, addresses: str, ram: int | str, capacity: float) -> Node:
         raise BadInput(
             f"the node {name!r}",
             f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}",
-            kept="nothing was changed",
             advice="such as: --addresses 192.0.2.15,2001:db8::15 --ram '12 GiB' --capacity 1.5",
         ) from error

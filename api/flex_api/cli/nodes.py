@@ -10,10 +10,10 @@ from flex.errors import BadInput
 from flex_api.cli import local_or_server
 from flex_api.cli.common import Context, DryRun, NodeName, Reason, context, moment
 from flex_api.cli.node_options import Addresses, Capacity, NodeSaid, Ram
-from flex_api.in_words import preview_text
+from flex_api.in_words import dry_run_text
 
 if TYPE_CHECKING:
-    from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
+    from flex_api.schemas.nodes_and_jobs import NodesOutput
 
 nodes_app = typer.Typer(
     help="List nodes; add, drain and remove them.", no_args_is_help=True, rich_markup_mode=None
@@ -24,15 +24,15 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(nodes_app, name="nodes")
 
 
-def _show(found: Context, output: NodesOutput) -> None:
-    found.show(output, lambda console: preview_text.nodes(console, output))
+def _show(call_context: Context, output: NodesOutput) -> None:
+    call_context.show(output, lambda console: dry_run_text.nodes(console, output))
 
 
 @nodes_app.command("list")
 def nodes_list(ctx: typer.Context) -> None:
     """Every node, its state and its load under the partition in force."""
-    found = context(ctx)
-    _show(found, local_or_server.nodes(found).every())
+    call_context = context(ctx)
+    _show(call_context, local_or_server.nodes(call_context).every())
 
 
 @nodes_app.command("add")
@@ -46,9 +46,9 @@ def nodes_add(
     dry_run: DryRun = False,
 ) -> None:
     """Add a node that takes sites from the next plan on. Its logs need an [[ingest.source]]."""
-    found = context(ctx)
-    by = local_or_server.nodes(found)
-    _show(found, by.add(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run))
+    call_context = context(ctx)
+    by = local_or_server.nodes(call_context)
+    _show(call_context, by.add(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run))
 
 
 @nodes_app.command("set")
@@ -68,12 +68,13 @@ def nodes_set(
         raise BadInput(
             f"changing the node {node!r}",
             "nothing to change was given",
-            kept="nothing was changed",
             advice="give --addresses, --ram or --capacity",
         )
-    found = context(ctx)
-    by = local_or_server.nodes(found)
-    _show(found, by.change(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run))
+    call_context = context(ctx)
+    by = local_or_server.nodes(call_context)
+    _show(
+        call_context, by.change(node, NodeSaid(addresses, ram, capacity), reason, dry_run=dry_run)
+    )
 
 
 @nodes_app.command("drain")
@@ -92,9 +93,12 @@ def nodes_drain(
     """Move all sites off a node with the next plans. It serves until then; wishes for it are
     suspended.
     """
-    found = context(ctx)
+    call_context = context(ctx)
     until = moment("--deadline", deadline)
-    _show(found, local_or_server.nodes(found).drain(node, until, reason, dry_run=dry_run))
+    _show(
+        call_context,
+        local_or_server.nodes(call_context).drain(node, until, reason, dry_run=dry_run),
+    )
 
 
 @nodes_app.command("undrain")
@@ -102,8 +106,8 @@ def nodes_undrain(
     ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
 ) -> None:
     """Give a node sites again, from the next plan on."""
-    found = context(ctx)
-    _show(found, local_or_server.nodes(found).undrain(node, reason, dry_run=dry_run))
+    call_context = context(ctx)
+    _show(call_context, local_or_server.nodes(call_context).undrain(node, reason, dry_run=dry_run))
 
 
 @nodes_app.command("up")
@@ -111,8 +115,8 @@ def nodes_up(
     ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
 ) -> None:
     """Give a node that was down sites again, from the next plan on."""
-    found = context(ctx)
-    _show(found, local_or_server.nodes(found).take_up(node, reason, dry_run=dry_run))
+    call_context = context(ctx)
+    _show(call_context, local_or_server.nodes(call_context).take_up(node, reason, dry_run=dry_run))
 
 
 @nodes_app.command("remove")
@@ -120,8 +124,8 @@ def nodes_remove(
     ctx: typer.Context, node: NodeName, reason: Reason = "", dry_run: DryRun = False
 ) -> None:
     """Remove a node that has no sites any more."""
-    found = context(ctx)
-    _show(found, local_or_server.nodes(found).remove(node, reason, dry_run=dry_run))
+    call_context = context(ctx)
+    _show(call_context, local_or_server.nodes(call_context).remove(node, reason, dry_run=dry_run))
 
 
 @nodes_app.command("down")
@@ -147,9 +151,9 @@ def nodes_down(
     names that are not FLEX's to change still lead to the node. With --server it shows the plan that
     was made of it.
     """
-    found = context(ctx)
-    by = local_or_server.nodes(found)
+    call_context = context(ctx)
+    by = local_or_server.nodes(call_context)
     if dry_run:
-        _show(found, by.try_take_down(node, without_content=without_content))
+        _show(call_context, by.try_take_down(node, without_content=without_content))
     else:
         by.take_down(node, reason, without_content=without_content)

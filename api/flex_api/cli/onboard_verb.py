@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from flex_api.cli.common import Context, Format, context, now
-from flex_api.cli.on_this_machine_only import only_here
+from flex_api.cli.local_only import only_here
 
 
 def add_to(app: typer.Typer) -> None:
@@ -80,7 +80,7 @@ def onboard(
     from flex_api.in_words import onboard_text
     from flex_api.onboarding.onboard import Wanted, onboard
 
-    found = context(ctx)
+    call_context = context(ctx)
     wanted = Wanted(
         folder,
         tree,
@@ -94,9 +94,9 @@ def onboard(
         dry_run,
         replace,
     )
-    ask = _ask if _is_somebody_there(found) and not yes else None
-    output = onboard(wanted, now(), ask, found.say)
-    found.show(
+    ask = _ask if _is_somebody_there(call_context) and not yes else None
+    output = onboard(wanted, now(), ask, call_context.say)
+    call_context.show(
         output,
         lambda console: console.print(
             "\n".join(onboard_text.lines(output, every=every_site)), markup=False, highlight=False
@@ -104,8 +104,8 @@ def onboard(
     )
 
 
-def _is_somebody_there(found: Context) -> bool:
-    return found.output is Format.TABLE and sys.stdin.isatty()
+def _is_somebody_there(call_context: Context) -> bool:
+    return call_context.output is Format.TABLE and sys.stdin.isatty()
 
 
 def _ask(question: str, otherwise: str) -> str:

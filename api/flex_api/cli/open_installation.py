@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_world(
-    found: Context, as_of: datetime | None = None, *, reason: str = ""
+    context: Context, as_of: datetime | None = None, *, reason: str = ""
 ) -> Iterator[wiring.World]:
     """The settings' world, with a progress bar where a person watches."""
     from flex.model.audit_chain import Author
 
     moment = as_of and moment_in_range("--as-of", as_of)
     clock = (lambda: moment) if moment else now
-    with _follow(found) as told:
+    with _follow(context) as told:
         here = wiring.world(
-            found.settings, clock, say=found.say, progress=told, author=Author(author(), reason)
+            context.settings, clock, say=context.say, progress=told, author=Author(author(), reason)
         )
         with closing(here):
             yield here
 
 
 @contextmanager
-def _follow(found: Context) -> Iterator[Progress]:
-    if found.progress is None:
+def _follow(context: Context) -> Iterator[Progress]:
+    if context.progress is None:
         yield wiring.silent
         return
     # The bar and the reader that it follows: hardly any verb reads logs.
     from flex_api.cli.progress_bar import following
 
-    with following(found.progress) as told:
+    with following(context.progress) as told:
         yield told

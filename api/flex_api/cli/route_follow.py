@@ -14,12 +14,12 @@ import typer
 from flex.errors import BadInput
 from flex.routing import (
     apply_to_haproxy,
-    fetch_files,
     haproxy_program,
     haproxy_socket,
     host_to_node_maps,
     install_files,
-    keep_haproxy_at_newest_order,
+    node_file_download,
+    order_follower,
     refuse_older_maps,
 )
 from flex.routing.ports_and_paths import DIRECTORY, MASTER
@@ -64,7 +64,7 @@ def route_follow(
     from flex_api.schemas.routing import RouteFollowOutput
 
     # HAProxy calls its maps by whole paths.
-    found, to = context(ctx), to.absolute()
+    call_context, to = context(ctx), to.absolute()
     asks = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     systemd = tell_systemd.systemd()
 
@@ -72,7 +72,7 @@ def route_follow(
         asks.print(line)
         systemd.status(line)
 
-    node = keep_haproxy_at_newest_order.FollowingNode(
+    node = order_follower.FollowingNode(
         url,
         token_in(token_file),
         to,
@@ -83,7 +83,7 @@ def route_follow(
         say,
         systemd.beat,
     )
-    follower = keep_haproxy_at_newest_order.Follower(node)
+    follower = order_follower.Follower(node)
     if once:
         follower.once()
     else:
@@ -98,7 +98,7 @@ def route_follow(
     output = RouteFollowOutput(
         directory=str(to), order=head.order if head else 0, cluster=head.cluster if head else ""
     )
-    found.show(output, lambda console: console.print(_line(output)))
+    call_context.show(output, lambda console: console.print(_line(output)))
 
 
 def _line(output: RouteFollowOutput) -> str:
@@ -107,10 +107,10 @@ def _line(output: RouteFollowOutput) -> str:
     return f"{output.directory} has order {output.order} for doors."
 
 
-def refuse_foreign(taken: fetch_files.Pulled, to: Path, *, other_node: bool) -> None:
+def refuse_foreign(taken: node_file_download.Pulled, to: Path, *, other_node: bool) -> None:
     refuse_elsewhere(taken.directory, to)
     if not other_node:
-        refuse_other(taken, fetch_files.in_force(to), to)
+        refuse_other(taken, node_file_download.files_in_force(to), to)
 
 
 def refuse_elsewhere(directory: str, to: Path) -> None:
@@ -123,7 +123,9 @@ def refuse_elsewhere(directory: str, to: Path) -> None:
         )
 
 
-def refuse_other(taken: fetch_files.Pulled, here: fetch_files.Pulled | None, to: Path) -> None:
+def refuse_other(
+    taken: node_file_download.Pulled, here: node_file_download.Pulled | None, to: Path
+) -> None:
     if here and here.node != taken.node:
         raise BadInput(
             f"files of {taken.node} for HAProxy in {to}",
@@ -134,7 +136,7 @@ def refuse_other(taken: fetch_files.Pulled, here: fetch_files.Pulled | None, to:
         )
 
 
-def sockets_of(taken: fetch_files.Pulled, master: str) -> apply_to_haproxy.Sockets:
+def sockets_of(taken: node_file_download.Pulled, master: str) -> apply_to_haproxy.Sockets:
     return apply_to_haproxy.Sockets(
         haproxy_socket.Socket(taken.socket, named="its configuration"),
         haproxy_socket.Socket(master, named="--master (haproxy -W -S SOCKET)"),

@@ -15,14 +15,14 @@ from flex.caches import CACHES
 from flex.errors import BadInput, NotWritten
 from flex.sim.papers import EXPERIMENTS, experiment_lab
 from flex.sim.policies import POLICIES
-from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.published_figures import PUBLISHED
 from flex.sim.simulated_clusters import MIB, MODELS
 from flex.why_file_unreadable import why_unreadable
 from flex_api.cli.common import context
-from flex_api.cli.on_this_machine_only import all_only_here
+from flex_api.cli.local_only import all_only_here
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.simulation import comparing, locality_of_logs, papers, traces_and_solver
+from flex_api.simulation import comparing, locality_of_logs, papers_page, traces_and_solver
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from flex.sim.simulate import Result
     from flex.sim.simulated_clusters import SimulatedCluster
     from flex.sim.traces import Trace
-    from flex_api.schemas.sim import SimulateFitOutput, SimulateOutput, SimulatePaperOutput
+    from flex_api.schemas.simulate_output import (
+        SimulateFitOutput,
+        SimulateOutput,
+        SimulatePaperOutput,
+    )
 
 simulate_app = typer.Typer(
     help="Simulate routing policies on a model of a cluster. It shows requests a "
@@ -75,23 +79,23 @@ def trace(
 ) -> None:
     if ctx.invoked_subcommand:
         return
-    from flex_api.schemas.sim import SimulateOutput
+    from flex_api.schemas.simulate_output import SimulateOutput
 
-    found, asked = context(ctx), _trace(twin, logs or [], log_format, by_directory)
-    policies = policy or (comparing.every_policy(asked) if compare else comparing.USUAL)
+    call_context, workload = context(ctx), _trace(twin, logs or [], log_format, by_directory)
+    policies = policy or (comparing.every_policy(workload) if compare else comparing.USUAL)
     clusters = [
         comparing.cluster_of(model, n, mib, cache=cache, disks=disks)
         for n, mib in product(nodes or [4], ram or [64])
     ]
     with _steps(len(clusters) * len(policies)) as step:
-        points = comparing.compare_policies(asked, clusters, policies, step)
+        points = comparing.compare_policies(workload, clusters, policies, step)
     drawn = _draw(pictures, points, by_nodes=len(nodes or []) > 1) if pictures else []
     rows = [comparing.row(cluster, result) for cluster, result in points]
     output = SimulateOutput(
-        trace=asked.name, model=model, cache=points[0][0].cache, items=rows, pictures=drawn,
-        notes=comparing.notes(asked, points),
+        trace=workload.name, model=model, cache=points[0][0].cache, items=rows, pictures=drawn,
+        notes=comparing.notes(workload, points),
     )  # fmt: skip
-    found.show(output, lambda console: _show(console, output, per_node=per_node))
+    call_context.show(output, lambda console: _show(console, output, per_node=per_node))
 
 
 @simulate_app.command()
@@ -101,7 +105,8 @@ def paper(
     all_: Annotated[bool, typer.Option("--all", help="every experiment of every paper")] = False,
     to: Annotated[Path | None, typer.Option(help="a folder for the page and its pictures")] = None,
     most: Annotated[
-        int | None, typer.Option(min=1, help="cut traces to so many accesses, to try things out")
+        int | None,
+        typer.Option(min=1, help="use only this many accesses of each trace, for a quick try"),
     ] = None,
     logs: Annotated[
         list[Path] | None, typer.Option(help="an access log instead of twins; may be repeated")
@@ -114,13 +119,13 @@ def paper(
     """Run the papers' experiments again, on twins of their traces or on your logs: published beside
     measured, with a verdict.
     """
-    found = context(ctx)
+    call_context = context(ctx)
     real = (
-        traces_and_solver.of_logs(logs, format_=log_format, by_directory=by_directory)
+        traces_and_solver.trace_of_logs(logs, format_=log_format, by_directory=by_directory)
         if logs
         else None
     )
-    names = papers.every(real) if all_ else list(experiment or [])
+    names = papers_page.every(real) if all_ else list(experiment or [])
     if not names:
         raise BadInput(
             "an experiment to run",
@@ -129,8 +134,8 @@ def paper(
             advice=f"name some of {', '.join(EXPERIMENTS)}, or --all",
         )
     with _steps(None) as step:
-        output = papers.run(names, step, to, most, real)
-    found.show(output, lambda console: _show_claims(console, output))
+        output = papers_page.run(names, step, to, most, real)
+    call_context.show(output, lambda console: _show_claims(console, output))
 
 
 @simulate_app.command()
@@ -147,20 +152,22 @@ def fit(
     """How near each twin's aggregates are to those published of its trace; with logs, which
     locality the model of twins finds in each, and how near its misses are.
     """
-    from flex_api.schemas.sim import SimulateFitOutput
+    from flex_api.schemas.simulate_output import SimulateFitOutput
 
     output = (
         SimulateFitOutput(
             items=[],
             localities=[
                 locality_of_logs.row(
-                    traces_and_solver.of_logs([log], format_=log_format, by_directory=by_directory)
+                    traces_and_solver.trace_of_logs(
+                        [log], format_=log_format, by_directory=by_directory
+                    )
                 )
                 for log in logs
             ],
         )
         if logs
-        else SimulateFitOutput(items=papers.fits(), localities=[])
+        else SimulateFitOutput(items=papers_page.fits(), localities=[])
     )
     context(ctx).show(
         output,
@@ -177,9 +184,9 @@ def _trace(twin: str, logs: list[Path], log_format: str, by_directory: bool) -> 
             advice="name one twin with --twin, or access logs with --logs",
         )
     return (
-        traces_and_solver.of_twin(twin)
+        traces_and_solver.trace_of_twin(twin)
         if twin
-        else traces_and_solver.of_logs(logs, format_=log_format, by_directory=by_directory)
+        else traces_and_solver.trace_of_logs(logs, format_=log_format, by_directory=by_directory)
     )
 
 
@@ -205,7 +212,7 @@ def _draw(
 ) -> list[str]:
     """Over the nodes, for each size of memory if there are several; else over the memory."""
     several = len({cluster.ram[0] for cluster, _ in points}) > 1
-    drawn = papers.pictures_of(
+    drawn = papers_page.pictures_of(
         [_point(*pair, by_nodes=by_nodes, several=several) for pair in points]
     )
     try:
@@ -214,10 +221,7 @@ def _draw(
             (folder / name).write_text(markup, encoding="utf-8")
     except OSError as error:
         raise NotWritten(
-            f"pictures in {folder}",
-            why_unreadable(error),
-            kept="nothing was changed",
-            advice="name another folder",
+            f"pictures in {folder}", why_unreadable(error), advice="name another folder"
         ) from error
     return [str(folder / name) for name in drawn]
 
@@ -317,9 +321,9 @@ def _show_claims(console: Console, output: SimulatePaperOutput) -> None:
 def _show_fit(console: Console, output: SimulateFitOutput) -> None:
     table = grid("twin", "figure", "published>", "twin>", "off>")
     for row in output.items:
-        said = f"{row.figure.replace('_', ' ')}{' (assumed)' if row.assumed else ''}"
+        label = f"{row.figure.replace('_', ' ')}{' (assumed)' if row.assumed else ''}"
         table.add_row(
-            row.twin, said, f"{row.published:,.6g}", f"{row.made:,.6g}", f"{row.error:.1%}"
+            row.twin, label, f"{row.published:,.6g}", f"{row.made:,.6g}", f"{row.error:.1%}"
         )
     console.print(table)
 

@@ -13,8 +13,8 @@ from flex.errors import Unwell
 from flex.model.site_moves import State
 from flex_api.cli import local_or_server
 from flex_api.cli.common import DryRun, Reason, SiteName, context
+from flex_api.cli.local_only import AsOf
 from flex_api.cli.night_verbs import show
-from flex_api.cli.on_this_machine_only import AsOf
 from flex_api.in_words import site_moves_text
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ def move(
     The plan says how balanced the nodes are after it, and for how long the site stays there. `flex
     rollback` takes it back.
     """
-    found = context(ctx)
+    call_context = context(ctx)
     nodes = tuple(dict.fromkeys(to.replace(",", " ").split()))
-    made = local_or_server.plans(found, as_of).move_site(
+    plan_output = local_or_server.plans(call_context, as_of).move_site(
         site, nodes, force or (), reason, dry_run=dry_run
     )
-    if made:
-        show(found, made, diff=dry_run)
+    if plan_output:
+        show(call_context, plan_output, diff=dry_run)
 
 
 def ready(
@@ -89,10 +89,10 @@ def ready(
 
     Exits 22 where a node is not ready.
     """
-    found = context(ctx)
+    call_context = context(ctx)
     nodes = tuple(dict.fromkeys(to.replace(",", " ").split()))
-    output = local_or_server.site_moves(found).ready(sites, nodes)
-    found.show(output, lambda console: site_moves_text.ready(console, output))
+    output = local_or_server.site_moves(call_context).ready(sites, nodes)
+    call_context.show(output, lambda console: site_moves_text.ready(console, output))
     if not all(row.ready for row in output.items):
         raise typer.Exit(Unwell.exit_code)
 
@@ -111,11 +111,11 @@ def moves(
     """Every move with its stages, the newest first."""
     if ctx.invoked_subcommand:
         return
-    found = context(ctx)
-    output = local_or_server.site_moves(found).moves(
+    call_context = context(ctx)
+    output = local_or_server.site_moves(call_context).moves(
         limit, site=site, plan=plan, node=node, state=state.value if state else ""
     )
-    found.show(output, lambda console: site_moves_text.moves(console, output))
+    call_context.show(output, lambda console: site_moves_text.moves(console, output))
 
 
 @moves_app.command("again")
@@ -126,11 +126,11 @@ def again(
     dry_run: DryRun = False,
 ) -> None:
     """Let a site move again whose last move failed, before its rest is over."""
-    found = context(ctx)
-    output = local_or_server.site_moves(found).again(site, reason, dry_run=dry_run)
+    call_context = context(ctx)
+    output = local_or_server.site_moves(call_context).again(site, reason, dry_run=dry_run)
 
     def show(console: Console) -> None:
         would = "would be free" if dry_run else "is free"
         console.print(f"{output.sites[0]} {would} to move with the next plan.")
 
-    found.show(output, show)
+    call_context.show(output, show)

@@ -10,7 +10,7 @@ from flex.model.wish import Pin
 from flex_api import which_names_are_sites
 from flex_api.cli import local_or_server
 from flex_api.cli.common import Campaign, Reason, SiteName, author, context, moment
-from flex_api.cli.wish_options import Asked, with_wish_options
+from flex_api.cli.wish_options import Asked, add_wish_options
 from flex_api.in_words import results_in_terminal, tokens_and_audit_text
 
 DryRun = Annotated[
@@ -33,17 +33,17 @@ def add_to(app: typer.Typer) -> None:
 @sites_app.command("list")
 def sites_list(ctx: typer.Context) -> None:
     """Every site, busiest first."""
-    found = context(ctx)
-    output = local_or_server.sites(found).every()
-    found.show(output, lambda console: results_in_terminal.sites(console, output))
+    call_context = context(ctx)
+    output = local_or_server.sites(call_context).every()
+    call_context.show(output, lambda console: results_in_terminal.sites(console, output))
 
 
 @sites_app.command("show")
 def sites_show(ctx: typer.Context, site: SiteName) -> None:
     """One site: what it asks of its nodes, where it is, and all of its names."""
-    found = context(ctx)
-    output = local_or_server.sites(found).one(which_names_are_sites.site_name(site))
-    found.show(output, lambda console: results_in_terminal.site(console, output))
+    call_context = context(ctx)
+    output = local_or_server.sites(call_context).one(which_names_are_sites.site_name(site))
+    call_context.show(output, lambda console: results_in_terminal.site(console, output))
 
 
 @sites_app.command("unknown")
@@ -52,13 +52,13 @@ def sites_unknown(
     most: Annotated[int, typer.Option(min=1, max=1000, help="show at most this many names")] = 20,
 ) -> None:
     """Show what visitors asked of names that are no known sites, since the profiles begin."""
-    found = context(ctx)
-    output = local_or_server.logs(found).unknown_names(most)
-    found.show(output, lambda console: results_in_terminal.unknown_hosts(console, output))
+    call_context = context(ctx)
+    output = local_or_server.logs(call_context).unknown_names(most)
+    call_context.show(output, lambda console: results_in_terminal.unknown_hosts(console, output))
 
 
 @sites_app.command("pin")
-@with_wish_options
+@add_wish_options
 def sites_pin(
     ctx: typer.Context,
     site: SiteName,
@@ -74,7 +74,7 @@ def sites_pin(
 
     A wish with an end stands on top of the permanent one, which comes back when it is over. A wish
     that cannot be kept beside the others is refused. When nodes leave, wishes give way in this
-    order: apart, together, at least so many, at most so many, not on nodes, on nodes.
+    order: apart, together, the fewest and the most replicas, not on nodes, on nodes.
     """
     wanted = Pin(
         which_names_are_sites.site_name(site),
@@ -97,11 +97,11 @@ def sites_unpin(
     dry_run: DryRun = False,
 ) -> None:
     """Take a wish back."""
-    found = context(ctx)
-    output = local_or_server.sites(found).unpin(
+    call_context = context(ctx)
+    output = local_or_server.sites(call_context).unpin(
         which_names_are_sites.site_name(site), campaign, reason, dry_run=dry_run
     )
-    found.show(output, lambda console: tokens_and_audit_text.pin(console, output))
+    call_context.show(output, lambda console: tokens_and_audit_text.pin(console, output))
 
 
 @sites_app.command("exclude")
@@ -130,6 +130,6 @@ def sites_exclude(
 
 
 def _pin(ctx: typer.Context, wanted: Pin, *, dry_run: bool) -> None:
-    found = context(ctx)
-    output = local_or_server.sites(found).pin(wanted, dry_run=dry_run)
-    found.show(output, lambda console: tokens_and_audit_text.pin(console, output))
+    call_context = context(ctx)
+    output = local_or_server.sites(call_context).pin(wanted, dry_run=dry_run)
+    call_context.show(output, lambda console: tokens_and_audit_text.pin(console, output))

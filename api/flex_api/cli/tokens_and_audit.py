@@ -57,19 +57,19 @@ def token_create(
     reason: Reason = "",
 ) -> None:
     """Make a token and print it, this once. FLEX keeps only its hash."""
-    found = context(ctx)
+    call_context = context(ctx)
     ends = moment("--expires", expires)
-    by = local_or_server.tokens_and_audit(found)
+    by = local_or_server.tokens_and_audit(call_context)
     output = by.make_token(name, manage_tokens.role_of(role), ends, reason)
-    found.show(output, lambda console: console.print(output.secret))
+    call_context.show(output, lambda console: console.print(output.secret))
 
 
 @token_app.command("list")
 def token_list(ctx: typer.Context) -> None:
     """Every token, also those that open nothing any more; never their secrets."""
-    found = context(ctx)
-    output = local_or_server.tokens_and_audit(found).tokens()
-    found.show(output, lambda console: tokens_and_audit_text.tokens(console, output, now()))
+    call_context = context(ctx)
+    output = local_or_server.tokens_and_audit(call_context).tokens()
+    call_context.show(output, lambda console: tokens_and_audit_text.tokens(console, output, now()))
 
 
 @token_app.command("revoke")
@@ -79,9 +79,9 @@ def token_revoke(
     reason: Reason = "",
 ) -> None:
     """End a token, and the sessions that were opened with it."""
-    found = context(ctx)
-    output = local_or_server.tokens_and_audit(found).revoke(token_id, reason)
-    found.show(output, lambda console: tokens_and_audit_text.show_revoked(console, output))
+    call_context = context(ctx)
+    output = local_or_server.tokens_and_audit(call_context).revoke(token_id, reason)
+    call_context.show(output, lambda console: tokens_and_audit_text.show_revoked(console, output))
 
 
 @audit_app.callback()
@@ -95,10 +95,10 @@ def audit(
     """The latest changes, newest first."""
     if ctx.invoked_subcommand:
         return
-    found = context(ctx)
+    call_context = context(ctx)
     after = moment("--since", since)
-    output = local_or_server.tokens_and_audit(found).audit(limit, actor, action, after)
-    found.show(output, lambda console: tokens_and_audit_text.audit(console, output))
+    output = local_or_server.tokens_and_audit(call_context).audit(limit, actor, action, after)
+    call_context.show(output, lambda console: tokens_and_audit_text.audit(console, output))
 
 
 @audit_app.command("verify")
@@ -107,6 +107,6 @@ def audit_verify(ctx: typer.Context, last: Last = "") -> None:
 
     Prints the last hash, to be noted elsewhere.
     """
-    found = context(ctx)
-    output = local_or_server.tokens_and_audit(found).check_audit(last)
-    found.show(output, lambda console: tokens_and_audit_text.holds(console, output))
+    call_context = context(ctx)
+    output = local_or_server.tokens_and_audit(call_context).check_audit(last)
+    call_context.show(output, lambda console: tokens_and_audit_text.holds(console, output))

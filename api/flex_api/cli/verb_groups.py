@@ -3,13 +3,17 @@
 Takes the name of a verb. Returns its command, for which its module is loaded. Which verbs there
 are, and the line that says what each does, stand here: help, completion and a verb that there is
 not load no module of a verb.
+
+Adds to every verb the options that may stand before it or behind it. One that is given behind the
+verb is in the context before the verb runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer import core
@@ -19,12 +23,12 @@ from typer._click.shell_completion import CompletionItem
 from typer._click.utils import make_default_short_help
 from typer._coercion import RuntimeParam, build_runtime_param
 from typer.core import TyperGroup
-from typer.main import get_group
+from typer.main import get_command, get_group
 
-from flex_api.cli import global_options
+from flex_api.cli.common import Format, context
 
 if TYPE_CHECKING:
-    from typer._click.core import Context
+    from typer._click.core import Context, Parameter
     from typer._click.formatting import HelpFormatter
 
 
@@ -83,12 +87,8 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
             "Ask nodes whether they are ready for sites, as a plan asks before it moves them.",
         ),
         "nodes": Verb("nodes", "List nodes; add, drain and remove them."),
-        "route": Verb(
-            "route_config_and_delivery", "Route requests to the replica that has them in memory."
-        ),
-        "dns": Verb(
-            "zone_holders_and_takeover", "Show and change which controller writes the zones."
-        ),
+        "route": Verb("route_verbs", "Route requests to the replica that has them in memory."),
+        "dns": Verb("dns_verbs", "Show and change which controller writes the zones."),
     },
     "Look and compare": {
         "status": Verb(
@@ -97,9 +97,11 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
         ),
         "history": Verb("night_verbs", "List the latest runs."),
         "data": Verb("logs", "Show how far the logs can be trusted."),
-        "explain": Verb("why", "Explain why a site moves or stays, and where else it could be."),
+        "explain": Verb(
+            "explain_verb", "Explain why a site moves or stays, and where else it could be."
+        ),
         "files": Verb(
-            "files_visitors_ask_for_verb",
+            "files_verb",
             "Show the files of a site: the most requested and the largest.",
         ),
         "whatif": Verb(
@@ -168,18 +170,55 @@ class LoadedVerbs(Mapping[str, Command]):
         return len(VERBS)
 
 
+def add_global_options(verb: Command) -> None:
+    output = _output_option()
+    for each in (verb, *verbs_below(verb)):
+        each.params.append(output)
+
+
+def verbs_below(group: Command) -> Iterator[Command]:
+    for verb in getattr(group, "commands", {}).values():
+        yield verb
+        yield from verbs_below(verb)
+
+
+def _choose(ctx: typer.Context, wanted: Format | None) -> None:
+    if wanted is not None:
+        context(ctx).output = wanted
+
+
+Output = Annotated[
+    Format | None,
+    typer.Option(
+        "--output", "-o", callback=_choose, expose_value=False, help="for people or for programs"
+    ),
+]
+
+
+def _alone(output: Output = None) -> None:
+    """A verb of this option and nothing else: Typer makes of it what verbs are given."""
+
+
+# To have Typer make it takes as long as to have it make a verb.
+@cache
+def _output_option() -> Parameter:
+    donor = typer.Typer(add_completion=False)
+    donor.command()(_alone)
+    return get_command(donor).params[0]
+
+
 def _load(name: str) -> Command:
     app = typer.Typer(rich_markup_mode=None)
     import_module(f"flex_api.cli.{VERBS[name].module}").add_to(app)
     # Of what it brings besides, nothing is made.
-    app.registered_groups = [one for one in app.registered_groups if one.name == name]
+    app.registered_groups = [info for info in app.registered_groups if info.name == name]
     app.registered_commands = [
-        one
-        for one in app.registered_commands
-        if name in (one.name, getattr(one.callback, "__name__", ""))
+        info
+        for info in app.registered_commands
+        if name in (info.name, getattr(info.callback, "__name__", ""))
     ]
     verb = get_group(app).commands[name]
-    global_options.add_to(verb)
+    add_global_options(verb)
     return verb
 
 

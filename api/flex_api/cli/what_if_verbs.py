@@ -67,11 +67,11 @@ def whatif(
     """
     from flex.planning.what_if import Supposition
 
-    found = context(ctx)
+    call_context = context(ctx)
     lost = split_names(without)
     wanted = Supposition(more, lost, ram, growth, _times(times or ()), tolerance, max_moves)
-    output = local_or_server.questions(found).what_if(wanted, frontier=frontier)
-    found.show(output, lambda console: _show_what_if(console, output))
+    output = local_or_server.questions(call_context).what_if(wanted, frontier=frontier)
+    call_context.show(output, lambda console: _show_what_if(console, output))
 
 
 @plan_app.command("frontier")
@@ -79,33 +79,32 @@ def plan_frontier(ctx: typer.Context) -> None:
     """What more moves would buy: the least imbalance for each number of them, from none to a new
     partition.
     """
-    found = context(ctx)
-    output = local_or_server.questions(found).frontier()
-    found.show(output, lambda console: _show_frontier(console, output))
+    call_context = context(ctx)
+    output = local_or_server.questions(call_context).frontier()
+    call_context.show(output, lambda console: _show_frontier(console, output))
 
 
 @plan_app.command("diff")
 def plan_diff(ctx: typer.Context, one: PlanId, other: Other = "current") -> None:
     """What differs between the partitions of two plans, site by site."""
-    found = context(ctx)
-    output = local_or_server.questions(found).difference(one, other)
-    found.show(output, lambda console: _show_diff(console, output))
+    call_context = context(ctx)
+    output = local_or_server.questions(call_context).difference(one, other)
+    call_context.show(output, lambda console: _show_diff(console, output))
 
 
 def _times(given: Sequence[str]) -> dict[str, float]:
-    found = {}
+    factors = {}
     for each in given:
         site, _, number = each.rpartition("=")
         try:
-            found[which_names_are_sites.site_name(site)] = float(number)
+            factors[which_names_are_sites.site_name(site)] = float(number)
         except ValueError as error:
             raise BadInput(
                 f"--times {each}",
                 "this is no site with a number",
-                kept="nothing was changed",
                 advice="write --times shop.example=3",
             ) from error
-    return found
+    return factors
 
 
 def _show_what_if(console: Console, output: WhatIfOutput) -> None:

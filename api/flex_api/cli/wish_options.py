@@ -26,13 +26,13 @@ Asked = Mapping[str, Any]
 Verb = Callable[..., None]
 
 
-def with_wish_options(verb: Verb) -> Verb:
+def add_wish_options(verb: Verb) -> Verb:
     options = {name: _option(name) for name in ASKS if option(name)}
 
     @wraps(verb)
     def verb_with_options(**given: Any) -> None:
-        asked = {name: _value(name, given.pop(name)) for name in options}
-        verb(**given, **{PARAMETER: asked})
+        wish_fields = {name: _value(name, given.pop(name)) for name in options}
+        verb(**given, **{PARAMETER: wish_fields})
 
     own = inspect.signature(verb, eval_str=True)
     parameters: list[inspect.Parameter] = []

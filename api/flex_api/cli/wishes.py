@@ -17,7 +17,7 @@ from flex_api.cli.common import Context, Format, author, context, now, write
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from flex_api.schemas.decisions import Decisions, DifferenceRow
+    from flex_api.schemas.standing_decisions import Decisions, DifferenceRow
     from flex_api.wishes.decisions_file import Difference
 
 File = Annotated[
@@ -40,14 +40,14 @@ def wishes_export(ctx: typer.Context) -> None:
     """Print all of it as TOML, always in the same order: for version control, or for the day when
     the database is lost.
     """
-    from flex_api.schemas.decisions import DecisionsOutput
+    from flex_api.schemas.standing_decisions import DecisionsOutput
     from flex_api.wishes import decisions_file
 
-    found = context(ctx)
-    decided = _decisions_now(found)
-    if found.output is Format.JSON:
+    call_context = context(ctx)
+    decided = _decisions_now(call_context)
+    if call_context.output is Format.JSON:
         output = DecisionsOutput(wish=[*decided.wish], node=[*decided.node], freeze=decided.freeze)
-        found.show(output, lambda _: None)
+        call_context.show(output, lambda _: None)
     else:
         # Also with -q: it is the result.
         write(decisions_file.text(decided))
@@ -62,11 +62,11 @@ def wishes_diff(
     ] = False,
 ) -> None:
     """Show in what a file differs from what is decided now."""
-    from flex_api.schemas.decisions import DifferencesOutput
+    from flex_api.schemas.standing_decisions import DifferencesOutput
 
-    found = context(ctx)
-    rows = [one.row() for one in _differences(found, file)]
-    found.show(DifferencesOutput(items=rows, carried_out=0), partial(_print, rows))
+    call_context = context(ctx)
+    rows = [difference.row() for difference in _differences(call_context, file)]
+    call_context.show(DifferencesOutput(items=rows, carried_out=0), partial(_print, rows))
     if rows and detailed_exitcode:
         raise typer.Exit(10)
 
@@ -78,23 +78,23 @@ def wishes_apply(ctx: typer.Context, file: File) -> None:
 
     A node is taken down by `flex nodes down` alone, and up by `flex nodes up`.
     """
-    from flex_api.schemas.decisions import DifferencesOutput
+    from flex_api.schemas.standing_decisions import DifferencesOutput
 
-    found = context(ctx)
+    call_context = context(ctx)
     rows: list[DifferenceRow] = []
     refused: list[FlexError] = []
-    for one in _differences(found, file):
+    for difference in _differences(call_context, file):
         why = ""
         try:
-            if not one.why_left:
-                _carry_out(found, one, f"as {file.name} has it")
+            if not difference.why_left:
+                _carry_out(call_context, difference, f"as {file.name} has it")
         except (BadInput, Unknown, Infeasible, Held) as error:
             refused.append(error)
             why = error.answer
-        rows.append(one.row(why))
+        rows.append(difference.row(why))
     done = sum(not row.left for row in rows)
-    found.show(DifferencesOutput(items=rows, carried_out=done), partial(_print, rows))
-    found.say(f"{done} of {len(rows)} carried out." if rows else "Nothing differs.")
+    call_context.show(DifferencesOutput(items=rows, carried_out=done), partial(_print, rows))
+    call_context.say(f"{done} of {len(rows)} carried out." if rows else "Nothing differs.")
     if refused:
         first = refused[0]
         raise type(first)(
@@ -105,60 +105,65 @@ def wishes_apply(ctx: typer.Context, file: File) -> None:
         )
 
 
-def _decisions_now(found: Context) -> Decisions:
-    from flex_api.schemas.decisions import Decisions, FreezeDecided, NodeDecided, WishDecided
+def _decisions_now(call_context: Context) -> Decisions:
+    from flex_api.schemas.standing_decisions import (
+        Decisions,
+        FreezeDecided,
+        NodeDecided,
+        WishDecided,
+    )
     from flex_api.wishes import decisions_file
 
-    freeze = local_or_server.freezing(found).now()
-    every = local_or_server.nodes(found).every().items
+    freeze = local_or_server.freezing(call_context).now()
+    every = local_or_server.nodes(call_context).every().items
     decided = Decisions(
         wish=tuple(
-            WishDecided.model_validate(one.model_dump(exclude={"author", "holds"}))
-            for one in local_or_server.sites(found).wishes()
+            WishDecided.model_validate(row.model_dump(exclude={"author", "holds"}))
+            for row in local_or_server.sites(call_context).wishes()
         ),
         node=tuple(
-            NodeDecided(node=one.node, state=one.state, deadline=one.deadline, reason=one.reason)
-            for one in every
-            if one.state != "active"
+            NodeDecided(node=row.node, state=row.state, deadline=row.deadline, reason=row.reason)
+            for row in every
+            if row.state != "active"
         ),
         freeze=FreezeDecided(until=freeze.until, reason=freeze.reason) if freeze.frozen else None,
     )
-    return decisions_file.in_force(decided, now())
+    return decisions_file.drop_ended(decided, now())
 
 
-def _differences(found: Context, file: Path) -> list[Difference]:
+def _differences(call_context: Context, file: Path) -> list[Difference]:
     from flex_api.wishes import decisions_file
 
-    decided = _decisions_now(found)
-    wanted = decisions_file.in_force(decisions_file.read(file), now())
+    decided = _decisions_now(call_context)
+    wanted = decisions_file.drop_ended(decisions_file.read(file), now())
     return decisions_file.differences(decided, wanted)
 
 
-def _carry_out(found: Context, one: Difference, reason: str) -> None:
-    from flex_api.schemas.decisions import FreezeDecided, NodeDecided, WishDecided
+def _carry_out(call_context: Context, difference: Difference, reason: str) -> None:
+    from flex_api.schemas.standing_decisions import FreezeDecided, NodeDecided, WishDecided
 
-    match one.wanted or one.now:
+    match difference.wanted or difference.now:
         case WishDecided():
-            _wish(found, one, reason)
+            _wish(call_context, difference, reason)
         case NodeDecided():
-            nodes = local_or_server.nodes(found)
-            if isinstance(one.wanted, NodeDecided):
-                ends, why = one.wanted.deadline, one.wanted.reason
-                nodes.drain(one.of, ends, why, dry_run=False)
+            nodes = local_or_server.nodes(call_context)
+            if isinstance(difference.wanted, NodeDecided):
+                ends, why = difference.wanted.deadline, difference.wanted.reason
+                nodes.drain(difference.of, ends, why, dry_run=False)
             else:
-                nodes.undrain(one.of, reason, dry_run=False)
+                nodes.undrain(difference.of, reason, dry_run=False)
         case _:
-            freezing = local_or_server.freezing(found)
-            if isinstance(one.wanted, FreezeDecided):
-                freezing.freeze(one.wanted.until, one.wanted.reason, dry_run=False)
+            freezing = local_or_server.freezing(call_context)
+            if isinstance(difference.wanted, FreezeDecided):
+                freezing.freeze(difference.wanted.until, difference.wanted.reason, dry_run=False)
             else:
                 freezing.thaw(reason, dry_run=False)
 
 
-def _wish(found: Context, one: Difference, reason: str) -> None:
-    from flex_api.schemas.decisions import WishDecided
+def _wish(call_context: Context, difference: Difference, reason: str) -> None:
+    from flex_api.schemas.standing_decisions import WishDecided
 
-    sites, now, wanted = local_or_server.sites(found), one.now, one.wanted
+    sites, now, wanted = local_or_server.sites(call_context), difference.now, difference.wanted
     pin = Pin(**dict(wanted), author=author()) if wanted else None
     assert now is None or isinstance(now, WishDecided)
     # A wish with an end would come on top of the one without, which is to go.
@@ -174,7 +179,7 @@ def _wish(found: Context, one: Difference, reason: str) -> None:
 def _print(rows: Sequence[DifferenceRow], console: Console) -> None:
     for row in rows:
         sign = "~" if row.now and row.wanted else "+" if row.wanted else "-"
-        said = f"{row.wanted} (now: {row.now})" if sign == "~" else row.wanted or row.now
+        decision = f"{row.wanted} (now: {row.now})" if sign == "~" else row.wanted or row.now
         left = f"; left as it is: {row.left}" if row.left else ""
         name = " ".join(filter(None, [row.kind, row.of]))
-        console.print(f"{sign} {name}: {said}{left}")
+        console.print(f"{sign} {name}: {decision}{left}")

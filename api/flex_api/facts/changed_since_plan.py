@@ -2,7 +2,7 @@
 For a rollback and a move by hand, every wish counts.
 
 Takes the world and a plan that waits. Returns the rules against approving and applying it. Does not
-say whether another partition is in force: person_says_yes_or_no_to_plan.py refuses that, and
+say whether another partition is in force: plan_approvals.py refuses that, and
 nobody can override it.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
-from flex.planning.plan_of_given_partition import BY_HAND, ROLLBACK
+from flex.planning.given_partition import BY_HAND, ROLLBACK
 from flex.site_names_in_words import first_few
 from flex.wishes import suspended_wishes
 from flex.zones.zone_changes import ADDRESSES
@@ -28,12 +28,12 @@ _ENTRIES = 1000
 def stop_if_overtaken(plan: Plan, in_force: str) -> Iterator[Stop]:
     """Where another partition came into force since the plan was made."""
     if in_force != plan.base:
-        said = "it was made from another partition than the one in force"
+        reason = "it was made from another partition than the one in force"
         yield Stop(
             BASE,
             plan.base or "nothing",
             f"{in_force or 'nothing'} is in force",
-            said,
+            reason,
             "a new plan: flex plan",
         )
 
@@ -47,13 +47,16 @@ def stops(world: World, plan: Plan) -> Iterator[Stop]:
 def _nodes(world: World, plan: Plan) -> Iterator[Stop]:
     states = {node.name: node.state for node in world.nodes}
     targets = {move.target for move in plan.moves if move.target}
-    if found := sorted(
+    if inactive_nodes := sorted(
         f"{name} is {states.get(name, 'removed')}"
         for name in targets
         if states.get(name) != "active"
     ):
         yield Stop(
-            NODES, LIMIT, first_few(found), "it moves sites to nodes that take none any more"
+            NODES,
+            LIMIT,
+            first_few(inactive_nodes),
+            "it moves sites to nodes that take none any more",
         )
 
 
@@ -65,13 +68,13 @@ def _addresses(world: World, plan: Plan) -> Iterator[Stop]:
         for change in zone_plan.changes
         if change.type in ADDRESSES and change.after
     )
-    if found := sorted(
+    if unknown_addresses := sorted(
         {value for change in changes if change.after for value in change.after.values} - ours
     ):
         yield Stop(
             ADDRESSED,
             LIMIT,
-            first_few(found),
+            first_few(unknown_addresses),
             "it would announce addresses that no node has any more",
         )
 
@@ -92,11 +95,11 @@ def _wishes(world: World, plan: Plan) -> Iterator[Stop]:
         suspended_wishes.places(pins, table)
         for table in (world.store.placement()[1], world.store.placement_of(plan.id))
     )
-    if found := [pin.site for pin in pins if suspended_wishes.against(pin, before, after)]:
+    if sites := [pin.site for pin in pins if suspended_wishes.is_against_wish(pin, before, after)]:
         yield Stop(
             WISHES,
             LIMIT,
-            first_few(found),
+            first_few(sites),
             f"it moves sites against wishes that {'hold' if back else 'are newer'}",
         )
 

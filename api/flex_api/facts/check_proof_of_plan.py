@@ -58,8 +58,8 @@ def check_proof_of(plan: Plan, proof: Json | None) -> ProofOutput:
 
 def _refuse_other_moves(plan: Plan, proof: Json) -> None:
     """Raises NotProven where the plan moves what the proof does not, or the other way round."""
-    said, answer = proof["statement"], proof["answer"]
-    new = Counter(_site_and_node(said, answer, row) for row in answer["new"])
+    statement, answer = proof["statement"], proof["answer"]
+    new = Counter(_site_and_node(statement, answer, row) for row in answer["new"])
     moved = Counter((move.site, move.target) for move in plan.moves if move.target)
     if moved - new:
         site, node = min(moved - new)
@@ -69,6 +69,6 @@ def _refuse_other_moves(plan: Plan, proof: Json) -> None:
         raise check_proof.NotProven(f"the proof moves {site} to {node}, and the plan does not")
 
 
-def _site_and_node(said: Json, answer: Json, row: list[Any]) -> tuple[str, str]:
+def _site_and_node(statement: Json, answer: Json, row: list[Any]) -> tuple[str, str]:
     site, node = row
-    return answer["names"][str(site)], said["nodes"][node]
+    return answer["names"][str(site)], statement["nodes"][node]

@@ -32,47 +32,47 @@ class AskedSources:
     format: str = ""
 
 
-def choose(asked: AskedSources, sources: Sequence[Source]) -> tuple[Source, ...]:
-    if asked.node or asked.site or asked.format:
+def choose(request: AskedSources, sources: Sequence[Source]) -> tuple[Source, ...]:
+    if request.node or request.site or request.format:
         raise _bad(
             "--node, --site and --format",
             "they say what given files are",
             "name the files, or leave them out",
         )
     read_here = tuple(source for source in sources if source.globs)
-    named = tuple(source for source in read_here if source.name == asked.source)
-    if asked.source and not named:
-        raise _unknown_source(asked.source, read_here)
-    return named if asked.source else read_here
+    named = tuple(source for source in read_here if source.name == request.source)
+    if request.source and not named:
+        raise _unknown_source(request.source, read_here)
+    return named if request.source else read_here
 
 
-def of_files(asked: AskedSources, sources: Sequence[Source], names: SiteRule) -> Source:
+def source_of_files(request: AskedSources, sources: Sequence[Source], names: SiteRule) -> Source:
     """The one source that the files belong to; `names` is how sites are named.
 
     Its own name is the one that their glob would give it: what was read counts once.
     """
     files = tuple(
-        path if path == STANDARD_INPUT else str(Path(path).absolute()) for path in asked.files
+        path if path == STANDARD_INPUT else str(Path(path).absolute()) for path in request.files
     )
-    if asked.node:
-        if asked.source:
+    if request.node:
+        if request.source:
             raise _bad(
                 "--source and --node", "both say whose files these are", "leave one of them out"
             )
-        rule = replace(names, fixed=asked.site or None)
-        if asked.format not in ("", "auto"):
+        rule = replace(names, fixed=request.site or None)
+        if request.format not in ("", "auto"):
             # Also where nothing is new in the files, so that none would ask for it.
-            layout_of(asked.format)
+            layout_of(request.format)
         return Source(
-            source_name(asked.node, asked.site),
+            source_name(request.node, request.site),
             (),
-            asked.node,
+            request.node,
             rule,
-            asked.format or "auto",
+            request.format or "auto",
             files=files,
         )
-    source = _like(asked.source, sources)
-    if asked.site or asked.format:
+    source = _like(request.source, sources)
+    if request.site or request.format:
         raise _bad(
             "--site and --format",
             f"the settings say what the files of {source.name} are",
@@ -83,12 +83,18 @@ def of_files(asked: AskedSources, sources: Sequence[Source], names: SiteRule) ->
 
 def _like(name: str, sources: Sequence[Source]) -> Source:
     """Files are read as those of that source are, where there is only one way."""
-    found = [source for source in sources if not name or source.name == name]
+    candidates = [source for source in sources if not name or source.name == name]
     kinds = {
-        (source.name, source.format, source.site.pattern, _by(source), source.document_root)
-        for source in found
+        (
+            source.name,
+            source.format,
+            source.site.pattern,
+            _directory_note(source),
+            source.document_root,
+        )
+        for source in candidates
     }
-    if not found:
+    if not candidates:
         raise _unknown_source(name, sources)
     if len(kinds) > 1:
         raise _bad(
@@ -96,10 +102,10 @@ def _like(name: str, sources: Sequence[Source]) -> Source:
             f"they could be of {', '.join(sorted(' '.join(filter(None, kind)) for kind in kinds))}",
             "say what they are with --node, and --site and --format where needed",
         )
-    return found[0]
+    return candidates[0]
 
 
-def _by(source: Source) -> str:
+def _directory_note(source: Source) -> str:
     return "by directory" if source.site.directory else ""
 
 
@@ -112,5 +118,5 @@ def _unknown_source(name: str, sources: Sequence[Source]) -> BadInput:
     )
 
 
-def _bad(asked: str, answer: str, advice: str) -> BadInput:
-    return BadInput(asked, answer, kept="nothing was read", advice=advice)
+def _bad(subject: str, answer: str, advice: str) -> BadInput:
+    return BadInput(subject, answer, kept="nothing was read", advice=advice)

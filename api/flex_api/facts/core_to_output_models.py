@@ -12,25 +12,25 @@ import pandas as pd
 from flex.model.accuracy import Outlook
 from flex.model.balance import Balance, NodeLoad
 from flex.model.dns_edits_by_others import Edit
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.limits_and_approvals import Breach, Stop
 from flex.model.log_reading import BadLine
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun
 from flex.model.nodes import Node
-from flex.model.operator_orders import NodeOrder
 from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.placing import problem
 from flex.planning import names_left_behind, which_servers_agree
-from flex.planning.refuse_ended_or_outdated import WAITING
+from flex.planning.outdated_plans import WAITING
 from flex.planning.which_servers_agree import Behind
 from flex.zones import zone_changes
-from flex.zones.names_not_following_sites import NameLeftBehind
+from flex.zones.names_not_following import NameLeftBehind
 from flex_api.facts import (
     dead_nodes_in_dns,
-    forecast_and_measured_rows,
+    forecast_rows,
     leaning_on_sites,
     names_of_sites,
 )
@@ -38,7 +38,7 @@ from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.in_words import amounts
 from flex_api.schemas import times_of_sites
 from flex_api.schemas.log_verbs_output import BadLineRow
-from flex_api.schemas.nodes_holders_jobs_freezes import ApprovalRow, LeftRow, NodeRow, NodesOutput
+from flex_api.schemas.nodes_and_jobs import ApprovalRow, LeftRow, NodeRow, NodesOutput
 from flex_api.schemas.output_base import StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 
 def plan_output(plan: Plan) -> PlanOutput:
-    forecasts = forecast_and_measured_rows.rows(plan.forecasts, plan.period)
+    forecasts = forecast_rows.rows(plan.forecasts, plan.period)
     return PlanOutput(
         id=plan.id,
         state=plan.state,
@@ -98,27 +98,31 @@ def plan_output(plan: Plan) -> PlanOutput:
         predicted_miss_ratio=next(
             (row.miss_ratio for row in forecasts if row.policy == "after"), None
         ),
-        benefit=forecast_and_measured_rows.benefit_row(plan.benefit, forecasts),
+        benefit=forecast_rows.benefit_row(plan.benefit, forecasts),
         zones=[zone_row(zone_plan, plan.moves) for zone_plan in plan.zone_plans],
         breaches=[_breach(breach, zone_changes.past(plan)) for breach in plan.breaches],
         shortfalls=[
-            ShortfallRow.model_validate(one, from_attributes=True)
-            for one in plan.quality.shortfalls
+            ShortfallRow.model_validate(shortfall, from_attributes=True)
+            for shortfall in plan.quality.shortfalls
         ],
         notes=list(plan.notes),
         verdicts=verdict_rows(plan.verdicts),
         old_answers_until=plan.old_answers_until,
         author=plan.author,
         wishers=list(plan.wishers),
-        approvals=[ApprovalRow.model_validate(one, from_attributes=True) for one in plan.approvals],
+        approvals=[
+            ApprovalRow.model_validate(approval, from_attributes=True)
+            for approval in plan.approvals
+        ],
         stops=[stop_row(stop) for stop in plan.stops],
         moves_later=plan.later,
         put_off=[move_row(move) for move in plan.put_off],
-        not_ready=[NotReadyRow.model_validate(one, from_attributes=True) for one in plan.not_ready],
+        not_ready=[
+            NotReadyRow.model_validate(unready_site, from_attributes=True)
+            for unready_site in plan.not_ready
+        ],
         outlook=_outlook(plan.outlook) if plan.outlook else None,
-        prediction=forecast_and_measured_rows.measured_row(plan.measured)
-        if plan.measured
-        else None,
+        prediction=forecast_rows.measured_row(plan.measured) if plan.measured else None,
         edited=[edit_row(edit) for edit in plan.said.edits],
     )
 
@@ -221,18 +225,18 @@ def zone_row(plan: ZonePlan, moves: Sequence[Move] = ()) -> ZoneRow:
 
 
 def _stay_behind_rows(plan: ZonePlan, moves: Sequence[Move]) -> list[StaysBehindRow]:
-    left = frozenset(one.name for one in names_left_behind.left_behind(moves, [plan]))
+    left = frozenset(other_name.name for other_name in names_left_behind.left_behind(moves, [plan]))
     reasons = names_of_sites.why_staying(plan)
     return [
         StaysBehindRow(
-            name=one.name,
-            site=one.site,
-            nodes=list(one.nodes),
-            requests=one.requests,
-            is_left=one.name in left,
-            why=reasons[one.name],
+            name=other_name.name,
+            site=other_name.site,
+            nodes=list(other_name.nodes),
+            requests=other_name.requests,
+            is_left=other_name.name in left,
+            why=reasons[other_name.name],
         )
-        for one in plan.stay_behind
+        for other_name in plan.stay_behind
     ]
 
 
@@ -241,7 +245,7 @@ def _breach(breach: Breach, override: str) -> BreachRow:
 
 
 def verdict_rows(verdicts: Sequence[NameServerVerdict]) -> list[VerdictRow]:
-    late = which_servers_agree.behind(verdicts)
+    late = which_servers_agree.servers_behind(verdicts)
     return [_verdict_row(verdict, late.get((verdict.server, verdict.zone))) for verdict in verdicts]
 
 
@@ -262,21 +266,24 @@ def _verdict_row(verdict: NameServerVerdict, late: Behind | None) -> VerdictRow:
     )
 
 
-def verify_output(found: Verified, doors: DoorsVerified | None = None) -> VerifyOutput:
+def verify_output(verified: Verified, doors: DoorsVerified | None = None) -> VerifyOutput:
     """Nobody knows what differs where no name server answered."""
-    silent = bool(found.verdicts) and all(verdict.error for verdict in found.verdicts)
+    silent = bool(verified.verdicts) and all(verdict.error for verdict in verified.verdicts)
     return VerifyOutput(
-        partition=found.partition,
-        servers=verdict_rows(found.verdicts),
-        drift=None if silent else sum(len(verdict.wrong) for verdict in found.verdicts),
-        not_checked=dict(found.not_checked),
-        behind=[_behind_row(late) for late in which_servers_agree.behind(found.verdicts).values()],
-        other_names=[other_name_row(stray) for stray in found.others],
+        partition=verified.partition,
+        servers=verdict_rows(verified.verdicts),
+        drift=None if silent else sum(len(verdict.wrong) for verdict in verified.verdicts),
+        not_checked=dict(verified.not_checked),
+        behind=[
+            _late_server_row(late)
+            for late in which_servers_agree.servers_behind(verified.verdicts).values()
+        ],
+        other_names=[other_name_row(stray) for stray in verified.others],
         doors=doors,
     )
 
 
-def _behind_row(late: Behind) -> BehindRow:
+def _late_server_row(late: Behind) -> BehindRow:
     return BehindRow(
         server=late.server,
         zone=late.zone,
@@ -385,7 +392,7 @@ def site_row(
         targets=measured["targets"],
         one_timers=measured["one_timers"],
         busy_hour_bytes=measured["busy_hour_bytes"],
-        **times_of_sites.of_measured(measured),
+        **times_of_sites.measured_times(measured),
         stays_for=list(stays_for),
         names=_names(names, site),
         names_not_known=names.not_known if names else "",
@@ -393,10 +400,12 @@ def site_row(
     )
 
 
-def _names(found: NamesOfSites | None, site: str) -> list[NameRow] | None:
-    if found is None or found.not_known:
+def _names(names: NamesOfSites | None, site: str) -> list[NameRow] | None:
+    if names is None or names.not_known:
         return None
-    return [NameRow.model_validate(one, from_attributes=True) for one in found.of(site)]
+    return [
+        NameRow.model_validate(name, from_attributes=True) for name in names.names_of_site(site)
+    ]
 
 
 COUNTS = (
@@ -445,7 +454,7 @@ def nodes_output(
             for node in nodes
         ],
         notes=[*gone, *notes],
-        dead=[dead_nodes_in_dns.row(one) for one in still],
+        dead=[dead_nodes_in_dns.row(dead_node) for dead_node in still],
         left=[LeftRow(name=name, reason=why) for name, why in (left or {}).items()],
     )
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from flex.model.nodes import Node
 from flex.model.plan import Plan
-from flex.model.when_to_retry_failover_or_delivery import Attempt
+from flex.model.retry_schedule import Attempt
 from flex.placing import failover
 from flex.ports import Plans
 from flex.zones.marker import site_name
 from flex.zones.records_of_partition import name_of
-from flex_api.schemas.nodes_holders_jobs_freezes import DeadRow
+from flex_api.schemas.nodes_and_jobs import DeadRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def dead(
     if all(node.state != "down" for node in nodes):
         return ()
     out = _sites_out(plans)
-    tried = {one.node: one for one in attempts}
+    tried = {attempt.node: attempt for attempt in attempts}
     on = {
         node.name: int(sites.get(node.name, 0)) - len(out.get(node.name, ()))
         for node in nodes
@@ -76,27 +76,27 @@ def _sites_out(plans: Plans) -> dict[str, set[str]]:
 
 def _names_done(plan: Plan, plans: Plans) -> set[str]:
     """Those of which every change is made."""
-    made: dict[str, set[int]] = {}
+    changes_made: dict[str, set[int]] = {}
     for row in plans.journal(plan.id).rows():
         if row.state == "done":
-            made.setdefault(row.zone, set()).update(row.changes)
+            changes_made.setdefault(row.zone, set()).update(row.changes)
     done, open_names = set[str](), set[str]()
     for zone_plan in plan.zone_plans:
         for place, change in enumerate(zone_plan.changes):
-            is_made = place in made.get(zone_plan.zone, ())
+            is_made = place in changes_made.get(zone_plan.zone, ())
             name = site_name(zone_plan.zone, change.name)
             (done if is_made else open_names).add(name)
     return done - open_names
 
 
-def row(one: Dead) -> DeadRow:
-    tried = one.tried
+def row(dead_node: Dead) -> DeadRow:
+    tried = dead_node.tried
     return DeadRow(
-        node=one.node,
-        sites=one.sites,
+        node=dead_node.node,
+        sites=dead_node.sites,
         attempts=tried.count if tried else 0,
         last_attempt=tried.last if tried else None,
-        next_attempt=tried.again if tried and not one.held_back else None,
+        next_attempt=tried.again if tried and not dead_node.held_back else None,
         error=tried.error if tried else "",
-        held_back=one.held_back,
+        held_back=dead_node.held_back,
     )

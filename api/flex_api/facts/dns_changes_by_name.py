@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from flex.model.plan import Plan
 from flex.model.zone_plan import Change
 from flex.zones.zone_changes import lines
-from flex_api.schemas.paged_dns_changes_differences_and_routes import DnsChangeRow
+from flex_api.schemas.diff_and_route_lists import DnsChangeRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +33,25 @@ class Named:
 
 
 def list_names(plan: Plan, by: str) -> tuple[Named, ...]:
-    found = [
+    names = [
         Named(zone_plan.zone, change.name, change)
         for zone_plan in plan.zone_plans
         for change in zone_plan.changes
     ]
-    found += [
+    names += [
         Named(zone_plan.zone, name, None)
         for zone_plan in plan.zone_plans
         for name in zone_plan.foreign
     ]
-    return tuple(sorted(found, key=lambda one: one.key(by)))
+    return tuple(sorted(names, key=lambda named: named.key(by)))
 
 
-def row(one: Named) -> DnsChangeRow:
-    change = one.change
+def row(named: Named) -> DnsChangeRow:
+    change = named.change
     return DnsChangeRow(
-        zone=one.zone,
-        name=one.name,
-        type=one.type,
+        zone=named.zone,
+        name=named.name,
+        type=named.type,
         before=list(change.before.values) if change and change.before else [],
         after=list(change.after.values) if change and change.after else [],
         changes=list(lines(change)) if change else [],

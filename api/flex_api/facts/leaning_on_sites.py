@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from flex.model.dependents_of_moves import Dependents
 from flex.model.plan import Plan
 from flex.model.zone_plan import LeansOnSite
-from flex.planning import sites_that_stay_for_dependents, which_sites_dns_lets_flex_move
-from flex.planning.which_sites_dns_lets_flex_move import Reach
+from flex.planning import dependents_of_sites, dns_survey
+from flex.planning.dns_survey import Reach
 from flex.zones import records_of_partition
 from flex.zones.what_leans_on_names import Dependent, Kind
 from flex_api.schemas.plan_parts import LeaningRow
@@ -23,7 +23,7 @@ def look_now(world: World, sites: Sequence[str]) -> tuple[Reach, dict[str, str]]
     DnsError.
     """
     rules = world.rules
-    found = which_sites_dns_lets_flex_move.look(
+    reach = dns_survey.look(
         world.publisher,
         sites,
         world.nodes,
@@ -34,59 +34,57 @@ def look_now(world: World, sites: Sequence[str]) -> tuple[Reach, dict[str, str]]
         below_wildcards=rules.below_wildcards,
         address_hints_follow=rules.address_hints_follow,
     )
-    reasons = sites_that_stay_for_dependents.reasons_to_stay(
-        found, sites, world.nodes, rules.dependents
-    )
-    return found, reasons
+    reasons = dependents_of_sites.reasons_to_stay(reach, sites, world.nodes, rules.dependents)
+    return reach, reasons
 
 
-def of_sites_that_move(
-    found: Reach, sites: Iterable[str], dependents: Dependents, *kinds: Kind
+def dependents_of_moving_sites(
+    reach: Reach, sites: Iterable[str], dependents: Dependents, *kinds: Kind
 ) -> list[tuple[str, Dependent]]:
     """What of these kinds leans on the sites that move all the same, each with its site. Names that
     are not FLEX's to change do not move.
     """
-    foreign = {name for of_zone in found.foreign.values() for name in of_zone}
+    foreign = {name for of_zone in reach.foreign.values() for name in of_zone}
     return [
-        (site, one)
+        (site, dependent)
         for site in sites
-        if dependents.of(site) == "warn"
+        if dependents.answer_for_site(site) == "warn"
         and (name := records_of_partition.name_of(site)) not in foreign
-        and (leaning := found.leaning.get(name))
-        for one in leaning.of(*kinds)
+        and (leaning := reach.leaning.get(name))
+        for dependent in leaning.dependents_of_kinds(*kinds)
     ]
 
 
-def mail_without_mx(found: Reach, sites: Iterable[str], dependents: Dependents) -> list[str]:
+def mail_without_mx(reach: Reach, sites: Iterable[str], dependents: Dependents) -> list[str]:
     """Sites to whose address mail may come, as they have no MX and send mail."""
     return [
         site
         for site in sites
-        if dependents.of(site) != "ignore"
-        and (one := found.leaning.get(records_of_partition.name_of(site)))
-        and one.count("A")
+        if dependents.answer_for_site(site) != "ignore"
+        and (leaning := reach.leaning.get(records_of_partition.name_of(site)))
+        and leaning.count("A")
     ]
 
 
 def leaning_on(plan: Plan | None, site: str) -> list[LeansOnSite]:
     """What the plan found of one site."""
     return [
-        one
+        record
         for zone_plan in (plan.zone_plans if plan else ())
-        for one in zone_plan.leaning
-        if one.site == site
+        for record in zone_plan.leaning
+        if record.site == site
     ]
 
 
 def leaning_rows(leaning: Iterable[LeansOnSite]) -> list[LeaningRow]:
-    return [LeaningRow.model_validate(one, from_attributes=True) for one in leaning]
+    return [LeaningRow.model_validate(record, from_attributes=True) for record in leaning]
 
 
 def stays_for(plan: Plan | None) -> dict[str, list[str]]:
     """What a move would take along, by site, of the sites that stay for it."""
-    found: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for zone_plan in plan.zone_plans if plan else ():
-        for one in zone_plan.leaning:
-            if one.stays:
-                found.setdefault(one.site, []).append(one.what)
-    return found
+        for record in zone_plan.leaning:
+            if record.stays:
+                reasons.setdefault(record.site, []).append(record.what)
+    return reasons

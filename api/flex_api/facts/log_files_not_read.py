@@ -12,7 +12,7 @@ from flex.errors import BadInput
 from flex.site_names_in_words import first_few
 from flex_api.in_words import amounts
 from flex_logs_ingest.files.find_and_unpack_logs import NO_FILE
-from flex_logs_ingest.reading.report import FileReport, with_reasons
+from flex_logs_ingest.reading.report import FileReport, describe_unread
 
 # What is said of files that a run could not use and somebody has to mend.
 UNREAD = ("unreadable", "unknown format", "unknown site")
@@ -22,7 +22,7 @@ def error_of_unread(reports: Sequence[FileReport], named: Collection[str] = ()) 
     unread = [each for each in reports if _is_unread(each, named)]
     if not unread:
         return None
-    told = with_reasons(unread)
+    told = describe_unread(unread)
     return BadInput(
         "reading the access logs",
         f"{amounts.count(len(unread), 'file')} could not be read"

@@ -16,7 +16,7 @@ from flex.errors import BadInput, NoData
 from flex.model.limits_and_approvals import Stop
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY, Period
-from flex.planning import rules_of_movement
+from flex.planning import movement_rules
 from flex.planning.missing_readings import holes
 from flex.ports import Store
 from flex.site_names_in_words import first_few
@@ -43,17 +43,17 @@ ENDS = 3
 def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
     known, every = sources(settings), nodes(settings, store)
     idle = {node.name for node in every if node.state != "active"} | _logs_left_behind(known, store)
-    found = store.segments(*quality.history(period))
+    segments = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
-    missing = holes([each for each in found if each.last_day >= period.first_day], store)
+    missing = holes([each for each in segments if each.last_day >= period.first_day], store)
     judge = partial(
-        quality.judge, named, found, period, now, _limits(settings), idle=idle, holes=missing
+        quality.judge, named, segments, period, now, _limits(settings), idle=idle, holes=missing
     )
     judged = judge()
     silent = {
         node.name
         for node in judged.nodes
-        if any(one.state == "bad" and one.rule in SILENCE for one in node.findings)
+        if any(finding.state == "bad" and finding.rule in SILENCE for finding in node.findings)
     }
     # A node with another name than before has no site, as long as those are on one that nobody
     # knows.
@@ -69,11 +69,13 @@ def _times_without_sites(
     by the first of all had none before either, but where that moved them away.
     """
     applied = sorted(
-        (one.settled, one.id) for one in store.headlines() if one.state == "applied" and one.settled
+        (headline.settled, headline.id)
+        for headline in store.headlines()
+        if headline.state == "applied" and headline.settled
     )
     begins = [datetime.fromtimestamp(0, UTC), *(settled for settled, _ in applied[1:]), now]
     first = datetime.fromtimestamp(quality.history(period)[0] * 86400, UTC)
-    found: dict[str, list[Times]] = {}
+    times: dict[str, list[Times]] = {}
     for at, (settled, plan) in enumerate(applied):
         begin, end = begins[at], min(begins[at + 1], now)
         if begin >= end or end < first:
@@ -81,8 +83,8 @@ def _times_without_sites(
         empty = set(names) - store.sites_of_nodes(plan).keys()
         left = {move.source for move in store.plan(plan).moves} if empty and not at else set()
         for node in empty:
-            found.setdefault(node, []).append((settled if node in left else begin, end))
-    return found
+            times.setdefault(node, []).append((settled if node in left else begin, end))
+    return times
 
 
 def gone_sources(settings: Settings, store: Store, period: Period) -> list[tuple[str, str]]:
@@ -90,8 +92,8 @@ def gone_sources(settings: Settings, store: Store, period: Period) -> list[tuple
     period.
     """
     known = {source.name for source in sources(settings)}
-    found = store.segments(period.first_day, period.last_day)
-    return sorted({(each.source, each.node) for each in found if each.source not in known})
+    segments = store.segments(period.first_day, period.last_day)
+    return sorted({(each.source, each.node) for each in segments if each.source not in known})
 
 
 def _logs_left_behind(known: Sequence[Source], store: Store) -> set[str]:
@@ -117,11 +119,11 @@ def _limits(settings: Settings) -> QualityLimits:
 
 def refuse_unknown(force: Collection[str]) -> None:
     """Raises BadInput for the name of a rule that no plan is made in spite of."""
-    if strange := sorted(set(force) - {*quality.RULES, *rules_of_movement.RULES}):
+    if strange := sorted(set(force) - {*quality.RULES, *movement_rules.RULES}):
         raise BadInput(
             f"--force {strange[0]}",
             f"the rules for logs are {', '.join(quality.RULES)}, those for plans "
-            f"{', '.join(rules_of_movement.RULES)}",
+            f"{', '.join(movement_rules.RULES)}",
             kept="nothing was planned",
             advice="name one of them, or leave it out",
         )
@@ -134,12 +136,12 @@ def refuse_bad(
     rule there is not.
     """
     refuse_unknown(force)
-    found = _bad(judge(settings, store, period, now), force)
-    if found:
+    findings = _bad(judge(settings, store, period, now), force)
+    if findings:
         # Logs that stopped are silent besides.
-        old = any(finding.rule == quality.MAX_AGE for _, finding in found)
+        old = any(finding.rule == quality.MAX_AGE for _, finding in findings)
         ended = _as_of_the_end(settings, store, force) if old else None
-        raise _bad_logs(period, found, str(ended or ""))
+        raise _bad_logs(period, findings, str(ended or ""))
 
 
 def _bad(judged: Judged, force: Collection[str]) -> list[tuple[str, Finding]]:
@@ -194,7 +196,7 @@ def _as_of_the_end(settings: Settings, store: Store, force: Collection[str]) -> 
             break
     if not tried:
         return None
-    then, bad = min(tried, key=lambda one: len(one[1]))
+    then, bad = min(tried, key=lambda attempt: len(attempt[1]))
     rules = sorted({*force, *(finding.rule for _, finding in bad)})
     day = int(then.timestamp()) // 86400 - 1
     newest = max(last for last in of_node.values() if last <= day + 1)
@@ -213,29 +215,29 @@ def first_plan(settings: Settings, store: Store, now: datetime) -> str:
     period = Period.days_before(now, settings.profile.window.days)
     bad = _bad(judge(settings, store, period, now), ())
     if any(finding.rule == quality.MAX_AGE for _, finding in bad):
-        found = _as_of_the_end(settings, store, ())
-        return found.command if found else "flex data"
+        ended = _as_of_the_end(settings, store, ())
+        return ended.command if ended else "flex data"
     return "flex data" if bad else "flex plan"
 
 
-def _findings_text(found: Sequence[tuple[str, Finding]]) -> str:
-    told = [f"the logs of {node}: {finding}" for node, finding in found]
+def _findings_text(findings: Sequence[tuple[str, Finding]]) -> str:
+    told = [f"the logs of {node}: {finding}" for node, finding in findings]
     return first_few(told, between="; ")
 
 
-def _bad_logs(period: Period, found: Sequence[tuple[str, Finding]], ended: str) -> NoData:
-    rules = sorted({finding.rule for _, finding in found})
+def _bad_logs(period: Period, findings: Sequence[tuple[str, Finding]], ended: str) -> NoData:
+    rules = sorted({finding.rule for _, finding in findings})
     forced = " ".join(f"--force {rule}" for rule in rules)
     return NoData(
         f"profiles of {period}",
-        _findings_text(found),
+        _findings_text(findings),
         kept="the partition in force stays",
         advice=f"{ended}`flex data` shows what every source is like; see that the logs "
         "arrive and what format they are in; "
         f"to plan all the same: `flex plan {forced}`",
         stops=[
             Stop(finding.rule, finding.limit, finding.actual, f"{node}: {finding.said}")
-            for node, finding in found
+            for node, finding in findings
         ],
     )
 
@@ -257,11 +259,11 @@ def unused_files(settings: Settings, store: Store, period: Period) -> list[Unrea
     """Files that the last reading of their source could not use, and logs of the period that were
     taken for copies.
     """
-    found = list(failed_files.load(settings.ingest.directory))
-    told = {(each.source, each.path) for each in found}
+    unread = list(failed_files.load(settings.ingest.directory))
+    told = {(each.source, each.path) for each in unread}
     readings = store.segments(period.first_day, LAST_DAY)
     refused = [each for each in readings if each.copy_of and (each.source, each.path) not in told]
-    return found + [
+    return unread + [
         _rewritten_log(store, each) for each in refused if not copy_is_counted(store, each)
     ]
 
@@ -282,52 +284,60 @@ def last_line(store: Store, source: str = "", node: str = "") -> int:
     """When the last line of a source or a node was written, by its latest readings, however long
     ago these were; 0 where none was ever read. A line of days to come is no end of a log.
     """
-    found = store.readings(LATEST, source=source, node=node)
-    return max((one.last_time for one in found if _is_past(one)), default=0)
+    readings = store.readings(LATEST, source=source, node=node)
+    return max((reading.last_time for reading in readings if _is_past(reading)), default=0)
 
 
 def _is_past(reading: Segment) -> bool:
     return not reading.read_at or reading.last_time <= reading.read_at
 
 
-def data_output(found: Judged, period: Period, files: Sequence[UnreadFile] = ()) -> DataOutput:
+def data_output(judged: Judged, period: Period, files: Sequence[UnreadFile] = ()) -> DataOutput:
     """`files` are those that could not be used."""
-    names = {source.name for source in found.sources}
+    names = {source.name for source in judged.sources}
     return DataOutput(
         period_start=period.start,
         period_end=period.end,
-        nodes=[_row(each) for each in found.nodes],
-        sources=[_row(each) for each in found.sources],
+        nodes=[_row(each) for each in judged.nodes],
+        sources=[_row(each) for each in judged.sources],
         unread=[_unread(each) for each in files if each.source in names],
     )
 
 
-def _unread(found: UnreadFile) -> UnreadRow:
-    mend = _MEND.get(found.outcome, "")
+def _unread(unread: UnreadFile) -> UnreadRow:
+    mend = _MEND.get(unread.outcome, "")
     return UnreadRow(
-        source=found.source, path=found.path, outcome=found.outcome, note=found.note, next_step=mend
+        source=unread.source,
+        path=unread.path,
+        outcome=unread.outcome,
+        note=unread.note,
+        next_step=mend,
     )
 
 
-def _row(found: quality.Quality) -> QualityRow:
+def _row(logs_quality: quality.Quality) -> QualityRow:
     return QualityRow(
-        name=found.name,
-        node=found.node,
-        state=found.state,
-        coverage_ratio=found.coverage,
-        hours_heard=found.heard,
-        hours_expected=found.heard + len(found.silent),
-        hours_silent=quality.spans(found.silent),
-        last_line=core_to_output_models.moment(found.last_line),
-        lines=dict(found.lines),
-        bad_lines=dict(found.reasons),
+        name=logs_quality.name,
+        node=logs_quality.node,
+        state=logs_quality.state,
+        coverage_ratio=logs_quality.coverage,
+        hours_heard=logs_quality.heard,
+        hours_expected=logs_quality.heard + len(logs_quality.silent),
+        hours_silent=quality.spans(logs_quality.silent),
+        last_line=core_to_output_models.moment(logs_quality.last_line),
+        lines=dict(logs_quality.lines),
+        bad_lines=dict(logs_quality.reasons),
         bad_samples=[
-            core_to_output_models.bad_line(sample, path) for path, sample in found.samples
+            core_to_output_models.bad_line(sample, path) for path, sample in logs_quality.samples
         ],
         findings=[
             FindingRow(
-                rule=one.rule, state=one.state, said=one.said, limit=one.limit, actual=one.actual
+                rule=finding.rule,
+                state=finding.state,
+                said=finding.said,
+                limit=finding.limit,
+                actual=finding.actual,
             )
-            for one in found.findings
+            for finding in logs_quality.findings
         ],
     )

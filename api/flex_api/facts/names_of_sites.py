@@ -13,7 +13,7 @@ from typing import Literal
 from flex.errors import BadSetting
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
-from flex.zones.names_not_following_sites import NOT_KNOWN
+from flex.zones.names_not_following import NOT_KNOWN
 from flex.zones.records_of_partition import name_of, zone_of
 from flex_api import other_names_in_settings
 from flex_api.facts import other_names
@@ -94,7 +94,7 @@ class NamesOfSites:
     not_known: str = ""
     read: ReadNames | None = None
 
-    def of(self, site: str) -> list[NameOfSite]:
+    def names_of_site(self, site: str) -> list[NameOfSite]:
         return [self._name(site, name) for name in self.by_site.get(site, ())]
 
     def _name(self, site: str, name: str) -> NameOfSite:
@@ -103,11 +103,11 @@ class NamesOfSites:
         return NameOfSite(name, learned or (Learned("www", WWW),), moves, why)
 
     def _moves(self, site: str, name: str) -> tuple[Moves, str]:
-        found: Moves
+        moves: Moves
         if name in self.plan.going:
-            found = "dns"
+            moves = "dns"
         elif site in self.led:
-            found = "doors"
+            moves = "doors"
         elif why := self.plan.staying.get(name):
             return ("unknown" if NOT_KNOWN in why else "stays"), why
         elif not self.zones:
@@ -115,10 +115,10 @@ class NamesOfSites:
         elif zone_of(name_of(name), self.zones) is None:
             return "unknown", OUTSIDE
         elif name in self.plan.cnames:
-            found = "cname"
+            moves = "cname"
         else:
-            found = "no_address" if self.plan.is_there else "unknown"
-        return found, WHY[found]
+            moves = "no_address" if self.plan.is_there else "unknown"
+        return moves, WHY[moves]
 
 
 def read_names(settings: Settings) -> ReadNames:
@@ -147,23 +147,28 @@ def names_of_sites(
     return NamesOfSites(
         by_site,
         read.names.places(),
-        _in_plan(plan),
+        _read_plan_names(plan),
         frozenset(settings.dns.every_zone),
-        settings.routing.publishing().by_doors(by_site),
+        settings.routing.publishing().sites_led_by_doors(by_site),
         read.not_known,
         read,
     )
 
 
-def _in_plan(plan: Plan | None) -> InPlan:
+def _read_plan_names(plan: Plan | None) -> InPlan:
     if plan is None:
         return InPlan()
     zone_plans = plan.zone_plans
-    going = frozenset(name for one in zone_plans for name, _ in one.go_along)
+    going = frozenset(name for zone_plan in zone_plans for name, _ in zone_plan.go_along)
     cnames = frozenset(
-        each.owner.rstrip(".") for one in zone_plans for each in one.leaning if each.kind == "CNAME"
+        each.owner.rstrip(".")
+        for zone_plan in zone_plans
+        for each in zone_plan.leaning
+        if each.kind == "CNAME"
     )
-    staying = {name: why for one in zone_plans for name, why in why_staying(one).items()}
+    staying = {
+        name: why for zone_plan in zone_plans for name, why in why_staying(zone_plan).items()
+    }
     return InPlan(going, staying, cnames, is_there=bool(zone_plans))
 
 
@@ -171,8 +176,10 @@ def why_staying(plan: ZonePlan) -> dict[str, str]:
     """By name why it does not move with its site, as the plan says it."""
     if not plan.stay_behind:
         return {}
-    said = dict(entry.partition(" ")[::2] for entry in plan.foreign)
+    reasons = dict(entry.partition(" ")[::2] for entry in plan.foreign)
     return {
-        one.name: said.get(name_of(one.name), "").removeprefix("(").removesuffix(")")
-        for one in plan.stay_behind
+        other_name.name: reasons.get(name_of(other_name.name), "")
+        .removeprefix("(")
+        .removesuffix(")")
+        for other_name in plan.stay_behind
     }

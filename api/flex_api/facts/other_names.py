@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from flex.model.period import Period
 from flex.model.wish import Pin
-from flex.planning.which_sites_dns_lets_flex_move import look
+from flex.planning.dns_survey import look
 from flex.zones.names_going_along import pairs_of
-from flex.zones.names_not_following_sites import Followed, OtherName, Share
+from flex.zones.names_not_following import Followed, OtherName, Share
 from flex_api.settings.file import Settings
 from flex_api.wiring import World, site_names, sources
 from flex_logs_ingest.counts import names_visited
@@ -21,7 +21,7 @@ from flex_logs_ingest.counts.names_visited import Names
 from flex_logs_ingest.scan.site_rules import spelling_in_logs
 
 
-def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...]:
+def list_other_names(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...]:
     """Where no zone is known they make no difference; nor where doors lead by every name, unless
     DNS is to follow all the same.
     """
@@ -29,7 +29,7 @@ def of_sites(settings: Settings, sites: Collection[str]) -> tuple[OtherName, ...
         return ()
     sites = frozenset(sites)
     if settings.dns.other_names == "stay":
-        sites -= settings.routing.publishing().by_doors(sites)
+        sites -= settings.routing.publishing().sites_led_by_doors(sites)
     rule = site_names(settings)
     written = frozenset(map(spelling_in_logs, rule.aliases))
     return tuple(
@@ -45,17 +45,17 @@ def shares(world: World, period: Period, others: Sequence[OtherName]) -> tuple[O
     if not others:
         return ()
     directory = world.settings.ingest.directory
-    found = names_visited.count_names(
+    counts = names_visited.count_names(
         world.store, directory, period, {other.site for other in others}
     )
-    return tuple(replace(other, share=_share(found, other), looked=True) for other in others)
+    return tuple(replace(other, share=_share(counts, other), looked=True) for other in others)
 
 
-def _share(found: Names, other: OtherName) -> Share | None:
-    requests, sent = found.by_site.get(other.site, (0, 0))
-    if other.site in found.unknown or not requests:
+def _share(counts: Names, other: OtherName) -> Share | None:
+    requests, sent = counts.by_site.get(other.site, (0, 0))
+    if other.site in counts.unknown or not requests:
         return None
-    by_name, bytes_by_name = found.by_name.get((other.site, other.name), (0, 0))
+    by_name, bytes_by_name = counts.by_name.get((other.site, other.name), (0, 0))
     return Share(by_name / requests, bytes_by_name / sent if sent else 0.0)
 
 
@@ -77,7 +77,11 @@ def read_other_names(world: World, sites: Collection[str], pins: Collection[Pin]
     wanted = sorted(set(sites) - excluded)
     dns = world.settings.dns
     known = set(wanted)
-    others = [one for one in of_sites(world.settings, wanted) if one.name not in known]
+    others = [
+        other_name
+        for other_name in list_other_names(world.settings, wanted)
+        if other_name.name not in known
+    ]
     if not others:
         return Followed()
     base = world.store.in_force()

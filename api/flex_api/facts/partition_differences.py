@@ -30,26 +30,27 @@ class Difference:
     names: tuple[str, ...]
     rows: tuple[pd.DataFrame, pd.DataFrame]
 
-    def on(self, node: str) -> tuple[str, ...]:
+    def sites_on_node(self, node: str) -> tuple[str, ...]:
         """Those that one of the two partitions has on the node."""
         there = {site for table in self.rows for site in table.loc[table["node"] == node, "site"]}
         return tuple(name for name in self.names if name in there)
 
     def fields(self) -> dict[str, Any]:
         """The fields of the whole difference. Any: the fields of an output."""
-        (one, other), (one_worst, other_worst) = self.ids, self.worst
+        (first, second), (first_worst, second_worst) = self.ids, self.worst
         return {
-            "one": one,
-            "other": other,
+            "one": first,
+            "other": second,
             "sites": self.sites,
-            "one_worst_ratio": one_worst,
-            "other_worst_ratio": other_worst,
+            "one_worst_ratio": first_worst,
+            "other_worst_ratio": second_worst,
         }
 
     def rows_of(self, names: Sequence[str]) -> list[DiffRow]:
-        one, other = (_nodes(table[table["site"].isin(list(names))]) for table in self.rows)
+        first, second = (_nodes(table[table["site"].isin(list(names))]) for table in self.rows)
         return [
-            DiffRow(site=name, one=one.get(name, []), other=other.get(name, [])) for name in names
+            DiffRow(site=name, one=first.get(name, []), other=second.get(name, []))
+            for name in names
         ]
 
 
@@ -59,7 +60,7 @@ def head(store: Store, plan: str) -> Headline:
 
 
 def difference(
-    one: Headline, other: Headline, tables: tuple[pd.DataFrame, pd.DataFrame]
+    plan: Headline, other: Headline, tables: tuple[pd.DataFrame, pd.DataFrame]
 ) -> Difference:
     """The difference between the partitions of two plans, which are in the tables."""
     both = pd.concat(tables, ignore_index=True)
@@ -69,8 +70,8 @@ def difference(
     differs[codes[~both.duplicated(keep=False)]] = True
     first, second = np.split(differs[codes], [len(tables[0])])
     return Difference(
-        (one.id, other.id),
-        (one.worst, other.worst),
+        (plan.id, other.id),
+        (plan.worst, other.worst),
         len(sites),
         tuple(sorted(sites[differs].tolist())),
         (tables[0][first], tables[1][second]),
@@ -78,7 +79,7 @@ def difference(
 
 
 def _nodes(partition: pd.DataFrame) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    nodes_of: dict[str, list[str]] = {}
     for site, node in zip(partition["site"].tolist(), partition["node"].tolist(), strict=True):
-        found.setdefault(site, []).append(node)
-    return found
+        nodes_of.setdefault(site, []).append(node)
+    return nodes_of

@@ -33,32 +33,32 @@ def bytes_sent(world: World, last: Period, sites: Collection[str]) -> pd.DataFra
     Counts are looked at for these sites only: what else a log names may be no site.
     """
     kept = world.store.bytes_sent(last, NIGHTS, gaps=True)
-    found, lost = dict[datetime, pd.Series](), 0
+    columns, lost = dict[datetime, pd.Series](), 0
     for period in earlier(last, NIGHTS) if last.end in kept else ():
         known = kept[period.end] if period.end in kept else _bytes_in_logs(world, period, sites)
         lost = 0 if known is not None else lost + 1
         if lost == LOST:
             break
         if known is not None:
-            found[period.end] = known
-    if not found:
+            columns[period.end] = known
+    if not columns:
         return pd.DataFrame()
-    ends = [period.end for period in reversed(earlier(last, NIGHTS)) if period.end >= min(found)]
-    return pd.concat(found, axis=1).fillna(0.0).sort_index().reindex(columns=ends)
+    ends = [period.end for period in reversed(earlier(last, NIGHTS)) if period.end >= min(columns)]
+    return pd.concat(columns, axis=1).fillna(0.0).sort_index().reindex(columns=ends)
 
 
 def profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """PROFILES and SPREADS of just this period; None where neither they nor its counts are
     there.
     """
-    found = world.store.profiles(until=period.end)
-    if found and found[0] == period:
-        return found[1], found[2]
+    stored = world.store.profiles(until=period.end)
+    if stored and stored[0] == period:
+        return stored[1], stored[2]
     try:
-        made, spreads, _ = profiles_from_counts.learn_profiles(world, period)
+        learned, spreads, _ = profiles_from_counts.learn_profiles(world, period)
     except NoData:
         return None
-    return made, spreads
+    return learned, spreads
 
 
 def _bytes_in_logs(world: World, period: Period, sites: Collection[str]) -> pd.Series | None:
@@ -77,6 +77,6 @@ def _bytes_in_logs(world: World, period: Period, sites: Collection[str]) -> pd.S
         }
     except NoData:
         return None
-    whole = pd.concat([found * weights.get(day, 1.0) for day, found in days.items()])
-    asked = whole[whole.index.isin(list(sites))].groupby(level=0).sum()
-    return asked if len(asked) else None
+    whole = pd.concat([day_bytes * weights.get(day, 1.0) for day, day_bytes in days.items()])
+    site_bytes = whole[whole.index.isin(list(sites))].groupby(level=0).sum()
+    return site_bytes if len(site_bytes) else None

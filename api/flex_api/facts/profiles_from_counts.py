@@ -46,21 +46,21 @@ def learn_profiles(world: World, period: Period) -> tuple[pd.DataFrame, pd.DataF
     spreads = rate_and_working_set.spreads_of(
         files.pieces(SIZES, large), large, most=max(len(world.nodes), 2)
     )
-    return profiles, spreads, _of_strangers(profiles, every) if strangers else ""
+    return profiles, spreads, _strangers_note(profiles, every) if strangers else ""
 
 
 def hours(world: World, period: Period) -> Iterator[pd.DataFrame]:
     """HOURS of each day, weighed as the settings say. Raises NoData where counts were deleted."""
-    found = add_up_hours_and_sample.hours_by_day(
+    days = add_up_hours_and_sample.hours_by_day(
         world.store, world.settings.ingest.directory, period
     )
     half_life = world.settings.profile.half_life
-    return rate_and_working_set.weigh_days(found, period, half_life) if half_life else found
+    return rate_and_working_set.weigh_days(days, period, half_life) if half_life else days
 
 
-def _of_strangers(profiles: pd.DataFrame, every: pd.DataFrame) -> str:
-    ours, asked = int(profiles["requests"].sum()), int(every["requests"].sum())
-    left = amounts.share((asked - ours) / max(asked, 1))
+def _strangers_note(profiles: pd.DataFrame, every: pd.DataFrame) -> str:
+    ours, total = int(profiles["requests"].sum()), int(every["requests"].sum())
+    left = amounts.share((total - ours) / max(total, 1))
     return (
         f"{left} of the requests were for no site of ours and are left out: `flex "
         "sites unknown` names them."

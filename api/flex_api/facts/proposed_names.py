@@ -61,7 +61,7 @@ def proposals(names: NamesInLogs, plan: Plan | None, same: Iterable[SameFiles]) 
     """Most requests first. A name is proposed for one site alone, and for none where the evidence
     is of two.
     """
-    found: dict[str, dict[str, list[Evidence]]] = {}
+    by_name: dict[str, dict[str, list[Evidence]]] = {}
     candidates = names.unknown if names.are_listed else names.sites
     for name, site, evidence in _every(names, plan, same):
         if (
@@ -71,34 +71,34 @@ def proposals(names: NamesInLogs, plan: Plan | None, same: Iterable[SameFiles]) 
             and is_host(name)
             and is_host(site)
         ):
-            found.setdefault(name, {}).setdefault(site, []).append(evidence)
-    made = [
+            by_name.setdefault(name, {}).setdefault(site, []).append(evidence)
+    proposed = [
         Proposal(name, site, candidates[name], tuple(evidence))
-        for name, of_sites in found.items()
+        for name, of_sites in by_name.items()
         for site, evidence in of_sites.items()
         # A name that another one belongs to is a site itself.
-        if len(of_sites) == 1 and site not in found
+        if len(of_sites) == 1 and site not in by_name
     ]
-    return sorted(made, key=lambda one: (-one.requests, one.name))
+    return sorted(proposed, key=lambda proposal: (-proposal.requests, proposal.name))
 
 
 def _every(
     names: NamesInLogs, plan: Plan | None, same: Iterable[SameFiles]
 ) -> Iterator[tuple[str, str, Evidence]]:
     for zone_plan in plan.zone_plans if plan else ():
-        for one in zone_plan.leaning:
-            if one.kind == "CNAME" and not one.owner.startswith("*."):
-                name = one.owner.rstrip(".")
-                yield name, one.site, Evidence("cname", f"a CNAME to {one.site}")
+        for record in zone_plan.leaning:
+            if record.kind == "CNAME" and not record.owner.startswith("*."):
+                name = record.owner.rstrip(".")
+                yield name, record.site, Evidence("cname", f"a CNAME to {record.site}")
     if names.are_listed:
         return
     for pair in same:
         name, site = _name_and_site(pair, names.sites)
         least = pair.of_one if name == pair.one else pair.of_other
-        said = f"{pair.both:,} of its {least:,} files are files of {site}"
-        yield name, site, Evidence("same_files", said)
+        reason = f"{pair.both:,} of its {least:,} files are files of {site}"
+        yield name, site, Evidence("same_files", reason)
     if names.www == "listed":
-        yield from _with_www(names.sites)
+        yield from _www_evidence(names.sites)
 
 
 def _name_and_site(pair: SameFiles, sites: Mapping[str, int]) -> tuple[str, str]:
@@ -106,11 +106,11 @@ def _name_and_site(pair: SameFiles, sites: Mapping[str, int]) -> tuple[str, str]
     for name, site in ((pair.one, pair.other), (pair.other, pair.one)):
         if name == f"www.{site}":
             return name, site
-    busy = sorted((pair.one, pair.other), key=lambda one: (sites.get(one, 0), one))
+    busy = sorted((pair.one, pair.other), key=lambda host: (sites.get(host, 0), host))
     return busy[0], busy[1]
 
 
-def _with_www(sites: Collection[str]) -> Iterator[tuple[str, str, Evidence]]:
+def _www_evidence(sites: Collection[str]) -> Iterator[tuple[str, str, Evidence]]:
     for site in sites:
         name = f"www.{site}"
         if name in sites:

@@ -86,9 +86,9 @@ class Catalogue:
                 np.repeat(np.arange(len(kept)), replicas)[self.nodes == what.node],
             )
         if what.among is not None:
-            kept &= self._among(what.among)
+            kept &= self._mask_of_sites(what.among)
         if what.not_among:
-            kept &= ~self._among(what.not_among)
+            kept &= ~self._mask_of_sites(what.not_among)
         if what.name:
             part = what.name.casefold()
             kept &= np.fromiter(
@@ -101,7 +101,7 @@ class Catalogue:
     ) -> tuple[list[int], bool]:
         """The rows behind the one that has this value and this name, and whether there are more."""
         ordered = self.order(by)
-        begin = 0 if after is None else self._behind(ordered, by, *after)
+        begin = 0 if after is None else self._first_place_behind(ordered, by, *after)
         kept = self.mask(what)[ordered[begin:]] if what != SiteFilter() else None
         rest = ordered[begin:] if kept is None else ordered[begin:][kept]
         return rest[:limit].tolist(), len(rest) > limit
@@ -113,7 +113,7 @@ class Catalogue:
     def _values(self, name: str) -> Ints:
         return np.diff(self.first) if name == "replicas" else self.columns[COLUMNS.get(name, name)]
 
-    def _behind(self, ordered: Ints, by: str, value: int, site: str) -> int:
+    def _first_place_behind(self, ordered: Ints, by: str, value: int, site: str) -> int:
         down, name = by.startswith("-"), by.removeprefix("-")
         if name == "site":
             side = "left" if down else "right"
@@ -125,7 +125,7 @@ class Catalogue:
         low, high = (int(np.searchsorted(ranked, sought, side=side)) for side in ("left", "right"))
         return low + int(np.searchsorted(self.sites[ordered[low:high]], site, side="right"))
 
-    def _among(self, sites: Collection[str]) -> np.ndarray:
+    def _mask_of_sites(self, sites: Collection[str]) -> np.ndarray:
         kept = np.zeros(len(self.sites), dtype=bool)
         for site in sites:
             if (row := self.row_of(site)) is not None:
@@ -166,6 +166,6 @@ def _union(names: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _spread(values: Ints, rows: Sequence[int] | np.ndarray, size: int) -> Ints:
-    found: Ints = np.zeros(size, dtype=np.int64)
-    found[rows] = values
-    return found
+    column: Ints = np.zeros(size, dtype=np.int64)
+    column[rows] = values
+    return column

@@ -18,7 +18,7 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.planning import verify_dns as checking
 from flex.planning import which_servers_agree
 from flex.zones import last_dns_check, records_of_partition
-from flex.zones.names_not_following_sites import NameLeftBehind
+from flex.zones.names_not_following import NameLeftBehind
 from flex_api.facts import other_names
 from flex_api.wiring import World
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -49,7 +49,6 @@ def verify(world: World, patience: float = 0.0) -> Verified:
         raise NoData(
             "verifying the partition in force",
             "no plan was applied yet",
-            kept="nothing was changed",
             advice="`flex plan`, then `flex apply`",
         )
     plan, nodes, settings = world.store.plan(base), world.nodes, world.settings
@@ -65,17 +64,16 @@ def verify(world: World, patience: float = 0.0) -> Verified:
         )
 
     verdicts = ask()
-    if patience and (late := which_servers_agree.behind(verdicts)):
+    if patience and (late := which_servers_agree.servers_behind(verdicts)):
         _catch_up(world, sorted({zone for _, zone in late}), patience)
         verdicts = ask()
-    not_checked = records_of_partition.on_other_nodes(partition, nodes)
+    not_checked = records_of_partition.count_sites_on_other_nodes(partition, nodes)
     if not (not_checked or is_led) and not any(
         verdict.checked or verdict.error for verdict in verdicts
     ):
         raise NoData(
             f"verifying the partition of {base}",
             "no record set of it is ours, so nothing was checked",
-            kept="nothing was changed",
             advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
         )
     if verdicts or not is_led:
@@ -86,7 +84,9 @@ def verify(world: World, patience: float = 0.0) -> Verified:
 def _others(world: World, partition: pd.DataFrame) -> tuple[NameLeftBehind, ...]:
     """None where a primary does not answer: its verdict says so already."""
     try:
-        return other_names.read_other_names(world, set(partition["site"]), world.pins).behind
+        return other_names.read_other_names(
+            world, set(partition["site"]), world.pins
+        ).strays_left_behind
     except DnsError:
         return ()
 

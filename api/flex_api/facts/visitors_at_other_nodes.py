@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from flex.model.strays import DoorRead, Stray, Visitors
+from flex.model.stray_requests import DoorRead, Stray, Visitors
 from flex.zones import records_of_partition
 from flex_api.settings.file import Settings
 
@@ -27,24 +27,24 @@ def visitors(
     """Most requests first. Without nodes that have the site by now, and without sites that are
     nowhere.
     """
-    found: dict[tuple[str, str], Visitors] = {}
-    for one in strays:
-        site = site_of(one.name)
+    visitors_of: dict[tuple[str, str], Visitors] = {}
+    for stray in strays:
+        site = site_of(stray.name)
         here = nodes_of(site) if site else ()
-        if not here or one.node in here:
+        if not here or stray.node in here:
             continue
-        key = site, one.node
-        new = Visitors(site, one.node, one.requests, one.first, one.last)
-        found[key] = _both(found[key], new) if key in found else new
-    return sorted(found.values(), key=lambda one: (-one.requests, one.site, one.node))
+        key = site, stray.node
+        new = Visitors(site, stray.node, stray.requests, stray.first, stray.last)
+        visitors_of[key] = _both(visitors_of[key], new) if key in visitors_of else new
+    return sorted(visitors_of.values(), key=lambda row: (-row.requests, row.site, row.node))
 
 
-def _both(one: Visitors, other: Visitors) -> Visitors:
+def _both(known: Visitors, other: Visitors) -> Visitors:
     return replace(
-        one,
-        requests=one.requests + other.requests,
-        since=min(one.since, other.since),
-        last=max(one.last, other.last),
+        known,
+        requests=known.requests + other.requests,
+        since=min(known.since, other.since),
+        last=max(known.last, other.last),
     )
 
 
@@ -59,13 +59,13 @@ def not_known(doors: Iterable[DoorRead], serving: Collection[str], now: datetime
 def left_to_doors(settings: Settings, sites: Collection[str]) -> frozenset[str]:
     """The sites that doors lead to and whose records FLEX does not write: by the settings alone."""
     publishing = settings.routing.publishing()
-    led = publishing.by_doors(sites)
-    return (led - publishing.by_dns(led)).union(outside_dns(settings, led))
+    led = publishing.sites_led_by_doors(sites)
+    return (led - publishing.sites_led_by_dns(led)).union(outside_dns(settings, led))
 
 
 def outside_dns(settings: Settings, sites: Collection[str]) -> list[str]:
     """The sites that doors lead to and that are in no zone of the settings."""
-    led = settings.routing.publishing().by_doors(sites)
+    led = settings.routing.publishing().sites_led_by_doors(sites)
     zones = frozenset(settings.dns.every_zone)
     return sorted(
         site

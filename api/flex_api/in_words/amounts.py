@@ -34,13 +34,13 @@ def share(ratio: float) -> str:
     return f"{_short(percent)} %"
 
 
-def with_sign(ratio: float) -> str:
+def signed_share(ratio: float) -> str:
     return f"{'+' if ratio >= 0 else '-'}{share(abs(ratio))}"
 
 
-def count(number: int, one: str, many: str = "") -> str:
+def count(number: int, singular: str, many: str = "") -> str:
     """1 site, 7 sites, 12,000 sites."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else many or singular + 's'}"
 
 
 def rate(a_second: float | None) -> str:
@@ -79,6 +79,6 @@ def when(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def until(moment: datetime) -> str:
+def until_text(moment: datetime) -> str:
     """until Tuesday 10 March, 02:17 UTC."""
     return f"until {moment:%A} {moment.day} {moment:%B, %H:%M} UTC"

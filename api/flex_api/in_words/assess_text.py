@@ -21,68 +21,68 @@ WAYS = {
 MOST_NAMED = 10
 
 
-def verdict(found: AssessOutput) -> str:
+def verdict(output: AssessOutput) -> str:
     """The answer in one sentence: what FLEX brings, or that it brings nothing."""
-    if found.benefit is None:
+    if output.benefit is None:
         return "Nothing is predicted: these logs hold no answer with a byte to be replayed."
-    return found.benefit.said
+    return output.benefit.said
 
 
-def lines(found: AssessOutput) -> Iterator[str]:
-    logs = found.logs
-    period = Period(found.period_start, found.period_end)
+def lines(output: AssessOutput) -> Iterator[str]:
+    logs = output.logs
+    period = Period(output.period_start, output.period_end)
     yield (
-        f"{amounts.count(found.sites, 'site')}, {amounts.count(found.requests, 'request')}, "
-        f"{amounts.size(found.access_bytes)} sent, {amounts.size(found.working_set_bytes)} "
+        f"{amounts.count(output.sites, 'site')}, {amounts.count(output.requests, 'request')}, "
+        f"{amounts.size(output.access_bytes)} sent, {amounts.size(output.working_set_bytes)} "
         f"of different files; {period}, {logs.read:,} of {amounts.count(logs.files, 'file')} read"
     )
-    yield from _not_read(found)
-    for row in found.largest[:3]:
+    yield from _not_read(output)
+    for row in output.largest[:3]:
         yield (
             f"  {short(row.site)}: {amounts.size(row.access_bytes)} sent, working set "
             f"{amounts.size(row.working_set_bytes)}"
         )
     yield ""
-    yield verdict(found)
-    if found.benefit and found.benefit.more:
-        yield found.benefit.more
-    yield f"On {amounts.count(found.nodes, 'node')} with {amounts.memory(found.ram_bytes)} each:"
-    for way in found.ways:
+    yield verdict(output)
+    if output.benefit and output.benefit.more:
+        yield output.benefit.more
+    yield f"On {amounts.count(output.nodes, 'node')} with {amounts.memory(output.ram_bytes)} each:"
+    for way in output.ways:
         yield (
             f"  {amounts.share(way.miss_ratio):>6} from disk, "
             f"{way.operations_per_second:>7,.0f} requests a second   {WAYS[way.policy]}"
         )
-    yield from _beside(found)
-    if found.in_the_way:
+    yield from _further_finding_lines(output)
+    if output.in_the_way:
         yield ""
         yield "In the way:"
-        yield from (f"  - {line}" for line in found.in_the_way)
+        yield from (f"  - {line}" for line in output.in_the_way)
     yield ""
     yield "Next:"
-    yield from (f"  {at}. {step}" for at, step in enumerate(found.next_steps, 1))
+    yield from (f"  {at}. {step}" for at, step in enumerate(output.next_steps, 1))
     yield ""
-    yield f"Report: {found.report} (in {amounts.span(timedelta(seconds=found.seconds))})"
+    yield f"Report: {output.report} (in {amounts.span(timedelta(seconds=output.seconds))})"
 
 
-def nodes_to_spare(found: AssessOutput) -> int | None:
+def nodes_to_spare(output: AssessOutput) -> int | None:
     """None where FLEX does not help: fewer nodes would do for first readings at most."""
-    if found.benefit is None or found.benefit.verdict != "helps":
+    if output.benefit is None or output.benefit.verdict != "helps":
         return None
-    return found.nodes - found.nodes_enough
+    return output.nodes - output.nodes_enough
 
 
-def _not_read(found: AssessOutput) -> Iterator[str]:
+def _not_read(output: AssessOutput) -> Iterator[str]:
     """Which files, and why: whoever sees that some are missing asks for that first."""
-    logs = found.logs
-    for one in logs.not_read[:MOST_NAMED]:
-        yield f"  not read: {one.path} ({one.why or one.outcome})"
+    logs = output.logs
+    for file in logs.not_read[:MOST_NAMED]:
+        yield f"  not read: {file.path} ({file.why or file.outcome})"
     if logs.not_read_in_all > MOST_NAMED:
         more = logs.not_read_in_all - MOST_NAMED
         yield f"  and {more:,} more that were not read; -o json names them"
 
 
-def _beside(found: AssessOutput) -> Iterator[str]:
-    memory, moves = found.memory, found.moves
+def _further_finding_lines(output: AssessOutput) -> Iterator[str]:
+    memory, moves = output.memory, output.moves
     yield (
         f"Memory: round robin holds {amounts.size(memory.held_bytes)} on all nodes, "
         f"{amounts.size(memory.wasted_bytes)} of it ({amounts.share(memory.wasted_ratio)}) "
@@ -93,16 +93,16 @@ def _beside(found: AssessOutput) -> Iterator[str]:
             f"Moves: a usual night would move {amounts.count(moves.median, 'site')}, the worst "
             f"of {amounts.count(moves.nights, 'night')} {moves.most:,}."
         )
-    spare = nodes_to_spare(found)
+    spare = nodes_to_spare(output)
     if spare:
         yield (
-            f"Nodes: with FLEX {found.nodes_enough:,} of {found.nodes:,} serve what round "
+            f"Nodes: with FLEX {output.nodes_enough:,} of {output.nodes:,} serve what round "
             f"robin does on all, so {spare:,} could go."
         )
     elif spare is not None:
-        yield f"Nodes: FLEX, too, needs all {found.nodes:,} for what round robin serves on them."
-    if found.names:
+        yield f"Nodes: FLEX, too, needs all {output.nodes:,} for what round robin serves on them."
+    if output.names:
         yield (
-            f"Names: DNS can move {found.names.movable:,} of {found.names.sites:,} sites, "
-            f"{amounts.share(found.names.movable_requests_ratio)} of the requests."
+            f"Names: DNS can move {output.names.movable:,} of {output.names.sites:,} sites, "
+            f"{amounts.share(output.names.movable_requests_ratio)} of the requests."
         )

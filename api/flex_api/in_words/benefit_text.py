@@ -16,7 +16,7 @@ STILL = (
 )
 
 
-def in_words(found: BenefitRow, forecasts: Sequence[ForecastRow]) -> tuple[str, str]:
+def explain_benefit(benefit: BenefitRow, forecasts: Sequence[ForecastRow]) -> tuple[str, str]:
     """The answer in one sentence, and what else belongs to it."""
     of = {row.policy: row for row in forecasts}
     after, in_turn = of["after"], of["round robin"]
@@ -25,13 +25,13 @@ def in_words(found: BenefitRow, forecasts: Sequence[ForecastRow]) -> tuple[str, 
         f"This partition serves {_rate(after)} requests a second "
         f"({amounts.share(after.miss_ratio)} from disk), round robin {_speed(in_turn)}"
     )
-    match found.verdict:
+    match benefit.verdict:
         case "helps":
             at_best = "" if _rate(best) == _rate(after) else f" (at best {_rate(best)})"
-            return f"FLEX helps: {_gain(after, in_turn)}{at_best}.", _quiet(found)
+            return f"FLEX helps: {_gain(after, in_turn)}{at_best}.", _quiet(benefit)
         case "hardly busy":
             return "FLEX hardly helps so far: the nodes are hardly busy.", (
-                f"{_busiest(found)} With FLEX {_gain(after, in_turn)}. {STILL}"
+                f"{_busiest(benefit)} With FLEX {_gain(after, in_turn)}. {STILL}"
             )
         case "one node":
             return "FLEX does not help here: only one node takes sites now.", ""
@@ -40,8 +40,8 @@ def in_words(found: BenefitRow, forecasts: Sequence[ForecastRow]) -> tuple[str, 
         case "fits":
             fit = "all files fit into the memory of each node"
             return f"FLEX does not help here: {fit}.", (
-                f"They take {amounts.memory(found.files_bytes)}, and the smallest node has "
-                f"{amounts.memory(found.least_ram_bytes)}. Round robin, too, reads no file twice "
+                f"They take {amounts.memory(benefit.files_bytes)}, and the smallest node has "
+                f"{amounts.memory(benefit.least_ram_bytes)}. Round robin, too, reads no file twice "
                 f"on the same node: only first readings differ ({_reads(after, in_turn)}). {STILL}"
             )
         case "not yet":
@@ -50,15 +50,15 @@ def in_words(found: BenefitRow, forecasts: Sequence[ForecastRow]) -> tuple[str, 
                 f"{two}; the one from scratch would serve {_speed(scratch)}."
             )
         case "passed on":
-            asked = amounts.count(after.passed_on, "request")
+            requests = amounts.count(after.passed_on, "request")
             return (
                 "FLEX does not help yet: too many visitors come to a node without their site.",
-                f"{two}. Doors pass on {asked}; without these it would help.",
+                f"{two}. Doors pass on {requests}; without these it would help.",
             )
         case "one site":
-            share = amounts.share(found.site_ratio)
-            alone = f"{short(found.site)} alone sends {share} of all bytes"
-            others = "The other sites by themselves would gain. " if found.site_ratio < 1 else ""
+            share = amounts.share(benefit.site_ratio)
+            alone = f"{short(benefit.site)} alone sends {share} of all bytes"
+            others = "The other sites by themselves would gain. " if benefit.site_ratio < 1 else ""
             return f"FLEX does not help here: {alone}.", f"{others}{STILL}"
         case "not found":
             return "FLEX does not help here: no partition was found that would.", (
@@ -87,15 +87,15 @@ def _reads(after: ForecastRow, in_turn: ForecastRow) -> str:
     return f"{ours} of requests are read from disk, with round robin {other}"
 
 
-def _quiet(found: BenefitRow) -> str:
-    if found.busiest_ratio >= HARDLY_BUSY:
+def _quiet(benefit: BenefitRow) -> str:
+    if benefit.busiest_ratio >= HARDLY_BUSY:
         return ""
-    return f"Visitors wait less, but nodes are hardly busy: {_lower(_busiest(found))}"
+    return f"Visitors wait less, but nodes are hardly busy: {_lower(_busiest(benefit))}"
 
 
-def _busiest(found: BenefitRow) -> str:
+def _busiest(benefit: BenefitRow) -> str:
     return (
-        f"With round robin the busiest node works {amounts.share(found.busiest_ratio)} of its "
+        f"With round robin the busiest node works {amounts.share(benefit.busiest_ratio)} of its "
         "busiest hour."
     )
 

@@ -22,7 +22,7 @@ def lines(output: PlanOutput) -> Iterator[str]:
     if output.state == "applied" and output.settled:
         yield f"Put in force {amounts.when(output.settled)}: {changes_text(output)}."
         for server in dict.fromkeys(row.server for row in output.verdicts):
-            yield from _of_server([row for row in output.verdicts if row.server == server])
+            yield from _server_lines([row for row in output.verdicts if row.server == server])
     elif output.state == "applying":
         yield (
             "Half applied, or being applied: `flex apply --resume` finishes it, "
@@ -39,7 +39,7 @@ def changes_text(output: PlanOutput) -> str:
     if not output.zones:
         # As where doors alone lead to all sites.
         return "no zone is FLEX's to change, nothing was sent"
-    number = [found for found in map(_record_sets, output.zones) if found]
+    number = [record_count for record_count in map(_record_sets, output.zones) if record_count]
     if not number:
         return "DNS said all of it before, nothing was sent"
     return (
@@ -50,27 +50,27 @@ def changes_text(output: PlanOutput) -> str:
 
 def _record_sets(zone: ZoneRow) -> int:
     """A line is `- NAME TTL TYPE VALUES`. A record set that is replaced has two lines."""
-    found = set()
+    record_sets = set()
     for line in zone.changes:
         _sign, name, _ttl, kind, *_ = line.split(" ", 4)
-        found.add((name, kind))
-    return len(found)
+        record_sets.add((name, kind))
+    return len(record_sets)
 
 
-def _of_server(rows: Sequence[VerdictRow]) -> Iterator[str]:
+def _server_lines(rows: Sequence[VerdictRow]) -> Iterator[str]:
     """One line where it agrees in every zone; else where it does not."""
     server, wrong = rows[0].server, [row for row in rows if not row.agrees]
     if not wrong:
         serial = (
             f", serial {rows[0].serial}" if len(rows) == 1 and rows[0].serial is not None else ""
         )
-        asked = (
+        checked = (
             f"{amounts.count(sum(row.checked for row in rows), 'record set')} in "
             f"{amounts.count(len(rows), 'zone')}"
         )
         yield (
-            f"  {server} agrees {after(max(row.lag_seconds for row in rows))} "
-            f"({asked} checked{serial})"
+            f"  {server} agrees {lag_text(max(row.lag_seconds for row in rows))} "
+            f"({checked} checked{serial})"
         )
     for row in wrong[:MOST_ZONES]:
         yield (
@@ -84,5 +84,5 @@ def _of_server(rows: Sequence[VerdictRow]) -> Iterator[str]:
         )
 
 
-def after(lag: float) -> str:
+def lag_text(lag: float) -> str:
     return "at once" if lag < AT_ONCE else f"after {amounts.span(timedelta(seconds=lag))}"

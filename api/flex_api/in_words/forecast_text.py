@@ -36,7 +36,7 @@ def show(console: Console, output: PlanOutput) -> None:
     for row in output.forecasts:
         if row.policy == AFTER and 0 < len(row.nodes) <= NODES:
             console.print()
-            console.print(of_nodes(row))
+            console.print(node_forecast_table(row))
     if output.prediction:
         console.print(f"\n{hindsight(output.prediction)}")
         for table in (served_table(output.prediction.served), sites(output.prediction.sites)):
@@ -72,7 +72,7 @@ def forecasts(rows: Sequence[ForecastRow]) -> Table:
     return table
 
 
-def of_nodes(row: ForecastRow) -> Table:
+def node_forecast_table(row: ForecastRow) -> Table:
     table = grid(
         f"node, {row.policy}",
         "misses>",

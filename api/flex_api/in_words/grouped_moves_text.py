@@ -63,17 +63,17 @@ class Row:
 
 
 def table(rows: Sequence[Moved]) -> Table:
-    drawn, found = grid("site", "from", "to", "cold>", "why"), group(rows)
-    for row in found[:MOST_MOVES]:
+    drawn, groups = grid("site", "from", "to", "cold>", "why"), group(rows)
+    for row in groups[:MOST_MOVES]:
         drawn.add_row(row.sites, row.source, row.target, amounts.size(row.cold_bytes), row.reason)
-    if len(found) > MOST_MOVES:
-        drawn.add_row(f"and {len(found) - MOST_MOVES} more", "", "", "", "")
+    if len(groups) > MOST_MOVES:
+        drawn.add_row(f"and {len(groups) - MOST_MOVES} more", "", "", "", "")
     return drawn
 
 
 def group(moves: Sequence[Moved]) -> list[Row]:
     """Moves to other nodes first, as they are; then what is given up, by reason."""
-    found = [
+    rows = [
         Row(move.site, move.source or "-", move.target, move.cold_bytes, move.reason, move.site)
         for move in moves
         if move.target
@@ -83,8 +83,8 @@ def group(moves: Sequence[Moved]) -> list[Row]:
         if not move.target:
             reasons.setdefault(move.reason, []).append(move)
     for reason, gone in reasons.items():
-        found += _rows(reason, gone)
-    return found
+        rows += _rows(reason, gone)
+    return rows
 
 
 def _rows(reason: str, gone: Sequence[Moved]) -> list[Row]:
@@ -130,6 +130,6 @@ def misses(forecasts: Iterable[Foretold]) -> str:
     """What it buys: predicted misses 23 % to 5.4 %. Nothing where that is not known, or stays as it
     is.
     """
-    of = {one.policy: amounts.share(one.miss_ratio) for one in forecasts}
+    of = {forecast.policy: amounts.share(forecast.miss_ratio) for forecast in forecasts}
     before, after = of.get("before"), of.get("after")
     return f", predicted misses {before} to {after}" if before and after and before != after else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from flex.planning.refuse_ended_or_outdated import WAITING
+from flex.planning.outdated_plans import WAITING
 from flex_api.schemas.output_base import StopRow
 from flex_api.schemas.verbs_output import PlanOutput
 
@@ -18,8 +18,8 @@ def lines(output: PlanOutput, *, ways: bool = True) -> Iterator[str]:
     """A line for each rule; those that nothing moves without but together are one. With `ways` past
     them.
     """
-    for override, found in groupby(output.stops, key=lambda stop: stop.override):
-        told = " and ".join(map(sentence, found))
+    for override, stops in groupby(output.stops, key=lambda stop: stop.override):
+        told = " and ".join(map(sentence, stops))
         yield f"{told} (past it: {override})" if ways and override else told
 
 
@@ -27,10 +27,11 @@ def sentence(stop: StopRow) -> str:
     return f"{stop.said}: {stop.actual}; {stop.rule} is {stop.limit}"
 
 
-def over(output: PlanOutput) -> str:
+def breaches_text(output: PlanOutput) -> str:
     """All rules, and the one command that goes past all of them."""
     over = [
-        f"{one.rule} is {one.limit:g}, this plan needs {one.actual:g}" for one in output.breaches
+        f"{breach.rule} is {breach.limit:g}, this plan needs {breach.actual:g}"
+        for breach in output.breaches
     ]
     gives = any(not move.target for move in output.moves)
     counted = "; a site that gives a node up counts as one that moves" if gives else ""

@@ -77,5 +77,5 @@ def proposals(console: Console, rows: Sequence[ProposalRow]) -> None:
         "those that it does not know with a site of its own."
     )
     for row in rows:
-        said = "; ".join(one.said for one in row.evidence)
-        console.print(f"{row.line}  # {said}", soft_wrap=True)
+        reasons = "; ".join(evidence.said for evidence in row.evidence)
+        console.print(f"{row.line}  # {reasons}", soft_wrap=True)

@@ -18,42 +18,42 @@ MOST_REASONS = 12
 MOST_FILES = 5
 
 
-def lines(found: OnboardOutput, *, every: bool = False) -> Iterator[str]:
+def lines(output: OnboardOutput, *, every: bool = False) -> Iterator[str]:
     yield ""
     yield "Nodes"
-    for node in found.nodes:
+    for node in output.nodes:
         sites = f", {amounts.count(node.sites, 'site')} lead there" if node.sites else ""
         yield f"  {node.name}  {', '.join(node.addresses)}{sites}"
-    zones = amounts.count(len(found.zones), "zone")
-    primary = f"{zones} on {found.primary}" if found.primary else "none named"
+    zones = amounts.count(len(output.zones), "zone")
+    primary = f"{zones} on {output.primary}" if output.primary else "none named"
     yield f"DNS    {primary}"
-    yield f"Logs   {amounts.count(found.log_files, 'file')}"
+    yield f"Logs   {amounts.count(output.log_files, 'file')}"
     for way, words in WAYS.items():
-        yield from _of_way([one for one in found.sites if one.way == way], words, every)
-    yield from _not_read(found)
-    for remark in found.remarks:
+        yield from _describe_way([site for site in output.sites if site.way == way], words, every)
+    yield from _not_read(output)
+    for remark in output.remarks:
         yield f"look at this: {remark}"
     yield ""
-    if not found.written:
+    if not output.written:
         yield "Nothing was written: this was a dry run."
         return
-    for path in found.written:
+    for path in output.written:
         yield f"wrote {path}"
     yield "Next, plans on paper; nothing is written to DNS:"
-    for command in found.next:
+    for command in output.next:
         yield f"  {command}"
 
 
-def _of_way(sites: list[OnboardedSite], words: str, every: bool) -> Iterator[str]:
+def _describe_way(sites: list[OnboardedSite], words: str, every: bool) -> Iterator[str]:
     yield ""
     yield f"{amounts.count(len(sites), 'site')} {words}"
     if every:
-        for one in sites:
-            yield f"  {one.site}{f': {one.why}' if one.why else ''}"
+        for site in sites:
+            yield f"  {site.site}{f': {site.why}' if site.why else ''}"
         return
     reasons: dict[str, list[str]] = {}
-    for one in sites:
-        reasons.setdefault(one.why, []).append(one.site)
+    for site in sites:
+        reasons.setdefault(site.why, []).append(site.site)
     ordered = sorted(reasons.items(), key=lambda pair: -len(pair[1]))
     for why, names in ordered[:MOST_REASONS]:
         yield f"  {first_few(names, 3)}{f': {why}' if why else ''}"
@@ -62,12 +62,12 @@ def _of_way(sites: list[OnboardedSite], words: str, every: bool) -> Iterator[str
         yield f"  and {rest:,} more for other reasons; --every-site names each"
 
 
-def _not_read(found: OnboardOutput) -> Iterator[str]:
-    if not found.not_read_in_all:
+def _not_read(output: OnboardOutput) -> Iterator[str]:
+    if not output.not_read_in_all:
         return
     yield ""
-    yield f"{amounts.count(found.not_read_in_all, 'file')} not read"
-    for one in found.not_read[:MOST_FILES]:
-        yield f"  {one.path}: {one.why}"
-    if found.not_read_in_all > MOST_FILES:
-        yield f"  and {found.not_read_in_all - MOST_FILES:,} more"
+    yield f"{amounts.count(output.not_read_in_all, 'file')} not read"
+    for file in output.not_read[:MOST_FILES]:
+        yield f"  {file.path}: {file.why}"
+    if output.not_read_in_all > MOST_FILES:
+        yield f"  and {output.not_read_in_all - MOST_FILES:,} more"

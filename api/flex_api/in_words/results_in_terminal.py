@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flex.planning.refuse_ended_or_outdated import WAITING
+from flex.planning.outdated_plans import WAITING
 from flex.site_names_in_words import first_few, first_of_files
 from flex_api.in_words import (
     amounts,
@@ -30,7 +30,7 @@ from flex_api.schemas.log_verbs_output import (
     LogRow,
     RateRow,
 )
-from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput, NodesOutput
+from flex_api.schemas.nodes_and_jobs import HoldersOutput, NodesOutput
 from flex_api.schemas.plan_parts import BalanceOutput, LoadRow, VerdictRow
 from flex_api.schemas.sites_and_wishes import SiteRow, SitesOutput
 from flex_api.schemas.verbs_output import (
@@ -81,7 +81,7 @@ def plan(console: Console, output: PlanOutput, *, diff: bool = False) -> None:
     if output.breaches:
         console.print(
             f"  over {'a limit' if len(output.breaches) == 1 else 'limits'}: "
-            f"{held_back_moves_text.over(output)}"
+            f"{held_back_moves_text.breaches_text(output)}"
         )
     if output.moves:
         console.print()
@@ -226,26 +226,26 @@ def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
             row.node,
             str(row.sites),
             _bar(row.access_units),
-            _off(old.access_units, old.fair_units) if old else "",
-            _off(row.access_units, row.fair_units),
+            _deviation_text(old.access_units, old.fair_units) if old else "",
+            _deviation_text(row.access_units, row.fair_units),
             _bar(row.working_set_units),
-            _off(old.working_set_units, old.fair_units) if old else "",
-            _off(row.working_set_units, row.fair_units),
-            *(cell for name in others for cell in _of_other(name, old, row)),
+            _deviation_text(old.working_set_units, old.fair_units) if old else "",
+            _deviation_text(row.working_set_units, row.fair_units),
+            *(cell for name in others for cell in _other_load_cells(name, old, row)),
         )
     return table
 
 
-def _of_other(name: str, before: LoadRow | None, after: LoadRow) -> tuple[str, str]:
+def _other_load_cells(name: str, before: LoadRow | None, after: LoadRow) -> tuple[str, str]:
     """The load in a further dimension that is balanced. Plans of earlier settings may lack it."""
     known = before is not None and name in before.others_units
-    was = _off(before.others_units[name], before.fair_units) if before and known else ""
-    return was, _off(after.others_units[name], after.fair_units)
+    was = _deviation_text(before.others_units[name], before.fair_units) if before and known else ""
+    return was, _deviation_text(after.others_units[name], after.fair_units)
 
 
-def _off(units: float, fair: float) -> str:
+def _deviation_text(units: float, fair: float) -> str:
     """+15 %; nothing to compare with on a node that takes no sites."""
-    return amounts.with_sign(units / fair - 1) if fair else "-"
+    return amounts.signed_share(units / fair - 1) if fair else "-"
 
 
 def _bar(units: float) -> Text:
@@ -318,9 +318,9 @@ def site(console: Console, output: SitesOutput) -> None:
 
 
 def unknown_hosts(console: Console, output: UnknownOutput) -> None:
-    asked = f"{amounts.count(output.requests, 'request')} ({amounts.size(output.bytes)})"
+    requests = f"{amounts.count(output.requests, 'request')} ({amounts.size(output.bytes)})"
     console.print(
-        f"{asked} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown)."
+        f"{requests} since {output.since:%Y-%m-%d} for no site of ours, counted as (unknown)."
     )
     if output.items:
         table = grid("asked for", "requests at least>")
@@ -460,13 +460,13 @@ def bad_lines(console: Console, output: IngestOutput) -> None:
     """How many of each reason, and the first of each that can be looked up in its log."""
     for reason, number in output.bad_lines.items():
         console.print(f"{amounts.count(number, 'malformed line')}: {reason}")
-        found = [
+        samples = [
             (row.path, bad)
             for row in output.files
             for bad in row.bad_samples
             if bad.reason == reason
         ]
-        for path, bad in found[:SAMPLES]:
+        for path, bad in samples[:SAMPLES]:
             console.print(f"  {path}, byte {bad.offset}: {bad.text}")
     if output.invalid:
         left = f", {output.invalid.left_out:,} more did not fit" if output.invalid.left_out else ""
@@ -537,17 +537,17 @@ def data(console: Console, output: DataOutput) -> None:
             console.print(f"{finding.state}: {row.name}: {finding.said}: {limit}")
     for row in output.sources:
         for line in row.bad_samples:
-            said = line.text if line.text.strip() else "an empty line"
+            text = line.text if line.text.strip() else "an empty line"
             reason = line.reason.replace("_", " ")
             console.print(
-                f"  {row.name}: {line.path}, byte {line.offset:,}: {reason}: {said}", markup=False
+                f"  {row.name}: {line.path}, byte {line.offset:,}: {reason}: {text}", markup=False
             )
     unread: dict[tuple[str, str], list[str]] = {}
     for file in output.unread:
-        said = "; ".join(filter(None, (file.outcome, file.note, file.next_step)))
-        unread.setdefault((file.source, said), []).append(file.path)
-    for (source, said), paths in unread.items():
-        console.print(f"not read: {source}: {first_of_files(paths)}: {said}")
+        text = "; ".join(filter(None, (file.outcome, file.note, file.next_step)))
+        unread.setdefault((file.source, text), []).append(file.path)
+    for (source, text), paths in unread.items():
+        console.print(f"not read: {source}: {first_of_files(paths)}: {text}")
 
 
 def _state(state: str) -> Text:
@@ -586,11 +586,11 @@ def show_verification(console: Console, output: VerifyOutput) -> None:
     for line in _doors(output):
         console.print(line)
     for node, sites in output.not_checked.items():
-        said = (
+        note = (
             f"{amounts.count(sites, 'site')} on {node}, which is not known any more: "
             "not checked; the next plan moves them off"
         )
-        console.print(said)
+        console.print(note)
     for row in output.other_names[:MOST_NAMES]:
         console.print(f"not FLEX's to move: {row.name}, {row.note}")
     if len(output.other_names) > MOST_NAMES:
@@ -631,7 +631,7 @@ def checks(console: Console, rows: Sequence[CheckRow]) -> None:
 
 def status(console: Console, output: StatusOutput, now: datetime) -> None:
     """A line for each fact, however large the cluster is."""
-    console.print(f"{output.cluster}, mode {output.mode}: {_in_force(output)}")
+    console.print(f"{output.cluster}, mode {output.mode}: {_describe_partition(output)}")
     console.print(f"Nodes: {_nodes_by_state(output.nodes)}")
     if run := output.last_run:
         ended = "not ended" if run.exit_code is None else f"ended with {run.exit_code}"
@@ -640,14 +640,14 @@ def status(console: Console, output: StatusOutput, now: datetime) -> None:
         console.print(f"Last run: {at}, {ended}{moves}: {run.message}")
     else:
         console.print("Last run: none yet; `flex run` is the nightly one")
-    for one in output.troubles:
-        lead = f": `{one.command}`" if one.command else ""
-        console.print(f"{'!' if one.urgent else '-'} {one.said} {one.step}{lead}")
+    for trouble in output.troubles:
+        lead = f": `{trouble.command}`" if trouble.command else ""
+        console.print(f"{'!' if trouble.urgent else '-'} {trouble.said} {trouble.step}{lead}")
     if not output.troubles:
         console.print("Nothing is known to be wrong, and nothing waits for somebody.")
 
 
-def _in_force(output: StatusOutput) -> str:
+def _describe_partition(output: StatusOutput) -> str:
     if not output.partition:
         return "no partition is in force; `flex plan` makes the first"
     since = f" since {amounts.when(output.since)}" if output.since else ""
@@ -660,12 +660,12 @@ def _in_force(output: StatusOutput) -> str:
 def _nodes_by_state(nodes: Sequence[NodeStatus]) -> str:
     """How many are active, and which are not."""
     others = [node for node in nodes if node.state != "active"]
-    said = [f"{len(nodes) - len(others):,} active"]
+    parts = [f"{len(nodes) - len(others):,} active"]
     for state in ("draining", "down"):
         if those := [node for node in others if node.state == state]:
             names = [f"{node.node} ({amounts.count(node.sites, 'site')})" for node in those]
-            said.append(f"{state}: {first_few(names)}")
-    return "; ".join(said)
+            parts.append(f"{state}: {first_few(names)}")
+    return "; ".join(parts)
 
 
 def runs(console: Console, output: RunsOutput) -> None:

@@ -76,13 +76,13 @@ def why(move: SiteMoveRow, *, printed: bool = False) -> str:
         told = [run.said for run in move.stages if run.said and is_cause(move, run)]
     if told:
         reason = reason.replace(f"; {PRINTED}", "")
-    reason = "; ".join([reason, *(said for said in told if said not in reason)])
+    reason = "; ".join([reason, *(cause for cause in told if cause not in reason)])
     if move.rests_until is None:
         return reason
     until = (
         f"rests until `flex moves again {move.site}`"
         if move.rests_until >= FOREVER
-        else f"rests {amounts.until(move.rests_until)}"
+        else f"rests {amounts.until_text(move.rests_until)}"
     )
     return f"{reason}; {until}"
 
@@ -93,7 +93,7 @@ def ready(console: Console, output: ReadyOutput) -> None:
         return
     table = grid("site", "node", "ready", "why, or what to know")
     for row in output.items:
-        said = row.why or "; ".join(row.remarks)
+        note = row.why or "; ".join(row.remarks)
         answer = "yes" if row.ready else "no" if row.complete else "not known"
-        table.add_row(row.site, row.node, answer, said)
+        table.add_row(row.site, row.node, answer, note)
     console.print(table)

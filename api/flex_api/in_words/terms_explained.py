@@ -33,8 +33,7 @@ TERMS: dict[str, str] = {
         "% off is 4 % over it or 4 % "
         "under it. The worst node is the one that is farthest off in any resource."
     ),
-    "aim, or band": "solver.tolerance: a plan tries to bring every node within so "
-    "much of its fair share.",
+    "aim, or band": "solver.tolerance: how far from its fair share a plan may leave a node.",
     "trigger": "safety.trigger_imbalance: while the worst node is off by less, "
     "nothing is balanced anew.",
     "move": (
@@ -104,7 +103,7 @@ TERMS: dict[str, str] = {
 
 def markdown() -> str:
     """docs/reference/glossary.md."""
-    lines = [f"- **{term}**: {said}" for term, said in TERMS.items()]
+    lines = [f"- **{term}**: {meaning}" for term, meaning in TERMS.items()]
     head = (
         "# Words",
         "",

@@ -59,9 +59,9 @@ def advice(text: str) -> Markup:
     return Markup(begin + bracket + COMMAND.sub(_command, told))  # noqa: S704  # escaped
 
 
-def _command(found: re.Match[str]) -> str:
-    shown = f"<code>{found[1]}</code>"
-    page = PAGES.get(found[1])
+def _command(match: re.Match[str]) -> str:
+    shown = f"<code>{match[1]}</code>"
+    page = PAGES.get(match[1])
     return f'<a href="{page}">{shown}</a>' if page else shown
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rich.console import Console
 
-from flex_api.in_words import amounts, preview_text, wish_text
+from flex_api.in_words import amounts, dry_run_text, wish_text
 from flex_api.in_words.terminal_tables import grid
 from flex_api.schemas.sites_and_wishes import PinOutput
 from flex_api.schemas.tokens_and_audit import (
@@ -63,13 +63,13 @@ def show_revoked(console: Console, output: TokenOutput) -> None:
 
 
 def _short(value: object) -> str:
-    said = json.dumps(value, ensure_ascii=False)
-    return said if len(said) <= SHORT else f"{said[:SHORT]}…"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"
 
 
 def pin(console: Console, output: PinOutput) -> None:
     console.print(_pin_line(output))
-    preview_text.preview(console, output.preview)
+    dry_run_text.preview(console, output.preview)
     for note in output.notes:
         console.print(f"  note: {note}")
 
@@ -89,7 +89,7 @@ def _pin_line(output: PinOutput) -> str:
             "and it is in no partition."
         )
     to = f" to {', '.join(output.nodes)}" if output.nodes else ""
-    said = wish_text.phrases(output)
-    more = "".join(f", {each}" for name, each in said.items() if name != "nodes")
+    phrases = wish_text.phrases(output)
+    more = "".join(f", {each}" for name, each in phrases.items() if name != "nodes")
     campaign = f" by the campaign {output.campaign}" if output.campaign else ""
     return f"{output.site} {would}pinned{campaign}{to}{more}{until} {since}."

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.ports import Store
 from flex_api.in_words import amounts as words
-from flex_api.schemas.decisions import WishDecided
 from flex_api.schemas.sites_and_wishes import PinOutput, PinShown
+from flex_api.schemas.standing_decisions import WishDecided
 
 # How many entries of the record are looked at in one go.
 ENTRIES = 1000
@@ -46,12 +46,12 @@ def _as_in_pin(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _phrase(asked: Words, value: object) -> Phrase:
-    before, braces, after = asked.phrase.partition("{}")
+def _phrase(wording: Words, value: object) -> Phrase:
+    before, braces, after = wording.phrase.partition("{}")
     if isinstance(value, tuple):
-        return Phrase(asked, before, ", ".join(value), after, value)
+        return Phrase(wording, before, ", ".join(value), after, value)
     number = f"{value:g}" if isinstance(value, float) else str(value)
-    return Phrase(asked, before, number if braces else "", after)
+    return Phrase(wording, before, number if braces else "", after)
 
 
 def wish_in_the_way(store: Store, pin: Pin) -> str:

@@ -51,10 +51,10 @@ def _questions(world: World, sites: Sequence[str], to: Sequence[str]) -> Iterato
 
 def _nodes_now(world: World) -> dict[str, list[str]]:
     _, rows = world.store.placement()
-    found: dict[str, list[str]] = {}
+    site_nodes: dict[str, list[str]] = {}
     for site, node in zip(texts(rows["site"]), texts(rows["node"]), strict=True):
-        found.setdefault(site, []).append(node)
-    return found
+        site_nodes.setdefault(site, []).append(node)
+    return site_nodes
 
 
 def _sites_with_profile(world: World) -> set[str]:

@@ -132,9 +132,9 @@ def look_at_certificate(
     return _or_why_not(days, patience)
 
 
-def _or_why_not(asked: Callable[[], Found], patience: float) -> Found | NoAnswer:
+def _or_why_not(attempt: Callable[[], Found], patience: float) -> Found | NoAnswer:
     try:
-        return asked()
+        return attempt()
     except Untrusted as error:
         return NoAnswer(error.why, of_certificate=True)
     except TimeoutError:
@@ -261,8 +261,8 @@ def _read(
         digest=content.digest.hexdigest(),
         whole=whole,
         found=frozenset(content.found),
-        modified=_of_head(_header(answer, "Last-Modified")),
-        stamp=_of_content(content.beginning),
+        modified=_parse_http_date(_header(answer, "Last-Modified")),
+        stamp=_parse_content_time(content.beginning),
         days_left=days_left,
     )
 
@@ -294,26 +294,26 @@ class _Content:
             self._end = seen[-self._longest :]
 
 
-def _of_head(said: str) -> datetime | None:
+def _parse_http_date(header: str) -> datetime | None:
     try:
-        found = parsedate_to_datetime(said)
+        moment = parsedate_to_datetime(header)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _of_content(beginning: bytes) -> datetime | None:
+def _parse_content_time(beginning: bytes) -> datetime | None:
     """A time that the content consists of: seconds since 1970, or as ISO 8601 or a head writes
     it.
     """
-    said = beginning.decode("ascii", "replace").strip()
+    text = beginning.decode("ascii", "replace").strip()
     try:
-        if re.fullmatch(r"[0-9]{9,11}(\.[0-9]{1,9})?", said):
-            return datetime.fromtimestamp(float(said), UTC)
-        found = datetime.fromisoformat(said)
+        if re.fullmatch(r"[0-9]{9,11}(\.[0-9]{1,9})?", text):
+            return datetime.fromtimestamp(float(text), UTC)
+        moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
-        return _of_head(said) if said else None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        return _parse_http_date(text) if text else None
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _printable(text: str) -> str:

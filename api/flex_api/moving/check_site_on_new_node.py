@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from flex.routing.pool import is_host
+from flex.routing.member_pools import is_host
 from flex_api.moving.ask_web_server import Answer, At, NoAnswer, Question, ask, look_at_certificate
 from flex_api.moving.compare_answers import Demands, Verdict, judge, judge_age, texts
-from flex_api.moving.take_turns_at_nodes import OutOfTime, Turns
+from flex_api.moving.node_question_rate import OutOfTime, Turns
 from flex_api.moving.trust_in_certificates import Trust
-from flex_api.moving.where_web_servers_listen import Ways
+from flex_api.moving.web_server_addresses import Ways
 
 Given = TypeVar("Given")
 
@@ -89,11 +89,13 @@ class Nodes:
 
     def ask(self, at: At, question: Question, patience: float) -> Answer | NoAnswer:
         clock = self.turns.clock
-        return self._in_turn(at, patience, lambda until: ask(at, question, until, clock, patience))
+        return self._ask_in_turn(
+            at, patience, lambda until: ask(at, question, until, clock, patience)
+        )
 
     def certificate(self, at: At, host: str, patience: float) -> float | NoAnswer:
         clock = self.turns.clock
-        return self._in_turn(
+        return self._ask_in_turn(
             at, patience, lambda until: look_at_certificate(at, host, until, clock, patience)
         )
 
@@ -110,32 +112,32 @@ class Nodes:
                 self._known[key] = known
         return known
 
-    def _in_turn(
+    def _ask_in_turn(
         self, at: At, patience: float, question: Callable[[float], Given | NoAnswer]
     ) -> Given | NoAnswer:
-        with self.turns.at(at.node):
+        with self.turns.take_turn(at.node):
             given = self.turns.clock() + patience
-            found = question(min(given, self.turns.until))
-        if isinstance(found, NoAnswer) and given > self.turns.until:
+            reply = question(min(given, self.turns.until))
+        if isinstance(reply, NoAnswer) and given > self.turns.until:
             # It may have had less time than an answer may take: nothing follows from it.
             self.turns.seconds_left()
-        return found
+        return reply
 
 
 def check(wanted: Wanted, rules: SiteRules, nodes: Nodes) -> Checked:
     """Ends with the first thing that is wrong."""
-    found = _Check(wanted, rules, nodes)
+    site_check = _Check(wanted, rules, nodes)
     try:
-        why = found.why()
+        why = site_check.why()
     except OutOfTime:
         return Checked(
             wanted,
             "it was not asked whether the node is ready: move.ready.budget was over",
-            tuple(found.remarks),
-            tuple(found.asked),
+            tuple(site_check.remarks),
+            tuple(site_check.asked),
             is_asked=False,
         )
-    return Checked(wanted, why, tuple(found.remarks), tuple(found.asked))
+    return Checked(wanted, why, tuple(site_check.remarks), tuple(site_check.asked))
 
 
 @dataclass(slots=True)
@@ -159,11 +161,11 @@ class _Check:
     def _each(self) -> Iterator[str]:
         """What is wrong, question by question; empty where nothing is."""
         for name in (self.wanted.site, *self.wanted.others):
-            yield from self._of_name(name)
+            yield from self._check_name(name)
             if name == self.wanted.site and self.rules.age_path:
                 yield self._age(name)
 
-    def _of_name(self, name: str) -> Iterator[str]:
+    def _check_name(self, name: str) -> Iterator[str]:
         is_plain_there = False
         for scheme in self._schemes():
             if scheme == "https" and self.nodes.ways.tls_at_doors:
@@ -206,20 +208,20 @@ class _Check:
     def _ask(
         self, node: str, scheme: str, question: Question, blind: bool = False
     ) -> Answer | NoAnswer:
-        at = self._at(node, scheme, blind)
-        found = self.nodes.ask(at, question, self.rules.patience)
-        self._note(at, f"GET {question.url(scheme)}", _in_words(found))
-        return found
+        at = self._way_to_node(node, scheme, blind)
+        answer = self.nodes.ask(at, question, self.rules.patience)
+        self._note(at, f"GET {question.url(scheme)}", _describe_answer(answer))
+        return answer
 
-    def _at(self, node: str, scheme: str, blind: bool = False) -> At:
+    def _way_to_node(self, node: str, scheme: str, blind: bool = False) -> At:
         address = self.nodes.at[node]
         if scheme == "http":
             return self.nodes.ways.plain(node, address)
         trust = _blind(self.rules.trust) if blind else self.rules.trust
         return self.nodes.ways.tls(node, address, trust)
 
-    def _note(self, at: At, asked: str, answer: str) -> None:
-        self.asked.append(Asked(at.node, at.address, at.port, asked, answer))
+    def _note(self, at: At, request: str, answer: str) -> None:
+        self.asked.append(Asked(at.node, at.address, at.port, request, answer))
 
     def _verdict(
         self, scheme: str, name: str, new: Answer | NoAnswer, old: Answer | NoAnswer | None
@@ -235,12 +237,12 @@ class _Check:
             if is_main
             else Demands(length_factor=self.rules.demands.length_factor)
         )
-        at = self._at(self.wanted.target, scheme)
+        at = self._way_to_node(self.wanted.target, scheme)
         default = (
             self.nodes.default(at, self.rules.path, self.rules) if isinstance(new, Answer) else None
         )
-        found = judge(question, scheme, new, old, demands, default)
-        return self._sentence(at, f"GET {question.url(scheme)}", found)
+        verdict = judge(question, scheme, new, old, demands, default)
+        return self._sentence(at, f"GET {question.url(scheme)}", verdict)
 
     def _certificate(self, name: str) -> str:
         """A door shows it, whichever node answers behind it."""
@@ -252,29 +254,31 @@ class _Check:
         if isinstance(old, NoAnswer) and old.why == new.why:
             self.remarks.append(f"on {source}, too: {new.why}")
             return ""
-        at = self._at(self.wanted.target, "https")
+        at = self._way_to_node(self.wanted.target, "https")
         return self._sentence(at, f"the certificate for {name}", Verdict(new.why))
 
     def _certificate_shown_by(self, node: str | None, name: str) -> float | NoAnswer:
         assert node is not None, "who has no name has no address"
-        at = self._at(node, "https")
-        found = self.nodes.certificate(at, name, self.rules.patience)
-        said = found.why if isinstance(found, NoAnswer) else f"valid for {found:.0f} days"
-        self._note(at, f"the certificate for {name}", said)
-        return found
+        at = self._way_to_node(node, "https")
+        validity = self.nodes.certificate(at, name, self.rules.patience)
+        answer = (
+            validity.why if isinstance(validity, NoAnswer) else f"valid for {validity:.0f} days"
+        )
+        self._note(at, f"the certificate for {name}", answer)
+        return validity
 
     def _age(self, name: str) -> str:
         scheme = self.speaks
         new, old = self._both(scheme, name, self.rules.age_path)
-        found = judge_age(new, old, self.rules.max_age, self.nodes.now())
-        at = self._at(self.wanted.target, scheme)
+        verdict = judge_age(new, old, self.rules.max_age, self.nodes.now())
+        at = self._way_to_node(self.wanted.target, scheme)
         url = Question(name, self.rules.age_path).url(scheme)
-        return self._sentence(at, f"GET {url}", found)
+        return self._sentence(at, f"GET {url}", verdict)
 
-    def _sentence(self, at: At, asked: str, found: Verdict) -> str:
+    def _sentence(self, at: At, request: str, verdict: Verdict) -> str:
         """What was asked of which node, and what came back."""
-        self.remarks.extend(found.remarks)
-        return f"{asked} at {at}: {found.why}" if found.why else ""
+        self.remarks.extend(verdict.remarks)
+        return f"{request} at {at}: {verdict.why}" if verdict.why else ""
 
 
 def _blind(trust: Trust) -> Trust:
@@ -290,14 +294,14 @@ def _same_certificate_trouble(new: Answer | NoAnswer, old: Answer | NoAnswer) ->
     )
 
 
-def _in_words(found: Answer | NoAnswer) -> str:
-    if isinstance(found, NoAnswer):
-        return found.why
-    more = "" if found.whole else "more than "
-    parts = [f"{found.status}", found.kind, f"{more}{found.length:,} bytes"]
-    if found.location:
-        shown = "".join(one if one.isprintable() else "?" for one in found.location[:200])
+def _describe_answer(answer: Answer | NoAnswer) -> str:
+    if isinstance(answer, NoAnswer):
+        return answer.why
+    more = "" if answer.whole else "more than "
+    parts = [f"{answer.status}", answer.kind, f"{more}{answer.length:,} bytes"]
+    if answer.location:
+        shown = "".join(char if char.isprintable() else "?" for char in answer.location[:200])
         parts.append(f"to {shown}")
-    if found.days_left:
-        parts.append(f"certificate for {found.days_left:.0f} days")
+    if answer.days_left:
+        parts.append(f"certificate for {answer.days_left:.0f} days")
     return ", ".join(filter(None, parts))

@@ -16,9 +16,9 @@ from flex.model.plan import Move
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
 from flex_api.moving.compare_answers import Demands
-from flex_api.moving.take_turns_at_nodes import Turns
+from flex_api.moving.node_question_rate import Turns
 from flex_api.moving.trust_in_certificates import Trust
-from flex_api.moving.where_web_servers_listen import addresses, ways
+from flex_api.moving.web_server_addresses import addresses, ways
 from flex_api.settings.ready_nodes import MovedSite
 from flex_api.wiring import World
 
@@ -32,8 +32,8 @@ def not_ready(world: World, moves: Iterable[Move]) -> Mapping[str, str]:
     """
     if not world.settings.move.ready.check:
         return {}
-    asked = check_sites(world, wanted_of(world, moves))
-    return {one.wanted.site: one.why for one in reversed(asked) if one.why}
+    checks = check_sites(world, wanted_of(world, moves))
+    return {checked.wanted.site: checked.why for checked in reversed(checks) if checked.why}
 
 
 def wanted_of(world: World, moves: Iterable[Move]) -> tuple[Wanted, ...]:
@@ -42,11 +42,15 @@ def wanted_of(world: World, moves: Iterable[Move]) -> tuple[Wanted, ...]:
     """
     coming = [move for move in moves if move.target]
     sites = sorted({move.site for move in coming})
-    exempt = {one.name for one in world.settings.move.site if one.ready_check is False}
+    exempt = {
+        moved_site.name
+        for moved_site in world.settings.move.site
+        if moved_site.ready_check is False
+    }
     served = _nodes_now(world, sites)
     alive = addresses(world.nodes)
     others = other_names(world.settings, sites)
-    found = []
+    wanted: list[Wanted] = []
     for move in sorted(coming, key=lambda move: (move.site, move.target or "")):
         # Before the first partition nobody but the plan knows where DNS has a site.
         nodes = served.get(move.site) or list(filter(None, [move.source]))
@@ -56,8 +60,8 @@ def wanted_of(world: World, moves: Iterable[Move]) -> tuple[Wanted, ...]:
         source = move.source if move.source in living else next(iter(living), None)
         assert move.target, "as was asked for above"
         names = tuple(others.get(move.site, ()))
-        found.append(Wanted(move.site, move.target, source, names))
-    return tuple(found)
+        wanted.append(Wanted(move.site, move.target, source, names))
+    return tuple(wanted)
 
 
 def _nodes_now(world: World, sites: Collection[str]) -> dict[str, list[str]]:
@@ -88,16 +92,18 @@ def check_sites(
     asked_for = _node_after_node(wanted)
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(asked_for))) as pool:
         done = pool.map(lambda one: check(one, _rules(world, own.get(one.site)), nodes), asked_for)
-        found = dict(zip(asked_for, done, strict=True))
-    return tuple(found[one] for one in wanted)
+        checked = dict(zip(asked_for, done, strict=True))
+    return tuple(checked[one] for one in wanted)
 
 
 def _node_after_node(wanted: Collection[Wanted]) -> list[Wanted]:
     """One of each node after the other, so that no node keeps all who ask waiting."""
     by_node: dict[str, list[Wanted]] = {}
-    for one in wanted:
-        by_node.setdefault(one.target, []).append(one)
-    return [one for row in zip_longest(*by_node.values()) for one in row if one]
+    for site_wanted in wanted:
+        by_node.setdefault(site_wanted.target, []).append(site_wanted)
+    return [
+        site_wanted for row in zip_longest(*by_node.values()) for site_wanted in row if site_wanted
+    ]
 
 
 def _rules(world: World, own: MovedSite | None) -> SiteRules:
@@ -106,8 +112,8 @@ def _rules(world: World, own: MovedSite | None) -> SiteRules:
 
     def setting(name: str) -> Any:
         """Any: each setting has a type of its own."""
-        found = getattr(own, f"ready_{name}", None)
-        return getattr(ready, name) if found is None else found
+        own_setting = getattr(own, f"ready_{name}", None)
+        return getattr(ready, name) if own_setting is None else own_setting
 
     scheme = setting("scheme")
     return SiteRules(

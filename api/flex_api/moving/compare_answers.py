@@ -78,15 +78,15 @@ def judge(
     if isinstance(new, NoAnswer):
         return Verdict(new.why)
     if not isinstance(old, Answer):
-        said = (
+        remarks = (
             (f"the old node cannot be compared with: {old.why}",)
             if isinstance(old, NoAnswer)
             else ()
         )
         why = _alone(question, scheme, new, demands) or _as_any(new, None, default)
-        return Verdict(why, said)
+        return Verdict(why, remarks)
     if old.status >= _FAILED:
-        return _beside_broken(question, scheme, new, old, demands)
+        return _judge_beside_broken(question, scheme, new, old, demands)
     differences = _differences(question, scheme, new, old, demands)
     return Verdict(next(differences, "") or _as_any(new, old, default))
 
@@ -99,17 +99,17 @@ def _alone(question: Question, scheme: str, new: Answer, demands: Demands) -> st
         return f"it answers {new.status}"
     if new.location and _target(question, scheme, new) == _target(question, scheme):
         return f"it answers {new.status}, and sends its visitors in a circle"
-    return _in_content(question, new, None, demands)
+    return _content_fault(question, new, None, demands)
 
 
-def _beside_broken(
+def _judge_beside_broken(
     question: Question, scheme: str, new: Answer, old: Answer, demands: Demands
 ) -> Verdict:
     """Moving makes it no worse where both have failed, and better where the new node has not."""
-    said = f"the old node answers {old.status} already"
+    remark = f"the old node answers {old.status} already"
     if new.status >= _FAILED:
-        return Verdict(remarks=(f"{said}, and the new one {new.status}",))
-    return Verdict(_alone(question, scheme, new, demands), (said,))
+        return Verdict(remarks=(f"{remark}, and the new one {new.status}",))
+    return Verdict(_alone(question, scheme, new, demands), (remark,))
 
 
 def _differences(
@@ -119,17 +119,17 @@ def _differences(
         yield f"it answers {new.status}, and move.ready.status is {_statuses(demands)}"
     if new.status != old.status and not demands.status:
         yield f"it answers {new.status}, and the old node {old.status}"
-    there, here = (_target(question, scheme, one) for one in (new, old))
+    there, here = (_target(question, scheme, answer) for answer in (new, old))
     if there != here:
         yield f"it sends visitors to {there or 'nowhere'}, and the old node to {here or 'nowhere'}"
     if new.kind != old.kind and new.length and old.length:
         yield f"it answers with {new.kind or 'no type'}, and the old node with {old.kind or 'none'}"
-    if told := _in_content(question, new, old, demands):
+    if told := _content_fault(question, new, old, demands):
         yield told
-    yield from _of_length(new, old, demands.length_factor)
+    yield from _length_differences(new, old, demands.length_factor)
 
 
-def _in_content(question: Question, new: Answer, old: Answer | None, demands: Demands) -> str:
+def _content_fault(question: Question, new: Answer, old: Answer | None, demands: Demands) -> str:
     if not new.whole:
         return (
             f"its answer has more than {question.largest:,} bytes, and no more are read: ask "
@@ -144,7 +144,7 @@ def _in_content(question: Question, new: Answer, old: Answer | None, demands: De
     return ""
 
 
-def _of_length(new: Answer, old: Answer, factor: float) -> Iterator[str]:
+def _length_differences(new: Answer, old: Answer, factor: float) -> Iterator[str]:
     if not old.whole:
         yield "the old node's answer is too long to compare with: ask for another path"
         return
@@ -188,7 +188,7 @@ def _plain(base: str, more: str = "") -> str:
     host = (parts.hostname or "").lower().rstrip(".")
     at = "" if port in (None, _PORTS.get(parts.scheme)) else f":{port}"
     shown = f"{parts.scheme}://{host}{at}{parts.path or '/'}"
-    return "".join(one if one.isprintable() else "?" for one in shown[:200])
+    return "".join(char if char.isprintable() else "?" for char in shown[:200])
 
 
 def judge_age(
@@ -199,22 +199,22 @@ def judge_age(
         return Verdict(new.why)
     if new.status >= _REFUSED:
         return Verdict(f"it answers {new.status}, and does not say how old its content is")
-    found = new.stamp or new.modified
-    if found is None:
+    content_time = new.stamp or new.modified
+    if content_time is None:
         return Verdict("it does not say how old its content is")
     before = (
         (old.stamp or old.modified) if isinstance(old, Answer) and old.status < _REFUSED else None
     )
-    said = "" if old is None or before else "the old node does not say how old its content is"
+    remark = "" if old is None or before else "the old node does not say how old its content is"
     compared = before or now
-    late = compared - found
+    late = compared - content_time
     if late <= most:
-        return Verdict(remarks=(said,) if said else ())
+        return Verdict(remarks=(remark,) if remark else ())
     than = "the old node's" if before else "now"
     return Verdict(
-        f"its content of {found:%Y-%m-%d %H:%M:%S} is {_span(late)} older than {than}, and "
+        f"its content of {content_time:%Y-%m-%d %H:%M:%S} is {_span(late)} older than {than}, and "
         f"move.ready.max_age is {_span(most)}",
-        (said,) if said else (),
+        (remark,) if remark else (),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from flex_api.moving.ask_web_server import NoAnswer, Question, ask
-from flex_api.moving.where_web_servers_listen import addresses, ways
+from flex_api.moving.web_server_addresses import addresses, ways
 from flex_api.wiring import World
 
 
@@ -18,18 +18,20 @@ def why_not(world: World, site: str, node: str) -> str:
     if address is None:
         return f"{node} does not serve"
     ready = world.settings.move.ready
-    own = next((one for one in world.settings.move.site if one.name == site), None)
+    own = next(
+        (moved_site for moved_site in world.settings.move.site if moved_site.name == site), None
+    )
     path = (own and own.ready_path) or ready.path
     patience = ready.patience.total_seconds()
-    found = ask(
+    answer = ask(
         ways(world.settings).plain(node, address),
         Question(site, path),
         time.monotonic() + patience,
         time.monotonic,
         patience,
     )
-    if isinstance(found, NoAnswer):
-        return f"{node} does not answer for it either: {found.why}"
-    if found.status >= 500:
-        return f"{node} answers {found.status} for it, too"
+    if isinstance(answer, NoAnswer):
+        return f"{node} does not answer for it either: {answer.why}"
+    if answer.status >= 500:
+        return f"{node} answers {answer.status} for it, too"
     return ""

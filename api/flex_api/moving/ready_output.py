@@ -11,19 +11,19 @@ from flex_api.moving.check_site_on_new_node import Checked
 from flex_api.schemas.site_moves import ReadyAsked, ReadyOutput, ReadyRow
 
 
-def ready_output(found: Iterable[Checked]) -> ReadyOutput:
-    return ReadyOutput(items=[_row(one) for one in found])
+def ready_output(checks: Iterable[Checked]) -> ReadyOutput:
+    return ReadyOutput(items=[_row(check) for check in checks])
 
 
-def _row(one: Checked) -> ReadyRow:
+def _row(check: Checked) -> ReadyRow:
     return ReadyRow(
-        site=one.wanted.site,
-        node=one.wanted.target,
-        source=one.wanted.source or "",
-        ready=not one.why,
-        why=one.why,
-        complete=one.is_asked,
-        remarks=list(one.remarks),
+        site=check.wanted.site,
+        node=check.wanted.target,
+        source=check.wanted.source or "",
+        ready=not check.why,
+        why=check.why,
+        complete=check.is_asked,
+        remarks=list(check.remarks),
         asked=[
             ReadyAsked(
                 node=each.node,
@@ -32,6 +32,6 @@ def _row(one: Checked) -> ReadyRow:
                 asked=each.asked,
                 answer=each.answer,
             )
-            for each in one.asked
+            for each in check.asked
         ],
     )

@@ -52,25 +52,25 @@ def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
 
 
 def _fill_word(word: str, values: Mapping[str, str]) -> str:
-    found = ""
+    filled = ""
     while word:
         at, mark = min(
             ((at, mark) for mark in values if (at := word.find(mark)) >= 0), default=(len(word), "")
         )
-        found += word[:at] + values.get(mark, "")
+        filled += word[:at] + values.get(mark, "")
         word = word[at + len(mark) :]
-    return found
+    return filled
 
 
 def run(command: Sequence[str], seconds: float, stop: Event, lock: int) -> Ran:
     """Whatever bytes it prints, nothing is raised. `lock` is a descriptor that it inherits."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stderr_file:
         try:
             process = subprocess.Popen(  # noqa: S603 - of the settings, and no shell
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr_file,
                 start_new_session=True,
                 pass_fds=(lock,),
             )
@@ -87,8 +87,8 @@ def run(command: Sequence[str], seconds: float, stop: Event, lock: int) -> Ran:
             code = TOO_LONG
         elif code < 0:
             code = 128 - code
-        ended = _in_words(code, seconds)
-        return Ran(code, _end_of(said.fileno()) or ended, ended)
+        ended = _describe_ending(code, seconds)
+        return Ran(code, _end_of(stderr_file.fileno()) or ended, ended)
 
 
 def _ended_in_time(process: int, seconds: float, stop: Event) -> bool:
@@ -117,7 +117,7 @@ def _end_of(file: int) -> str:
     return " ".join(shown.split())[-_TOLD:]
 
 
-def _in_words(code: int, seconds: float) -> str:
+def _describe_ending(code: int, seconds: float) -> str:
     if code == TOO_LONG:
         return f"it took longer than {seconds:g} s and was ended"
     return f"it ended with {code}" if code else ""

@@ -4,18 +4,23 @@ Takes works: each yields a command, is given how it ended, and yields the next o
 which it looks again. Returns when all are through. Works run in the thread that calls, one at a
 time, and only their commands run beside each other: so what a work writes to the store it writes as
 the run that holds the lease.
+
+`WorksWaiting` holds the works for which there is no room yet on all of their nodes. It looks at
+groups of works with the same nodes, and never at all works: there may be many thousand.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from threading import Event
+from typing import Generic, Protocol, TypeVar
 
 from flex_api.moving.run_hook import Ran, run
-from flex_api.moving.works_waiting_for_nodes import WorksWaiting
 
 # Seconds between one look whether the lease is still held and the next.
 LOOK = 1.0
@@ -55,6 +60,72 @@ class Limits:
     per_node: int
 
 
+# A work, or whatever else has nodes.
+class OnNodes(Protocol):
+    @property
+    def nodes(self) -> frozenset[str]: ...
+
+
+QueuedWork = TypeVar("QueuedWork", bound=OnNodes)
+
+
+@dataclass(slots=True)
+class _Group(Generic[QueuedWork]):
+    """Works with the same nodes, each with its place among all, in order."""
+
+    nodes: frozenset[str]
+    works: deque[tuple[int, QueuedWork]] = field(default_factory=deque)
+
+
+class WorksWaiting(Generic[QueuedWork]):
+    """`per_node` works may be on a node at once."""
+
+    def __init__(self, works: Iterable[QueuedWork], per_node: int) -> None:
+        self._per_node = per_node
+        self._busy: Counter[str] = Counter()
+        groups: dict[frozenset[str], _Group[QueuedWork]] = {}
+        for place, work in enumerate(works):
+            group = groups.setdefault(work.nodes, _Group(work.nodes))
+            group.works.append((place, work))
+        # Groups that may have room, by the place of their first work, which is no other's.
+        self._open = [(group.works[0][0], group) for group in groups.values()]
+        heapify(self._open)
+        # Groups that wait for a node that is full.
+        self._waiting: dict[str, list[_Group[QueuedWork]]] = {}
+        self._left = sum(len(group.works) for group in groups.values())
+
+    def __bool__(self) -> bool:
+        return self._left > 0
+
+    def begin_next(self) -> QueuedWork | None:
+        """The first for which there is room on all of its nodes, which it takes. None where there
+        is none.
+        """
+        while self._open:
+            _, group = heappop(self._open)
+            full = next((node for node in group.nodes if self._busy[node] >= self._per_node), None)
+            if full is not None:
+                self._waiting.setdefault(full, []).append(group)
+                continue
+            _, work = group.works.popleft()
+            self._left -= 1
+            self._busy.update(group.nodes)
+            self._put_back(group)
+            return work
+        return None
+
+    def end(self, work: QueuedWork) -> None:
+        """It is over: its nodes have room for others."""
+        self._busy.subtract(work.nodes)
+        for node in work.nodes:
+            for group in self._waiting.pop(node, ()):
+                self._put_back(group)
+
+    def _put_back(self, group: _Group[QueuedWork]) -> None:
+        if group.works:
+            heappush(self._open, (group.works[0][0], group))
+
+
 def run_side_by_side(
     works: Sequence[Work], limits: Limits, refuse_lost: Callable[[], None]
 ) -> None:
@@ -71,14 +142,14 @@ def run_side_by_side(
         def go_on(work: Work, steps: Steps, ran: Ran | None) -> None:
             try:
                 # What a generator is given first is nothing.
-                asked = next(steps) if ran is None else steps.send(ran)
+                step = next(steps) if ran is None else steps.send(ran)
             except StopIteration:
                 waiting.end(work)
                 return
-            if isinstance(asked, Pause):
-                pausing.append((time.monotonic() + asked.seconds, work, steps))
+            if isinstance(step, Pause):
+                pausing.append((time.monotonic() + step.seconds, work, steps))
                 return
-            ahead = threads.submit(run, asked.words, asked.seconds, stop, asked.lock)
+            ahead = threads.submit(run, step.words, step.seconds, stop, step.lock)
             running[ahead] = work, steps
 
         def begin_where_there_is_room() -> None:
@@ -90,8 +161,8 @@ def run_side_by_side(
 
         def end_pauses() -> None:
             now = time.monotonic()
-            over = [one for one in pausing if one[0] <= now]
-            pausing[:] = [one for one in pausing if one[0] > now]
+            over = [pause for pause in pausing if pause[0] <= now]
+            pausing[:] = [pause for pause in pausing if pause[0] > now]
             for _, work, steps in over:
                 go_on(work, steps, _PAUSED)
 

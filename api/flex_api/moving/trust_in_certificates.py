@@ -61,15 +61,15 @@ def begin_tls(
     if trust.blind:
         return _shake_hands(connect(), name, _blind(), left), 0.0
     try:
-        found = _shake_hands(connect(), name, _context(trust), left)
+        tls_socket = _shake_hands(connect(), name, _context(trust), left)
     except ssl.SSLCertVerificationError as error:
         if not (trust.self_signed and error.verify_code == _SELF_SIGNED):
             raise Untrusted(_why(error)) from error
-        found = _as_signed_by_itself(connect, name, left)
+        tls_socket = _as_signed_by_itself(connect, name, left)
     try:
-        return found, _days_left(found, name, trust)
+        return tls_socket, _days_left(tls_socket, name, trust)
     except BaseException:
-        found.close()
+        tls_socket.close()
         raise
 
 
@@ -127,43 +127,45 @@ def _shake_hands(
     """A web server that says its part drop by drop has as long as it is given for all of it."""
     try:
         connected.settimeout(left())
-        found = context.wrap_socket(connected, server_hostname=name, do_handshake_on_connect=False)
+        tls_socket = context.wrap_socket(
+            connected, server_hostname=name, do_handshake_on_connect=False
+        )
     except BaseException:
         connected.close()
         raise
     try:
-        _in_time(found, left)
+        _finish_handshake(tls_socket, left)
     except BaseException:
-        found.close()
+        tls_socket.close()
         raise
-    return found
+    return tls_socket
 
 
-def _in_time(found: ssl.SSLSocket, left: Callable[[], float]) -> None:
+def _finish_handshake(tls_socket: ssl.SSLSocket, left: Callable[[], float]) -> None:
     """A time-out is for each piece of the handshake, and there may be many."""
-    found.setblocking(False)
+    tls_socket.setblocking(False)
     while True:
         try:
-            found.do_handshake()
+            tls_socket.do_handshake()
             break
         except ssl.SSLWantReadError:
-            ready, _, _ = select.select([found], [], [], left())
+            ready, _, _ = select.select([tls_socket], [], [], left())
         except ssl.SSLWantWriteError:
-            _, ready, _ = select.select([], [found], [], left())
+            _, ready, _ = select.select([], [tls_socket], [], left())
         if not ready:
             raise TimeoutError
-    found.settimeout(left())
+    tls_socket.settimeout(left())
 
 
 def _why(error: ssl.SSLCertVerificationError) -> str:
     return _WRONG.get(error.verify_code, f"its certificate is not trusted: {error.verify_message}")
 
 
-def _days_left(found: ssl.SSLSocket, name: str, trust: Trust) -> float:
+def _days_left(tls_socket: ssl.SSLSocket, name: str, trust: Trust) -> float:
     # Any: what a certificate says is a loose dictionary.
-    shown: Mapping[str, Any] = found.getpeercert() or {}
+    shown: Mapping[str, Any] = tls_socket.getpeercert() or {}
     names = [str(value) for kind, value in shown.get("subjectAltName", ()) if kind == "DNS"]
-    if not any(_is_for(one, name) for one in names):
+    if not any(_is_for(dns_name, name) for dns_name in names):
         more = ", ..." if len(names) > _NAMED else ""
         listed = f"{', '.join(names[:_NAMED])}{more}" or "no host name"
         raise Untrusted(f"its certificate is not for {name}: it is for {listed}")

@@ -31,15 +31,15 @@ class Copies:
     def why_kept(self, move: SiteMove, node: str) -> str:
         """Empty where this move's copy on the node may be removed."""
         copy = move.site, node
-        others = [one for one in self.moves if one.id != move.id and one.site == move.site]
+        others = [other for other in self.moves if other.id != move.id and other.site == move.site]
         reasons = {
             "the site is there": copy in self.in_force,
             "a plan that is half applied leads there": copy in self.coming,
             "DNS leads there": copy in self.in_dns,
             "people keep FLEX away from the site": move.site in self.excluded,
-            "another move brings it there": any(one.target == node for one in others),
+            "another move brings it there": any(other.target == node for other in others),
             "it is what an earlier move left": any(
-                one.source == node and one.state == "moved" for one in others
+                other.source == node and other.state == "moved" for other in others
             ),
             "nobody knows that node any more": node not in self.nodes,
         }

@@ -33,23 +33,23 @@ def routes(moves: Sequence[Move], before: pd.DataFrame, serving: Collection[str]
         if move.source in serving:
             left.setdefault(move.site, []).append(str(move.source))
     kept = _serving_nodes(before, {move.site for move in moves}, serving)
-    found: list[Route] = []
+    site_routes: list[Route] = []
     coming: dict[str, int] = {}
     for move in sorted(moves, key=lambda move: (move.site, move.target or "")):
         sources = sorted(set(left.get(move.site, ()))) or kept.get(move.site, [])
         if move.target and sources:
             at = coming.get(move.site, 0)
             coming[move.site] = at + 1
-            found.append(Route(move.site, sources[at % len(sources)], move.target))
-    return found
+            site_routes.append(Route(move.site, sources[at % len(sources)], move.target))
+    return site_routes
 
 
 def _serving_nodes(
     partition: pd.DataFrame, sites: Collection[str], serving: Collection[str]
 ) -> dict[str, list[str]]:
     rows = partition[partition["site"].isin(list(sites))]
-    found: dict[str, list[str]] = {}
+    site_nodes: dict[str, list[str]] = {}
     for site, node in zip(texts(rows["site"]), texts(rows["node"]), strict=True):
         if node in serving:
-            found.setdefault(site, []).append(node)
-    return {site: sorted(nodes) for site, nodes in found.items()}
+            site_nodes.setdefault(site, []).append(node)
+    return {site: sorted(nodes) for site, nodes in site_nodes.items()}

@@ -15,16 +15,16 @@ from flex.planning import carry_out_plan
 from flex_api.night import (
     bring_what_sites_need,
     decisions_in_zones,
-    finish_plans_of_killed_runs,
-    freeze_and_change_windows,
+    freezes,
     go_on_with_moves,
     make_before_break_plans,
     may_plan_be_applied,
-    person_says_yes_or_no_to_plan,
-    plan_without_sites_that_stay,
+    plan_approvals,
+    recovery,
+    reduced_plan,
     route_and_publish_plan,
     route_requests_by_plan,
-    warm_nodes_that_sites_come_to,
+    warm_nodes,
 )
 from flex_api.wiring import World
 
@@ -51,22 +51,22 @@ def apply(
     decisions_in_zones.refuse_unread([plan], unread)
     if make_before_break_plans.warms_first(world, plan):
         enters("warm")
-        world.say(f"Warming up: {warm_nodes_that_sites_come_to.ahead(world, plan)}.")
+        world.say(f"Warming up: {warm_nodes.ahead(world, plan)}.")
         # That took a while, and people may have thought again.
         plan = may_plan_be_applied.refuse_forbidden(world, plan_id, force=force, checksum=checksum)
-    plan = _with_all_it_needs(world, plan, force, enters)
+    plan = _bring_and_recheck(world, plan, force, enters)
     done = route_and_publish_plan.carry_out(world, plan, enters)
-    go_on_with_moves.after(world, done)
+    go_on_with_moves.mark_moves_made(world, done)
     return done
 
 
-def _with_all_it_needs(
+def _bring_and_recheck(
     world: World, plan: Plan, force: Sequence[str], enters: Callable[[str], None]
 ) -> Plan:
     if not bring_what_sites_need.brings(world, plan):
         return plan
     enters("bring")
-    wanted = plan_without_sites_that_stay.with_all_it_needs(world, plan)
+    wanted = reduced_plan.bring_and_narrow(world, plan)
     # That took a while, too.
     return may_plan_be_applied.refuse_forbidden(world, wanted.id, force=force)
 
@@ -75,12 +75,10 @@ def _go_on(
     world: World, plan_id: str, force: Collection[str], checksum: str, enters: Callable[[str], None]
 ) -> Plan:
     plan = world.store.plan(plan_id)
-    person_says_yes_or_no_to_plan.refuse_other(plan.id, plan.digest, checksum, "finishing")
+    plan_approvals.refuse_other(plan.id, plan.digest, checksum, "finishing")
     if world.settings.cluster.mode == "shadow":
-        raise may_plan_be_applied.in_shadow(plan)
-    if broken := [
-        stop for stop in freeze_and_change_windows.of_now(world) if stop.rule not in force
-    ]:
+        raise may_plan_be_applied.shadow_error(plan)
+    if broken := [stop for stop in freezes.current_stops(world) if stop.rule not in force]:
         raise held_or_frozen(broken)(
             f"finishing {plan_id}",
             "; ".join(map(str, broken)),
@@ -89,7 +87,7 @@ def _go_on(
             + " ".join(f"--force {stop.rule}" for stop in broken),
             stops=broken,
         )
-    finish_plans_of_killed_runs.finish(world, enters)
+    recovery.finish(world, enters)
     go_on_with_moves.go_on(world)
     return world.store.plan(plan_id)
 

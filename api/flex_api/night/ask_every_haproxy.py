@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from flex.errors import FlexError
-from flex.model.strays import DoorRead
+from flex.model.stray_requests import DoorRead
 from flex.ports import Store
 from flex.routing import haproxy, install_files
 from flex.routing.haproxy_socket import Socket
-from flex.routing.pool import Pool
-from flex.routing.read_haproxy_live_state import Distributor, Live, MemberLive, Paths, distributor
-from flex.routing.warm_node_by_fetching_targets import hottest
+from flex.routing.haproxy_state import Distributor, Live, MemberLive, Paths, distributor
+from flex.routing.member_pools import Pool
+from flex.routing.warming import hottest
 from flex_api.night import deliver_haproxy_files
+from flex_api.night.orders_at_doors import DoorState
 from flex_api.night.prometheus_metrics import Labels, Series
-from flex_api.night.which_order_doors_go_by import DoorState
 from flex_api.schemas.routing import LiveMember, LiveRow, NodeVersion, OrderTold, TargetRow
 from flex_api.settings.file import Settings
 from flex_logs_ingest.counts.file_table import file_table
@@ -69,10 +69,10 @@ def _ask_distributor(
     pools: Sequence[Pool], directory: str, paths: Paths | None, node: str, socket: Socket
 ) -> HaproxyAnswer:
     try:
-        said = distributor(pools, socket, directory, paths)
+        live_state = distributor(pools, socket, directory, paths)
     except FlexError as error:
         return HaproxyAnswer(node, None, f"{error.asked}: {error.answer}")
-    return HaproxyAnswer(node or said.node, said)
+    return HaproxyAnswer(node or live_state.node, live_state)
 
 
 def known_paths(settings: Settings, store: Store, pools: Sequence[Pool]) -> dict[str, list[str]]:
@@ -86,8 +86,8 @@ def known_paths(settings: Settings, store: Store, pools: Sequence[Pool]) -> dict
     paths: dict[str, list[str]] = {}
     try:
         files = file_table(store, settings.ingest.directory, profiles[0])
-        for site, found in files.sites(sites):
-            paths[site] = [path for _, path in hottest([found], _NAMED)]
+        for site, site_files in files.sites(sites):
+            paths[site] = [path for _, path in hottest([site_files], _NAMED)]
     except FlexError:
         return {}
     return paths
@@ -106,18 +106,18 @@ def versions_delivered(settings: Settings, nodes: Sequence[str]) -> Mapping[str,
     }
 
 
-def series(found: Sequence[HaproxyAnswer]) -> Iterator[Series]:
+def series(replies: Sequence[HaproxyAnswer]) -> Iterator[Series]:
     """For Prometheus."""
     answers = [
         ({"distributor": each.node or "this machine"}, float(each.said is not None))
-        for each in found
+        for each in replies
     ]
     yield Series("flex_route_distributor_up", "gauge", "Whether a node's HAProxy answers.", answers)
     sites = [
-        ({"distributor": each.node, "site": one.site}, one)
-        for each in found
+        ({"distributor": each.node, "site": live_site.site}, live_site)
+        for each in replies
         if each.said
-        for one in each.said.sites
+        for live_site in each.said.sites
     ]
     for name, kind, about, value in (
         ("targets", "gauge", "Targets whose members are remembered.", "targets"),
@@ -134,10 +134,12 @@ def series(found: Sequence[HaproxyAnswer]) -> Iterator[Series]:
             f"flex_route_{name}",
             kind,
             about,
-            [(labels, float(getattr(one, value))) for labels, one in sites],
+            [(labels, float(getattr(live_site, value))) for labels, live_site in sites],
         )
     members = [
-        ({**labels, "member": each.node}, each) for labels, one in sites for each in one.members
+        ({**labels, "member": each.node}, each)
+        for labels, live_site in sites
+        for each in live_site.members
     ]
     yield Series(
         "flex_route_under_way",
@@ -147,8 +149,8 @@ def series(found: Sequence[HaproxyAnswer]) -> Iterator[Series]:
     )
 
 
-def as_live(found: Sequence[HaproxyAnswer]) -> list[LiveRow]:
-    return [_live(each.node, site) for each in found if each.said for site in each.said.sites]
+def as_live(answers: Sequence[HaproxyAnswer]) -> list[LiveRow]:
+    return [_live(each.node, site) for each in answers if each.said for site in each.said.sites]
 
 
 def _live(node: str, each: Live) -> LiveRow:
@@ -159,26 +161,26 @@ def _live(node: str, each: Live) -> LiveRow:
         shared=each.shared,
         overloaded=each.overloaded,
         waiting=each.waiting,
-        members=[_member(one) for one in each.members],
+        members=[_member(row) for row in each.members],
         busiest=[
-            TargetRow(target=one.target, nodes=list(one.nodes), overloaded=one.overloaded)
-            for one in each.busiest
+            TargetRow(target=row.target, nodes=list(row.nodes), overloaded=row.overloaded)
+            for row in each.busiest
         ],
     )
 
 
-def _member(one: MemberLive) -> LiveMember:
-    return LiveMember(**{name: getattr(one, name) for name in LiveMember.model_fields})
+def _member(member: MemberLive) -> LiveMember:
+    return LiveMember(**{name: getattr(member, name) for name in LiveMember.model_fields})
 
 
 def as_versions(
     wanted: Mapping[str, str],
     delivered: Mapping[str, str],
-    found: Sequence[HaproxyAnswer],
+    answers: Sequence[HaproxyAnswer],
     states: Sequence[DoorState] = (),
     reloading: Collection[str] = (),
 ) -> list[NodeVersion]:
-    by_node = {each.node: each for each in found}
+    by_node = {each.node: each for each in answers}
     state_of = {each.node: each for each in states}
     silent = HaproxyAnswer("", None)
     return [
@@ -194,15 +196,15 @@ def as_versions(
 
 
 def _version(
-    wanted: str, delivered: str, found: HaproxyAnswer, state: DoorState, reloads: bool
+    wanted: str, delivered: str, answer: HaproxyAnswer, state: DoorState, reloads: bool
 ) -> NodeVersion:
-    in_force = found.said.version if found.said else ""
+    in_force = answer.said.version if answer.said else ""
     return NodeVersion(
         node=state.node,
         wanted=wanted,
         delivered=delivered,
         in_force=in_force,
-        error=found.error,
+        error=answer.error,
         reload=reloads,
         order=state.order,
         order_since=state.since,

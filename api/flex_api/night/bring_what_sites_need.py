@@ -22,15 +22,15 @@ import pandas as pd
 from flex.model.plan import Plan
 from flex.model.site_moves import UNTIL_NEXT_NIGHT, WITHIN_HOLD, SiteMove
 from flex.placing import failover
-from flex_api.facts import sites_whose_move_failed
+from flex_api.facts import failed_moves
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
 from flex_api.moving.check_sites_on_new_nodes import not_ready
-from flex_api.moving.commands_of_site import HooksOfSites, hooks_now, refuse_unusable
+from flex_api.moving.move_hooks import HooksOfSites, hooks_now, refuse_unusable
 from flex_api.moving.which_copies_may_go import Copies
 from flex_api.moving.which_sites_go_where import Route, routes
-from flex_api.night import move_sites_with_one_writer, where_copies_of_sites_are
-from flex_api.night.go_on_with_moves import NUMBER, every_open, on_their_way, run, take_back
+from flex_api.night import one_writer_moves, site_copies
+from flex_api.night.go_on_with_moves import NUMBER, every_open, moves_on_their_way, run, take_back
 from flex_api.wiring import World
 
 # A plan that is older was waiting, and its new nodes may have changed. A guess.
@@ -82,8 +82,8 @@ def _sites_asked_later(world: World, plan: Plan, hooks: HooksOfSites) -> set[str
     """Those that get something while their requests wait: before, they are not whole."""
     return {
         site
-        for site in move_sites_with_one_writer.to_be_led_on(world, plan)
-        if hooks.of_stages(site, WITHIN_HOLD)
+        for site in one_writer_moves.to_be_led_on(world, plan)
+        if hooks.site_hooks_in(site, WITHIN_HOLD)
     }
 
 
@@ -114,30 +114,33 @@ def _where_copies_are(world: World, moves: list[SiteMove]) -> Copies:
     every = {move.id: move for move in every_open(world)}
     every |= {move.id: move for move in moves}
     sites = {move.site for move in moves}
-    return where_copies_of_sites_are.copies(world, sites, list(every.values()))
+    return site_copies.copies(world, sites, list(every.values()))
 
 
 def _bring_by_commands(world: World, plan: Plan, hooks: HooksOfSites) -> Mapping[str, str]:
     _, before = world.store.placement()
-    found = _routes(world, plan, before)
-    stay = _without_source(plan, before, found, hooks)
+    known_routes = _routes(world, plan, before)
+    stay = _sourceless_sites(plan, before, known_routes, hooks)
     stay |= _failed_since(world, plan)
     begun = {_route(move): move for move in reversed(every_open(world))}
-    wanted = [move for move in _moves_of(world, plan, found, begun, hooks) if move.site not in stay]
+    wanted = [
+        move for move in _moves_of(world, plan, known_routes, begun, hooks) if move.site not in stay
+    ]
     if not wanted:
         return stay
     behind = {move.site: TAKING_BACK for move in wanted if move.state == "taking back"}
     wanted = [move for move in wanted if move.site not in behind]
-    ours = on_their_way(world, wanted, _where_copies_are(world, wanted), hooks)
+    ours = moves_on_their_way(world, wanted, _where_copies_are(world, wanted), hooks)
     refuse_unusable(
-        dict.fromkeys(hook for one in ours for hook in one.hooks), f"moving the sites of {plan.id}"
+        dict.fromkeys(hook for moving_site in ours for hook in moving_site.hooks),
+        f"moving the sites of {plan.id}",
     )
     world.store.put_site_moves(wanted)
     if ours:
         sites = amounts.count(len(ours), "site")
         world.say(f"Bringing what {sites} need to new nodes.")
-    held = move_sites_with_one_writer.to_be_led_on(world, plan)
-    ours = [replace(one, is_held=one.move.site in held) for one in ours]
+    held = one_writer_moves.to_be_led_on(world, plan)
+    ours = [replace(moving_site, is_held=moving_site.move.site in held) for moving_site in ours]
     run(world, ours, stages_of_one_site.bring)
     return {**stay, **behind, **staying(world, plan)}
 
@@ -162,25 +165,28 @@ def _routes(world: World, plan: Plan, before: pd.DataFrame) -> list[Route]:
     return routes(plan.moves, before, serving)
 
 
-def _without_source(
-    plan: Plan, before: pd.DataFrame, found: list[Route], hooks: HooksOfSites
+def _sourceless_sites(
+    plan: Plan, before: pd.DataFrame, known_routes: list[Route], hooks: HooksOfSites
 ) -> dict[str, str]:
     """Sites that come to a node and have commands for that, and that no serving node has. A site
     that is new has nothing to bring.
     """
     known = {*before["site"], *(move.site for move in plan.moves if move.source)}
-    reached = {route.site for route in found}
+    reached = {route.site for route in known_routes}
     return {
         move.site: NO_SOURCE
         for move in plan.moves
-        if move.target and move.site in known and move.site not in reached and hooks.of(move.site)
+        if move.target
+        and move.site in known
+        and move.site not in reached
+        and hooks.hooks_of_site(move.site)
     }
 
 
 def _failed_since(world: World, plan: Plan) -> dict[str, str]:
     """Sites whose move failed after the plan was made: it does not know of that."""
     moved = {move.site for move in plan.moves}
-    resting = sites_whose_move_failed.resting_sites(world, since=plan.wall_time)
+    resting = failed_moves.resting_sites(world, since=plan.wall_time)
     return {site: why for site, why in resting.items() if site in moved}
 
 
@@ -194,7 +200,7 @@ def _moves_of(
     """Those that were begun go on; with a newer plan they are that plan's."""
     now = world.time_of_day()
     for route in wanted:
-        if not hooks.of(route.site):
+        if not hooks.hooks_of_site(route.site):
             continue
         earlier = begun.get(route)
         if earlier is not None and earlier.state != "moved":

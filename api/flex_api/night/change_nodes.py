@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flex.errors import BadInput, Held
+from flex.model.drains_and_freezes import NodeOrder, OrderState
 from flex.model.nodes import Node, NodeState
-from flex.model.operator_orders import NodeOrder, OrderState
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_node
 from flex_api.in_words import amounts
@@ -31,7 +31,6 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
         raise BadInput(
             f"draining {wanted.node}",
             "the deadline is in the past",
-            kept="nothing was changed",
             advice="give a later one, or none",
         )
     if wanted.state == node.state == "active":
@@ -56,10 +55,10 @@ def order(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[str
 def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
     """Add a node, or give one another memory, capacity or addresses, from the next plan on."""
     taken = {
-        address: one.name
-        for one in world.nodes
-        if one.name != node.name
-        for address in one.addresses
+        address: other.name
+        for other in world.nodes
+        if other.name != node.name
+        for address in other.addresses
     }
     if twice := [address for address in node.addresses if address in taken]:
         raise _bad(
@@ -79,7 +78,9 @@ def put(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
 
 def add(world: World, node: Node, *, dry_run: bool = False) -> list[str]:
     """Add a node that was `checked`. Raises BadInput for a name that is taken."""
-    if taken := [one.name for one in world.nodes if one.name.casefold() == node.name.casefold()]:
+    if taken := [
+        other.name for other in world.nodes if other.name.casefold() == node.name.casefold()
+    ]:
         raise _bad(
             node.name,
             f"there is a node {taken[0]}",
@@ -97,7 +98,6 @@ def remove(world: World, wanted: NodeOrder, *, dry_run: bool = False) -> list[st
         raise Held(
             f"removing the node {wanted.node}",
             f"{amounts.count(there, 'site')} of the partition in force are on it",
-            kept="nothing was changed",
             advice=f"`flex nodes drain {wanted.node}` first, or `flex nodes down "
             f"{wanted.node}` if it is dead",
         )
@@ -124,15 +124,17 @@ def check_node(name: str, addresses: tuple[str, ...], ram: int | str, capacity: 
     return Node(section.name, section.addresses, section.ram, section.capacity)
 
 
-def in_state(node: Node, state: OrderState) -> Node:
-    """As plans see it: one that is removed takes no sites, as one that is down."""
+def node_in_state(node: Node, state: OrderState) -> Node:
+    """Return the node as plans see it in the state: one that is removed takes no sites, as one
+    that is down.
+    """
     return replace(node, state="down" if state == "removed" else state)
 
 
 def pins_stopped(world: World, changed: Node) -> list[str]:
     """What becomes of the pins that name the node, or that need as many nodes as there were."""
     pins = world.pins_of_next_plan
-    after = [changed if one.name == changed.name else one for one in world.nodes]
+    after = [changed if node.name == changed.name else node for node in world.nodes]
     sites = {pin.site for pin in pins}
     before, then = (
         suspended_wishes.possible(pins, sites, nodes).suspended for nodes in (world.nodes, after)
@@ -145,15 +147,14 @@ def stopped_by(world: World, name: str, state: NodeState) -> list[str]:
 
 
 def refuse_last(world: World, name: str) -> None:
-    if not [one.name for one in world.nodes if one.state == "active" and one.name != name]:
+    if not [node.name for node in world.nodes if node.state == "active" and node.name != name]:
         raise BadInput(
             f"taking {name} out of service",
             "no other node is active, so its sites would have nowhere to go",
-            kept="nothing was changed",
             advice="add a node first, or take one back: `flex nodes undrain NODE`, "
             "`flex nodes up NODE`",
         )
 
 
 def _bad(name: str, answer: str, advice: str) -> BadInput:
-    return BadInput(f"the node {name!r}", answer, kept="nothing was changed", advice=advice)
+    return BadInput(f"the node {name!r}", answer, advice=advice)

@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from flex.errors import FlexError
-from flex.model.answers_of_sites import MOST_NAMES, AnswersOfSpan, spans_until
+from flex.model.http_answers import MOST_NAMES, AnswersOfSpan, spans_until
 from flex.model.site_moves import SiteMove
 from flex.ports import Store
-from flex.routing import haproxy_socket, read_answers_of_sites
+from flex.routing import haproxy_socket, read_http_answers
 from flex.routing.haproxy_socket import Socket
 from flex_api.night import ask_every_haproxy, haproxy_pools_and_files
-from flex_api.night.which_node_owns_name import names_of
+from flex_api.night.owners_by_partition import names_of
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
 
@@ -35,16 +35,16 @@ def count(settings: Settings, store: Store, watched: Collection[SiteMove], now: 
     if not wanted or not settings.routing.leads_to_all:
         return
     serving = haproxy_pools_and_files.addresses(nodes(settings, store))
-    asked = ask_every_haproxy.sockets_of(
+    sockets = ask_every_haproxy.sockets_of(
         settings, sorted(wanted.keys() & serving.keys()), _PATIENCE
     )
     spans = spans_until(now)
 
     def ask(node: str) -> tuple[AnswersOfSpan, ...]:
-        return _answers(node, asked[node], wanted, spans)
+        return _answers(node, sockets[node], wanted, spans)
 
-    with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(asked) or 1)) as side_by_side:
-        for counted in side_by_side.map(ask, asked):
+    with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(sockets) or 1)) as side_by_side:
+        for counted in side_by_side.map(ask, sockets):
             if counted:
                 store.put_answers(counted)
 
@@ -65,13 +65,13 @@ def names_by_node(settings: Settings, watched: Iterable[SiteMove]) -> dict[str, 
     of_site: dict[str, set[str]] = {}
     for name, site in names_of(settings, {move.site for move in moves}).items():
         of_site.setdefault(site, set()).add(name)
-    found: dict[str, set[str]] = {}
+    by_node: dict[str, set[str]] = {}
     for move in moves:
         for node in (move.source, move.target):
-            names = found.setdefault(node, set())
+            names = by_node.setdefault(node, set())
             if len(names) < MOST_NAMES:
                 names |= of_site[move.site]
-    return found
+    return by_node
 
 
 def _answers(
@@ -80,6 +80,6 @@ def _answers(
     """This machine's own HAProxy says itself whose it is."""
     try:
         node = node or haproxy_socket.parse_node_name(socket.ask("show", "info"))
-        return read_answers_of_sites.answers(socket, node, wanted.get(node, ()), spans)
+        return read_http_answers.answers(socket, node, wanted.get(node, ()), spans)
     except FlexError:
         return ()

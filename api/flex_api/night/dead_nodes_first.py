@@ -10,9 +10,9 @@ from collections.abc import Collection
 from functools import partial
 
 from flex.errors import BadInput, DnsError, Infeasible, PartlyApplied, Unverified
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex_api.in_words import amounts
-from flex_api.night import dead_nodes_due_for_retry, failover, record_failover_attempts
+from flex_api.night import failover, failover_attempts, pending_failovers
 from flex_api.night.failover import Taken
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
@@ -26,7 +26,7 @@ def cleared(
     """
     failed = [
         order
-        for order in dead_nodes_due_for_retry.orders_to_retry(world)
+        for order in pending_failovers.orders_to_retry(world)
         if not _is_out(world, step, order, force, is_last=is_last)
     ]
     return not failed
@@ -36,9 +36,9 @@ def _is_out(
     world: World, step: Steps, order: NodeOrder, force: Collection[str], *, is_last: bool
 ) -> bool:
     node = order.node
-    if dead_nodes_due_for_retry.is_withdrawn(world, order):
+    if pending_failovers.is_withdrawn(world, order):
         return True
-    if reason := dead_nodes_due_for_retry.held_back(world, order, force):
+    if reason := pending_failovers.held_back(world, order, force):
         world.say(f"{node} is down and still in DNS, and {reason}.")
         return True
     try:
@@ -65,15 +65,15 @@ def _is_out(
 def _say(world: World, node: str, taken: Taken) -> None:
     if taken.plan:
         world.say(f"{node} was down and {taken.outcome} by plan {taken.plan.id}.")
-    if said := record_failover_attempts.left_in_words(node, taken.left, taken.staying):
-        world.say(f"{said}.")
+    if sentence := failover_attempts.left_in_words(node, taken.left, taken.staying):
+        world.say(f"{sentence}.")
 
 
 def _said_of(taken: Taken) -> str:
-    said = [f"{taken.outcome} by plan {taken.plan.id}"] if taken.plan else []
+    parts = [f"{taken.outcome} by plan {taken.plan.id}"] if taken.plan else []
     if taken.left or not (taken.plan or taken.staying):
-        said.append(f"{amounts.count(len(taken.left), 'name')} left to others")
+        parts.append(f"{amounts.count(len(taken.left), 'name')} left to others")
     if taken.staying:
         sites = amounts.count(len(taken.staying), "site")
-        said.append(f"{sites} left with their content")
-    return ", ".join(said)
+        parts.append(f"{sites} left with their content")
+    return ", ".join(parts)

@@ -19,14 +19,14 @@ from datetime import datetime
 
 from flex.errors import DnsError, OnTheWay, Unreachable
 from flex.model.audit_chain import Entry
+from flex.model.drains_and_freezes import Freeze
 from flex.model.limits_and_approvals import FREEZE
-from flex.model.operator_orders import Freeze
 from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.planning.propose_plan import Proposal
 from flex.ports import Store
 from flex.site_names_in_words import first_few
-from flex.wishes.wishes_in_force_now import beside
+from flex.wishes.wishes_in_force_now import pin_beside_standing
 from flex.zones import zone_changes
 from flex.zones.decisions_in_markers import (
     EXCLUDED,
@@ -42,8 +42,8 @@ from flex.zones.decisions_in_markers import (
 from flex.zones.marker import marker_name
 from flex.zones.records_of_partition import name_of, split
 from flex_api import wiring
-from flex_api.facts.last_words_on_sites import last_entries
-from flex_api.night import still_holding_lease, who_holds_zones
+from flex_api.facts.left_alone_times import last_entries
+from flex_api.night import controller_of_zones, still_holding_lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -53,7 +53,7 @@ from flex_dns.update.decision_records import TextsToReplace, replace_texts
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 from flex_dns.wire.texts_of_records import Texts, texts_at
-from flex_dns.wire.zone_names_and_owners import Contents, unfit, why_not_ours
+from flex_dns.wire.zone_contents import Contents, unfit, why_not_ours
 
 # Actions of the audit log: which text a zone, or the marker of a site, has from now on.
 FREEZE_IN_ZONE = "zone.freeze"
@@ -119,8 +119,8 @@ class _Decisions:
 
     def needs_a_look(self, site: str) -> bool:
         """Whether the marker may say anything else than it should."""
-        said, noted = self.excluded[site], self.noted.get(site)
-        return said is None or not noted or not _fits(EXCLUDED, noted, said, self.now)
+        decision, noted = self.excluded[site], self.noted.get(site)
+        return decision is None or not noted or not _fits(EXCLUDED, noted, decision, self.now)
 
 
 # Zones that could not be read, each with the error.
@@ -144,13 +144,13 @@ def settle(world: World, force: Collection[str] = ()) -> Unread:
     elif is_new and unread:
         error = next(iter(unread.values()))
         for plan in store.plans(state="applying"):
-            raise _on_the_way(plan, error)
+            raise _half_applied_error(plan, error)
         raise error
     _believe_freeze(world, standing)
     decided = _decisions(store, now)
     every = len(decided.excluded) <= MOST_ASKED
-    found = _records(world.settings, store, decided, standing, every=every)
-    if left := _write(world, standing, found):
+    by_primary = _records(world.settings, store, decided, standing, every=every)
+    if left := _write(world, standing, by_primary):
         world.say(f"Not in DNS: {first_few(list(map(str, left)), between='; ')}.")
     refuse_unread(store.plans(state="applying"), unread)
     return unread
@@ -168,13 +168,13 @@ def refuse_unread(plans: Iterable[Plan], unread: Unread) -> None:
     A plan that is half applied is OnTheWay.
     """
     for plan in plans:
-        zones = [one.zone for one in plan.zone_plans if one.changes]
+        zones = [zone_plan.zone for zone_plan in plan.zone_plans if zone_plan.changes]
         error = next((unread[zone] for zone in zones if zone in unread), None)
         if error is not None:
-            raise _on_the_way(plan, error) if plan.state == "applying" else error
+            raise _half_applied_error(plan, error) if plan.state == "applying" else error
 
 
-def _on_the_way(plan: Plan, error: DnsError) -> OnTheWay:
+def _half_applied_error(plan: Plan, error: DnsError) -> OnTheWay:
     return OnTheWay(
         error.asked,
         error.answer,
@@ -193,13 +193,13 @@ def take_out(world: World, sites: Collection[str]) -> bool:
     excluded = dict.fromkeys(sites)
     of_zone = split(list(excluded), settings.dns.every_zone)[0]
     standing, _ = _freezes(settings, [zone for zone in of_zone if of_zone[zone]])
-    asked = sum(len(of_zone[zone]) for zone in standing)
+    marker_count = sum(len(of_zone[zone]) for zone in standing)
     decided = replace(_decisions(store, world.time_of_day()), excluded=excluded)
-    found = (
-        (at, [one for one in records if one.kind == EXCLUDED])
+    by_primary = (
+        (at, [record for record in records if record.kind == EXCLUDED])
         for at, records in _records(settings, store, decided, standing, every=False)
     )
-    return len(_write(world, standing, found)) < asked
+    return len(_write(world, standing, by_primary)) < marker_count
 
 
 def unsaid_decisions(settings: Settings, store: Store, now: datetime) -> tuple[list[Unsaid], int]:
@@ -218,11 +218,11 @@ def unsaid_decisions(settings: Settings, store: Store, now: datetime) -> tuple[l
     standing, unread = _freezes(settings, zones)
     if unread:
         raise next(iter(unread.values()))
-    if one := _freeze_to_believe(store, us, standing, now):
-        what = f"that changes are frozen{who_when_why(one)}"
+    if freeze := _freeze_to_believe(store, us, standing, now):
+        what = f"that changes are frozen{who_when_why(freeze)}"
         said = "the zones alone say so, and the next `flex run` or `flex apply` believes them"
         left.append(Unsaid("the zones", what, said))
-        decided = replace(decided, freeze=one)
+        decided = replace(decided, freeze=freeze)
     later = "mode shadow writes nothing" if settings.cluster.mode == "shadow" else _NEXT
     left += [
         Unsaid(record.zone, record.what, record.why_not or later)
@@ -240,9 +240,9 @@ def _freezes(
     questions a zone.
     """
     wanted = frozenset(zones)
-    found: dict[str, _Zone] = {}
+    standing: dict[str, _Zone] = {}
     unread: dict[str, DnsError] = {}
-    for server, of_primary, session in who_holds_zones.sessions(settings):
+    for server, of_primary, session in controller_of_zones.sessions(settings):
         here = [zone for zone in of_primary if zone in wanted]
         names = {fence.fence_name(zone): zone for zone in here}
         names |= {freeze_name(zone): zone for zone in here}
@@ -254,8 +254,8 @@ def _freezes(
             elif isinstance(freeze, DnsError):
                 unread[zone] = freeze
             else:
-                found[zone] = _Zone(fence.holder_in(held.values), freeze)
-    return found, unread
+                standing[zone] = _Zone(fence.holder_in(held.values), freeze)
+    return standing, unread
 
 
 def _freeze_to_believe(
@@ -264,62 +264,71 @@ def _freeze_to_believe(
     """A freeze that the zones tell of, and the database does not, was lost with it."""
     told = store.last_of_each("freeze").get("")
     words = LastWords({"": told.time} if told else {}, now)
-    found = [
-        one
+    freezes = [
+        freeze
         for zone in standing.values()
         if fence.controller_of(zone.holder) in ("", us)
         for text in zone.freeze.values
-        if (one := decision_in(FROZEN, text)) and words.believe("", one)
+        if (freeze := decision_in(FROZEN, text)) and words.believe("", freeze)
     ]
-    return max(found, key=lambda said: said.since, default=None)
+    return max(freezes, key=lambda candidate: candidate.since, default=None)
 
 
 def _believe_freeze(world: World, standing: Mapping[str, _Zone]) -> None:
     us, now = wiring.controller(world.settings, world.store), world.time_of_day()
-    if one := _freeze_to_believe(world.store, us, standing, now):
-        since = min(one.since, now)
-        world.store.put_freeze(Freeze(since, one.until, one.reason, one.author))
+    if freeze := _freeze_to_believe(world.store, us, standing, now):
+        since = min(freeze.since, now)
+        world.store.put_freeze(Freeze(since, freeze.until, freeze.reason, freeze.author))
         world.say(
-            f"The zones say that changes are frozen{who_when_why(one)}, which the database did not "
-            "know: it does now. `flex thaw` ends it."
+            f"The zones say that changes are frozen{who_when_why(freeze)}, which the database did "
+            "not know: it does now. `flex thaw` ends it."
         )
 
 
-def zones_to_believe(world: World, made: Proposal) -> frozenset[str]:
+def zones_to_believe(world: World, proposal: Proposal) -> frozenset[str]:
     """The zones of which the database may keep what their markers say, as no other controller
     holds them. In mode shadow none are.
     """
-    sites = [*made.excluded, *made.told_otherwise]
+    sites = [*proposal.excluded, *proposal.told_otherwise]
     if not sites or not has_zones_to_write(world):
         return frozenset()
     of_zone = split(sites, world.settings.dns.every_zone)[0]
     standing, _ = _freezes(world.settings, [zone for zone in of_zone if of_zone[zone]])
     us = wiring.controller(world.settings, world.store)
     return frozenset(
-        zone for zone, one in standing.items() if fence.controller_of(one.holder) in ("", us)
+        zone
+        for zone, zone_state in standing.items()
+        if fence.controller_of(zone_state.holder) in ("", us)
     )
 
 
-def believe_exclusions(world: World, made: Proposal, zones: Collection[str]) -> None:
+def believe_exclusions(world: World, proposal: Proposal, zones: Collection[str]) -> None:
     """Sites of these zones that a plan left alone for their markers are left alone by the database,
     too, from now on; and it knows which markers say more than they should.
     """
     store = world.store
     known = _sites_with_records(store).keys()
-    of_zone = split([*made.excluded, *made.told_otherwise], world.settings.dns.every_zone)[0]
+    sites = [*proposal.excluded, *proposal.told_otherwise]
+    of_zone = split(sites, world.settings.dns.every_zone)[0]
     ours = {site for zone in zones for site in of_zone[zone]}
-    for site, said in made.excluded.items():
+    for site, decision in proposal.excluded.items():
         if site not in ours:
             continue
-        wish = Pin(site, until=said.until, reason=said.reason, author=said.author, excluded=True)
-        store.put_pin(beside(store.pin(site), wish))
+        wish = Pin(
+            site,
+            until=decision.until,
+            reason=decision.reason,
+            author=decision.author,
+            excluded=True,
+        )
+        store.put_pin(pin_beside_standing(store.pin(site), wish))
         world.say(
-            f"The marker of {site} says that it is excluded{who_when_why(said)}, which the "
+            f"The marker of {site} says that it is excluded{who_when_why(decision)}, which the "
             f"database did not know: it does now. `flex sites unpin {site}` takes the site in "
             "again."
         )
-        store.note(EXCLUSION_IN_ZONE, site, None, decision_text(EXCLUDED, said))
-    for site in sorted(made.told_otherwise & ours - known):
+        store.note(EXCLUSION_IN_ZONE, site, None, decision_text(EXCLUDED, decision))
+    for site in sorted(proposal.told_otherwise & ours - known):
         store.note(EXCLUSION_IN_ZONE, site, None, EXCLUDED)
 
 
@@ -374,9 +383,9 @@ def _records(
         [one for one in decided.excluded if every or decided.needs_a_look(one)],
         settings.dns.every_zone,
     )[0]
-    for server, zones, session in who_holds_zones.sessions(settings):
+    for server, zones, session in controller_of_zones.sessions(settings):
         sites = {zone: of_zone[zone] for zone in zones if zone in standing}
-        found = [
+        records = [
             _freeze_record(zone, standing[zone].freeze, decided)
             for zone in sites
             if decided.freeze or fence.controller_of(standing[zone].holder) in ("", us)
@@ -389,14 +398,14 @@ def _records(
                 busy = changing.get(name_of(site), "")
                 if is_new and busy and decided.excluded[site] and not one.why_not:
                     one = replace(one, why_not=f"{busy}; once that is over, {_NEXT}")
-                found.append(one)
+                records.append(one)
         yield (
             (server, session),
             [
                 one
                 if one.why_not or one.is_said
                 else replace(one, why_not=_why_not_held(standing[one.zone].holder, us, one.texts))
-                for one in found
+                for one in records
             ],
         )
 
@@ -415,14 +424,14 @@ def _names_on_their_way(store: Store) -> dict[str, str]:
     """The names that half-applied plans change, each with the reason for which its marker gets no
     exclusion meanwhile: with one, nobody could finish the plan.
     """
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for plan in store.plans(state="applying"):
         names = {name_of(move.site) for move in plan.moves}
-        for one in plan.zone_plans:
-            names.update(zone_changes.changed_names(one))
+        for zone_plan in plan.zone_plans:
+            names.update(zone_changes.changed_names(zone_plan))
         why = f"plan {plan.id}, which changes it, is half applied"
-        found |= dict.fromkeys(names, why)
-    return found
+        reasons |= dict.fromkeys(names, why)
+    return reasons
 
 
 def _freeze_record(zone: str, was: Texts, decided: _Decisions) -> _Record:
@@ -438,15 +447,15 @@ def _freeze_record(zone: str, was: Texts, decided: _Decisions) -> _Record:
 def _site_record(
     owner: str, zone: str, site: str, decided: _Decisions, texts: Mapping[str, Texts | DnsError]
 ) -> _Record:
-    said = decided.excluded[site]
-    what = f"that {site} is {'' if said else 'no longer '}excluded"
+    decision = decided.excluded[site]
+    what = f"that {site} is {'' if decision else 'no longer '}excluded"
     if why := unfit(zone, name_of(site)):
         return _unwritten_record(zone, what, f"it {why}")
     name = marker_name(name_of(site), zone)
     was = texts[name]
     if isinstance(was, DnsError):
         return _unwritten_record(zone, what, f"{was.answer}; {was.advice}")
-    wanted = _texts_to_have(EXCLUDED, was.values, said, decided.now)
+    wanted = _texts_to_have(EXCLUDED, was.values, decision, decided.now)
     if wanted != was.values:
         there = Contents(0, {(name, "TXT"): (was.ttl, tuple(was.values))}, {})
         why = why_not_ours(zone, name_of(site), owner, there)
@@ -467,22 +476,22 @@ def _unwritten_record(zone: str, what: str, why_not: str) -> _Record:
 
 
 def _texts_to_have(
-    kind: str, was: frozenset[str], said: MarkedDecision | None, now: datetime
+    kind: str, was: frozenset[str], decision: MarkedDecision | None, now: datetime
 ) -> frozenset[str]:
     """The texts that should stand at a name where there are these. A text that says the same stays,
     unless it is older than the decision.
     """
     of_kind = {text for text in was if decision_in(kind, text)}
     others = was - of_kind
-    if said is None:
+    if decision is None:
         return others
-    fitting = [text for text in of_kind if _fits(kind, text, said, now)]
-    return others | {max(fitting, default=decision_text(kind, said))}
+    fitting = [text for text in of_kind if _fits(kind, text, decision, now)]
+    return others | {max(fitting, default=decision_text(kind, decision))}
 
 
-def _fits(kind: str, text: str, said: MarkedDecision, now: datetime) -> bool:
+def _fits(kind: str, text: str, decision: MarkedDecision, now: datetime) -> bool:
     """Whether a text says a decision, is no older than that and not from times to come."""
-    old, new = decision_in(kind, text), decision_in(kind, decision_text(kind, said))
+    old, new = decision_in(kind, text), decision_in(kind, decision_text(kind, decision))
     assert new, "what is written is read"
     return old is not None and (
         new.since <= old.since <= max(new.since, now)
@@ -491,19 +500,19 @@ def _fits(kind: str, text: str, said: MarkedDecision, now: datetime) -> bool:
 
 
 def _write(
-    world: World, standing: Mapping[str, _Zone], found: Iterable[tuple[_At, Sequence[_Record]]]
+    world: World, standing: Mapping[str, _Zone], by_primary: Iterable[tuple[_At, Sequence[_Record]]]
 ) -> list[Unsaid]:
     """Write the records and note that it was done. Return those that could not be written."""
     left: list[Unsaid] = []
-    for at, records in found:
+    for at, records in by_primary:
         of_zone: dict[str, list[_Record]] = {}
-        for one in records:
-            if one.why_not:
-                left.append(Unsaid(one.zone, one.what, one.why_not))
-            elif not one.is_said:
-                of_zone.setdefault(one.zone, []).append(one)
-            elif not one.is_known:
-                _note(world.store, one)
+        for record in records:
+            if record.why_not:
+                left.append(Unsaid(record.zone, record.what, record.why_not))
+            elif not record.is_said:
+                of_zone.setdefault(record.zone, []).append(record)
+            elif not record.is_known:
+                _note(world.store, record)
         for zone, wanted in of_zone.items():
             left += _write_zone(world, at, standing[zone].holder, wanted)
     return left
@@ -514,35 +523,35 @@ def _write_zone(world: World, at: _At, holder: str, records: Sequence[_Record]) 
     for together in _batches(records):
         error = _send(world, at, holder, together)
         if error and len(together) > 1 and not isinstance(error, Unreachable):
-            alone = [(one, _send(world, at, holder, [one])) for one in together]
+            alone = [(record, _send(world, at, holder, [record])) for record in together]
         else:
-            alone = [(one, error) for one in together]
-        for one, why_not in alone:
+            alone = [(record, error) for record in together]
+        for record, why_not in alone:
             if why_not:
-                yield Unsaid(one.zone, one.what, f"{why_not.answer}; {why_not.advice}")
+                yield Unsaid(record.zone, record.what, f"{why_not.answer}; {why_not.advice}")
 
 
 def _batches(records: Sequence[_Record]) -> Iterator[list[_Record]]:
     together: list[_Record] = []
     size = 0
-    for one in records:
-        if together and size + one.texts.size > MOST_BYTES:
+    for record in records:
+        if together and size + record.texts.size > MOST_BYTES:
             yield together
             together, size = [], 0
-        together.append(one)
-        size += one.texts.size
+        together.append(record)
+        size += record.texts.size
     yield together
 
 
 def _send(world: World, at: _At, holder: str, records: Sequence[_Record]) -> DnsError | None:
     server, session = at
     still_holding_lease.refuse_lost(world)
-    texts = [one.texts for one in records]
+    texts = [record.texts for record in records]
     error = replace_texts(session, server, records[0].zone, holder, texts)
     if error is None:
         with world.store.together():
-            for one in records:
-                _note(world.store, one)
+            for record in records:
+                _note(world.store, record)
     return error
 
 
@@ -565,6 +574,6 @@ def _note(store: Store, record: _Record) -> None:
 
 def _text(kind: str, texts: Iterable[str]) -> str | None:
     """The latest decision among the texts, as FLEX writes it: others may have written anything."""
-    found = [one for text in texts if (one := decision_in(kind, text))]
-    latest = max(found, key=lambda said: said.since, default=None)
+    decisions = [decision for text in texts if (decision := decision_in(kind, text))]
+    latest = max(decisions, key=lambda candidate: candidate.since, default=None)
     return decision_text(kind, latest) if latest else None

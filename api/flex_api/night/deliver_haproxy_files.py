@@ -19,7 +19,7 @@ from flex.ports import Store
 from flex.routing import install_files
 from flex.routing.haproxy_program import HaproxyProgram, program
 from flex.routing.refuse_older_maps import refuse_older
-from flex_api.night import haproxy_pools_and_files, plan_to_route_by, run_commands_of_settings
+from flex_api.night import haproxy_pools_and_files, plan_to_route_by, run_command
 from flex_api.night.prometheus_metrics import Labels, Series
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, refuse_lost
@@ -56,13 +56,13 @@ def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Deliver
     routing by now.
     """
     refuse_lost(store)
-    found = checker()
-    made = haproxy_pools_and_files.maker(
-        settings, store, lambda _: plan_to_route_by.at_present(settings, store, coming)
+    haproxy_program = checker()
+    make = haproxy_pools_and_files.maker(
+        settings, store, lambda _: plan_to_route_by.plans_at_present(settings, store, coming)
     )
 
     def deliver_one(node: str) -> Delivered:
-        return _deliver(settings, node, made, found)
+        return _deliver(settings, node, make, haproxy_program)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as side_by_side:
         return tuple(
@@ -70,10 +70,12 @@ def deliver(settings: Settings, store: Store, coming: str = "") -> tuple[Deliver
         )
 
 
-def _deliver(settings: Settings, node: str, made: Make, found: HaproxyProgram | None) -> Delivered:
+def _deliver(
+    settings: Settings, node: str, make: Make, haproxy_program: HaproxyProgram | None
+) -> Delivered:
     folder, command = folder_of(settings, node), settings.routing.deliver_command
     try:
-        changed = install_files.put(made(node), folder, found, owing=bool(command))
+        changed = install_files.put(make(node), folder, haproxy_program, owing=bool(command))
         if changed and command:
             before = install_files.contents(folder)
             _carry(_command(settings, node, folder))
@@ -90,8 +92,8 @@ def make_again(settings: Settings, store: Store) -> tuple[Delivered, ...]:
 
     No file takes the place of a newer one, as others may deliver beside this.
     """
-    found = checker()
-    made = haproxy_pools_and_files.maker(
+    haproxy_program = checker()
+    make = haproxy_pools_and_files.maker(
         settings, store, lambda last: plan_to_route_by.following(settings, store, last)
     )
 
@@ -99,7 +101,9 @@ def make_again(settings: Settings, store: Store) -> tuple[Delivered, ...]:
         folder = folder_of(settings, node)
         owing = bool(settings.routing.deliver_command)
         try:
-            changed = install_files.put(made(node), folder, found, owing=owing, guard=refuse_older)
+            changed = install_files.put(
+                make(node), folder, haproxy_program, owing=owing, guard=refuse_older
+            )
         except FlexError as error:
             return Delivered(node, str(folder), False, f"{error.asked}: {error.answer}")
         return Delivered(node, str(folder), changed)
@@ -154,7 +158,7 @@ def carried_again(settings: Settings, which: Sequence[str]) -> tuple[Delivered, 
 
 
 def _command(settings: Settings, node: str, folder: Path) -> Sequence[str]:
-    return run_commands_of_settings.fill(
+    return run_command.fill(
         settings.routing.deliver_command, {"{node}": node, "{directory}": str(folder)}
     )
 
@@ -165,10 +169,10 @@ def folder_of(settings: Settings, node: str) -> Path:
 
 def _carry(command: Sequence[str]) -> None:
     """Raises NotWritten when it does not end well."""
-    if said := run_commands_of_settings.trouble(command, _PATIENCE):
+    if trouble := run_command.trouble(command, _PATIENCE):
         raise NotWritten(
             f"running {' '.join(command)[:200]}",
-            said,
+            trouble,
             kept="the node has the configuration before",
             advice="fix what it says, then `flex route deliver`",
         )

@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from flex.errors import Away
-from flex.routing import apply_owners_map_to_haproxy, host_to_node_maps
-from flex.routing.apply_owners_map_to_haproxy import MapsInForce
+from flex.routing import host_to_node_maps, owners_map
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED, OWNERS
-from flex_api.night import haproxy_pools_and_files, which_order_doors_go_by
+from flex.routing.owners_map import MapsInForce
+from flex_api.night import haproxy_pools_and_files, orders_at_doors
 from flex_api.wiring import World
 
 # Nodes that are asked at a time.
@@ -38,7 +38,7 @@ def who_has_not_heard(
     """
     serving = set(haproxy_pools_and_files.addresses(world.nodes))
     has_sockets = bool(world.settings.routing.sockets)
-    look = _by_socket if has_sockets else _by_report
+    look = _ask_sockets if has_sockets else _compare_reports
     if not has_sockets:
         serving -= set(delivered)
     deadline = time.monotonic() + patience
@@ -49,18 +49,18 @@ def who_has_not_heard(
         time.sleep(_LOOK_AGAIN)
 
 
-def _by_report(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
+def _compare_reports(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
     if not world.store.door_reports():
         return {}
-    found = which_order_doors_go_by.states_against(world.settings, world.store, number)
+    states = orders_at_doors.states_against(world.settings, world.store, number)
     return {
-        one.node: one.unheard
-        for one in sorted(found, key=lambda one: one.node)
-        if one.unheard and one.node in serving
+        state.node: state.unheard
+        for state in sorted(states, key=lambda state: state.node)
+        if state.unheard and state.node in serving
     }
 
 
-def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
+def _ask_sockets(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
     routing, folder = world.settings.routing, Path(world.settings.routing.directory)
     cluster, last = world.store.installation(), world.store.door_order()
     newest = (last.number, last.moved) if last else (0, "")
@@ -70,14 +70,14 @@ def _by_socket(world: World, number: int, serving: Collection[str]) -> dict[str,
     def ask(node: str) -> str:
         stats = Socket(routing.sockets.replace("{node}", node), _PATIENCE)
         try:
-            maps = apply_owners_map_to_haproxy.maps_in_force(stats, folder)
+            maps = owners_map.maps_in_force(stats, folder)
         except Away as error:
             return error.answer
         goes = maps.order
         if goes and maps.cluster != cluster:
             return f"it goes by order {goes} of another cluster"
         if goes > newest[0] or (goes == newest[0] and maps.moved != newest[1]):
-            return which_order_doors_go_by.unknown_order(goes)
+            return orders_at_doors.unknown_order(goes)
         if last and goes == last.number:
             maps_of[node] = maps
         by = f"order {goes}" if goes else "no order"

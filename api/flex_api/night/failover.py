@@ -11,31 +11,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from flex.errors import DnsError, FlexError, Held, NoData, Unverified
-from flex.model.operator_orders import NodeOrder
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.plan import Plan
 from flex.placing.failover import SOLVER
-from flex.planning import carry_out_plan, propose_plan, refuse_ended_or_outdated
+from flex.planning import carry_out_plan, outdated_plans, propose_plan
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
-from flex.prediction.replay_accesses_through_caches import no_sample
+from flex.prediction.cache_replay import no_sample
 from flex.table_schemas import texts
 from flex.zones import records_of_partition, zone_changes
 from flex.zones.address_hints import names_hinting_at
 from flex.zones.names_going_along import pairs_of
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import other_names
-from flex_api.facts.last_words_on_sites import last_words
+from flex_api.facts.left_alone_times import last_words
 from flex_api.night import (
     change_nodes,
     decisions_in_zones,
-    find_content_of_dead_nodes,
-    finish_plans_of_killed_runs,
-    record_failover_attempts,
+    failover_attempts,
+    recovery,
     route_and_publish_plan,
     route_requests_by_plan,
+    stranded_sites,
 )
+from flex_api.night.failover_names import settle_names
 from flex_api.night.leases import RunWithLease
-from flex_api.night.names_while_settings_contradict import with_names_that_hold
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
 
@@ -85,12 +85,11 @@ def take_down(
     have said otherwise since. Raises BadInput where no other node could take them.
     """
     node = order.node
-    world = with_names_that_hold(world)
+    world = settle_names(world)
     if world.settings.cluster.mode == "shadow":
         raise Held(
             f"taking {node} out of DNS",
             "the mode is shadow, which never writes to DNS",
-            kept="nothing was changed",
             advice="set cluster.mode to review or auto",
         )
     change_nodes.refuse_last(world, node)
@@ -99,7 +98,7 @@ def take_down(
     # Visitors are led around it before anybody is asked who may have died with it.
     route_requests_by_plan.order_doors(world)
     try:
-        with record_failover_attempts.note_failure(world, node):
+        with failover_attempts.note_failure(world, node):
             taken = _taken_down(world, node, enters, tell)
     except DnsError as error:
         raise type(error)(
@@ -109,7 +108,7 @@ def take_down(
             advice=f"{error.advice}; then `flex nodes down {node}` again",
         ) from error
     try:
-        record_failover_attempts.note_left(world, node, taken.left, taken.staying)
+        failover_attempts.note_left(world, node, taken.left, taken.staying)
     except FlexError:
         tell(taken)
         raise
@@ -132,7 +131,7 @@ def take_down_as(
             held.concerns(known.plan)
         tell(known)
 
-    taken = step.through(
+    taken = step.run_work(
         lambda: take_down(world, order, step.enter, hear, is_given=is_given), lambda _: "done"
     )
     if taken.plan:
@@ -146,42 +145,42 @@ def look(world: World, node: str) -> Taken | None:
     """
     if world.store.plans(state="applying"):
         return None
-    world = with_names_that_hold(world)
-    made = _plan_failover(world, node)
-    if _has_work(made.plan):
+    world = settle_names(world)
+    proposal = _plan_failover(world, node)
+    if _has_work(proposal.plan):
         return None
-    return Taken(left=_names_left(world, made, node), staying=staying(world, node))
+    return Taken(left=_names_left(world, proposal, node), staying=staying(world, node))
 
 
 def staying(world: World, node: str) -> dict[str, str]:
     """The sites that stay at a dead node, or would stay there, as their content is at no other."""
     nodes = tuple(replace(one, state="down") if one.name == node else one for one in world.nodes)
-    away = find_content_of_dead_nodes.of_partition(world, nodes).away
+    away = stranded_sites.find_in_force(world, nodes).away
     return {site: one.why for site, one in sorted(away.items()) if one.node == node}
 
 
 def _taken_down(world: World, node: str, enters: Callable[[str], None], tell: Tell) -> Taken:
-    unverified = finish_plans_of_killed_runs.make_way(world, node)
+    unverified = recovery.make_way(world, node)
     known = Taken(staying=staying(world, node))
     try:
-        made = _plan_failover(world, node)
-        marked = {site for site in made.told_otherwise if name_of(site) in made.left}
+        proposal = _plan_failover(world, node)
+        marked = {site for site in proposal.told_otherwise if name_of(site) in proposal.left}
         if marked and decisions_in_zones.take_out(world, marked):
-            made = _plan_failover(world, node)
-        known = replace(known, left=_names_left(world, made, node))
-        if not _has_work(made.plan):
+            proposal = _plan_failover(world, node)
+        known = replace(known, left=_names_left(world, proposal, node))
+        if not _has_work(proposal.plan):
             if unverified:
                 # What was finished has taken it out already.
                 raise unverified
             return known
-        plan = _tried_before(world, made.plan)
+        plan = _tried_before(world, proposal.plan)
         if plan is None:
-            world.store.propose(made.plan, made.placement)
-        done = route_and_publish_plan.carry_out(world, plan or made.plan, enters)
+            world.store.propose(proposal.plan, proposal.placement)
+        done = route_and_publish_plan.carry_out(world, plan or proposal.plan, enters)
     except Unverified:
         # Its plan is in force; who answers otherwise is late.
         tell(replace(known, plan=world.store.plan(world.store.in_force())))
-        record_failover_attempts.note_left(world, node, known.left, known.staying)
+        failover_attempts.note_left(world, node, known.left, known.staying)
         raise
     except FlexError:
         if not known.is_whole:
@@ -201,41 +200,41 @@ def _has_work(plan: Plan) -> bool:
     return bool(plan.moves) or any(map(zone_changes.changed_hints, plan.zone_plans))
 
 
-def _names_left(world: World, made: Proposal, node: str) -> dict[str, str]:
-    return {**made.left, **_excluded_names(world, node)}
+def _names_left(world: World, proposal: Proposal, node: str) -> dict[str, str]:
+    return {**proposal.left, **_excluded_names(world, node)}
 
 
-def _tried_before(world: World, made: Plan) -> Plan | None:
+def _tried_before(world: World, new_plan: Plan) -> Plan | None:
     """The same plan where it was tried and nothing of it was made: each attempt is not another
     plan.
     """
     same = [
-        one.id
-        for one in world.store.headlines()
-        if (one.digest, one.base) == (made.digest, made.base)
+        earlier.id
+        for earlier in world.store.headlines()
+        if (earlier.digest, earlier.base) == (new_plan.digest, new_plan.base)
     ]
-    found = (world.store.plan(plan) for plan in same)
+    plans = (world.store.plan(plan) for plan in same)
     return next(
         (
-            one
-            for one in found
-            if one.state in refuse_ended_or_outdated.WAITING and one.quality.solver == SOLVER
+            earlier
+            for earlier in plans
+            if earlier.state in outdated_plans.WAITING and earlier.quality.solver == SOLVER
         ),
         None,
     )
 
 
 def facts(world: World) -> Facts:
-    found, (base, partition) = world.store.profiles(), world.store.placement()
-    if found is None or not base:
+    latest_profiles, (base, partition) = world.store.profiles(), world.store.placement()
+    if latest_profiles is None or not base:
         raise NoData(
             "taking a node out of DNS",
             "no partition is in force yet, so no site is on it",
             kept="the node is marked as down; DNS is as it was",
             advice="`flex plan`, then `flex apply`",
         )
-    period, profiles, spreads = found
-    others = other_names.of_sites(
+    period, profiles, spreads = latest_profiles
+    others = other_names.list_other_names(
         world.settings, {*texts(profiles["site"]), *texts(partition["site"])}
     )
     every = Facts(
@@ -248,13 +247,13 @@ def facts(world: World) -> Facts:
         base,
         partition,
         others=others,
-        content=find_content_of_dead_nodes.of_partition(world, world.nodes),
+        content=stranded_sites.find_in_force(world, world.nodes),
         words=last_words(world.store, world.time_of_day()),
     )
-    made = world.store.plan(base)
-    every = replace(every, said=made.said, along=pairs_of(made.zone_plans))
+    base_plan = world.store.plan(base)
+    every = replace(every, said=base_plan.said, along=pairs_of(base_plan.zone_plans))
     # What people keep FLEX away from is theirs, whatever dies.
-    return every.without_excluded()
+    return every.drop_excluded_sites()
 
 
 def _excluded_names(world: World, node: str) -> dict[str, str]:
@@ -265,11 +264,11 @@ def _excluded_names(world: World, node: str) -> dict[str, str]:
     of_zone, _ = records_of_partition.split(
         [pin.site for pin in world.pins if pin.excluded], world.settings.dns.every_zone
     )
-    found = set[str]()
+    names = set[str]()
     for zone, sites in of_zone.items():
         if sites:
             state = world.publisher.read(zone, list(map(name_of, sites)))
-            found |= zone_changes.names_with(state.records, gone)
+            names |= zone_changes.names_with(state.records, gone)
             if world.rules.address_hints_follow:
-                found |= names_hinting_at(state, gone)
-    return dict.fromkeys(sorted(found), EXCLUDED)
+                names |= names_hinting_at(state, gone)
+    return dict.fromkeys(sorted(names), EXCLUDED)

@@ -20,18 +20,18 @@ from flex_api.facts import visitors_at_other_nodes
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
-from flex_api.moving.commands_of_site import HooksOfSites, hooks_now
+from flex_api.moving.move_hooks import HooksOfSites, hooks_now
 from flex_api.moving.run_side_by_side import Limits, Steps, Work, run_side_by_side
 from flex_api.moving.stages_of_one_site import OnItsWay
 from flex_api.moving.which_copies_may_go import Copies
 from flex_api.night import (
-    freeze_and_change_windows,
+    freezes,
     note_strays_of_doors,
+    site_copies,
     watch_moved_sites,
-    where_copies_of_sites_are,
 )
-from flex_api.night.put_visitors_at_doors_into_facts import visitors_elsewhere
-from flex_api.night.wait_that_failover_may_interrupt import giving_way
+from flex_api.night.interruptible_wait import giving_way
+from flex_api.night.visitors_at_doors import visitors_elsewhere
 from flex_api.wiring import World, refuse_lost
 
 # What a run was doing that gave way to one that cannot wait.
@@ -44,7 +44,7 @@ QUIET = timedelta(days=1)
 LONGEST = timedelta(days=30)
 
 
-def after(world: World, plan: Plan) -> None:
+def mark_moves_made(world: World, plan: Plan) -> None:
     """The plan is in force: its moves are made."""
     now = world.time_of_day()
     world.store.put_site_moves(
@@ -68,17 +68,17 @@ def go_on(world: World) -> str:
     if not begun:
         return "no move is open"
     is_shadow = world.settings.cluster.mode == "shadow"
-    if is_shadow or freeze_and_change_windows.of_now(world):
+    if is_shadow or freezes.current_stops(world):
         return f"{amounts.count(len(begun), 'move')} open, as nothing may be changed now"
-    found = [_as_its_plan_is(world, move) for move in begun]
-    world.store.put_site_moves(found)
+    moves = [_as_its_plan_is(world, move) for move in begun]
+    world.store.put_site_moves(moves)
     try:
-        known = where_copies_of_sites_are.copies(world, {move.site for move in found}, found)
+        known = site_copies.copies(world, {move.site for move in moves}, moves)
     except DnsError as error:
         world.say(f"What sites that moved have left is kept for now: {error}")
-        return f"{amounts.count(len(found), 'move')} open, as DNS could not be read"
-    _end_moved(world, known, [move for move in found if move.state == "moved"])
-    take_back(world, known, [move for move in found if move.state == "taking back"])
+        return f"{amounts.count(len(moves), 'move')} open, as DNS could not be read"
+    _end_moved(world, known, [move for move in moves if move.state == "moved"])
+    take_back(world, known, [move for move in moves if move.state == "taking back"])
     return f"{amounts.count(len(every_open(world)), 'move')} still open"
 
 
@@ -119,7 +119,7 @@ def _end_moved(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
         if not known.is_at_target(move)
     ]
     world.store.put_site_moves(gone)
-    run(world, on_their_way(world, here, known), stages_of_one_site.release)
+    run(world, moves_on_their_way(world, here, known), stages_of_one_site.release)
     _clean(world, known, here)
 
 
@@ -136,7 +136,7 @@ def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
         and move.target in serving
         and move.id not in watched
     ]
-    due = list(_without_visitors(world, list(_without_old_answers(world, due))))
+    due = list(_moves_without_visitors(world, list(_moves_past_ttl(world, due))))
     kept = {move.id: known.why_kept(move, move.source) for move in due}
     world.store.put_site_moves(
         [
@@ -148,10 +148,10 @@ def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
         ]
     )
     unneeded = [move for move in due if not kept[move.id]]
-    run(world, on_their_way(world, unneeded, known), stages_of_one_site.clean)
+    run(world, moves_on_their_way(world, unneeded, known), stages_of_one_site.clean)
 
 
-def _without_old_answers(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteMove]:
+def _moves_past_ttl(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteMove]:
     """Those of which no resolver leads to the old node any more."""
     now, ttls = world.time_of_day(), dict[str, timedelta]()
     for plan in {move.plan for move in moves}:
@@ -163,7 +163,7 @@ def _without_old_answers(world: World, moves: Sequence[SiteMove]) -> Iterator[Si
             yield move
 
 
-def _without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteMove]:
+def _moves_without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteMove]:
     """Those to whose old node, as its door has told lately, nobody came for a while."""
     settings, now = world.settings, world.time_of_day()
     if not moves or not settings.routing.leads_to_all:
@@ -172,8 +172,8 @@ def _without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteM
     note_strays_of_doors.note_strays(settings, world.store, now)
     _, in_force = world.store.placement()
     came = {
-        (one.site, one.node): one.last
-        for one in visitors_elsewhere(settings, world.store, in_force)
+        (visitors.site, visitors.node): visitors.last
+        for visitors in visitors_elsewhere(settings, world.store, in_force)
     }
     serving = [node.name for node in world.nodes if node.state != "down"]
     unread = visitors_at_other_nodes.not_known(world.store.doors_read(), serving, now)
@@ -185,20 +185,20 @@ def _without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator[SiteM
 
 
 def take_back(world: World, known: Copies, moves: Sequence[SiteMove]) -> None:
-    run(world, on_their_way(world, moves, known), stages_of_one_site.take_back)
+    run(world, moves_on_their_way(world, moves, known), stages_of_one_site.take_back)
 
 
-def on_their_way(
+def moves_on_their_way(
     world: World, moves: Sequence[SiteMove], known: Copies, hooks: HooksOfSites | None = None
 ) -> list[OnItsWay]:
     """With what is run for them, and why what they bring is to be left where it is."""
     return [
-        replace(one, kept=known.why_kept(one.move, one.move.target))
-        for one in with_commands(world, moves, hooks)
+        replace(moving_site, kept=known.why_kept(moving_site.move, moving_site.move.target))
+        for moving_site in attach_commands(world, moves, hooks)
     ]
 
 
-def with_commands(
+def attach_commands(
     world: World, moves: Sequence[SiteMove], hooks: HooksOfSites | None = None
 ) -> list[OnItsWay]:
     if not moves:
@@ -206,7 +206,7 @@ def with_commands(
     hooks = hooks or hooks_now(world)
     names = other_names(world.settings, {move.site for move in moves})
     return [
-        OnItsWay(world, move, hooks.of(move.site), tuple(names.get(move.site, ())))
+        OnItsWay(world, move, hooks.hooks_of_site(move.site), tuple(names.get(move.site, ())))
         for move in moves
     ]
 
@@ -224,9 +224,9 @@ def run(world: World, wanted: Sequence[OnItsWay], steps: Callable[[OnItsWay], St
 
 
 def _works(wanted: Sequence[OnItsWay], steps: Callable[[OnItsWay], Steps]) -> Iterator[Work]:
-    for one in wanted:
-        nodes = frozenset((one.move.source, one.move.target))
-        yield Work(nodes, lambda one=one: steps(one))  # type: ignore[misc]
+    for moving_site in wanted:
+        nodes = frozenset((moving_site.move.source, moving_site.move.target))
+        yield Work(nodes, lambda moving_site=moving_site: steps(moving_site))  # type: ignore[misc]
 
 
 def every_open(world: World) -> tuple[SiteMove, ...]:

@@ -13,20 +13,20 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from flex.errors import BadInput, FlexError, Unknown
-from flex.model.door_order import DoorOrder
 from flex.model.nodes import Node
+from flex.model.orders_to_doors import DoorOrder
 from flex.ports import Store
 from flex.routing import haproxy
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.lasting_member_slots import Slots, assign_slots
-from flex.routing.pool import MOST_MEMBERS, Member, Pool, is_path, members
+from flex.routing.member_pools import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
-from flex.routing.rules.popular_targets_on_more_members import sets_by_popularity
+from flex.routing.rules.popular_targets import sets_by_popularity
 from flex.table_schemas import PLACEMENT, texts
-from flex.wishes.wishes_in_force_now import in_force
+from flex.wishes.wishes_in_force_now import pins_in_force
 from flex_api.facts.other_names_to_route import other_names
-from flex_api.night import find_content_of_dead_nodes, make_host_maps, store_order_for_doors
-from flex_api.night.plan_to_route_by import Between, at_present, following, of_pools
+from flex_api.night import make_host_maps, store_order_for_doors, stranded_sites
+from flex_api.night.plan_to_route_by import Between, following, plans_at_present, plans_of_pools
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
 from flex_logs_ingest.counts.file_table import file_table
@@ -62,15 +62,15 @@ def pools_to_serve(settings: Settings, store: Store, which: Between) -> ServingN
         store.placement_of(plan) if plan else PLACEMENT.empty()
         for plan in (which.wanted, which.before)
     )
-    several = _on_several(wanted) | _on_several(before)
+    several = _sites_on_several(wanted) | _sites_on_several(before)
     return ServingNodes(
-        _by_site(wanted, several),
-        _by_site(before, several),
+        _nodes_by_site(wanted, several),
+        _nodes_by_site(before, several),
         _asks_of_targets(settings, store, several),
     )
 
 
-def _on_several(partition: pd.DataFrame) -> set[str]:
+def _sites_on_several(partition: pd.DataFrame) -> set[str]:
     return set(partition["site"][partition["site"].duplicated()])
 
 
@@ -84,7 +84,9 @@ def _asks_of_targets(settings: Settings, store: Store, sites: Set[str]) -> dict[
         return {}
     try:
         files = file_table(store, settings.ingest.directory, known[0])
-        return {site: _most_asked(found, wanted[site]) for site, found in files.sites(wanted)}
+        return {
+            site: _most_asked(site_files, wanted[site]) for site, site_files in files.sites(wanted)
+        }
     except FlexError:
         return {}
 
@@ -94,7 +96,7 @@ def _most_asked(files: pd.DataFrame, most: int) -> AskedFiles:
     return AskedFiles(texts(top["target"]), top["requests"].tolist(), int(files["requests"].min()))
 
 
-def _by_site(partition: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
+def _nodes_by_site(partition: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
     """The replicated sites are few: only their rows are looked at one by one."""
     rows = partition[partition["site"].isin(list(sites))]
     return {str(site): list(of_site["node"]) for site, of_site in rows.groupby("site")}
@@ -112,19 +114,19 @@ class RoutedPools:
 
 
 def routing_of(settings: Settings, store: Store, which: Between) -> RoutedPools:
-    return among(
+    return build_pools(
         nodes(settings, store), pools_to_serve(settings, store, which), settings, store.slots()
     )
 
 
-def among(
+def build_pools(
     known: Sequence[Node], everybody: ServingNodes, settings: Settings, before: Mapping[str, Slots]
 ) -> RoutedPools:
     """What is routed, and what cannot be. `before` are the slots that were given, by site."""
     at = addresses(known)
     cluster = sorted(node.name for node in known)
     weights = _weights(known)
-    found: list[Pool] = []
+    pools: list[Pool] = []
     left_out: dict[str, str] = {}
     slots: dict[str, Slots] = {}
     several = {site: spread for site in everybody.nodes if (spread := _spread(everybody, site, at))}
@@ -138,11 +140,11 @@ def among(
             own = assign_slots(before.get(site, {}), [*here, *leaving], cluster)
             joined = _members(weights, {node: at[node] for node in (*here, *leaving)}, leaving, own)
             pool = _pool(settings, site, names[site], joined)
-            found.append(replace(pool, popular=popular(everybody.asked.get(site), joined)))
+            pools.append(replace(pool, popular=popular(everybody.asked.get(site), joined)))
             slots[site] = own
         except BadInput as error:
             left_out[site] = f"{error.asked}: {error.answer}"
-    return RoutedPools(tuple(found), left_out, slots)
+    return RoutedPools(tuple(pools), left_out, slots)
 
 
 def _spread(
@@ -178,7 +180,7 @@ def _members(
 def _pool(
     settings: Settings, site: str, aliases: Sequence[str], joined: tuple[Member, ...]
 ) -> Pool:
-    own = settings.routing.of(site)
+    own = settings.routing.section_of_site(site)
     limits, policy = settings.routing.limits(own), own.policy or settings.routing.policy
     return Pool(
         site,
@@ -192,13 +194,19 @@ def _pool(
     )
 
 
-def popular(asked: AskedFiles | None, joined: Sequence[Member]) -> tuple[tuple[str, int], ...]:
+def popular(
+    asked_files: AskedFiles | None, joined: Sequence[Member]
+) -> tuple[tuple[str, int], ...]:
     """By path its members, where it has several from the start. A path too long for a map has them
     once it needs them: anybody can ask for one.
     """
-    if asked is None:
+    if asked_files is None:
         return ()
-    sets = zip(asked.paths, sets_by_popularity(asked.requests, asked.least, joined), strict=True)
+    sets = zip(
+        asked_files.paths,
+        sets_by_popularity(asked_files.requests, asked_files.least, joined),
+        strict=True,
+    )
     return tuple(
         (path, members) for path, members in sets if members.bit_count() > 1 and is_path(path)
     )
@@ -220,15 +228,15 @@ def ways_to_nodes(
     at = addresses(known)
     if len(at) == len(known) or not store_order_for_doors.has_doors(settings, which):
         return at
-    content = find_content_of_dead_nodes.find(
+    content = stranded_sites.find(
         settings,
         store,
         known,
-        in_force(store.pins(), datetime.now(UTC)),
+        pins_in_force(store.pins(), datetime.now(UTC)),
         store.placement_of(which.doors),
         which.doors,
     )
-    kept = {one.node for one in content.away.values()}
+    kept = {left_site.node for left_site in content.away.values()}
     at |= {node.name: node.addresses[0] for node in known if node.name in kept and node.addresses}
     return at
 
@@ -242,10 +250,10 @@ def files(settings: Settings, store: Store, node: str) -> dict[str, str]:
 def files_to_be(settings: Settings, store: Store, node: str, coming: str) -> dict[str, str]:
     """As they will be under the plan that is coming; no door is told to go by it."""
     refuse_away(settings, store, node)
-    which = at_present(settings, store, coming)
+    which = plans_at_present(settings, store, coming)
     at, pools = _pools(settings, store, which, which)
     doors = store_order_for_doors.doors_to_be(settings, store, which)
-    return Maker(at, pools, settings.layout(), doors and doors.without_order)(node)
+    return Maker(at, pools, settings.layout(), doors and doors.without_order_heading)(node)
 
 
 def refuse_away(settings: Settings, store: Store, node: str) -> None:
@@ -290,7 +298,7 @@ def maker(settings: Settings, store: Store, ask: Callable[[DoorOrder | None], Be
     while True:
         last = store.door_order()
         which = ask(last)
-        several = of_pools(settings, which, last, store.headlines())
+        several = plans_of_pools(settings, which, last, store.headlines())
         at, pools = _pools(settings, store, which, several)
         if not store_order_for_doors.has_doors(settings, which):
             return Maker(at, pools, settings.layout())
@@ -317,22 +325,22 @@ def _pools(
     """The addresses of all nodes that serve, and the pools of what is routed by content."""
     known = nodes(settings, store)
     everybody = pools_to_serve(settings, store, several)
-    found = among(known, everybody, settings, before := store.slots())
+    routed = build_pools(known, everybody, settings, before := store.slots())
     # Where somebody else has given slots meanwhile, these are given beside them.
-    while not _kept(store, found.slots, before):
-        found = among(known, everybody, settings, before := store.slots())
-    return ways_to_nodes(settings, store, which, known), found.pools
+    while not _kept(store, routed.slots, before):
+        routed = build_pools(known, everybody, settings, before := store.slots())
+    return ways_to_nodes(settings, store, which, known), routed.pools
 
 
 def versions(
-    settings: Settings, store: Store, found: Sequence[Pool], which: Between
+    settings: Settings, store: Store, pools: Sequence[Pool], which: Between
 ) -> dict[str, str]:
     """By node the version of its files, with these pools. Changes nothing."""
     known, layout = nodes(settings, store), settings.layout()
     at = ways_to_nodes(settings, store, which, known)
     doors = store_order_for_doors.doors_to_be(settings, store, which)
     there: dict[str, list[Pool]] = {node: [] for node in addresses(known)}
-    for pool in found:
+    for pool in pools:
         for member in pool.members:
             there[member.node].append(pool)
     return {

@@ -22,26 +22,26 @@ from multiprocessing.process import BaseProcess
 from flex import health
 from flex.errors import Away, Busy, FlexError, Unverified
 from flex.health import Pulse
-from flex.model import when_to_retry_failover_or_delivery
+from flex.model import retry_schedule
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.nightly_run import WATCH
 from flex.model.nodes import Node
-from flex.model.operator_orders import NodeOrder
 from flex_api import wiring
 from flex_api.in_words import amounts
 from flex_api.night import (
-    dead_nodes_due_for_retry,
     failover,
-    freeze_and_change_windows,
+    failover_attempts,
+    freezes,
     keep_watch_running,
     notifying,
+    pending_failovers,
     probing,
-    record_failover_attempts,
 )
 from flex_api.night.failover import Taken, Tell
 from flex_api.night.keep_watch_running import Post
 from flex_api.night.leases import lease
+from flex_api.night.move_watch_round import WatchOfMoves
 from flex_api.night.redelivering import Redelivery
-from flex_api.night.watch_round import WatchOfMoves
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
 
@@ -87,11 +87,13 @@ class HealthWatch:
         serving = [node.name for node in watched if node.state != "down"]
         active = [node.name for node in nodes if node.state == "active"]
         down = sum(node.state == "down" for node in nodes)
-        found = health.finding_of_round(
+        finding = health.finding_of_round(
             self._pulses, serving, down, self._world.settings.watch.terms(), active=active
         )
-        self._say_once("all", f"Nothing is taken down: {found.why_not}." if found.why_not else "")
-        for node in found.dead:
+        self._say_once(
+            "all", f"Nothing is taken down: {finding.why_not}." if finding.why_not else ""
+        )
+        for node in finding.dead:
             self._act(node)
 
     def _but_of_those_brought_back(self) -> dict[str, Pulse]:
@@ -119,14 +121,14 @@ class HealthWatch:
     def _go_on(self) -> None:
         """With the nodes that are down and still in DNS, whoever found them dead."""
         here = self._world
-        owed = {order.node: order for order in dead_nodes_due_for_retry.orders_to_retry(here)}
-        tried = {one.node: one for one in here.store.attempts()}
+        owed = {order.node: order for order in pending_failovers.orders_to_retry(here)}
+        tried = {attempt.node: attempt for attempt in here.store.attempts()}
         for node in sorted(tried.keys() - owed.keys()):
-            record_failover_attempts.forget(here, node)
+            failover_attempts.forget(here, node)
         for node, order in owed.items():
-            if not when_to_retry_failover_or_delivery.is_due(tried.get(node), here.time_of_day()):
+            if not retry_schedule.is_due(tried.get(node), here.time_of_day()):
                 continue
-            if reason := dead_nodes_due_for_retry.held_back(here, order):
+            if reason := pending_failovers.held_back(here, order):
                 self._say_once(node, f"{node} is down and still in DNS, and {reason}.")
             else:
                 self._try(order, partial(self._taken_down_again, order))
@@ -154,15 +156,15 @@ class HealthWatch:
         if taken.plan:
             told = f"{taken.outcome} by plan {taken.plan.id}"
             self._world.say(f"{node} was dead and {told}.")
-            notifying.after(self._world, taken.plan, "", code)
+            notifying.tell_of_plan(self._world, taken.plan, "", code)
         elif taken.is_whole:
             self._world.say(f"{node} was dead and is out of DNS.")
-        said = record_failover_attempts.left_in_words(node, taken.left, taken.staying)
-        self._say_once(node, f"{said}." if said else "")
+        sentence = failover_attempts.left_in_words(node, taken.left, taken.staying)
+        self._say_once(node, f"{sentence}." if sentence else "")
 
     def _taken_down(self, order: NodeOrder, tell: Tell, *, is_given: bool = False) -> Taken | None:
         with lease(self._world, f"{WATCH}: node {order.node} down", breaks_in=True) as held:
-            if is_given and dead_nodes_due_for_retry.is_withdrawn(self._world, order):
+            if is_given and pending_failovers.is_withdrawn(self._world, order):
                 return None
             return failover.take_down_as(held, self._world, order, tell, is_given=is_given)
 
@@ -170,26 +172,24 @@ class HealthWatch:
         """The lease is asked for once there is something to do: a name server that is away makes no
         run each time. None where the node was brought back meanwhile.
         """
-        with record_failover_attempts.note_failure(self._world, order.node):
-            found = failover.look(self._world, order.node)
-        if found is None:
+        with failover_attempts.note_failure(self._world, order.node):
+            taken = failover.look(self._world, order.node)
+        if taken is None:
             return self._taken_down(order, tell, is_given=True)
-        record_failover_attempts.note_left(self._world, order.node, found.left, found.staying)
-        return found
+        failover_attempts.note_left(self._world, order.node, taken.left, taken.staying)
+        return taken
 
     def _report_failure(self, node: str, error: FlexError) -> None:
-        found = record_failover_attempts.last(self._world, node)
-        again = f" It is tried again at {amounts.when(found.again)}." if found else ""
+        attempt = failover_attempts.last(self._world, node)
+        again = f" It is tried again at {amounts.when(attempt.again)}." if attempt else ""
         self._world.say(f"{node} is dead and could not be taken out of DNS: {error}.{again}")
-        if found and when_to_retry_failover_or_delivery.is_told(found):
-            notifying.still_in_dns(self._world, found, error)
+        if attempt and retry_schedule.is_told(attempt):
+            notifying.still_in_dns(self._world, attempt, error)
 
     def _held_back(self) -> str:
         if self._world.settings.cluster.mode != "auto":
             return f"the mode is {self._world.settings.cluster.mode}"
-        return (
-            "changes are frozen" if freeze_and_change_windows.freeze_in_force(self._world) else ""
-        )
+        return "changes are frozen" if freezes.freeze_in_force(self._world) else ""
 
     def _tell(self, before: Mapping[str, Pulse]) -> None:
         for node, pulse in self._pulses.items():

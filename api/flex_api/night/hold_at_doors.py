@@ -22,20 +22,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flex.errors import Away, BadInput
-from flex.model.door_order import NOT_SAID, DoorOrder, DoorReport
+from flex.model.orders_to_doors import NOT_SAID, DoorOrder, DoorReport
 from flex.model.plan import Plan
-from flex.routing import apply_owners_map_to_haproxy, host_to_node_maps, read_under_way
-from flex.routing.apply_owners_map_to_haproxy import MapsInForce
+from flex.routing import host_to_node_maps, owners_map, requests_under_way
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
-from flex.store.holder_process_has_ended import is_gone
+from flex.routing.owners_map import MapsInForce
+from flex.store.lease_holder import is_gone
 from flex_api.in_words import amounts
 from flex_api.night import (
     doors_behind_order,
+    orders_at_doors,
+    owners_by_partition,
     route_requests_by_plan,
     store_order_for_doors,
-    which_node_owns_name,
-    which_order_doors_go_by,
 )
 from flex_api.wiring import World
 
@@ -112,11 +112,11 @@ def switch(
     """
     last = _last(world, plan)
     led = frozenset(sites) - last.waiting - last.held if last else frozenset[str]()
-    found = still_held(world, plan, frozenset(sites) - led, since)
-    if found.quiet:
-        _order(world, plan, go=found.quiet, let=found.quiet)
-    behind = _behind(world, plan, patience)
-    return SitesLed(led | found.quiet, found.others, behind)
+    held = still_held(world, plan, frozenset(sites) - led, since)
+    if held.quiet:
+        _order(world, plan, go=held.quiet, let=held.quiet)
+    behind = _doors_behind(world, plan, patience)
+    return SitesLed(led | held.quiet, held.others, behind)
 
 
 def release(world: World, plan: Plan, sites: Collection[str], patience: float) -> SitesLed:
@@ -126,7 +126,7 @@ def release(world: World, plan: Plan, sites: Collection[str], patience: float) -
     last = _last(world, plan)
     if last and not last.held.isdisjoint(sites):
         _order(world, plan, let=sites)
-    return SitesLed(frozenset(sites), {}, _behind(world, plan, patience))
+    return SitesLed(frozenset(sites), {}, _doors_behind(world, plan, patience))
 
 
 def held_by_nobody(world: World) -> frozenset[str]:
@@ -150,11 +150,11 @@ def _unfit(world: World, plan: Plan, sites: Collection[str]) -> dict[str, str]:
     """Why sites cannot be held, by site."""
     settings, store = world.settings, world.store
     stateful = settings.routing.stateful_of(sites)
-    found = dict.fromkeys(frozenset(sites) - stateful, NOT_STATEFUL)
+    reasons = dict.fromkeys(frozenset(sites) - stateful, NOT_STATEFUL)
     _, in_force = store.placement()
     owned = set(in_force["site"]) | set(store.placement_of(plan.id)["site"])
-    led = settings.routing.publishing().by_doors(stateful & owned)
-    return found | dict.fromkeys(stateful - led, NOT_LED)
+    led = settings.routing.publishing().sites_led_by_doors(stateful & owned)
+    return reasons | dict.fromkeys(stateful - led, NOT_LED)
 
 
 def _order(
@@ -184,14 +184,13 @@ def _order(
         raise BadInput(
             "holding sites at the doors of all nodes",
             "there are none",
-            kept="nothing was changed",
             advice='say on = true and doors = "all" in [routing]',
         )
     if world.settings.routing.delivers and order != last:
         route_requests_by_plan.reroute(world, plan.id)
 
 
-def _behind(world: World, plan: Plan, patience: float) -> Mapping[str, str]:
+def _doors_behind(world: World, plan: Plan, patience: float) -> Mapping[str, str]:
     last = _last(world, plan)
     if last is None:
         return {}
@@ -202,7 +201,7 @@ def _still_busy(
     world: World, plan: Plan, sites: frozenset[str], patience: float, since: int | None
 ) -> dict[str, str]:
     """Those of the sites that are not known to be quiet after so many seconds, and why."""
-    names = which_node_owns_name.names_of(world.settings, sites)
+    names = owners_by_partition.names_of(world.settings, sites)
     deadline = time.monotonic() + patience
     while True:
         busy = _busy_now(world, plan, sites, names, since)
@@ -217,21 +216,21 @@ def _busy_now(
     last = _last(world, plan)
     if last is None:
         return dict.fromkeys(sites, NOT_HELD)
-    found = dict.fromkeys(sites - last.held, NOT_HELD)
+    busy = dict.fromkeys(sites - last.held, NOT_HELD)
     held = host_to_node_maps.held_names(world.store.moved_map())
     by_node: dict[str, set[str]] = {}
     for name, site in names.items():
-        if site in found:
+        if site in busy:
             continue
         if name in held:
             by_node.setdefault(held[name], set()).add(name)
         elif site == name:
             # Another order took this one's place between the two questions.
-            found[site] = ENDED
+            busy[site] = ENDED
     for node, its_names in sorted(by_node.items()):
         for name, why in _busy_at(world, last, node, its_names, since or last.number):
-            found.setdefault(names[name], why)
-    return found
+            busy.setdefault(names[name], why)
+    return busy
 
 
 def why_unheard(world: World, plan: Plan, node: str, since: int) -> str:
@@ -257,7 +256,7 @@ def unheard_at(node: str, why: str) -> str:
 
 
 def _report_of(world: World, node: str) -> DoorReport | None:
-    return next((one for one in world.store.door_reports() if one.node == node), None)
+    return next((report for report in world.store.door_reports() if report.node == node), None)
 
 
 def _socket_of(world: World, node: str) -> Socket:
@@ -266,7 +265,7 @@ def _socket_of(world: World, node: str) -> Socket:
 
 def _maps_of(world: World, stats: Socket) -> MapsInForce:
     folder = Path(world.settings.routing.directory)
-    return apply_owners_map_to_haproxy.maps_in_force(stats, folder)
+    return owners_map.maps_in_force(stats, folder)
 
 
 def _unheard_by_report(
@@ -274,7 +273,7 @@ def _unheard_by_report(
 ) -> str:
     if report and _holds(report.number, report.moved, last, since):
         return ""
-    states = which_order_doors_go_by.states_against(world.settings, world.store, last.number)
+    states = orders_at_doors.states_against(world.settings, world.store, last.number)
     unheard = {state.node: state.unheard for state in states}
     return unheard.get(node, "it does not serve") or "it goes by another order"
 
@@ -318,7 +317,7 @@ def _busy_by_report(
         is_cut = report.busy_names > len(busy)
         for name in sorted(names):
             if name in busy:
-                yield name, _under_way(node, busy[name])
+                yield name, _answering_sentence(node, busy[name])
             elif is_cut:
                 yield name, f"{node} is still answering more names than it says"
 
@@ -332,8 +331,8 @@ def _busy_by_socket(
     stats = _socket_of(world, node)
     try:
         maps = _maps_of(world, stats)
-        served = read_under_way.served_for(stats)
-        busy = read_under_way.requests_of_process(stats, names)
+        served = requests_under_way.served_for(stats)
+        busy = requests_under_way.requests_of_process(stats, names)
     except Away as error:
         yield from _each(names, f"{node} owned it last: {error.answer}")
         return
@@ -363,7 +362,7 @@ def _each(names: Collection[str], why: str) -> Iterator[tuple[str, str]]:
     return ((name, why) for name in sorted(names))
 
 
-def _under_way(node: str, count: int) -> str:
+def _answering_sentence(node: str, count: int) -> str:
     """Nobody knows which sites a process from before a reload still answers for."""
     requests = amounts.count(count, "request")
     return f"{node} is still answering {requests}, each HAProxy from before a reload counted as one"

@@ -64,7 +64,7 @@ class DoorsOfNodes:
         if world.settings.routing.delivers and not is_failover:
             self._delivered = route_requests_by_plan.reroute(world, plan.id)
 
-    def behind(self, patience: float) -> Mapping[str, str]:
+    def nodes_behind(self, patience: float) -> Mapping[str, str]:
         if self._trouble:
             serving = haproxy_pools_and_files.addresses(self._world.nodes)
             return dict.fromkeys(serving, self._trouble)

@@ -17,7 +17,7 @@ from time import monotonic, sleep
 from flex.errors import Busy, FlexError
 from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
-from flex.store.holder_process_has_ended import BEATS, PATIENCE, holder
+from flex.store.lease_holder import BEATS, PATIENCE, holder
 from flex_api.beat_while_working import beating
 from flex_api.in_words import amounts
 from flex_api.night.record_stages import time_after

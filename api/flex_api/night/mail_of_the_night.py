@@ -13,7 +13,7 @@ from typing import Literal
 from flex.errors import FlexError
 from flex.model.balance import Balance
 from flex.model.plan import Plan
-from flex.model.when_to_retry_failover_or_delivery import Attempt
+from flex.model.retry_schedule import Attempt
 from flex.planning import which_servers_agree
 from flex.site_names_in_words import first_few
 from flex.zones.zone_changes import DRIFT
@@ -41,7 +41,7 @@ class Bulletin:
     data: dict[str, object]
 
 
-def of_night(
+def night_bulletin(
     cluster: str,
     plan: Plan,
     waiting: str,
@@ -52,7 +52,7 @@ def of_night(
 ) -> Bulletin | None:
     """None where there is nothing to tell: nobody reads the mails of a cluster that is well."""
     edited = [edit for edit in plan.said.edits if edit.since == plan.created]
-    stayed = [one for one in brought if one.state in STAYED]
+    stayed = [move_row for move_row in brought if move_row.state in STAYED]
     if not (plan.moves or plan.changes or waiting or edited or stayed):
         return None
     drifted = edited or DRIFT in {breach.rule for breach in plan.breaches}
@@ -67,7 +67,7 @@ def of_night(
     )
 
 
-def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
+def failure_bulletin(cluster: str, error: FlexError, address: str) -> Bulletin:
     lines = (
         f"{cluster}: {error}",
         "",
@@ -90,9 +90,9 @@ def of_failure(cluster: str, error: FlexError, address: str) -> Bulletin:
     )
 
 
-def of_attempt(cluster: str, tried: Attempt, error: FlexError, address: str) -> Bulletin:
+def attempt_bulletin(cluster: str, tried: Attempt, error: FlexError, address: str) -> Bulletin:
     """The bulletin on a dead node that is still in DNS."""
-    failure = of_failure(cluster, error, address)
+    failure = failure_bulletin(cluster, error, address)
     subject = f"[flex {cluster}] node {tried.node} is dead and still in DNS: {error}"
     counted = f"Tried {amounts.count(tried.count, 'time')} since {amounts.when(tried.since)}"
     text = (
@@ -104,27 +104,27 @@ def of_attempt(cluster: str, tried: Attempt, error: FlexError, address: str) -> 
     )
 
 
-def of_worse_off(
+def worse_off_bulletin(
     cluster: str, plan: str, sites: Mapping[str, str], advice: str, address: str
 ) -> Bulletin:
     """The bulletin on sites that were worse off where they moved to, and what became of each."""
     moved = amounts.count(len(sites), "site")
-    said = f"{moved} worse off after a move: {first_few(sorted(sites))}"
+    summary = f"{moved} worse off after a move: {first_few(sorted(sites))}"
     rows = [f"         {site}  {became}" for site, became in sorted(sites.items())]
     more = (f"         and {len(rows) - MOST:,} more",) if len(rows) > MOST else ()
-    lines = (f"{cluster}: {said}", *rows[:MOST], *more, advice, *_see(address))
+    lines = (f"{cluster}: {summary}", *rows[:MOST], *more, advice, *_see(address))
     data: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "event": "failure",
         "cluster": cluster,
         "plan": plan,
         "error": "worse-off",
-        "result": said,
+        "result": summary,
         "sites": dict(sites),
         "next_step": advice,
     }
     text = "\n".join(filter(None, lines))
-    return Bulletin("failure", f"[flex {cluster}] {said}", text, data)
+    return Bulletin("failure", f"[flex {cluster}] {summary}", text, data)
 
 
 def _verdict(plan: Plan, waiting: str) -> str:
@@ -179,32 +179,37 @@ def _lines(
 
 def _lines_on_commands(brought: Sequence[SiteMoveRow]) -> Iterator[str]:
     """What was run for sites of the plan: in short where it went well, by name where it did not."""
-    there = [one for one in brought if one.state not in STAYED]
+    there = [move_row for move_row in brought if move_row.state not in STAYED]
     if there:
-        waits = [one.waited_seconds for one in there if one.waited_seconds is not None]
+        waits = [
+            move_row.waited_seconds for move_row in there if move_row.waited_seconds is not None
+        ]
         longest = timedelta(seconds=max(waits, default=0.0))
         waited = f"; requests waited {amounts.span(longest)} at most" if waits else ""
         yield f"Brought  {amounts.count(len(there), 'site')} to new nodes{waited}"
-    stayed = [one for one in brought if one.state in STAYED]
-    for one in stayed[:MOST]:
-        yield f"Stayed   {one.site} on {one.source}: {site_moves_text.why(one)}"
+    stayed = [move_row for move_row in brought if move_row.state in STAYED]
+    for move_row in stayed[:MOST]:
+        yield f"Stayed   {move_row.site} on {move_row.source}: {site_moves_text.why(move_row)}"
     if len(stayed) > MOST:
         yield f"         and {len(stayed) - MOST:,} more: flex moves --state stayed"
 
 
 def _moved_data(brought: Sequence[SiteMoveRow]) -> dict[str, object]:
-    stayed = [one for one in brought if one.state in STAYED]
+    stayed = [move_row for move_row in brought if move_row.state in STAYED]
     return {
         "brought": len(brought) - len(stayed),
-        "stayed": [{"site": one.site, "node": one.source, "reason": one.reason} for one in stayed],
+        "stayed": [
+            {"site": move_row.site, "node": move_row.source, "reason": move_row.reason}
+            for move_row in stayed
+        ],
     }
 
 
 def _verification_text(plan: Plan) -> str:
-    found = which_servers_agree.servers(plan.verdicts)
+    agreement = which_servers_agree.servers(plan.verdicts)
     checked = (
-        f"; {found.agreeing} of {amounts.count(found.asked, 'name server')} agree"
-        if found.asked
+        f"; {agreement.agreeing} of {amounts.count(agreement.asked, 'name server')} agree"
+        if agreement.asked
         else ""
     )
     until = (
@@ -221,8 +226,10 @@ def _balance(before: Balance | None, after: Balance) -> Iterator[str]:
     rows = sorted(after.nodes, key=lambda load: -abs(load.access - load.fair))
     for row in rows[:MOST]:
         was = then.get(row.node)
-        earlier = f"{amounts.with_sign(was.access / was.fair - 1)} -> " if was and was.fair else ""
-        now = amounts.with_sign(row.access / row.fair - 1) if row.fair else "out of service"
+        earlier = (
+            f"{amounts.signed_share(was.access / was.fair - 1)} -> " if was and was.fair else ""
+        )
+        now = amounts.signed_share(row.access / row.fair - 1) if row.fair else "out of service"
         bar = "#" * min(round(BAR * row.access / 100), 2 * BAR)
         yield f"Balance  {row.node:<12} {bar:<{2 * BAR}} {earlier}{now}"
 
@@ -244,15 +251,21 @@ def _data(
         "moves": len(plan.moves),
         "moves_later": plan.later,
         "stops": [
-            {"rule": one.rule, "limit": one.limit, "actual": one.actual, "said": one.said}
-            for one in plan.stops
+            {
+                "rule": broken.rule,
+                "limit": broken.limit,
+                "actual": broken.actual,
+                "said": broken.said,
+            }
+            for broken in plan.stops
         ],
         "imbalance": {
             "before": plan.before.worst if plan.before else None,
             "after": plan.after.worst,
         },
         "breaches": [
-            {"rule": one.rule, "limit": one.limit, "actual": one.actual} for one in plan.breaches
+            {"rule": broken.rule, "limit": broken.limit, "actual": broken.actual}
+            for broken in plan.breaches
         ],
         "plan_url": address,
         "rollback": f"flex rollback --to {undo}" if undo and not code else "",

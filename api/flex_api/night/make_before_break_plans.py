@@ -1,7 +1,7 @@
 """Whether the moves of a plan give a site its new node before they take the old one.
 
 Takes a world whose lease is held, and a plan. Returns how the plan begins, and a publisher for
-`carry_out`. What is done before each wave of sites stands in warm_and_check_before_wave.py.
+`carry_out`. What is done before each wave of sites stands in before_waves.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from flex.placing import failover
 from flex.planning import new_nodes_by_site
 from flex.ports import Publisher
 from flex.zones import records_of_partition
-from flex_api.night import freeze_and_change_windows, warm_and_check_before_wave
+from flex_api.night import before_waves, freezes
+from flex_api.night.interruptible_wait import giving_way, pause
 from flex_api.night.lead_doors_by_plan import DoorsOfNodes
-from flex_api.night.wait_that_failover_may_interrupt import giving_way, pause
 from flex_api.wiring import World
 from flex_dns.make_before_break import Coming, GentlePublisher, Hooks, coming_by_name
 
@@ -50,7 +50,7 @@ def publisher(world: World, plan: Plan, doors: DoorsOfNodes | None = None) -> Pu
         return world.publisher
     dns = world.settings.dns
     forced = (
-        {stop.rule for stop in freeze_and_change_windows.of_now(world)}
+        {stop.rule for stop in freezes.current_stops(world)}
         if plan.state != "applying"
         else set[str]()
     )
@@ -65,14 +65,14 @@ def publisher(world: World, plan: Plan, doors: DoorsOfNodes | None = None) -> Pu
             coming = {name: new for name, new in coming.items() if name not in led}
         if not coming:
             return
-        warm_and_check_before_wave.prepare_wave(world, forced, coming, wave, waves)
+        before_waves.prepare_wave(world, forced, coming, wave, waves)
         if doors:
             doors.lead_sites(plan, {name.rstrip(".") for name in coming})
 
     hooks = Hooks(
-        begins=partial(warm_and_check_before_wave.tell_of_waits, world),
+        begins=partial(before_waves.tell_of_waits, world),
         ahead=ahead,
-        well=partial(warm_and_check_before_wave.refuse_unwell, world),
+        well=partial(before_waves.refuse_unwell, world),
         idle=partial(giving_way, world),
     )
     return GentlePublisher(

@@ -4,29 +4,35 @@ Takes the settings, the store and the plan that counts. Returns Doors. Does not 
 Who makes files has the store keep what is ordered, before any node hears of it: so all nodes are
 given the same maps, and the store knows each order that a node can go by. Who only looks changes
 nothing.
+
+The visitors of a dead node's sites are led to nodes that serve, before a failover has changed DNS,
+and also where it cannot: see `_put_on_serving_nodes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pandas as pd
 
-from flex.model.door_order import DoorOrder, is_behind, next_number
 from flex.model.nodes import Node
+from flex.model.orders_to_doors import DoorOrder, is_behind, next_number
+from flex.model.period import Period
+from flex.model.stranded_sites import LeftAtNode
+from flex.planning import heirs_of_dead_nodes
+from flex.planning.facts_and_rules import Facts
 from flex.ports import Store
+from flex.prediction.cache_replay import no_sample
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.host_to_node_maps import NO_WRITERS, Heading, Owners, Writers, digest
-from flex.table_schemas import PLACEMENT
-from flex_api.night import (
-    doors_lead_to_stand_ins_of_dead_nodes,
-    which_node_owns_name,
-    writers_at_doors,
-)
+from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
+from flex.wishes.wishes_in_force_now import pins_in_force
+from flex_api.night import owners_by_partition, stranded_sites, writer_nodes
 from flex_api.settings.file import Settings
+from flex_api.wiring import nodes, rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +120,17 @@ def _next(
     """The number of the order and its maps: those of the last one where nothing else is wanted now
     than then.
     """
-    placement = doors_lead_to_stand_ins_of_dead_nodes.on_serving_nodes(
+    placement = _put_on_serving_nodes(
         settings, store, _partition(store, wanted), wanted.serving, wanted.plan
     )
-    placement = writers_at_doors.with_writers_kept(
+    placement = writer_nodes.keep_writers(
         settings, store, placement, wanted.serving, wanted.plan, besides=wanted.led_on
     )
     # Of a site that stays with a dead node that one is the owner, and nobody answers for it.
     having = {*wanted.serving, *placement["node"].unique()}
-    owner_of = which_node_owns_name.owners_of_names(settings, placement, having)
+    owner_of = owners_by_partition.owners_of_names(settings, placement, having)
     writers = _writers(settings, owner_of, wanted.held)
-    others_of = which_node_owns_name.others_of_names(settings, placement, wanted.serving)
+    others_of = owners_by_partition.others_of_names(settings, placement, wanted.serving)
     maps = host_to_node_maps.maps_of(owner_of, large, writers, others_of)
     if maps.is_old and not wanted.coming:
         # Nodes that go by the last order have both maps that this one is made of, and need not
@@ -134,9 +140,9 @@ def _next(
         maps = maps if again.is_old else again
     cluster, reports = store.installation(), store.door_reports()
 
-    def with_number(number: int) -> Owners:
+    def set_number(number: int) -> Owners:
         heading = Heading(cluster, digest(maps.large), number)
-        return host_to_node_maps.with_heading(maps, heading)
+        return host_to_node_maps.set_heading(maps, heading)
 
     is_as_last = last and (last.plan, last.waiting, last.held) == (
         wanted.plan,
@@ -144,12 +150,54 @@ def _next(
         wanted.held,
     )
     if last and is_as_last:
-        again = with_number(last.number)
+        again = set_number(last.number)
         is_known = not wanted.decides or not is_behind(last, reports)
         if digest(again.moved) == last.moved and is_known:
             return last.number, again
     number = next_number(last, reports)
-    return number, with_number(number)
+    return number, set_number(number)
+
+
+def _put_on_serving_nodes(
+    settings: Settings, store: Store, placement: pd.DataFrame, serving: Collection[str], plan: str
+) -> pd.DataFrame:
+    """The partition of `plan`, where every site has a node that serves: nearly always. Sites that
+    people keep FLEX away from get no other node, and those whose content is at a dead node alone
+    stay there, where nobody answers for them.
+    """
+    now = datetime.now(UTC)
+    known, pins = nodes(settings, store), pins_in_force(store.pins(), now)
+    content = stranded_sites.find(settings, store, known, pins, placement, plan)
+    here = placement[placement["node"].isin(list(serving))]
+    if content.away:
+        here = _add_left_sites(here, content.away)
+    lost = set(placement["site"]) - set(here["site"])
+    if not lost:
+        return here
+    nothing = (Period.days_before(now, 0), PROFILES.empty(), SPREADS.empty())
+    period, profiles, spreads = store.profiles() or nothing
+    facts = Facts(
+        period,
+        profiles,
+        spreads,
+        no_sample(),
+        known,
+        pins,
+        store.in_force(),
+        placement,
+        content=content,
+    )
+    heirs = heirs_of_dead_nodes.heirs(facts.drop_excluded_sites(), rules(settings, pins))
+    taken = heirs[heirs["site"].isin(list(lost)) & heirs["node"].isin(list(serving))]
+    return PLACEMENT.make(pd.concat([here, taken], ignore_index=True))
+
+
+def _add_left_sites(here: pd.DataFrame, away: Mapping[str, LeftAtNode]) -> pd.DataFrame:
+    others = here[~here["site"].isin(list(away))]
+    left = PLACEMENT.from_columns(
+        {"site": list(away), "node": [left_site.node for left_site in away.values()]}
+    )
+    return PLACEMENT.make(pd.concat([others, left], ignore_index=True))
 
 
 def _partition(store: Store, wanted: PartitionForMaps) -> pd.DataFrame:
@@ -171,6 +219,6 @@ def _writers(settings: Settings, owner_of: Mapping[str, str], held: Collection[s
     sites = settings.routing.stateful_of(owner_of)
     if not sites:
         return NO_WRITERS
-    names = which_node_owns_name.names_of(settings, sites)
+    names = owners_by_partition.names_of(settings, sites)
     waiting = frozenset(name for name, site in names.items() if site in held)
     return Writers(names.keys(), waiting)

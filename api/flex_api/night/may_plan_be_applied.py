@@ -13,19 +13,18 @@ from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
 from flex.zones import zone_changes
 from flex_api.in_words import amounts
-from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
+from flex_api.night import plan_approvals, rules_that_stop_plans
 from flex_api.wiring import World
 
 
-def refuse_half_applied(world: World, asked: str) -> None:
+def refuse_half_applied(world: World, doing: str) -> None:
     """Raises Held where a plan is half applied. Only a whole partition can be the base of a plan,
     and making a plan does not finish another one in DNS.
     """
     if begun := world.store.plans(state="applying"):
         raise Held(
-            asked,
+            doing,
             f"plan {begun[0].id} is half applied",
-            kept="nothing was changed",
             advice="`flex apply --resume` finishes it, `flex apply --undo` takes it "
             "back; then ask again",
         )
@@ -41,15 +40,15 @@ def refuse_forbidden(
     rules_that_stop_plans.refuse_unknown(force, f"applying {plan_id}")
     if world.settings.cluster.mode == "shadow":
         plan = world.store.plan(plan_id)
-        raise in_shadow(plan)
-    plan = person_says_yes_or_no_to_plan.waiting(world, plan_id, "applying", checksum=checksum)
+        raise shadow_error(plan)
+    plan = plan_approvals.waiting(world, plan_id, "applying", checksum=checksum)
     refuse_hints_that_stay(plan, follow=world.settings.dns.address_hints == "follow")
-    if lacking := person_says_yes_or_no_to_plan.lacks(world, plan):
+    if lacking := plan_approvals.lacks(world, plan):
         raise _held_error(
             plan,
             lacking,
             f"`flex approve {plan.id}`, by somebody else",
-            person_says_yes_or_no_to_plan.needs_another(plan),
+            plan_approvals.needs_another(plan),
         )
     _refuse_stopped(world, plan, force)
     return plan
@@ -57,13 +56,12 @@ def refuse_forbidden(
 
 def refuse_hints_that_stay(plan: Plan, *, follow: bool) -> None:
     """Raises Outdated where the plan changes hints that are not to `follow` by now."""
-    hints = sum(len(zone_changes.changed_hints(one)) for one in plan.zone_plans)
+    hints = sum(len(zone_changes.changed_hints(zone_plan)) for zone_plan in plan.zone_plans)
     if hints and not follow:
         raise Outdated(
             f"applying {plan.id}",
             f"it changes address hints of {amounts.count(hints, 'record set')}, and "
             'dns.address_hints is "stay" by now',
-            kept="nothing was changed",
             advice="make a new one with `flex plan`",
         )
 
@@ -73,29 +71,24 @@ def _refuse_stopped(world: World, plan: Plan, force: Collection[str] = ()) -> No
     every = rules_that_stop_plans.stops(world, plan)
     broken = [stop for stop in every if stop.rule not in force]
     if not broken:
-        person_says_yes_or_no_to_plan.refuse_forced_alone(
-            world, plan, [stop.rule for stop in every]
-        )
+        plan_approvals.refuse_forced_alone(world, plan, [stop.rule for stop in every])
         return
     forced = " ".join(f"--force {stop.rule}" for stop in broken)
     raise held_or_frozen(broken)(
         f"applying {plan.id}",
         "; ".join(str(stop) for stop in broken),
-        kept="nothing was changed",
         advice=f"to apply it all the same: flex apply {plan.id} {forced}",
         stops=broken,
     )
 
 
-def in_shadow(plan: Plan) -> Held:
+def shadow_error(plan: Plan) -> Held:
     advice = "set cluster.mode to review or auto"
-    said = "the mode is shadow, which never writes to DNS"
+    answer = "the mode is shadow, which never writes to DNS"
     return _held_error(
-        plan, said, advice, Stop("cluster.mode", "shadow", "a change in DNS", said, advice)
+        plan, answer, advice, Stop("cluster.mode", "shadow", "a change in DNS", answer, advice)
     )
 
 
 def _held_error(plan: Plan, answer: str, advice: str, stop: Stop) -> Held:
-    return Held(
-        f"applying {plan.id}", answer, kept="nothing was changed", advice=advice, stops=[stop]
-    )
+    return Held(f"applying {plan.id}", answer, advice=advice, stops=[stop])

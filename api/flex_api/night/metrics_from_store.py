@@ -13,7 +13,7 @@ from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.facts import dead_nodes_in_dns, logs_good_enough
 from flex_api.night import deliver_haproxy_files, metrics_of_moves, prometheus_metrics
-from flex_api.night.metrics_despite_failed_parts import Parts
+from flex_api.night.metrics_parts import Parts
 from flex_api.night.prometheus_metrics import Known, Series
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes
@@ -34,7 +34,7 @@ def metrics_text(settings: Settings, store: Store, now: datetime) -> str:
     in_force = store.plan(base) if base else None
     known_nodes = nodes(settings, store)
     parts = Parts()
-    last_lines, coverage = parts.make("logs", lambda: of_logs(settings, store, now), NO_LOGS)
+    last_lines, coverage = parts.make("logs", lambda: log_figures(settings, store, now), NO_LOGS)
     none: list[Series] = []
     owed = parts.make("delivery", lambda: deliver_haproxy_files.series(settings, store), none)
     known = Known(
@@ -68,12 +68,12 @@ def _latest(store: Store, headlines: Sequence[Headline], in_force: Plan | None) 
     return in_force if in_force is not None and in_force.id == newest else store.plan(newest)
 
 
-def of_logs(
+def log_figures(
     settings: Settings, store: Store, now: datetime
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """By node, when its last line was written, and how much of the period its logs cover."""
     period = Period.days_before(now, max(settings.profile.window.days, 1))
     judged = logs_good_enough.judge(settings, store, period, now).nodes
-    return {one.name: one.last_line for one in judged if one.last_line}, {
-        one.name: one.coverage for one in judged
+    return {node.name: node.last_line for node in judged if node.last_line}, {
+        node.name: node.coverage for node in judged
     }

@@ -14,16 +14,16 @@ from dataclasses import replace
 
 from flex.errors import Held, Unknown
 from flex.model.plan import Plan
-from flex.planning import plan_of_given_partition
+from flex.planning import given_partition
 from flex.planning.facts_and_rules import Facts
+from flex.planning.movement_rules import COOLDOWN, TRIGGER
 from flex.planning.propose_plan import Proposal
-from flex.planning.rules_of_movement import COOLDOWN, TRIGGER
 from flex.table_schemas import texts
 from flex.wishes import suspended_wishes
-from flex_api.facts import sites_whose_move_failed, what_earlier_nights_allow
-from flex_api.facts.put_forecast_loads_into_facts import expect
+from flex_api.facts import earlier_nights, failed_moves
+from flex_api.facts.forecast_loads import expect
 from flex_api.in_words import amounts
-from flex_api.moving import keep_sites_not_ready
+from flex_api.moving import readiness_replanning
 from flex_api.night import gather_facts, may_plan_be_applied, nightly
 from flex_api.night.preview_rollback import NOT_KEPT
 from flex_api.which_names_are_sites import site_name
@@ -37,8 +37,8 @@ def make_plan(world: World, site: str, to: Sequence[str], author: str) -> Plan:
 
 def try_plan(world: World, site: str, to: Sequence[str], author: str) -> Plan:
     """The same, put aside: nobody can carry out what somebody merely looked at."""
-    made = _proposal(world, site, to).plan
-    return replace(made, state="discarded", author=author, message=NOT_KEPT)
+    plan = _proposal(world, site, to).plan
+    return replace(plan, state="discarded", author=author, message=NOT_KEPT)
 
 
 def refuse_at_once(world: World, site: str, to: Sequence[str]) -> None:
@@ -47,7 +47,7 @@ def refuse_at_once(world: World, site: str, to: Sequence[str]) -> None:
     site = site_name(site)
     known = gather_facts.facts(world, replayed=False)
     refuse_no_site(world, site, known)
-    plan_of_given_partition.refuse_senseless(known, site, to)
+    given_partition.refuse_senseless(known, site, to)
 
 
 def _proposal(world: World, site: str, to: Sequence[str]) -> Proposal:
@@ -58,14 +58,14 @@ def _proposal(world: World, site: str, to: Sequence[str]) -> Proposal:
     known, outlook = expect(world, plain)
     facts = replace(
         known,
-        held=sites_whose_move_failed.resting_sites(world),
-        guard=what_earlier_nights_allow.guard(world, known.period),
+        held=failed_moves.resting_sites(world),
+        guard=earlier_nights.guard(world, known.period),
     )
-    made = keep_sites_not_ready.plan_of_ready(
+    proposal = readiness_replanning.plan_of_ready(
         world,
         facts,
-        lambda asked: plan_of_given_partition.move_site(
-            asked,
+        lambda trial_facts: given_partition.move_site(
+            trial_facts,
             world.rules,
             site,
             to,
@@ -74,18 +74,17 @@ def _proposal(world: World, site: str, to: Sequence[str]) -> Proposal:
             now=world.clock(),
         ),
     )
-    notes = (*made.plan.notes, *what_else_it_means(world, made.plan, site, facts))
-    return replace(made, plan=replace(made.plan, notes=notes, outlook=outlook))
+    notes = (*proposal.plan.notes, *what_else_it_means(world, proposal.plan, site, facts))
+    return replace(proposal, plan=replace(proposal.plan, notes=notes, outlook=outlook))
 
 
 def refuse_no_site(world: World, site: str, facts: Facts) -> None:
     """Raises Unknown for another name of a site, and Held for one that FLEX is kept away from."""
-    asked = f"moving {site}"
+    doing = f"moving {site}"
     if any(pin.excluded and pin.site == site for pin in world.pins):
         raise Held(
-            asked,
+            doing,
             "people keep FLEX away from it",
-            kept="nothing was changed",
             advice=f"`flex sites unpin {site}` lets FLEX move it again",
         )
     known = set(facts.sites)
@@ -95,9 +94,8 @@ def refuse_no_site(world: World, site: str, facts: Facts) -> None:
     named = rule.naming_of_names()(site)
     if named != site and named in known:
         raise Unknown(
-            asked,
+            doing,
             f"{site} is another name of {named}, and goes where that goes",
-            kept="nothing was changed",
             advice=f"say {named}",
         )
 
@@ -136,7 +134,7 @@ def _nodes_after(plan: Plan, site: str) -> set[str]:
 
 def _rests(world: World, plan: Plan, site: str) -> bool:
     draining = {node.name for node in world.nodes if node.state == "draining"}
-    moved = what_earlier_nights_allow.sites_that_rest_after(plan, draining)
+    moved = earlier_nights.sites_that_rest_after(plan, draining)
     return bool(world.settings.safety.site_cooldown) and site in moved
 
 
@@ -149,7 +147,7 @@ def _wished_elsewhere(world: World, plan: Plan, site: str) -> str:
     rows = before[before["site"] == site]
     kept = set(texts(rows["node"])) - gone
     has = {**had, site: frozenset(kept | _nodes_after(plan, site))}
-    against = [pin for pin in pins if suspended_wishes.against(pin, had, has)]
+    against = [pin for pin in pins if suspended_wishes.is_against_wish(pin, had, has)]
     if not against:
         return ""
     by = f" of {against[0].author}" if against[0].author else ""

@@ -17,7 +17,7 @@ from flex.errors import Busy, FlexError, Held, NoData, NoneMoved, NotWritten, Un
 from flex.model.nightly_run import NIGHTLY, NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan
-from flex.planning import plan_of_given_partition, propose_plan, what_if
+from flex.planning import given_partition, propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.planning.what_if import Supposition
@@ -25,32 +25,31 @@ from flex.ports import Store
 from flex.site_names_in_words import first_few
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import (
-    how_prediction_turned_out,
-    sites_whose_move_failed,
-    what_earlier_nights_allow,
+    earlier_nights,
+    failed_moves,
+    prediction_errors,
 )
+from flex_api.facts.forecast_loads import expect
 from flex_api.facts.logs_good_enough import refuse_bad, refuse_unknown
-from flex_api.facts.moves_of_plan import REPLACED
+from flex_api.facts.move_progress import REPLACED
 from flex_api.facts.profiles_from_counts import learn_profiles
-from flex_api.facts.put_forecast_loads_into_facts import expect
 from flex_api.in_words import amounts
-from flex_api.moving import keep_sites_not_ready
+from flex_api.moving import readiness_replanning
 from flex_api.night import (
     bring_what_sites_need,
     dead_nodes_first,
     decisions_in_zones,
-    finish_plans_of_killed_runs,
     gather_facts,
     go_on_with_moves,
     make_before_break_plans,
+    move_watch_round,
     notifying,
-    plan_without_sites_that_stay,
+    plan_reasons,
+    recovery,
     redelivering,
+    reduced_plan,
     route_and_publish_plan,
-    warm_nodes_that_sites_come_to,
-    watch_round,
-    whose_wishes_caused_plan,
-    why_plan_waits,
+    warm_nodes,
 )
 from flex_api.night.leases import AT_ONCE, lease
 from flex_api.night.record_stages import Steps
@@ -62,7 +61,7 @@ from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import read_logs
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
 from flex_logs_ingest.reading.read_logs import FileReport
-from flex_logs_ingest.reading.report import needs_look, with_reasons
+from flex_logs_ingest.reading.report import describe_unread, needs_look
 
 # Nothing else than the settings say.
 AS_SET = Supposition()
@@ -125,22 +124,24 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             dead_nodes_first.cleared(world, step, force, is_last=True)
         unread = step(
             "finish",
-            lambda: finish_plans_of_killed_runs.finish_where_allowed(world, force),
+            lambda: recovery.finish_where_allowed(world, force),
             lambda _: _said_of_begun(world),
         )
         if world.settings.move.watch:
-            step("watch", lambda: watch_round.watch_in_night(world), str)
+            step("watch", lambda: move_watch_round.watch_in_night(world), str)
         if go_on_with_moves.is_something_open(world):
             step("moves", lambda: go_on_with_moves.go_on(world), str)
-        made = step("plan", lambda: propose(world, force, author=author), lambda made: made.plan.id)
-        held.concerns(made.plan)
-        _tell_of_edits(world, made.plan)
-        plan = made.plan
+        proposal = step(
+            "plan", lambda: propose(world, force, author=author), lambda proposal: proposal.plan.id
+        )
+        held.concerns(proposal.plan)
+        _tell_of_edits(world, proposal.plan)
+        plan = proposal.plan
         code, waiting = _passes(world, step, plan)
         if not waiting:
             decisions_in_zones.refuse_unread([plan], unread)
         if not waiting and bring_what_sites_need.brings(world, plan):
-            plan, code, waiting = _with_all_it_needs(world, step, plan, force)
+            plan, code, waiting = _bring_or_go_around(world, step, plan, force)
             held.concerns(plan)
         if waiting:
             world.say(waiting)
@@ -154,24 +155,30 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
                 world.say(waiting)
                 held.waits(code, waiting)
         path = step("report", lambda: _report(world, plan), str)
-        step("notify", lambda: notifying.after(world, plan, waiting, code), str)
+        step("notify", lambda: notifying.tell_of_plan(world, plan, waiting, code), str)
         return Night(held.run, files, plan, path, waiting, code)
 
 
 def _passes(world: World, step: Steps, plan: Plan) -> tuple[int, str]:
-    """As why_plan_waits.py says; asked once more behind the warm-up, which takes a while."""
-    found = step(
-        "gate", lambda: why_plan_waits.why(world, plan), lambda found: found[1] or "passed"
+    """Return what `why_it_waits` says. It is asked once more behind the warm-up, which takes a
+    while.
+    """
+    verdict = step(
+        "gate",
+        lambda: plan_reasons.why_it_waits(world, plan),
+        lambda verdict: verdict[1] or "passed",
     )
-    if found[1] or not make_before_break_plans.warms_first(world, plan):
-        return found
-    step("warm", lambda: warm_nodes_that_sites_come_to.ahead(world, plan), str)
+    if verdict[1] or not make_before_break_plans.warms_first(world, plan):
+        return verdict
+    step("warm", lambda: warm_nodes.ahead(world, plan), str)
     return step(
-        "gate again", lambda: why_plan_waits.why(world, plan), lambda found: found[1] or "passed"
+        "gate again",
+        lambda: plan_reasons.why_it_waits(world, plan),
+        lambda verdict: verdict[1] or "passed",
     )
 
 
-def _with_all_it_needs(
+def _bring_or_go_around(
     world: World, step: Steps, plan: Plan, force: Collection[str]
 ) -> tuple[Plan, int, str]:
     """The plan without the sites that stay, or why it waits. Where the rest of it is no good alone
@@ -182,7 +189,7 @@ def _with_all_it_needs(
         try:
             wanted = step(
                 "bring",
-                lambda plan=plan: plan_without_sites_that_stay.with_all_it_needs(  # type: ignore[misc]
+                lambda plan=plan: reduced_plan.bring_and_narrow(  # type: ignore[misc]
                     world, plan
                 ),
                 lambda wanted: wanted.id,
@@ -193,37 +200,37 @@ def _with_all_it_needs(
                 return plan, error.exit_code, f"{error.asked}: {error.answer}."
             around |= more
             plan = _plan_around(world, step, plan, force, around)
-            code, waiting = why_plan_waits.why(world, plan)
+            code, waiting = plan_reasons.why_it_waits(world, plan)
             if waiting or not bring_what_sites_need.brings(world, plan):
                 return plan, code, waiting
         else:
-            return wanted, *why_plan_waits.why(world, wanted)
+            return wanted, *plan_reasons.why_it_waits(world, wanted)
 
 
 def _carry_out(world: World, step: Steps, plan: Plan) -> tuple[Plan, int, str]:
     """The plan as it ended, or why nothing of it could be done."""
     try:
-        done = step.through(
+        done = step.run_work(
             lambda: route_and_publish_plan.carry_out(world, plan, step.enter),
             lambda done: done.state,
         )
     except NoneMoved as error:
         return (world.store.plan(plan.id), error.exit_code, f"{error.asked}: {error.answer}.")
-    go_on_with_moves.after(world, done)
+    go_on_with_moves.mark_moves_made(world, done)
     return done, 0, ""
 
 
 def _plan_around(
     world: World, step: Steps, plan: Plan, force: Collection[str], around: Mapping[str, str]
 ) -> Plan:
-    made = step(
+    proposal = step(
         "plan again",
         lambda: propose(world, force, author=plan.author, staying=around),
-        lambda made: made.plan.id,
+        lambda proposal: proposal.plan.id,
     )
-    message = f"{REPLACED} {made.plan.id}, which goes around {first_few(sorted(around))}"
+    message = f"{REPLACED} {proposal.plan.id}, which goes around {first_few(sorted(around))}"
     world.store.update(replace(plan, state="discarded", message=message))
-    return made.plan
+    return proposal.plan
 
 
 def _said_of_begun(world: World) -> str:
@@ -286,7 +293,7 @@ def _refuse_unread(files: Sequence[FileReport]) -> None:
     )
     if not unread:
         return
-    told = with_reasons(file for file in files if file.source in unread)
+    told = describe_unread(file for file in files if file.source in unread)
     raise NoData(
         f"reading the logs of {', '.join(unread)}",
         f"none of them could be read: {first_few(told, between='; ')}",
@@ -303,7 +310,7 @@ def _tell_of_unread(world: World, files: Sequence[FileReport]) -> None:
     if failed := [file for file in files if needs_look(file)]:
         world.say(
             f"{amounts.count(len(failed), 'file')} could not be read whole: "
-            f"{first_few(with_reasons(failed), between='; ')}"
+            f"{first_few(describe_unread(failed), between='; ')}"
         )
 
 
@@ -367,21 +374,21 @@ def propose(
     another aim or fewer moves than the settings have may be `wanted` of it, sites that somebody
     changed in DNS to `take_back`, and others to be left where they are, with the reason.
     """
-    held = {**sites_whose_move_failed.resting_sites(world, force), **staying}
+    held = {**failed_moves.resting_sites(world, force), **staying}
     plain = replace(gather_facts.facts(world), held=held)
     known, outlook = expect(world, plain)
     rules = what_if.supposed_rules(
         replace(
-            what_earlier_nights_allow.without_forced(world.rules, force),
+            earlier_nights.drop_forced_rules(world.rules, force),
             take_back=frozenset(map(name_of, take_back)),
         ),
         wanted,
     )
-    made = keep_sites_not_ready.plan_of_ready(
+    proposal = readiness_replanning.plan_of_ready(
         world,
-        replace(known, guard=what_earlier_nights_allow.guard(world, known.period, force)),
-        lambda asked: propose_plan.propose(
-            asked,
+        replace(known, guard=earlier_nights.guard(world, known.period, force)),
+        lambda trial_facts: propose_plan.propose(
+            trial_facts,
             rules,
             solver=world.solver,
             scratch=world.scratch,
@@ -389,30 +396,28 @@ def propose(
             now=world.clock(),
         ),
     )
-    told = replace(
-        made.plan, measured=how_prediction_turned_out.measure(world, plain), outlook=outlook
-    )
-    return keep(world, replace(made, plan=told), author)
+    told = replace(proposal.plan, measured=prediction_errors.measure(world, plain), outlook=outlook)
+    return keep(world, replace(proposal, plan=told), author)
 
 
-def keep(world: World, made: Proposal, author: str) -> Proposal:
+def keep(world: World, proposal: Proposal, author: str) -> Proposal:
     """Stored as proposed, under the name of who asked for it."""
     signed = replace(
-        made,
+        proposal,
         plan=replace(
-            made.plan,
+            proposal.plan,
             made=world.time_of_day() if world.is_as_of else None,
             author=author,
-            wishers=whose_wishes_caused_plan.wishers(world, made),
+            wishers=plan_reasons.wishers(world, proposal),
         ),
     )
-    zones = decisions_in_zones.zones_to_believe(world, made)
+    zones = decisions_in_zones.zones_to_believe(world, proposal)
     with world.store.together():
         world.store.propose(signed.plan, signed.placement)
         if signed.proof is not None:
             world.store.keep_proof(signed.plan.id, signed.proof)
         _replace_equals(world, signed.plan)
-        decisions_in_zones.believe_exclusions(world, made, zones)
+        decisions_in_zones.believe_exclusions(world, proposal, zones)
     return signed
 
 
@@ -421,12 +426,14 @@ def _replace_equals(world: World, newer: Plan) -> None:
     is.
     """
     equal = [
-        one
-        for one in world.store.headlines()
-        if (one.digest, one.base) == (newer.digest, newer.base)
+        headline
+        for headline in world.store.headlines()
+        if (headline.digest, headline.base) == (newer.digest, newer.base)
     ]
     for older in (
-        world.store.plan(one.id) for one in equal if one.state == "proposed" and one.id != newer.id
+        world.store.plan(headline.id)
+        for headline in equal
+        if headline.state == "proposed" and headline.id != newer.id
     ):
         if not older.approvals:
             message = f"{REPLACED} {newer.id}, which is the same"
@@ -435,10 +442,10 @@ def _replace_equals(world: World, newer: Plan) -> None:
 
 def go_back(world: World, to: str, *, author: str = "") -> Proposal:
     """A plan that leads back to the partition of that plan, under the same guards as any other."""
-    made = keep_sites_not_ready.plan_of_ready(
-        world, gather_facts.facts(world), lambda asked: _way_back(world, to, asked)
+    proposal = readiness_replanning.plan_of_ready(
+        world, gather_facts.facts(world), lambda trial_facts: _way_back(world, to, trial_facts)
     )
-    return keep(world, made, author)
+    return keep(world, proposal, author)
 
 
 def way_back(world: World, to: str) -> Proposal:
@@ -447,7 +454,7 @@ def way_back(world: World, to: str) -> Proposal:
 
 
 def _way_back(world: World, to: str, known: Facts) -> Proposal:
-    return plan_of_given_partition.go_back(
+    return given_partition.go_back(
         known,
         world.rules,
         world.store.placement_of(to),
@@ -467,15 +474,14 @@ def earlier(store: Store, plan: str = "") -> str:
     partitions = _partitions(store)
     if not plan:
         return _one_before(store, partitions)
-    found = store.plan(plan)
-    if found.id not in partitions:
+    named_plan = store.plan(plan)
+    if named_plan.id not in partitions:
         raise Unknown(
-            f"the partition of plan {found.id}",
-            f"it is {found.state} and was never in force",
-            kept="nothing was changed",
+            f"the partition of plan {named_plan.id}",
+            f"it is {named_plan.state} and was never in force",
             advice=_instead(partitions),
         )
-    return found.id
+    return named_plan.id
 
 
 def _partitions(store: Store) -> list[str]:
@@ -503,7 +509,6 @@ def _one_before(store: Store, partitions: Sequence[str]) -> str:
         raise Unknown(
             "the partition before the one in force",
             "there is none",
-            kept="nothing was changed",
             advice="`flex plan list` shows every plan",
         )
     return before[0]

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from flex.errors import FlexError
-from flex.model.strays import StrayReading
+from flex.model.stray_requests import StrayReading
 from flex.ports import Store
 from flex.routing import haproxy_socket, read_strays
 from flex.routing.haproxy_socket import Socket
@@ -38,10 +38,10 @@ def note_strays(settings: Settings, store: Store, now: datetime) -> None:
     read = {door.node: door.read for door in store.doors_read()}
     serving = list(haproxy_pools_and_files.addresses(nodes(settings, store)))
     due = [node for node in serving if node not in read or now - read[node] >= EVERY]
-    asked = ask_every_haproxy.sockets_of(settings, due, PATIENCE) if due else {}
-    with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(asked) or 1)) as side_by_side:
+    sockets = ask_every_haproxy.sockets_of(settings, due, PATIENCE) if due else {}
+    with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(sockets) or 1)) as side_by_side:
         ask = partial(_read, due)
-        told = list(side_by_side.map(ask, asked, asked.values()))
+        told = list(side_by_side.map(ask, sockets, sockets.values()))
     for node, reading in told:
         if reading is not None:
             with suppress(FlexError):

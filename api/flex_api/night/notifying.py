@@ -26,8 +26,8 @@ from pathlib import Path
 from flex import http_without_redirects
 from flex.errors import Away, BadInput, FlexError
 from flex.model.plan import Plan
-from flex.model.when_to_retry_failover_or_delivery import Attempt
-from flex_api.facts.moves_of_plan import moves_of_plan
+from flex.model.retry_schedule import Attempt
+from flex_api.facts.move_progress import moves_of_plan
 from flex_api.night import mail_of_the_night
 from flex_api.night.mail_of_the_night import Bulletin
 from flex_api.night.metrics_from_store import metrics_text
@@ -44,14 +44,14 @@ SIGNATURE = "X-Flex-Signature"
 EVENT_ID = "X-Flex-Event-Id"
 
 
-def after(world: World, plan: Plan, waiting: str, code: int) -> str:
-    """What was told of a night that came to its end."""
+def tell_of_plan(world: World, plan: Plan, waiting: str, code: int) -> str:
+    """Return what was told of a plan with which a night, or the health watch, came to its end."""
     address = _address(world, f"plans/{plan.id}")
     name = world.settings.cluster.name
     written = write_reports.place(world, plan) if world.settings.notify.attach_report else None
     return _tell(
         world,
-        mail_of_the_night.of_night(
+        mail_of_the_night.night_bulletin(
             name, plan, waiting, code, address, plan.base, moves_of_plan(world.store, plan)
         ),
         written,
@@ -59,9 +59,10 @@ def after(world: World, plan: Plan, waiting: str, code: int) -> str:
 
 
 def tell_failure(world: World, error: FlexError) -> str:
-    """What was told of one that was stopped."""
+    """Return what was told of a night that was stopped."""
     return _tell(
-        world, mail_of_the_night.of_failure(world.settings.cluster.name, error, _address(world, ""))
+        world,
+        mail_of_the_night.failure_bulletin(world.settings.cluster.name, error, _address(world, "")),
     )
 
 
@@ -69,7 +70,7 @@ def still_in_dns(world: World, tried: Attempt, error: FlexError) -> str:
     """What was told of a dead node that could not be taken out of DNS."""
     return _tell(
         world,
-        mail_of_the_night.of_attempt(
+        mail_of_the_night.attempt_bulletin(
             world.settings.cluster.name, tried, error, _address(world, "nodes")
         ),
     )
@@ -80,7 +81,7 @@ def sites_worse_off(world: World, plan: Plan | None, sites: Mapping[str, str], a
     address = _address(world, f"plans/{plan.id}" if plan else "moves")
     return _tell(
         world,
-        mail_of_the_night.of_worse_off(
+        mail_of_the_night.worse_off_bulletin(
             world.settings.cluster.name, plan.id if plan else "", sites, advice, address
         ),
     )

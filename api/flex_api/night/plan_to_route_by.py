@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from flex.model.door_order import DoorOrder
+from flex.model.orders_to_doors import DoorOrder
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex_api.settings.file import Settings
@@ -32,7 +32,7 @@ class Between:
         return self.ordered or self.wanted
 
 
-def between(
+def choose_plans(
     settings: Settings, base: str, known: Sequence[Headline], now: datetime, coming: str = ""
 ) -> Between:
     """The partition in force, or the plan that comes, or is half applied: routing changes before
@@ -40,25 +40,25 @@ def between(
 
     `known` are all plans. What was in force before `base` counts until the old TTL has passed.
     """
-    coming = coming or next((one.id for one in known if one.state == "applying"), "")
+    coming = coming or next((headline.id for headline in known if headline.state == "applying"), "")
     if coming and coming != base:
         return Between(coming, base)
-    last = next((one for one in known if one.id == base), None)
+    last = next((headline for headline in known if headline.id == base), None)
     if last is None:
         return Between("", "")
     lasting = last.settled is None or now < last.settled + timedelta(seconds=settings.dns.ttl)
     return Between(base, last.base if lasting else "")
 
 
-def at_present(settings: Settings, store: Store, coming: str = "") -> Between:
+def plans_at_present(settings: Settings, store: Store, coming: str = "") -> Between:
     """All plans are read before the one in force: the other way round, a plan that is settled
     between the two is neither coming nor in force, and the one before it would count.
     """
     known, base = store.headlines(), store.in_force()
-    if base and base not in {one.id for one in known}:
+    if base and base not in {headline.id for headline in known}:
         # It was made and settled between the two.
         known = store.headlines()
-    return between(settings, base, known, datetime.now(UTC), coming)
+    return choose_plans(settings, base, known, datetime.now(UTC), coming)
 
 
 def as_ordered(which: Between, last: DoorOrder | None, known: Sequence[Headline]) -> Between:
@@ -66,26 +66,29 @@ def as_ordered(which: Between, last: DoorOrder | None, known: Sequence[Headline]
     or in force.
     """
     plan = last.plan if last else ""
-    lives = next((one.state in ("proposed", "applying") for one in known if one.id == plan), False)
+    lives = next(
+        (headline.state in ("proposed", "applying") for headline in known if headline.id == plan),
+        False,
+    )
     return replace(which, ordered=plan if lives else which.wanted)
 
 
-def of_pools(
+def plans_of_pools(
     settings: Settings, which: Between, last: DoorOrder | None, known: Sequence[Headline]
 ) -> Between:
     """The same for the sites on several nodes. Where there are sites with one writer, that is as
     before the plan that is being applied until doors lead by all of it: no HAProxy reloads while
     such sites move, as a node with a process from before a reload is never quiet.
     """
-    coming = next((one.id for one in known if one.state == "applying"), "")
+    coming = next((headline.id for headline in known if headline.state == "applying"), "")
     if not settings.routing.has_stateful or which.wanted != coming:
         return which
     if last and last.plan == coming and not (last.waiting or last.held):
         return which
-    there = [one for one in known if one.state != "applying"]
-    return between(settings, which.before, there, datetime.now(UTC))
+    there = [headline for headline in known if headline.state != "applying"]
+    return choose_plans(settings, which.before, there, datetime.now(UTC))
 
 
 def following(settings: Settings, store: Store, last: DoorOrder | None) -> Between:
     """As it is at present, for those who decide nothing."""
-    return as_ordered(at_present(settings, store), last, store.headlines())
+    return as_ordered(plans_at_present(settings, store), last, store.headlines())

@@ -18,5 +18,5 @@ NOT_KEPT = "a dry run: this plan was shown and not kept"
 def try_back(world: World, to: str, author: str) -> Plan:
     """Raises Held where a plan is half applied."""
     may_plan_be_applied.refuse_half_applied(world, "making a plan back")
-    made = nightly.way_back(world, to).plan
-    return replace(made, state="discarded", author=author, message=NOT_KEPT)
+    plan = nightly.way_back(world, to).plan
+    return replace(plan, state="discarded", author=author, message=NOT_KEPT)

@@ -22,17 +22,17 @@ SIDE_BY_SIDE = 64
 
 def answers(nodes: Sequence[Node], probes: Sequence[str], timeout: float) -> dict[str, list[bool]]:
     """For each node, whether each probe of each of its addresses is answered."""
-    asked = [
+    targets = [
         (node.name, address, probe)
         for node in nodes
         for address, probe in product(node.addresses, probes)
     ]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        said = threads.map(lambda one: is_answered(one[1], one[2], timeout), asked)
-        found: dict[str, list[bool]] = {node.name: [] for node in nodes}
-        for (node, _, _), answered in zip(asked, said, strict=True):
-            found[node].append(answered)
-    return found
+        replies = threads.map(lambda target: is_answered(target[1], target[2], timeout), targets)
+        by_node: dict[str, list[bool]] = {node.name: [] for node in nodes}
+        for (node, _, _), answered in zip(targets, replies, strict=True):
+            by_node[node].append(answered)
+    return by_node
 
 
 def is_answered(address: str, probe: str, timeout: float) -> bool:
@@ -51,7 +51,7 @@ def is_answered(address: str, probe: str, timeout: float) -> bool:
 
 
 def _serves(connection: socket.socket, address: str, path: str, timeout: float) -> bool:
-    with closing(http.client.HTTPConnection(address, timeout=timeout)) as asked:
-        asked.sock = connection
-        asked.request("GET", path, headers={"User-Agent": "flex-health"})
-        return asked.getresponse().status < 500
+    with closing(http.client.HTTPConnection(address, timeout=timeout)) as client:
+        client.sock = connection
+        client.request("GET", path, headers={"User-Agent": "flex-health"})
+        return client.getresponse().status < 500

@@ -70,15 +70,15 @@ def _series(known: Known) -> Iterator[Series]:
     yield Series(
         "flex_build_info", "gauge", "Always 1; the labels say what runs here.", [(build, 1)]
     )
-    yield from _of_runs(known)
-    yield from _of_logs(known)
-    yield from _of_plans(known)
-    yield from _of_gates(known)
-    yield from _of_jobs(known)
-    yield from _of_cluster(known)
+    yield from _run_series(known)
+    yield from _log_series(known)
+    yield from _plan_series(known)
+    yield from _gate_series(known)
+    yield from _job_series(known)
+    yield from _cluster_series(known)
 
 
-def _of_runs(known: Known) -> Iterator[Series]:
+def _run_series(known: Known) -> Iterator[Series]:
     runs = known.runs
     nightly = [run for run in runs if run.message.partition(":")[0] == "nightly"] or list(runs)
     good = [run for run in nightly if run.exit_code in (0, 22)]
@@ -107,26 +107,26 @@ def _of_runs(known: Known) -> Iterator[Series]:
     )
 
 
-def _of_logs(known: Known) -> Iterator[Series]:
+def _log_series(known: Known) -> Iterator[Series]:
     newest = max(known.last_lines.values(), default=None)
     yield _one(
         "flex_data_age_seconds",
         "How old the newest line of any log is.",
         [known.now.timestamp() - newest] if newest is not None else [],
     )
-    yield _by_node(
+    yield _series_by_node(
         "flex_data_last_line_timestamp_seconds",
         "When a node's logs were last heard of.",
         known.last_lines,
     )
-    yield _by_node(
+    yield _series_by_node(
         "flex_data_coverage_ratio",
         "How many hours of the period a node's logs have, of those expected.",
         known.coverage,
     )
 
 
-def of_watch(watched: Watched) -> Iterator[Series]:
+def watch_series(watched: Watched) -> Iterator[Series]:
     """The series of the process beside `flex serve`."""
     yield _one(
         "flex_watch_up", "Whether the process of the health watch runs.", [int(watched.is_alive)]
@@ -143,13 +143,13 @@ def of_watch(watched: Watched) -> Iterator[Series]:
     )
 
 
-def _by_node(name: str, about: str, values: Mapping[str, float]) -> Series:
+def _series_by_node(name: str, about: str, values: Mapping[str, float]) -> Series:
     return Series(
         name, "gauge", about, [({"node": node}, value) for node, value in sorted(values.items())]
     )
 
 
-def _of_gates(known: Known) -> Iterator[Series]:
+def _gate_series(known: Known) -> Iterator[Series]:
     """What kept the latest plan, or parts of it, from being made: the rules by name, and what
     others changed in DNS.
     """
@@ -173,16 +173,16 @@ def _of_gates(known: Known) -> Iterator[Series]:
         [len(latest.said.edits) + max(drifted, default=0)],
     )
     applied = known.in_force
-    said = which_servers_agree.servers(applied.verdicts) if applied else None
+    agreement = which_servers_agree.servers(applied.verdicts) if applied else None
     yield _one(
         "flex_dns_disagreeing_servers",
         "When the partition in force was applied; a server that disagreed in several "
         "zones counts once.",
-        [said.asked - said.agreeing] if said else [],
+        [agreement.asked - agreement.agreeing] if agreement else [],
     )
 
 
-def _of_jobs(known: Known) -> Iterator[Series]:
+def _job_series(known: Known) -> Iterator[Series]:
     live = [job for job in known.jobs if job.live]
     yield _one("flex_jobs_running", "Jobs of the API that are running.", [len(live)])
     ages = [(known.now - job.created).total_seconds() for job in live]
@@ -193,19 +193,25 @@ def _of_jobs(known: Known) -> Iterator[Series]:
     )
 
 
-def _of_plans(known: Known) -> Iterator[Series]:
+def _plan_series(known: Known) -> Iterator[Series]:
     latest = list(known.headlines[:1])
-    waiting = [one for one in latest if one.state == "proposed" and one.moves and known.review]
-    yield _one("flex_plan_moves", "Moves of the latest plan.", [one.moves for one in latest])
+    waiting = [
+        headline
+        for headline in latest
+        if headline.state == "proposed" and headline.moves and known.review
+    ]
+    yield _one(
+        "flex_plan_moves", "Moves of the latest plan.", [headline.moves for headline in latest]
+    )
     yield _one(
         "flex_plan_age_seconds",
         "How long ago the latest plan was made.",
-        [(known.now - one.wall_time).total_seconds() for one in latest],
+        [(known.now - headline.wall_time).total_seconds() for headline in latest],
     )
     stale = [
-        one
-        for one in waiting
-        if known.now - one.wall_time > known.expiry or one.base != _base(known)
+        headline
+        for headline in waiting
+        if known.now - headline.wall_time > known.expiry or headline.base != _base(known)
     ]
     yield _one(
         "flex_plan_stale",
@@ -216,7 +222,7 @@ def _of_plans(known: Known) -> Iterator[Series]:
         "flex_approval_pending", "Whether the latest plan waits for approval.", [int(bool(waiting))]
     )
     imbalance = [({"kind": "current"}, known.in_force.after.worst)] if known.in_force else []
-    imbalance += [({"kind": "planned"}, one.worst) for one in latest]
+    imbalance += [({"kind": "planned"}, headline.worst) for headline in latest]
     yield Series(
         "flex_imbalance_ratio", "gauge", "How far the worst node is from its fair share.", imbalance
     )
@@ -226,7 +232,7 @@ def _base(known: Known) -> str:
     return known.in_force.id if known.in_force else ""
 
 
-def _of_cluster(known: Known) -> Iterator[Series]:
+def _cluster_series(known: Known) -> Iterator[Series]:
     states = [node.state for node in known.nodes]
     yield Series(
         "flex_nodes",
@@ -234,7 +240,7 @@ def _of_cluster(known: Known) -> Iterator[Series]:
         "Nodes by state.",
         [({"state": state}, states.count(state)) for state in ("active", "draining", "down")],
     )
-    yield from _of_dead(known.dead)
+    yield from _dead_node_series(known.dead)
     held = [pin for pin in known.pins if pin.holds(known.now)]
     counts = {"all": known.sites, "replicated": known.replicated, "pinned": len(held)}
     yield Series(
@@ -261,19 +267,19 @@ def _of_cluster(known: Known) -> Iterator[Series]:
     )
 
 
-def _of_dead(found: Sequence[Dead]) -> Iterator[Series]:
-    yield _by_node(
+def _dead_node_series(dead_nodes: Sequence[Dead]) -> Iterator[Series]:
+    yield _series_by_node(
         "flex_node_dead_sites",
         "Sites that DNS has on a node that is down.",
-        {one.node: one.sites for one in found},
+        {one.node: one.sites for one in dead_nodes},
     )
-    tried = {one.node: one.tried for one in found if one.tried}
-    yield _by_node(
+    tried = {one.node: one.tried for one in dead_nodes if one.tried}
+    yield _series_by_node(
         "flex_node_down_attempts",
         "How often it failed so far to take such a node out of DNS.",
         {node: one.count for node, one in tried.items()},
     )
-    yield _by_node(
+    yield _series_by_node(
         "flex_node_down_last_attempt_timestamp_seconds",
         "When that was tried last.",
         {node: one.last.timestamp() for node, one in tried.items()},

@@ -37,9 +37,9 @@ class Steps:
     def __call__(self, name: str, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
         """One stage."""
         self.enter(name)
-        return self.through(work, outcome)
+        return self.run_work(work, outcome)
 
-    def through(self, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
+    def run_work(self, work: Callable[[], T], outcome: Callable[[T], str]) -> T:
         """Work that enters its stages itself; its outcome is that of the last of them."""
         try:
             result = work()

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flex.errors import FlexError
-from flex.model import when_to_retry_failover_or_delivery
-from flex.model.when_to_retry_failover_or_delivery import Attempt
-from flex.store.holder_process_has_ended import is_gone
+from flex.model import retry_schedule
+from flex.model.retry_schedule import Attempt
+from flex.store.lease_holder import is_gone
 from flex_api.night import (
     deliver_haproxy_files,
-    freeze_and_change_windows,
+    freezes,
     plan_to_route_by,
     route_requests_by_plan,
 )
@@ -47,7 +47,7 @@ def is_wanted(world: World) -> bool:
     return (
         (settings.routing.delivers or settings.routing.leads_to_all)
         and settings.cluster.mode != "shadow"
-        and not freeze_and_change_windows.freeze_in_force(world)
+        and not freezes.freeze_in_force(world)
     )
 
 
@@ -55,17 +55,17 @@ def again(world: World) -> str:
     """What is in force, or half applied, delivered to every node that does not have it; what fails
     is said.
     """
-    said: list[str] = []
+    lines: list[str] = []
 
     def say(line: str) -> None:
-        said.append(line)
+        lines.append(line)
         world.say(line)
 
     route_requests_by_plan.reroute(world, say=say)
-    return " ".join(said) or "every node has its routing"
+    return " ".join(lines) or "every node has its routing"
 
 
-def beside(work: Work) -> Callable[[], bool]:
+def start_thread(work: Work) -> Callable[[], bool]:
     """Work that may wait for a node that is away, by a thread; what comes back says whether it has
     ended.
     """
@@ -99,7 +99,9 @@ def _whose(node: str) -> str:
 class Redelivery:
     """`start` begins work and says whether it has ended: probes wait for nobody."""
 
-    def __init__(self, world: World, start: Callable[[Work], Callable[[], bool]] = beside) -> None:
+    def __init__(
+        self, world: World, start: Callable[[Work], Callable[[], bool]] = start_thread
+    ) -> None:
         self._world = world
         self._start = start
         self._has_ended: Callable[[], bool] = _ended
@@ -138,9 +140,7 @@ class Redelivery:
             return None
         now = world.time_of_day()
         waits = [
-            one
-            for one in self._refused.values()
-            if not when_to_retry_failover_or_delivery.is_due(one, now)
+            attempt for attempt in self._refused.values() if not retry_schedule.is_due(attempt, now)
         ]
         return None if waits else routed
 
@@ -155,13 +155,11 @@ class Redelivery:
             world.say(f"{_whose(node)} is made again.")
         now, before = world.time_of_day(), self._refused
         self._refused = {
-            node: when_to_retry_failover_or_delivery.after_failure(
-                before.get(node), node, now, error
-            )
+            node: retry_schedule.attempt_after_failure(before.get(node), node, now, error)
             for node, error in refused.items()
         }
         for node, tried in self._refused.items():
-            if when_to_retry_failover_or_delivery.is_told(tried):
+            if retry_schedule.is_told(tried):
                 world.say(f"{_whose(node)} is as before, and is made again later: {tried.error}.")
         self._made = None if refused or _run_at_work(world) else routed
 
@@ -169,21 +167,17 @@ class Redelivery:
         now = self._world.time_of_day()
         owed = deliver_haproxy_files.undelivered_nodes(self._world.settings, self._world.store)
         self._tried = {node: tried for node, tried in self._tried.items() if node in owed}
-        return [
-            node
-            for node in owed
-            if when_to_retry_failover_or_delivery.is_due(self._tried.get(node), now)
-        ]
+        return [node for node in owed if retry_schedule.is_due(self._tried.get(node), now)]
 
     def _tell(self, done: deliver_haproxy_files.Delivered) -> None:
         before = self._tried.get(done.node)
         if not done.error:
             self._world.say(f"The routing of {done.node} has reached it.")
             return
-        tried = self._tried[done.node] = when_to_retry_failover_or_delivery.after_failure(
+        tried = self._tried[done.node] = retry_schedule.attempt_after_failure(
             before, done.node, self._world.time_of_day(), done.error
         )
-        if when_to_retry_failover_or_delivery.is_told(tried):
+        if retry_schedule.is_told(tried):
             self._world.say(
                 f"The routing of {done.node} has not reached it, and is carried "
                 f"again: {done.error}."

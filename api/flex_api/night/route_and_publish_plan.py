@@ -17,10 +17,10 @@ from flex.site_names_in_words import first_few
 from flex_api.in_words import amounts
 from flex_api.night import (
     make_before_break_plans,
-    move_sites_with_one_writer,
-    narrow_half_applied_plan,
+    narrow_plan,
+    one_writer_moves,
+    plan_undo,
     route_requests_by_plan,
-    take_back_half_applied_plan,
     which_haproxies_reload,
 )
 from flex_api.night.lead_doors_by_plan import DoorsOfNodes
@@ -44,10 +44,10 @@ def carry_out(
     doors = DoorsOfNodes(world) if world.settings.routing.leads_to_all else None
     if not is_failover:
         which_haproxies_reload.tell_of_reloads(world, plan.id)
-        plan = move_sites_with_one_writer.move(world, plan)
+        plan = one_writer_moves.move(world, plan)
     if not is_failover and not doors:
         route_requests_by_plan.reroute(world, plan.id)
-    led = () if is_failover else narrow_half_applied_plan.led_on_already(world, plan)
+    led = () if is_failover else narrow_plan.led_on_already(world, plan)
     try:
         done = _publish(world, plan, enters, doors)
     except FlexError as error:
@@ -91,7 +91,7 @@ def _publish(
 def _undo_all(world: World, plan: Plan, error: Unwell, doors: DoorsOfNodes | None) -> Unwell:
     """The error that says so, once all of the plan is taken back that can be."""
     try:
-        rest = take_back_half_applied_plan.undo(world, plan)
+        rest = plan_undo.undo(world, plan)
     except OnTheWay as trouble:
         raise OnTheWay(
             error.asked,

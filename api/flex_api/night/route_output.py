@@ -8,18 +8,18 @@ that is asked for, it asks the nodes' HAProxies what they do now.
 from __future__ import annotations
 
 from flex.errors import Away
-from flex.model.strays import Visitors
+from flex.model.stray_requests import Visitors
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.night import (
     ask_every_haproxy,
     haproxy_pools_and_files,
     note_strays_of_doors,
+    orders_at_doors,
     plan_to_route_by,
     which_haproxies_reload,
-    which_order_doors_go_by,
 )
-from flex_api.night.put_visitors_at_doors_into_facts import visitors_elsewhere
-from flex_api.night.routing_settings_without_effect import misnamed_sites
+from flex_api.night.unused_routing import misnamed_sites
+from flex_api.night.visitors_at_doors import visitors_elsewhere
 from flex_api.schemas.routing import RouteOutput, left_out, pool_row, port_rows
 from flex_api.schemas.strays import stray_row
 from flex_api.wiring import World
@@ -32,29 +32,29 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
     """Raises Away where nobody of those that were asked answers."""
     settings, store = world.settings, world.store
     which = (
-        plan_to_route_by.at_present(settings, store, plan)
+        plan_to_route_by.plans_at_present(settings, store, plan)
         if plan
         else plan_to_route_by.following(settings, store, store.door_order())
     )
     several = (
         which
         if plan
-        else plan_to_route_by.of_pools(settings, which, store.door_order(), store.headlines())
+        else plan_to_route_by.plans_of_pools(settings, which, store.door_order(), store.headlines())
     )
     of_all = haproxy_pools_and_files.routing_of(settings, store, several)
     pools = of_all.pools
     wanted = haproxy_pools_and_files.versions(settings, store, pools, which)
-    found = (
+    answers = (
         ask_every_haproxy.ask_distributors(
             settings, pools, list(wanted), ask_every_haproxy.known_paths(settings, store, pools)
         )
         if live
         else []
     )
-    if found and not any(each.said for each in found):
+    if answers and not any(each.said for each in answers):
         raise Away(
             "asking HAProxy what it does",
-            "; ".join(sorted({each.error for each in found}))[:500],
+            "; ".join(sorted({each.error for each in answers}))[:500],
             kept="it goes on as it does",
             advice="see that it runs, and that [routing] says where its socket is",
         )
@@ -68,12 +68,12 @@ def route_output(world: World, plan: str = "", *, live: bool = False) -> RouteOu
         nodes=ask_every_haproxy.as_versions(
             wanted,
             ask_every_haproxy.versions_delivered(settings, list(wanted)),
-            found,
-            which_order_doors_go_by.door_states(settings, store),
+            answers,
+            orders_at_doors.door_states(settings, store),
             which_haproxies_reload.nodes_that_reload(settings, store, plan) if plan else (),
         ),
-        live=ask_every_haproxy.as_live(found),
-        strays=[stray_row(one) for one in strays[:MOST]],
+        live=ask_every_haproxy.as_live(answers),
+        strays=[stray_row(stray) for stray in strays[:MOST]],
         strays_count=len(strays),
         strays_not_known=_not_known(world),
         ports=port_rows(settings.routing.ports_between_nodes()),

@@ -13,17 +13,17 @@ from datetime import datetime
 from flex.errors import BadInput
 from flex.model.limits_and_approvals import FREEZE, Stop
 from flex.model.plan import Plan
-from flex.planning import refuse_ended_or_outdated
+from flex.planning import outdated_plans
 from flex.zones import zone_changes
 from flex_api.facts import changed_since_plan
 from flex_api.in_words import amounts
-from flex_api.night import freeze_and_change_windows
+from flex_api.night import freezes
 from flex_api.wiring import World
 
 # No rule that somebody may go over: a plan that is too old is made anew.
 EXPIRY = "safety.plan_expiry"
 
-RULES = (FREEZE, freeze_and_change_windows.WINDOWS, *changed_since_plan.RULES, *zone_changes.RULES)
+RULES = (FREEZE, freezes.WINDOWS, *changed_since_plan.RULES, *zone_changes.RULES)
 
 
 def refuse_unknown(force: Collection[str], doing: str) -> None:
@@ -34,7 +34,6 @@ def refuse_unknown(force: Collection[str], doing: str) -> None:
         raise BadInput(
             f"{doing} in spite of {strange[0]!r:.100}",
             f"there is no such rule; those that stop a plan are {', '.join(RULES)}",
-            kept="nothing was changed",
             advice="name one of them, or leave it out",
         )
 
@@ -42,7 +41,7 @@ def refuse_unknown(force: Collection[str], doing: str) -> None:
 def stops(world: World, plan: Plan) -> tuple[Stop, ...]:
     """The rules that stop this plan now, unless somebody goes over them by name."""
     return (
-        *freeze_and_change_windows.of_now(world),
+        *freezes.current_stops(world),
         *changed_since_plan.stops(world, plan),
         *(
             Stop(
@@ -60,7 +59,7 @@ def stops(world: World, plan: Plan) -> tuple[Stop, ...]:
 def stop_if_expired(world: World, plan: Plan) -> Stop | None:
     """The rule that a plan is too old for, which nobody can go over; None where it is not."""
     limit, age = world.settings.safety.plan_expiry, world.clock() - made_at(world, plan)
-    if plan.state not in refuse_ended_or_outdated.WAITING or age <= limit:
+    if plan.state not in outdated_plans.WAITING or age <= limit:
         return None
     return Stop(
         EXPIRY,
@@ -76,11 +75,11 @@ def made_at(world: World, plan: Plan) -> datetime:
     return plan.created if world.is_as_of else plan.wall_time
 
 
-def in_the_way(world: World, plan: Plan) -> tuple[Stop, ...]:
+def stops_of_waiting_plan(world: World, plan: Plan) -> tuple[Stop, ...]:
     """The rules that stop a plan that waits. A plan that is outdated or has expired has only that
     one, because nobody can go over it.
     """
-    if plan.state not in refuse_ended_or_outdated.WAITING:
+    if plan.state not in outdated_plans.WAITING:
         return ()
     return tuple(changed_since_plan.stop_if_overtaken(plan, world.store.in_force())) or (
         (old,) if (old := stop_if_expired(world, plan)) else stops(world, plan)

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 
 from flex.model.dns_update_journal import JournalRow, RowState
 from flex.model.nightly_run import NightlyRun
-from flex.store.holder_process_has_ended import PATIENCE
+from flex.store.lease_holder import PATIENCE
 from flex_api import wiring
 from flex_api.wiring import World
 

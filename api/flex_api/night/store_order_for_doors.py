@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import UTC, datetime
 
-from flex.model.door_order import DoorOrder
+from flex.model.orders_to_doors import DoorOrder
 from flex.planning import new_nodes_by_site
 from flex.ports import Store
 from flex.routing.haproxy_frontends import Doors
 from flex_api.night import make_host_maps
-from flex_api.night.plan_to_route_by import Between, at_present
+from flex_api.night.plan_to_route_by import Between, plans_at_present
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, refuse_lost
 
@@ -44,7 +44,7 @@ def order(
     refuse_lost(store)
     while True:
         last = store.door_order()
-        which = at_present(settings, store, coming)
+        which = plans_at_present(settings, store, coming)
         if not has_doors(settings, which):
             return None
         if doors_ordered(settings, store, which, last, waiting, held, led_on):

@@ -38,8 +38,8 @@ def _names_led_elsewhere(world: World) -> int:
     store = world.store
     serving = [node.name for node in world.nodes if node.addresses and node.state != "down"]
     wanted = PartitionForMaps(world.nodes, serving, store.in_force(), coming=False, decides=False)
-    made = make_host_maps.doors(world.settings, store, wanted).owners
-    meant = _backend_by_name(made.large, made.moved)
+    owners = make_host_maps.doors(world.settings, store, wanted).owners
+    meant = _backend_by_name(owners.large, owners.moved)
     led = _backend_by_name(store.large_map(), store.moved_map())
     return sum(led.get(name) != meant.get(name) for name in led.keys() | meant.keys())
 

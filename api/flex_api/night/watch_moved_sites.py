@@ -2,8 +2,8 @@
 the hour before.
 
 Takes a world. Stores which sites are watched, and that a site is to go back before anything is done
-for that. Does not lead a site back: lead_sites_back.py does. Where `move.watch` is not set, nothing
-is read and nothing is stored.
+for that. Does not lead a site back: worse_off_returns.py does. Where `move.watch` is not set,
+nothing is read and nothing is stored.
 
 The stage `watch` of a move is `begun` while the site is watched, `undoing` once it is to go back,
 `undone` when it is back, `done` where nothing was wrong, and `failed` where the site stays though
@@ -17,14 +17,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from flex.model.answers_of_sites import SPANS, Answers, AnswersOfSpan, span_of, total
+from flex.model.http_answers import SPANS, Answers, AnswersOfSpan, span_of, total
 from flex.model.plan import Plan
 from flex.model.site_moves import RunState, SiteMove, StageRun
 from flex.placing.is_site_worse_off import why_worse
 from flex.table_schemas import texts
 from flex_api.in_words import amounts
 from flex_api.night import count_answers_at_nodes
-from flex_api.night.which_node_owns_name import names_of
+from flex_api.night.owners_by_partition import names_of
 from flex_api.wiring import World
 
 # What FLEX does itself is called so where commands have names.
@@ -78,9 +78,9 @@ def _to_watch(world: World, plan: Plan) -> Iterator[SiteMove]:
         (move.site, move.source, move.target): move for move in world.store.site_moves(plan=plan.id)
     }
     now = world.time_of_day()
-    for one in plan.moves:
-        way = one.site, one.source or "", one.target or ""
-        if not all(way) or way in going_back or nodes.get(one.site) != {one.target}:
+    for plan_move in plan.moves:
+        way = plan_move.site, plan_move.source or "", plan_move.target or ""
+        if not all(way) or way in going_back or nodes.get(plan_move.site) != {plan_move.target}:
             continue
         id_ = secrets.token_hex(NUMBER)
         yield brought.get(way) or SiteMove(id_, *way, plan.id, now, state="moved", ended=now)
@@ -93,11 +93,11 @@ def _watches(world: World, moves: Sequence[SiteMove]) -> list[StageRun]:
 
 def nodes_of_sites(world: World) -> dict[str, set[str]]:
     _, partition = world.store.placement()
-    found: dict[str, set[str]] = {}
+    by_site: dict[str, set[str]] = {}
     rows = zip(texts(partition["site"]), texts(partition["node"]), strict=True)
     for site, node in rows:
-        found.setdefault(site, set()).add(node)
-    return found
+        by_site.setdefault(site, set()).add(node)
+    return by_site
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,11 @@ class Watched:
     after: Answers
 
     @property
-    def in_words(self) -> str:
-        return f"{_in_words(self.after)}; {_in_words(self.before)} before"
+    def comparison_text(self) -> str:
+        return f"{_answers_text(self.after)}; {_answers_text(self.before)} before"
 
 
-def _in_words(answers: Answers) -> str:
+def _answers_text(answers: Answers) -> str:
     failed = f", {answers.errors:,} failed" if answers.errors else ""
     return f"{amounts.count(answers.requests, 'request')}{failed}"
 
@@ -123,20 +123,24 @@ def look(world: World) -> None:
     """Counts and judges. That a site goes back is stored, and the site rests from then on."""
     if not world.settings.move.watch:
         return
-    watched = [one for one in world.store.watched_moves() if one[1].state == "begun"]
+    watched = [
+        watched_move
+        for watched_move in world.store.watched_moves()
+        if watched_move[1].state == "begun"
+    ]
     if not watched:
         return
     now = world.time_of_day()
     moves = [move for move, _ in watched]
     count_answers_at_nodes.count(world.settings, world.store, moves, now)
     nodes = nodes_of_sites(world)
-    for one in _with_answers(world, watched, now):
-        _judge(world, one, nodes, now)
+    for compared in _attach_answers(world, watched, now):
+        _judge(world, compared, nodes, now)
     if not world.store.watched_moves():
         world.store.forget_answers(span_of(now) - SPANS)
 
 
-def _with_answers(
+def _attach_answers(
     world: World, watched: Sequence[tuple[SiteMove, StageRun]], now: datetime
 ) -> Iterator[Watched]:
     site_of = names_of(world.settings, {move.site for move, _ in watched})
@@ -146,49 +150,49 @@ def _with_answers(
     latest = span_of(now) - SPANS
     for move, run in watched:
         switched = span_of(run.begun)
-        found = of_site.get(move.site, [])
+        site_answers = of_site.get(move.site, [])
         before = (
-            one
-            for one in found
-            if one.node == move.source and switched - SPANS < one.span <= switched
+            span_answers
+            for span_answers in site_answers
+            if span_answers.node == move.source and switched - SPANS < span_answers.span <= switched
         )
         # As long as before: what was well for hours hides nothing.
         after = (
-            one
-            for one in found
-            if one.node == move.target and one.span >= max(switched, latest + 1)
+            span_answers
+            for span_answers in site_answers
+            if span_answers.node == move.target and span_answers.span >= max(switched, latest + 1)
         )
         yield Watched(move, run, total(before), total(after))
 
 
-def _judge(world: World, one: Watched, nodes: Mapping[str, set[str]], now: datetime) -> None:
-    if one.move.target not in nodes.get(one.move.site, ()):
-        end(world, one.run, "failed", "the site moved again meanwhile")
+def _judge(world: World, watched: Watched, nodes: Mapping[str, set[str]], now: datetime) -> None:
+    if watched.move.target not in nodes.get(watched.move.site, ()):
+        end(world, watched.run, "failed", "the site moved again meanwhile")
         return
-    why = why_worse(one.before, one.after, world.settings.move.worse.terms())
+    why = why_worse(watched.before, watched.after, world.settings.move.worse.terms())
     if why:
-        _send_back(world, one, why, now)
-    elif now - one.run.begun >= world.settings.move.watch:
-        end(world, one.run, "done", one.in_words)
+        _send_back(world, watched, why, now)
+    elif now - watched.run.begun >= world.settings.move.watch:
+        end(world, watched.run, "done", watched.comparison_text)
 
 
-def _send_back(world: World, one: Watched, why: str, now: datetime) -> None:
-    move = replace(one.move, reason=why, rests_until=now + world.settings.move.rest)
+def _send_back(world: World, watched: Watched, why: str, now: datetime) -> None:
+    move = replace(watched.move, reason=why, rests_until=now + world.settings.move.rest)
     told = {"from": move.target, "to": move.source, "why": why}
     with world.store.together():
-        if not _is_still(world, one.run):
+        if not _is_still(world, watched.run):
             return
         world.store.put_site_moves([move])
-        world.store.put_stage_run(replace(one.run, state="undoing", said=why))
+        world.store.put_stage_run(replace(watched.run, state="undoing", said=why))
         world.store.note(WORSE, move.site, None, told)
     world.say(f"{move.site} is worse off on {move.target} than it was on {move.source}: {why}.")
 
 
 def end(
-    world: World, run: StageRun, state: RunState, said: str, move: SiteMove | None = None
+    world: World, run: StageRun, state: RunState, sentence: str, move: SiteMove | None = None
 ) -> bool:
     """The watch is over, and the move as given; unless somebody else has ended it."""
-    ended = replace(run, state=state, said=said, ended=world.time_of_day())
+    ended = replace(run, state=state, said=sentence, ended=world.time_of_day())
     with world.store.together():
         if not _is_still(world, run):
             return False
@@ -200,4 +204,4 @@ def end(
 def _is_still(world: World, run: StageRun) -> bool:
     """Watches look without a lease, and two may look at once."""
     now = world.store.stage_runs([run.move])
-    return any((one.stage, one.state) == ("watch", run.state) for one in now)
+    return any((stage_run.stage, stage_run.state) == ("watch", run.state) for stage_run in now)

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from flex.errors import FlexError
 from flex.ports import Store
-from flex.routing.haproxy_change_commands import change
+from flex.routing.haproxy_commands import change
 from flex.site_names_in_words import first_few
 from flex_api.in_words import amounts
 from flex_api.night import (
@@ -34,10 +34,10 @@ def nodes_that_reload(settings: Settings, store: Store, plan: str) -> tuple[str,
     if not settings.routing.on:
         return ()
     last = store.door_order()
-    now = plan_to_route_by.at_present(settings, store)
-    several = plan_to_route_by.of_pools(settings, now, last, store.headlines())
+    now = plan_to_route_by.plans_at_present(settings, store)
+    several = plan_to_route_by.plans_of_pools(settings, now, last, store.headlines())
     of_now = _maker(settings, store, now, several)
-    then = plan_to_route_by.at_present(settings, store, plan)
+    then = plan_to_route_by.plans_at_present(settings, store, plan)
     of_plan = _maker(settings, store, then, then)
     folder = settings.routing.directory
     return tuple(
@@ -50,14 +50,14 @@ def nodes_that_reload(settings: Settings, store: Store, plan: str) -> tuple[str,
 def _maker(settings: Settings, store: Store, which: Between, several: Between) -> Maker:
     """Without the owners of names: these never take a reload, and there may be a million."""
     known = nodes(settings, store)
-    found = haproxy_pools_and_files.routing_of(settings, store, several)
+    routed = haproxy_pools_and_files.routing_of(settings, store, several)
     doors = (
         make_host_maps.doors_without_owners(settings, known)
         if store_order_for_doors.has_doors(settings, which)
         else None
     )
     at = haproxy_pools_and_files.ways_to_nodes(settings, store, which, known)
-    return Maker(at, found.pools, settings.layout(), doors)
+    return Maker(at, routed.pools, settings.layout(), doors)
 
 
 def tell_of_reloads(world: World, plan: str) -> None:
@@ -66,10 +66,10 @@ def tell_of_reloads(world: World, plan: str) -> None:
     with suppress(FlexError):
         reloading = nodes_that_reload(world.settings, world.store, plan)
     if reloading:
-        world.say(f"{in_words(reloading, world.settings.routing.hard_stop_after)}.")
+        world.say(f"{reload_in_words(reloading, world.settings.routing.hard_stop_after)}.")
 
 
-def in_words(reloading: Sequence[str], hard_stop_after: timedelta) -> str:
+def reload_in_words(reloading: Sequence[str], hard_stop_after: timedelta) -> str:
     return (
         f"HAProxy reloads on {first_few(reloading)}: the members of sites on several nodes "
         f"change there. What is under way has {amounts.span(hard_stop_after)} to end"

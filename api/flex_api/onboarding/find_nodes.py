@@ -40,49 +40,49 @@ def nodes_written(texts: Iterable[str], resolver: Resolver) -> tuple[FoundNode, 
     """`n1=192.0.2.11,2001:db8::11`, `n1=web1.example.net`, or one of these without a name. Raises
     BadInput.
     """
-    found: dict[str, FoundNode] = {}
+    nodes: dict[str, FoundNode] = {}
     for text in texts:
         name, is_named, rest = text.strip().partition("=")
-        targets = [one.strip() for one in (rest if is_named else name).split(",")]
+        targets = [part.strip() for part in (rest if is_named else name).split(",")]
         addresses: list[str] = []
         for target in filter(None, targets):
             addresses += _addresses(target, resolver)
         if not addresses:
             raise _bad(text, "it has no address")
-        called = name if is_named else _name_for(targets[0], len(found) + 1)
-        if called in found or not called:
+        called = name if is_named else _name_for(targets[0], len(nodes) + 1)
+        if called in nodes or not called:
             raise _bad(text, "two nodes have one name" if called else "it has no name")
-        found[called] = FoundNode(called, tuple(dict.fromkeys(addresses)))
-    return tuple(found.values())
+        nodes[called] = FoundNode(called, tuple(dict.fromkeys(addresses)))
+    return tuple(nodes.values())
 
 
 def nodes_of_addresses(
-    answers: Mapping[str, NameAnswer], said: Iterable[str], resolver: Resolver
+    answers: Mapping[str, NameAnswer], panel_addresses: Iterable[str], resolver: Resolver
 ) -> tuple[FoundNode, ...]:
-    """Those that many sites have, and those that the panel `said`. Addresses that are called alike
-    are one node's.
+    """Return the nodes at the addresses that many sites have; where no site has one, those at
+    `panel_addresses`, which the panel named. Addresses with the same name are one node's.
     """
     counts = Counter(address for answer in answers.values() for address in answer.addresses)
     least = max(counts.values(), default=0) * SHARE
     often = [address for address, count in counts.items() if count >= least]
     every = sorted(
-        {one for one in (*often, *(said if not often else ())) if _is_public(one)},
-        key=lambda one: (ipaddress.ip_address(one).version, ipaddress.ip_address(one)),
+        {ip for ip in (*often, *(panel_addresses if not often else ())) if _is_public(ip)},
+        key=lambda ip: (ipaddress.ip_address(ip).version, ipaddress.ip_address(ip)),
     )
     if len(every) > MOST:
-        every = sorted(every, key=lambda one: -counts[one])[:MOST]
+        every = sorted(every, key=lambda ip: -counts[ip])[:MOST]
     names = resolver.names_of(every)
     by_name: dict[str, list[str]] = {}
     for number, address in enumerate(every, start=1):
         by_name.setdefault(names.get(address, f"n{number}"), []).append(address)
-    found: dict[str, FoundNode] = {}
+    nodes: dict[str, FoundNode] = {}
     for name, addresses in by_name.items():
-        short = _name_for(name, len(found) + 1)
+        short = _name_for(name, len(nodes) + 1)
         # What is called alike in two domains keeps its domain.
-        called = short if short not in found else _NAME.sub("-", name)
-        sites = max(counts[one] for one in addresses)
-        found[called] = FoundNode(called, tuple(addresses), sites)
-    return tuple(found.values())
+        called = short if short not in nodes else _NAME.sub("-", name)
+        sites = max(counts[ip] for ip in addresses)
+        nodes[called] = FoundNode(called, tuple(addresses), sites)
+    return tuple(nodes.values())
 
 
 def node_of_this_machine(nodes: Sequence[FoundNode]) -> str:
@@ -93,8 +93,8 @@ def node_of_this_machine(nodes: Sequence[FoundNode]) -> str:
 def _addresses(target: str, resolver: Resolver) -> list[str]:
     if _is_address(target):
         return [str(ipaddress.ip_address(target))]
-    found = resolver.addresses_of([target.rstrip(".") + "."])
-    answer = next(iter(found.values()))
+    answers = resolver.addresses_of([target.rstrip(".") + "."])
+    answer = next(iter(answers.values()))
     if not answer.addresses:
         raise _bad(target, answer.unknown or "it has no address in DNS")
     return list(answer.addresses)
@@ -119,16 +119,16 @@ def _is_public(text: str) -> bool:
     """One that a name in DNS can lead visitors to."""
     if not _is_address(text):
         return False
-    found = ipaddress.ip_address(text)
-    return not (found.is_unspecified or found.is_multicast or found.is_link_local)
+    address = ipaddress.ip_address(text)
+    return not (address.is_unspecified or address.is_multicast or address.is_link_local)
 
 
 def _is_ours(address: str) -> bool:
     """Only its own addresses can a machine listen on."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as made:
-            made.bind((address, 0))
+        with socket.socket(family, socket.SOCK_DGRAM) as probe_socket:
+            probe_socket.bind((address, 0))
     except OSError:
         return False
     return True

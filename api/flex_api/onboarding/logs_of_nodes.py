@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flex_api.onboarding.find_nodes import FoundNode
-from flex_api.onboarding.log_sources import LogSource
 from flex_api.onboarding.settings_text import NodeLogs
+from flex_api.onboarding.source_patterns import LogSource
 from flex_logs_ingest.files.find_and_unpack_logs import Source, paths
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -52,16 +52,16 @@ def logs_of_nodes(
     """`here` is the node that the tree is of. `folder` is where the logs of each node are, with
     {node} in it; empty where nobody keeps them together.
     """
-    found: list[NodeLogs] = []
+    node_logs: list[NodeLogs] = []
     remarks: list[str] = []
     files, newest = 0, 0.0
     for node in nodes:
         prefix = _prefix_of(node.name, here, tree, folder, alone=len(nodes) == 1)
         if prefix is None or not sources:
-            found.append(NodeLogs(node.name))
+            node_logs.append(NodeLogs(node.name))
             continue
-        moved = tuple(_below(prefix, source) for source in sources)
-        found.append(NodeLogs(node.name, moved))
+        moved = tuple(_move_below_prefix(prefix, source) for source in sources)
+        node_logs.append(NodeLogs(node.name, moved))
         times = [time for source in moved for time in _times(source)]
         files += len(times)
         newest = max((newest, *times))
@@ -70,12 +70,12 @@ def logs_of_nodes(
             remarks.append(f"no log of {node.name} is there yet, such as {first}")
     if not sources:
         remarks.append("no file names a log: name the logs in [[ingest.source]]")
-    if left := [one.node for one in found if not one.sources]:
+    if left := [logs.node for logs in node_logs if not logs.sources]:
         remarks.append(
             f"the logs of {', '.join(left)} are not here: --logs '/srv/logs/{NODE}' says "
             "where those of each node are, or count them there"
         )
-    return LogsFound(tuple(found), files, newest, tuple(remarks))
+    return LogsFound(tuple(node_logs), files, newest, tuple(remarks))
 
 
 def _prefix(tree: Path) -> str:
@@ -92,16 +92,16 @@ def _prefix_of(node: str, here: str, tree: Path, folder: str, *, alone: bool) ->
     return _prefix(tree) if node == here else None
 
 
-def _below(prefix: str, source: LogSource) -> LogSource:
+def _move_below_prefix(prefix: str, source: LogSource) -> LogSource:
     """In a folder for a node the logs may have fewer folders above them than on the node."""
     if not prefix:
         return source
     needed = source.pattern.count("/") + 1
     ways = [
-        replace(source, globs=tuple(_shorten(prefix, one, drop) for one in source.globs))
+        replace(source, globs=tuple(_shorten(prefix, pattern, drop) for pattern in source.globs))
         for drop in range(max(1, source.globs[0].count("/") - needed + 1))
     ]
-    return next((one for one in ways if any(_times(one))), ways[0])
+    return next((way for way in ways if any(_times(way))), ways[0])
 
 
 def _shorten(prefix: str, pattern: str, drop: int) -> str:

@@ -2,7 +2,8 @@
 
 Takes a folder for the settings, a tree of files and answers. Returns what was found, with a verdict
 for each site. Writes the settings and the two lists that they name, and nothing else; nothing at
-all in a dry run. Asks name servers, and changes nothing on them.
+all in a dry run. Asks name servers, and changes nothing on them. Asks the person at most five
+questions, each with an answer that enter takes.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from flex.errors import BadInput, NoData, NotWritten
 from flex.model.nodes import Node
+from flex.site_names_in_words import first_few
 from flex.why_file_unreadable import why_unreadable
-from flex.zones.names_not_following_sites import OtherName
+from flex.zones.names_not_following import OtherName
 from flex.zones.records_of_partition import name_of
 from flex_api import first_files
 from flex_api.onboarding import settings_text
@@ -30,21 +32,58 @@ from flex_api.onboarding.find_nodes import (
     nodes_of_addresses,
     nodes_written,
 )
-from flex_api.onboarding.log_sources import Sources, sources_of
 from flex_api.onboarding.logs_of_nodes import NODE, LogsFound, logs_of_nodes, usual_logs
-from flex_api.onboarding.questions import Ask, Questions
-from flex_api.onboarding.what_can_move_sites import judge
-from flex_api.onboarding.what_was_found import Onboarded, output
-from flex_api.schemas.onboard_output import OnboardOutput
+from flex_api.onboarding.settings_text import SETTINGS, SITES
+from flex_api.onboarding.site_mobility import LED_ELSEWHERE, Movable, judge
+from flex_api.onboarding.source_patterns import Sources, sources_of
+from flex_api.schemas.onboard_output import OnboardedNode, OnboardedSite, OnboardOutput, UnreadFile
 from flex_api.settings import file as config
 from flex_api.settings.quantities import Size
-from flex_dns.wire.ask_resolver import Resolver, of_this_machine
+from flex_dns.wire.ask_resolver import Resolver, resolver_of_this_machine
 from flex_dns.wire.key import read_keys
 from flex_dns.wire.name_server_and_key import Address, Server, address_text
 from flex_logs_ingest.files.find_and_unpack_logs import path_text
 from flex_logs_ingest.panels.hosted_site import HostedSite
 from flex_logs_ingest.panels.read_hosting import Hosting, read_hosting
 from flex_logs_ingest.scan.site_rules import SiteRule
+
+
+@dataclass(frozen=True, slots=True)
+class Onboarded:
+    hosting: Hosting
+    nodes: Sequence[FoundNode]
+    nobody_named_them: bool
+    logs: LogsFound
+    movable: Movable
+    primary: str
+    written: tuple[str, ...]
+
+
+# The question, and the answer that is taken when there is none.
+Ask = Callable[[str, str], str]
+MOST_QUESTIONS = 5
+# The answer that there is none, where something was found that is not meant.
+NONE = "-"
+
+
+@dataclass(slots=True)
+class Questions:
+    """`ask` is None where nobody is there to answer: then what was found counts."""
+
+    ask: Ask | None
+    asked: int = 0
+
+    def answer(self, given: str | None, question: str, otherwise: str) -> str:
+        """What an option says, else a person, else what was found."""
+        if given is not None:
+            return given.strip()
+        if self.ask is None:
+            return otherwise
+        self.asked += 1
+        assert self.asked <= MOST_QUESTIONS, "each is asked once"
+        answer = self.ask(question, otherwise).strip() or otherwise
+        return "" if answer == NONE else answer
+
 
 # Sites whose addresses are looked up to find the nodes. A guess: more change no answer.
 MOST_LOOKED_UP = 1_000
@@ -83,7 +122,9 @@ def onboard(
         raise _nothing(wanted, hosting)
     say(f"{len(hosting.sites):,} sites, by {' and '.join(hosting.found_by)}")
     questions = Questions(ask)
-    resolver = Resolver(_address(wanted.resolver) if wanted.resolver else of_this_machine())
+    resolver = Resolver(
+        _address(wanted.resolver) if wanted.resolver else resolver_of_this_machine()
+    )
     nodes = _nodes(wanted, hosting, questions, resolver)
     ram = _ram(questions.answer(wanted.ram, "Memory of each to keep files in", RAM))
     sources = sources_of(hosting.sites)
@@ -95,12 +136,12 @@ def onboard(
     movable = judge(
         [site.name for site in hosting.sites],
         _others(hosting.sites, sources),
-        tuple(Node(one.name, one.addresses, ram=0) for one in nodes),
+        tuple(Node(node.name, node.addresses, ram=0) for node in nodes),
         server,
         "flex",
         resolver,
     )
-    made = settings_text.texts(
+    texts = settings_text.texts(
         settings_text.Found(
             hosting.sites,
             nodes,
@@ -114,9 +155,9 @@ def onboard(
             state=first_files.state_of(wanted.folder),
         )
     )
-    _check(made, wanted.folder)
-    written = () if wanted.dry_run else _write(wanted, made)
-    found = Onboarded(
+    _check(texts, wanted.folder)
+    written = () if wanted.dry_run else _write(wanted, texts)
+    onboarded = Onboarded(
         hosting,
         nodes,
         wanted.nodes is None and not questions.asked,
@@ -125,7 +166,7 @@ def onboard(
         address_text(primary) if primary else "",
         written,
     )
-    return output(found, wanted.folder, questions.asked, now)
+    return output(onboarded, wanted.folder, questions.asked, now)
 
 
 def _nodes(
@@ -134,10 +175,10 @@ def _nodes(
     if wanted.nodes is not None:
         return nodes_written(wanted.nodes, resolver)
     names = [name_of(site.name) for site in hosting.sites[:MOST_LOOKED_UP]]
-    said = {address for site in hosting.sites for address in site.addresses}
-    found = nodes_of_addresses(resolver.addresses_of(names), said, resolver)
+    panel_addresses = {address for site in hosting.sites for address in site.addresses}
+    nodes = nodes_of_addresses(resolver.addresses_of(names), panel_addresses, resolver)
     answer = questions.answer(
-        None, "Your nodes, by name or address in DNS, and no CDN's", " ".join(map(str, found))
+        None, "Your nodes, by name or address in DNS, and no CDN's", " ".join(map(str, nodes))
     )
     if not answer:
         raise BadInput(
@@ -147,8 +188,8 @@ def _nodes(
             advice="name them: --node web1.example.net, or --node n1=192.0.2.11",
         )
     # What was found and taken keeps what is known of it.
-    if answer == " ".join(map(str, found)):
-        return found
+    if answer == " ".join(map(str, nodes)):
+        return nodes
     return nodes_written(answer.split(), resolver)
 
 
@@ -162,33 +203,33 @@ def _logs(
         folder = questions.answer(wanted.logs, question, "")
     here = node_of_this_machine(nodes) or nodes[0].name
     known = sources.sources or usual_logs(wanted.tree)
-    found = logs_of_nodes(nodes, here, known, wanted.tree, folder)
+    logs = logs_of_nodes(nodes, here, known, wanted.tree, folder)
     if not sources.left_out:
-        return found
-    said = (
+        return logs
+    remark = (
         f"{sources.left_out:,} logs of single sites are in no source, as their paths follow no "
         "pattern: let the server write them by one"
     )
-    return replace(found, remarks=(*found.remarks, said))
+    return replace(logs, remarks=(*logs.remarks, remark))
 
 
 def _primary(
     wanted: Wanted, sites: Sequence[HostedSite], questions: Questions, resolver: Resolver
 ) -> Address | None:
-    found = ""
+    primary = ""
     if wanted.primary is None:
-        named = (resolver.primary_of(name_of(one.name)) for one in sites[:MOST_ASKED])
+        named = (resolver.primary_of(name_of(site.name)) for site in sites[:MOST_ASKED])
         ordered = Counter(filter(None, named)).most_common(1)
-        found = ordered[0][0] if ordered else ""
-    answer = questions.answer(wanted.primary, "Primary name server of their zones", found)
+        primary = ordered[0][0] if ordered else ""
+    answer = questions.answer(wanted.primary, "Primary name server of their zones", primary)
     return _address(answer) if answer else None
 
 
 def _key_file(wanted: Wanted, questions: Questions) -> str:
     there = (wanted.folder / name for name in KEYS)
-    found = next((str(path) for path in there if os.access(path, os.R_OK)), "")
+    key_file = next((str(path) for path in there if os.access(path, os.R_OK)), "")
     answer = questions.answer(
-        wanted.key_file, "File with a TSIG key that may transfer these zones", found
+        wanted.key_file, "File with a TSIG key that may transfer these zones", key_file
     )
     return str(Path(answer).absolute()) if answer else ""
 
@@ -266,18 +307,18 @@ def _nothing(wanted: Wanted, hosting: Hosting) -> NoData:
     )
 
 
-def _check(made: Mapping[str, str], folder: Path) -> None:
+def _check(texts: Mapping[str, str], folder: Path) -> None:
     """Raises BadSetting where what was answered makes settings that cannot be used."""
-    values = tomllib.loads(made[settings_text.SETTINGS])
+    values = tomllib.loads(texts[settings_text.SETTINGS])
     config.parse(values, folder / settings_text.SETTINGS)
 
 
-def _write(wanted: Wanted, made: Mapping[str, str]) -> tuple[str, ...]:
+def _write(wanted: Wanted, texts: Mapping[str, str]) -> tuple[str, ...]:
     """The settings last: without them the lists mean nothing."""
     try:
         wanted.folder.mkdir(parents=True, exist_ok=True)
         for name in reversed(settings_text.FILES):
-            _write_file(wanted.folder / name, made[name], is_replaced=wanted.is_replaced)
+            _write_file(wanted.folder / name, texts[name], is_replaced=wanted.is_replaced)
     except OSError as error:
         raise NotWritten(
             f"writing settings to {wanted.folder}",
@@ -301,3 +342,100 @@ def _write_file(path: Path, text: str, *, is_replaced: bool) -> None:
     first_files.give_to_account(target)
     if is_replaced:
         target.replace(path)
+
+
+# Files that were not read which are named; others are counted.
+MOST_NAMED = 20
+# A plan is made from yesterday. Logs that were written last before that have nothing of it.
+OLD = timedelta(hours=36)
+
+
+def output(onboarded: Onboarded, folder: Path, questions: int, now: datetime) -> OnboardOutput:
+    verdicts = onboarded.movable.verdicts
+    ways = Counter(verdict.way for verdict in verdicts.values())
+    hosting = onboarded.hosting
+    not_read = [*hosting.unread.items(), *hosting.left_alone.items()]
+    return OnboardOutput(
+        found_by=list(hosting.found_by),
+        written=list(onboarded.written),
+        questions=questions,
+        by_dns=ways["dns"],
+        by_doors=ways["doors"],
+        by_nothing=ways["nothing"],
+        nodes=[
+            OnboardedNode(name=node.name, addresses=list(node.addresses), sites=node.sites)
+            for node in onboarded.nodes
+        ],
+        primary=onboarded.primary,
+        zones=list(onboarded.movable.zones),
+        log_files=onboarded.logs.files,
+        sites=[
+            OnboardedSite(
+                site=site.name,
+                other_names=list(site.names[1:]),
+                document_root=site.root,
+                logs=list(site.logs),
+                way=verdicts[site.name].way,
+                why=verdicts[site.name].why,
+                zone=verdicts[site.name].zone,
+                stay_behind=list(verdicts[site.name].stay_behind),
+            )
+            for site in hosting.sites
+        ],
+        not_read=[UnreadFile(path=path, why=why) for path, why in not_read[:MOST_NAMED]],
+        not_read_in_all=len(not_read) + hosting.not_kept,
+        remarks=list(_remarks(onboarded)),
+        next=list(_next(onboarded, folder, now)),
+    )
+
+
+def _remarks(onboarded: Onboarded) -> Iterator[str]:
+    if onboarded.nobody_named_them:
+        yield (
+            "these nodes are the addresses that the sites have in DNS: name yours with --node if "
+            "any of them is a CDN's or somebody else's"
+        )
+    yield from onboarded.logs.remarks
+    if patterns := onboarded.hosting.patterns:
+        yield (
+            f"no site has a name that stands for several, so these are left out: "
+            f"{first_few(patterns)}; list their sites in {SITES}"
+        )
+    for trouble in onboarded.movable.trouble[:MOST_NAMED]:
+        yield f"DNS was not read: {trouble}"
+    if onboarded.movable.trouble:
+        return
+    if not onboarded.primary:
+        yield "no primary name server was named, so nobody can say what DNS can move"
+    elif not onboarded.movable.zones:
+        yield (
+            "no zone of these sites was read: a key that may transfer them (`flex init` makes "
+            "one, `flex config named` tells the name server) lets DNS move sites"
+        )
+    led = [
+        site
+        for site, verdict in onboarded.movable.verdicts.items()
+        if verdict.zone in onboarded.movable.zones and verdict.why.startswith(LED_ELSEWHERE)
+    ]
+    if led:
+        yield (
+            f"a plan does not know that the world is led elsewhere than the primary says: "
+            f"{first_few(led)}; `flex sites exclude SITE` keeps FLEX off them"
+        )
+    behind = sum(len(verdict.stay_behind) for verdict in onboarded.movable.verdicts.values())
+    if behind:
+        yield (
+            f"{behind:,} other names of sites that DNS can move do not go along: what comes by "
+            "them stays where they lead"
+        )
+
+
+def _next(onboarded: Onboarded, folder: Path, now: datetime) -> Iterator[str]:
+    """Yield the commands that lead from here to a plan on paper."""
+    flex = f"flex --config {folder / SETTINGS}"
+    yield f"{flex} db upgrade"
+    written = datetime.fromtimestamp(onboarded.logs.newest, UTC)
+    if onboarded.logs.files and now - written > OLD:
+        yield f"{flex} run --as-of {written + timedelta(days=1):%Y-%m-%d}"
+    else:
+        yield f"{flex} run"

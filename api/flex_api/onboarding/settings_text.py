@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from flex_api.onboarding.find_nodes import FoundNode
-from flex_api.onboarding.log_sources import LogSource
+from flex_api.onboarding.source_patterns import LogSource
 from flex_logs_ingest.panels.hosted_site import HostedSite
 
 SETTINGS = "flex.toml"
@@ -84,17 +84,17 @@ def aliases_of(sites: Iterable[HostedSite]) -> dict[str, str]:
     return {name: site.name for site in sites for name in other_names(site)}
 
 
-def texts(found: Found) -> dict[str, str]:
+def texts(findings: Found) -> dict[str, str]:
     """By the name of a file."""
-    aliases = aliases_of(found.sites) | dict(found.aliases)
+    aliases = aliases_of(findings.sites) | dict(findings.aliases)
     return {
-        SETTINGS: "\n".join(_settings(found, bool(aliases))) + "\n",
-        SITES: "".join(f"{site.name}\n" for site in found.sites),
+        SETTINGS: "\n".join(_settings(findings, bool(aliases))) + "\n",
+        SITES: "".join(f"{site.name}\n" for site in findings.sites),
         ALIASES: "".join(f"{name} {site}\n" for name, site in sorted(aliases.items())),
     }
 
 
-def _settings(found: Found, has_aliases: bool) -> Iterator[str]:
+def _settings(findings: Found, has_aliases: bool) -> Iterator[str]:
     yield "# Written by `flex onboard`. `flex config schema` describes every key, and"
     yield "# `flex config show` prints every value in force."
     yield "schema = 1"
@@ -103,30 +103,30 @@ def _settings(found: Found, has_aliases: bool) -> Iterator[str]:
     yield 'mode = "shadow"                   # never writes to DNS; next: review, then auto'
     yield ""
     yield "[database]"
-    yield f"url = {quote(f'sqlite:///{found.state}flex.db')}"
+    yield f"url = {quote(f'sqlite:///{findings.state}flex.db')}"
     yield ""
-    for node in found.nodes:
+    for node in findings.nodes:
         yield "[[node]]"
         yield f"name = {quote(node.name)}"
         yield f"addresses = {quote(list(node.addresses))}"
-        yield f"ram = {quote(found.ram)}                    # memory that it keeps files in"
+        yield f"ram = {quote(findings.ram)}                    # memory that it keeps files in"
         yield ""
     yield "[ingest]"
-    yield f"directory = {quote(f'{found.state}partials')}"
+    yield f"directory = {quote(f'{findings.state}partials')}"
     yield f"sites_file = {quote(SITES)}"
     if has_aliases:
         yield f"aliases_file = {quote(ALIASES)}"
     yield ""
-    for logs in found.logs:
-        yield from _of_node(logs)
+    for logs in findings.logs:
+        yield from _node_source_lines(logs)
     yield "[dns]"
-    yield from _dns(found)
+    yield from _dns(findings)
     yield ""
     yield "[report]"
-    yield f"dir = {quote(f'{found.state}reports')}"
+    yield f"dir = {quote(f'{findings.state}reports')}"
 
 
-def _of_node(logs: NodeLogs) -> Iterator[str]:
+def _node_source_lines(logs: NodeLogs) -> Iterator[str]:
     if not logs.sources:
         yield f"# No logs of {logs.node} were found here. Name them, or count them there:"
         yield "# `flex ingest --partials-only` on the node, `flex import` here."
@@ -145,20 +145,20 @@ def _of_node(logs: NodeLogs) -> Iterator[str]:
         yield ""
 
 
-def _dns(found: Found) -> Iterator[str]:
-    if found.server:
-        yield f"server = {quote(found.server)}"
-    if found.server and found.port != 53:
-        yield f"port = {found.port}"
-    if found.key_file:
+def _dns(findings: Found) -> Iterator[str]:
+    if findings.server:
+        yield f"server = {quote(findings.server)}"
+    if findings.server and findings.port != 53:
+        yield f"port = {findings.port}"
+    if findings.key_file:
         yield "# In mode shadow a key that may only read is enough; review and auto need one that"
         yield "# may update: `flex init` makes it, `flex config named` tells the name server."
-        yield f"key_file = {quote(found.key_file)}"
+        yield f"key_file = {quote(findings.key_file)}"
     yield "adopt = true                      # start from where DNS has the sites now"
     yield 'other_names = "follow"            # www. and other names go where their site goes'
-    if found.zones and found.key_file:
+    if findings.zones and findings.key_file:
         yield "zones = ["
-        yield from (f"    {quote(zone)}," for zone in found.zones)
+        yield from (f"    {quote(zone)}," for zone in findings.zones)
         yield "]"
     else:
         yield "zones = []                        # none could be read: plans are on paper only"

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from flex_api import verify_audit_log
+from flex_api.pages.forms import from_query, moment
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import following
-from flex_api.pages.read_forms_and_redirect import from_query, moment
 from flex_api.routes import audit
 from flex_api.routes.audit import AuditQuery
-from flex_api.schemas.rest_bodies_and_answers import AuditPage
+from flex_api.schemas.rest_bodies import AuditPage
 from flex_api.web.request_context import Viewer
 
 router = APIRouter(include_in_schema=False)
@@ -33,7 +33,7 @@ def page(
     store = desk.house.store
     since = moment(request.query_params.get("since", ""), "since")
     query = from_query(AuditQuery, request, "since", "verify").model_copy(update={"since": since})
-    found = as_model(AuditPage, audit.audit(desk, query))
+    audit_page = as_model(AuditPage, audit.audit(desk, query))
     head = (
         desk.house.later.ask("audit", lambda: verify_audit_log.verify_record(store), lasting=FRESH)
         if verify
@@ -43,9 +43,9 @@ def page(
         desk,
         "audit.html",
         "/audit",
-        found=found,
+        found=audit_page,
         query=query,
         whole=head,
         pending=verify and head is None,
-        following=following(request, found.next),
+        following=following(request, audit_page.next),
     )

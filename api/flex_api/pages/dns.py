@@ -13,8 +13,8 @@ from fastapi.responses import HTMLResponse
 
 from flex.planning import which_servers_agree
 from flex_api.facts import core_to_output_models, verify_dns_answers
+from flex_api.pages.forms import led_on
 from flex_api.pages.frame import show
-from flex_api.pages.read_forms_and_redirect import led_on
 from flex_api.status import last_check
 from flex_api.web.request_context import Desk, Viewer
 from flex_api.web.sight import sight
@@ -28,21 +28,23 @@ FRESH = 5.0
 @router.get("/dns", response_class=HTMLResponse)
 def page(desk: Viewer, ask: Annotated[Literal["", "now"], Query()] = "") -> Response:
     world = desk.world()
-    asked = (
+    verification = (
         desk.house.later.ask(
             "name servers", lambda: verify_dns_answers.verify(world), lasting=FRESH
         )
         if ask
         else None
     )
-    return led_on(desk.request, "/dns?done=asked") if asked else _page(desk, pending=bool(ask))
+    return (
+        led_on(desk.request, "/dns?done=asked") if verification else _page(desk, pending=bool(ask))
+    )
 
 
 def _page(desk: Desk, *, pending: bool) -> Response:
     _, plan = desk.views.base()
     check = last_check(sight(desk))
     # What was kept without a zone cannot be compared by serial.
-    answers = [one for one in check.servers if one.zone] if check else []
+    answers = [answer for answer in check.servers if answer.zone] if check else []
     dns_set = desk.settings.dns
     return show(
         desk,
@@ -56,7 +58,7 @@ def _page(desk: Desk, *, pending: bool) -> Response:
         set=dns_set,
         every=dns_set.every_zone,
         check=check,
-        behind=list(which_servers_agree.behind(answers).values()),
+        behind=list(which_servers_agree.servers_behind(answers).values()),
         pending=pending,
         journal=desk.store.journal(plan.id).rows() if plan else (),
     )

@@ -19,8 +19,8 @@ from starlette.responses import Response
 import flex
 from flex.model.roles_and_tokens import Role
 from flex_api.in_words import amounts
-from flex_api.night import freeze_and_change_windows
-from flex_api.pages.read_forms_and_redirect import DONE, Refusal, Sent
+from flex_api.night import freezes
+from flex_api.pages.forms import DONE, Refusal, Sent
 from flex_api.pictures.chart_geometry import ROUNDING
 from flex_api.pictures.time_and_forecast_charts import Spark, spark
 from flex_api.report import page as report
@@ -115,10 +115,12 @@ def show(
 
 
 def _frame(desk: Desk, here: str) -> Frame:
-    frozen = freeze_and_change_windows.freeze_in_force(desk.world())
+    frozen = freezes.freeze_in_force(desk.world())
     _, plan = desk.views.base()
     applied = [
-        one.worst for one in desk.views.headlines() if one.state == "applied" and one.settled
+        headline.worst
+        for headline in desk.views.headlines()
+        if headline.state == "applied" and headline.settled
     ][:NIGHTS]
     tolerance = desk.settings.solver.tolerance
     refusal: Refusal | None = getattr(desk.request.state, "refusal", None)
@@ -147,5 +149,5 @@ def _frame(desk: Desk, here: str) -> Frame:
 
 
 def theme(request: Request) -> str:
-    found = request.cookies.get(THEME, "auto")
-    return found if found in THEMES else "auto"
+    choice = request.cookies.get(THEME, "auto")
+    return choice if choice in THEMES else "auto"

@@ -11,16 +11,16 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from flex_api.in_words import amounts
-from flex_api.pages.cached_moves_and_predictions import Past, past
+from flex_api.pages.cached_nights import Past, past
+from flex_api.pages.forms import from_query
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import following
-from flex_api.pages.read_forms_and_redirect import from_query
 from flex_api.pictures.chart_geometry import Columns, counts
 from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
 from flex_api.routes import log_readings_and_runs
 from flex_api.routes.log_readings_and_runs import RunsQuery
-from flex_api.schemas.request_and_page_base import CLEAN
-from flex_api.schemas.rest_bodies_and_answers import RunsPage
+from flex_api.schemas.request_and_list_base import CLEAN
+from flex_api.schemas.rest_bodies import RunsPage
 from flex_api.schemas.what_if_output import DiffOutput
 from flex_api.web.request_context import Desk, Viewer
 from flex_api.wishes import what_if_frontier_compare
@@ -33,7 +33,7 @@ Id = Annotated[str, Query(max_length=100, pattern=CLEAN)]
 @router.get("/history", response_class=HTMLResponse)
 def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Response:
     query = from_query(RunsQuery, request, "one", "other")
-    found = as_model(RunsPage, log_readings_and_runs.runs(desk, query))
+    runs_page = as_model(RunsPage, log_readings_and_runs.runs(desk, query))
     nights = past(desk)
     compared = _compare(desk, one, other or "current") if one else None
     errors = sorted(night.error for night in nights if night.error is not None)
@@ -48,21 +48,21 @@ def history(desk: Viewer, request: Request, one: Id = "", other: Id = "") -> Res
         moves=_moves(nights[::-1]),
         errors=errors,
         median=errors[len(errors) // 2] if errors else None,
-        runs=found,
+        runs=runs_page,
         query=query,
         one=one or (nights[1].plan if len(nights) > 1 else ""),
         other=other,
         compared=compared,
         pending=one and compared is None,
-        following=following(request, found.next),
+        following=following(request, runs_page.next),
     )
 
 
-def _compare(desk: Desk, one: str, other: str) -> DiffOutput | None:
+def _compare(desk: Desk, plan: str, other: str) -> DiffOutput | None:
     """None while it is being worked out: a partition of many sites is large."""
     world = desk.world()
     return desk.house.later.ask(
-        f"{one} and {other}", lambda: what_if_frontier_compare.difference(world, one, other)
+        f"{plan} and {other}", lambda: what_if_frontier_compare.difference(world, plan, other)
     )
 
 
@@ -110,7 +110,7 @@ def _moves(nights: Sequence[Past]) -> Columns | None:
         return None
     return counts(
         "Moves from node to node, night by night",
-        [(f"{one.settled:%d %b}", one.rows_moved) for one in nights],
+        [(f"{night.settled:%d %b}", night.rows_moved) for night in nights],
     )
 
 

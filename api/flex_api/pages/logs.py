@@ -11,13 +11,13 @@ from fastapi.responses import HTMLResponse
 
 from flex.model.log_reading import BadLine
 from flex_api.facts import core_to_output_models, logs_good_enough
+from flex_api.pages.forms import TheForm, from_form, from_query
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import follow, following
-from flex_api.pages.read_forms_and_redirect import TheForm, from_form, from_query
 from flex_api.routes import log_readings_and_runs
 from flex_api.routes.log_readings_and_runs import IngestsQuery
 from flex_api.schemas.log_verbs_output import DataOutput
-from flex_api.schemas.rest_bodies_and_answers import IngestGiven, IngestsPage, JobShown
+from flex_api.schemas.rest_bodies import IngestGiven, IngestsPage, JobShown
 from flex_api.status import newest_lines
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.web.sight import quality, sight
@@ -33,7 +33,7 @@ SAMPLES = 12
 @router.get("/data", response_class=HTMLResponse)
 def page(desk: Viewer, request: Request) -> Response:
     query = from_query(IngestsQuery, request)
-    found = as_model(IngestsPage, log_readings_and_runs.ingests(desk, query))
+    ingests_page = as_model(IngestsPage, log_readings_and_runs.ingests(desk, query))
     period, judged = quality(desk)
     output = logs_good_enough.data_output(
         judged, period, logs_good_enough.unused_files(desk.settings, desk.house.store, period)
@@ -46,7 +46,7 @@ def page(desk: Viewer, request: Request) -> Response:
         quality=output,
         bad=states.count("bad"),
         warned=states.count("warn"),
-        found=found,
+        found=ingests_page,
         query=query,
         most=MOST,
         last_of_nodes={
@@ -55,27 +55,31 @@ def page(desk: Viewer, request: Request) -> Response:
         },
         last_of_sources=_last_of_sources(desk, output),
         samples=_samples(desk),
-        following=following(request, found.next),
+        following=following(request, ingests_page.next),
     )
 
 
-def _last_of_sources(desk: Desk, found: DataOutput) -> dict[str, datetime | None]:
+def _last_of_sources(desk: Desk, output: DataOutput) -> dict[str, datetime | None]:
     """When each source that is shown last had a line, however long ago that is."""
-    silent = [row.name for row in found.sources[:MOST] if not row.last_line]
-    said = desk.views.of(
+    silent = [row.name for row in output.sources[:MOST] if not row.last_line]
+    last_lines = desk.views.get_or_make(
         "last-lines-of-sources",
-        lambda: {one: logs_good_enough.last_line(desk.house.store, source=one) for one in silent},
+        lambda: {
+            source: logs_good_enough.last_line(desk.house.store, source=source) for source in silent
+        },
     )
     return {
-        row.name: row.last_line or core_to_output_models.moment(said.get(row.name, 0))
-        for row in found.sources[:MOST]
+        row.name: row.last_line or core_to_output_models.moment(last_lines.get(row.name, 0))
+        for row in output.sources[:MOST]
     }
 
 
 def _samples(desk: Desk) -> list[tuple[str, BadLine]]:
     """The newest first."""
-    read = desk.views.of("samples", lambda: desk.house.store.readings(logs_good_enough.LATEST))
-    return [(one.path, bad) for one in read for bad in one.samples][:SAMPLES]
+    read = desk.views.get_or_make(
+        "samples", lambda: desk.house.store.readings(logs_good_enough.LATEST)
+    )
+    return [(reading.path, bad) for reading in read for bad in reading.samples][:SAMPLES]
 
 
 @router.post("/data/read")

@@ -13,18 +13,18 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from flex.model.site_moves import MoveCounts, State
 from flex_api.in_words import amounts, site_moves_text
-from flex_api.pages.frame import as_model, show
-from flex_api.pages.plans import follow, following
-from flex_api.pages.read_forms_and_redirect import (
+from flex_api.pages.forms import (
     TheForm,
     address,
     from_form,
     from_query,
     redirect_after,
 )
+from flex_api.pages.frame import as_model, show
+from flex_api.pages.plans import follow, following
 from flex_api.routes import site_moves
 from flex_api.routes.site_moves import SiteMovesQuery
-from flex_api.schemas.rest_bodies_and_answers import JobShown
+from flex_api.schemas.rest_bodies import JobShown
 from flex_api.schemas.site_moves import AgainGiven, MovesOutput, SiteMoveGiven
 from flex_api.web.moves_by_page import STILL_OPEN
 from flex_api.web.request_context import Operator, Viewer
@@ -53,14 +53,14 @@ class Tile:
 @router.get("/moves", response_class=HTMLResponse)
 def moves(desk: Viewer, request: Request) -> Response:
     query = from_query(SiteMovesQuery, request)
-    found = as_model(MovesOutput, site_moves.moves(desk, query))
+    moves_page = as_model(MovesOutput, site_moves.moves(desk, query))
     counts = desk.store.count_site_moves(desk.now - LATELY)
     at_work = sum(counts.states.get(state, 0) for state in AT_WORK)
     return show(
         desk,
         "moves.html",
         "/moves",
-        found=found,
+        found=moves_page,
         query=query,
         states=(STILL_OPEN, *counts.states),
         tiles=[
@@ -73,7 +73,7 @@ def moves(desk: Viewer, request: Request) -> Response:
         lately=_lately(counts),
         refresh=SOON if at_work else LATER,
         words=site_moves_text,
-        following=following(request, found.next),
+        following=following(request, moves_page.next),
     )
 
 

@@ -13,13 +13,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.model.balance import NodeLoad
 from flex.model.plan import Plan
 from flex.planning.what_if import WhatIf
-from flex_api.facts.hours_in_logs import HoursInLogs
 from flex_api.facts.site_table import Catalogue, SiteFilter
+from flex_api.facts.traffic_by_hour import HoursInLogs
 from flex_api.in_words import amounts, site_moves_text
 from flex_api.night import change_nodes as noding
-from flex_api.pages.cached_moves_and_predictions import past
-from flex_api.pages.frame import as_model, show
-from flex_api.pages.read_forms_and_redirect import (
+from flex_api.pages.cached_nights import past
+from flex_api.pages.forms import (
     TheForm,
     address,
     from_form,
@@ -27,13 +26,14 @@ from flex_api.pages.read_forms_and_redirect import (
     moment,
     redirect_after,
 )
+from flex_api.pages.frame import as_model, show
 from flex_api.pictures import chart_geometry
 from flex_api.pictures.chart_geometry import ROUNDING, Bars, Load
 from flex_api.pictures.time_and_forecast_charts import HOURS, Heat, Pairs, heat, pairs, week
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
-from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow
-from flex_api.schemas.rest_bodies_and_answers import DrainGiven, NodesPage
+from flex_api.schemas.nodes_and_jobs import NodeRow
+from flex_api.schemas.rest_bodies import DrainGiven, NodesPage
 from flex_api.web.etag_responses import Condition, etag
 from flex_api.web.moves_by_page import few_moves
 from flex_api.web.request_context import Desk, Operator, Viewer
@@ -55,7 +55,7 @@ FAR = 0.1
 @router.get("/nodes", response_class=HTMLResponse)
 def every(desk: Viewer, request: Request) -> Response:
     query = from_query(NodesQuery, request)
-    found = as_model(NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000})))
+    nodes_page = as_model(NodesPage, nodes.nodes(desk, query.model_copy(update={"limit": 1000})))
     _, plan = desk.views.base()
     fair = {load.node: load.fair for load in plan.after.nodes} if plan else {}
     measured, weeks = predictions(desk), latest_hours(desk)
@@ -63,7 +63,7 @@ def every(desk: Viewer, request: Request) -> Response:
         desk,
         "nodes.html",
         "/nodes",
-        found=found,
+        found=nodes_page,
         query=query,
         fair=fair,
         worst=plan.after if plan and plan.after.worst_node else None,
@@ -77,7 +77,7 @@ def every(desk: Viewer, request: Request) -> Response:
 
 def predictions(desk: Desk) -> tuple[Pairs | None, tuple[tuple[str, float, float], ...]]:
     """What the newest plan found of the prediction before it."""
-    newest = next((one for one in past(desk) if one.predicted), None)
+    newest = next((night for night in past(desk) if night.predicted), None)
     if newest is None:
         return None, ()
     rows = tuple((node, then / 100, now / 100) for node, then, now in newest.predicted)
@@ -85,28 +85,28 @@ def predictions(desk: Desk) -> tuple[Pairs | None, tuple[tuple[str, float, float
 
 
 def _hours_of_day(weeks: HoursInLogs) -> Heat | None:
-    found = weeks.of_day()
+    hours = weeks.means_by_hour_of_day()
     title = "Answers of each node in each hour of the day, UTC"
-    return heat(title, list(found.items()), HOURS, "answers") if found else None
+    return heat(title, list(hours.items()), HOURS, "answers") if hours else None
 
 
 @router.get("/node", response_class=HTMLResponse)
-def one(
+def node_page(
     desk: Viewer,
     request: Request,
     name: Annotated[str, Query(max_length=255)],
     preview: Annotated[Literal["", "drain"], Query()] = "",
 ) -> Response:
     row = as_model(NodeRow, nodes.node(desk, name))
-    found = desk.views.catalogue()
-    rows, more = found.page(SiteFilter(node=row.node), "-access_bytes", SITES, None)
+    catalogue = desk.views.catalogue()
+    rows, more = catalogue.page(SiteFilter(node=row.node), "-access_bytes", SITES, None)
     weeks = latest_hours(desk)
-    hours = weeks.of_week().get(row.node)
+    hours = weeks.means_by_hour_of_week().get(row.node)
     notes = noding.stopped_by(desk.world(), row.node, "draining") if preview else []
     _, plan = desk.views.base()
     loads, tolerance = _loads(plan, row.node), desk.settings.solver.tolerance
-    measured = [one for one in predictions(desk)[1] if one[0] == row.node]
-    without = _without(desk, row.node) if preview else None
+    measured = [prediction for prediction in predictions(desk)[1] if prediction[0] == row.node]
+    without = _preview_loss(desk, row.node) if preview else None
     waits = _waits_for_next_plan(row, plan)
     effect = nodes.effect_of(desk, row.node) if waits else None
     return show(
@@ -115,7 +115,10 @@ def one(
         "/nodes",
         node=row,
         etag=etag(row),
-        sites=[(str(found.sites[at]), found.measures(at), found.nodes_of(at)) for at in rows],
+        sites=[
+            (str(catalogue.sites[at]), catalogue.measures(at), catalogue.nodes_of(at))
+            for at in rows
+        ],
         more=more,
         loads=loads,
         bars=chart_geometry.loads("Its load", loads, tolerance, chart_geometry.scale(loads))
@@ -149,21 +152,27 @@ def _waits_for_next_plan(row: NodeRow, in_force: Plan | None) -> bool:
     return bool(row.state == "active" and row.since and settled and row.since > settled)
 
 
-def _without(desk: Desk, node: str) -> WhatIf | None:
+def _preview_loss(desk: Desk, node: str) -> WhatIf | None:
     """What would be done without it; None while that is being worked out."""
     world = desk.world()
     return desk.house.later.ask(
-        f"without {node}", lambda: what_if_frontier_compare.without_node(world, node)
+        f"without {node}", lambda: what_if_frontier_compare.suppose_node_lost(world, node)
     )
 
 
 def _loads(plan: Plan | None, node: str) -> tuple[Load, ...]:
     """The loads of all that is balanced, before the partition in force and under it."""
-    load = next((one for one in plan.after.nodes if one.node == node), None) if plan else None
+    load = (
+        next((node_load for node_load in plan.after.nodes if node_load.node == node), None)
+        if plan
+        else None
+    )
     if plan is None or load is None or not load.fair:
         return ()
     was = (
-        next((one for one in plan.before.nodes if one.node == node), None) if plan.before else None
+        next((node_load for node_load in plan.before.nodes if node_load.node == node), None)
+        if plan.before
+        else None
     )
     before = _shares(was) if was and was.fair else {}
     return tuple(Load(name, before.get(name), now) for name, now in _shares(load).items())
@@ -175,22 +184,22 @@ def _shares(load: NodeLoad) -> dict[str, float]:
     return {name: each / load.fair for name, each in (units | dict(load.others)).items()}
 
 
-def _busiest(found: Catalogue, node: str) -> Bars | None:
+def _busiest(catalogue: Catalogue, node: str) -> Bars | None:
     """What share of all that the node sends its busiest sites are; a site is asked for alike on
     each of its nodes.
     """
-    rows, _ = found.page(SiteFilter(node=node), "-access_bytes", DRAWN, None)
-    replicas = np.maximum(np.diff(found.first), 1)
-    sent = found.columns["access_bytes"] / replicas
-    total = float(sent[found.mask(SiteFilter(node=node))].sum())
+    rows, _ = catalogue.page(SiteFilter(node=node), "-access_bytes", DRAWN, None)
+    replicas = np.maximum(np.diff(catalogue.first), 1)
+    sent = catalogue.columns["access_bytes"] / replicas
+    total = float(sent[catalogue.mask(SiteFilter(node=node))].sum())
     if not total:
         return None
-    shares = [(str(found.sites[at]), float(sent[at]) / total) for at in rows]
+    shares = [(str(catalogue.sites[at]), float(sent[at]) / total) for at in rows]
     others = 1 - sum(share for _, share in shares)
     drawn = [*shares, *([("all others", others)] if others > ROUNDING else [])]
     return chart_geometry.quantities(
         "What it sends, by site",
-        [(name, one, amounts.share(one)) for name, one in drawn],
+        [(name, part, amounts.share(part)) for name, part in drawn],
         strong="",
     )
 

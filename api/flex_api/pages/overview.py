@@ -16,16 +16,16 @@ from flex.model.plan_summary import Headline
 from flex.site_names_in_words import first_few
 from flex_api.facts import core_to_output_models
 from flex_api.facts.days_until_full import NO_GROWTH, room
-from flex_api.facts.hours_in_logs import hours_in_logs
+from flex_api.facts.traffic_by_hour import hours_in_logs
 from flex_api.in_words import amounts
 from flex_api.in_words.text_safe_for_html import plain
-from flex_api.pages.cached_moves_and_predictions import sent_lately
+from flex_api.pages.cached_nights import sent_lately
+from flex_api.pages.forms import address
 from flex_api.pages.frame import show
-from flex_api.pages.read_forms_and_redirect import address
-from flex_api.report import partition_of_report
+from flex_api.report import partition_pictures
 from flex_api.report.content import NIGHTS, Content, Notice, ReportData, Tile, content
 from flex_api.report.gather import spread_of
-from flex_api.report.partition_of_report import PartitionPart
+from flex_api.report.partition_pictures import PartitionPart
 from flex_api.schemas.plan_parts import ForecastRow
 from flex_api.status import has_expired, last_check, said_of_check, undecided_plan, waits
 from flex_api.web.request_context import Desk, Viewer
@@ -50,7 +50,7 @@ def overview(desk: Viewer, light: Annotated[str, Query(max_length=255)] = "") ->
     data, page = desk.views.few(
         f"overview {shown.id}",
         lambda: _content(desk, desk.views.plan(shown.id), heads),
-        lambda found: len(found[0].plan.moves),
+        lambda view: len(view[0].plan.moves),
     )
     partition = _partition(desk, shown.id)
     lit = light_up(desk, partition, shown.id, light.strip())
@@ -61,7 +61,7 @@ def overview(desk: Viewer, light: Annotated[str, Query(max_length=255)] = "") ->
         check is not None
         and bool(check.wrong)
         and check.partition == shown.id
-        and all(one.agrees for one in data.plan.verdicts)
+        and all(verdict.agrees for verdict in data.plan.verdicts)
     )
     return show(
         desk,
@@ -75,20 +75,20 @@ def overview(desk: Viewer, light: Annotated[str, Query(max_length=255)] = "") ->
         waiting=waits(here) == shown,
         expired=shown == undecided_plan(here) and has_expired(here, shown),
         cards=tuple(_cards(desk)),
-        large=desk.views.of("large-sites", lambda: _large(desk)),
+        large=desk.views.get_or_make("large-sites", lambda: _large(desk)),
         partition=partition,
         light=light.strip(),
         lit=lit,
         dns=said_of_check(check, desk.now) if check else "",
         ending=tuple(_ending(desk)),
-        nights=[one for one in heads if one.state != "discarded"][:NIGHTS],
+        nights=[headline for headline in heads if headline.state != "discarded"][:NIGHTS],
     )
 
 
 def plan_to_look_at(desk: Desk, heads: tuple[Headline, ...]) -> Headline:
     """What somebody should look at: what waits, else what is in force, else the newest there is."""
     base = desk.views.base()[0]
-    in_force = next((one for one in heads if one.id == base), None)
+    in_force = next((headline for headline in heads if headline.id == base), None)
     return waits(sight(desk)) or in_force or heads[0]
 
 
@@ -100,12 +100,12 @@ def _partition(desk: Desk, plan: str) -> PartitionPart | None:
 def _draw(desk: Desk, plan: str) -> PartitionPart | None:
     placement = desk.views.placement(plan)
     columns = (placement["site"].to_numpy(dtype=object), placement["node"].to_numpy(dtype=object))
-    return partition_of_report.part(
-        partition_of_report.of_plan(desk.views.plan_output(plan)),
-        partition_of_report.asked_by_columns(desk.views.catalogue(), spread_of(desk.store, plan)),
+    return partition_pictures.part(
+        partition_pictures.plan_to_draw(desk.views.plan_output(plan)),
+        partition_pictures.asked_by_columns(desk.views.catalogue(), spread_of(desk.store, plan)),
         columns,
         {site for site, pin in desk.views.pins().items() if pin.nodes},
-        hours_in_logs(desk.store, desk.views.plan(plan).period).of_day(),
+        hours_in_logs(desk.store, desk.views.plan(plan).period).means_by_hour_of_day(),
     )
 
 
@@ -120,9 +120,9 @@ class Lit:
 def light_up(desk: Desk, part: PartitionPart | None, plan: str, name: str) -> Lit:
     if part is None or not name:
         return Lit(frozenset(), "")
-    found = desk.views.placement(plan)
-    has = found["site"].str.contains(name, case=False, regex=False)
-    rows = found[has]
+    placement = desk.views.placement(plan)
+    has = placement["site"].str.contains(name, case=False, regex=False)
+    rows = placement[has]
     sites, nodes = set(rows["site"]), sorted(set(rows["node"]))
     segments = frozenset().union(
         *(shown.lit(sites, nodes) for picture in part.pictures for shown in picture.and_opened())
@@ -134,9 +134,9 @@ def light_up(desk: Desk, part: PartitionPart | None, plan: str, name: str) -> Li
 
 def _content(desk: Desk, plan: Plan, heads: tuple[Headline, ...]) -> tuple[ReportData, Content]:
     earlier = [
-        core_to_output_models.plan_row(one)
-        for one in heads
-        if one.created < plan.created and one.state != "discarded"
+        core_to_output_models.plan_row(headline)
+        for headline in heads
+        if headline.created < plan.created and headline.state != "discarded"
     ]
     data = ReportData(
         cluster=desk.settings.cluster.name,
@@ -144,7 +144,7 @@ def _content(desk: Desk, plan: Plan, heads: tuple[Headline, ...]) -> tuple[Repor
         tolerance=desk.settings.solver.tolerance,
         plan=desk.views.plan_output(plan.id),
         earlier=tuple(earlier[: NIGHTS - 1]),
-        first=frozenset(one.id for one in heads if not one.base),
+        first=frozenset(headline.id for headline in heads if not headline.base),
         sites=None,
         lines={},
     )
@@ -154,24 +154,24 @@ def _content(desk: Desk, plan: Plan, heads: tuple[Headline, ...]) -> tuple[Repor
 def _cards(desk: Desk) -> Iterator[Tile]:
     """How long the cluster can go on as it is."""
     _, plan = desk.views.base()
-    busy = [one.busiest_utilisation_ratio for one in _forecasts(desk, plan)]
+    busy = [forecast.busiest_utilisation_ratio for forecast in _forecasts(desk, plan)]
     sent = sent_lately(desk)
     if not busy or sent is None or sent.empty:
         return
-    found = room(sent.sum(axis=0).tolist(), busy[0])
-    if found is None:
+    headroom = room(sent.sum(axis=0).tolist(), busy[0])
+    if headroom is None:
         return
-    said = (
-        f"the busiest node works {amounts.share(found.busy)} of its busiest hour; "
-        f"visitors {_grow(found.growth)}"
+    note = (
+        f"the busiest node works {amounts.share(headroom.busy)} of its busiest hour; "
+        f"visitors {_grow(headroom.growth)}"
     )
-    if found.days is None:
-        yield Tile("Room", "for a long time at the present growth", said)
+    if headroom.days is None:
+        yield Tile("Room", "for a long time at the present growth", note)
     else:
         yield Tile(
-            amounts.count(found.days, "day"),
+            amounts.count(headroom.days, "day"),
             "until a node is busy all the time, at the present growth",
-            said,
+            note,
         )
 
 
@@ -181,7 +181,11 @@ def _grow(growth: float) -> str:
 
 def _forecasts(desk: Desk, plan: Plan | None) -> list[ForecastRow]:
     return (
-        [one for one in desk.views.plan_output(plan.id).forecasts if one.policy == "after"]
+        [
+            forecast
+            for forecast in desk.views.plan_output(plan.id).forecasts
+            if forecast.policy == "after"
+        ]
         if plan
         else []
     )
@@ -191,12 +195,12 @@ def _large(desk: Desk) -> list[str]:
     """Sites that ask for more than a mean node's whole share of either resource, the busiest
     first.
     """
-    found = desk.views.rows_as_planned()
+    catalogue = desk.views.rows_as_planned()
     nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
-    columns = [found.columns[name] for name in ("access_bytes", "working_set")]
+    columns = [catalogue.columns[name] for name in ("access_bytes", "working_set")]
     over = np.logical_or.reduce([each * nodes > each.sum() for each in columns])
     return (
-        [str(found.sites[row]) for row in found.order("-access_bytes") if over[row]]
+        [str(catalogue.sites[row]) for row in catalogue.order("-access_bytes") if over[row]]
         if over.any()
         else []
     )
@@ -206,5 +210,5 @@ def _ending(desk: Desk) -> Iterator[tuple[Notice, str]]:
     """Wishes that end soon, each with the page of its site."""
     for pin in desk.views.pins().values():
         if pin.until and desk.now < pin.until <= desk.now + SOON:
-            said = f"the wish for {pin.site} ends {amounts.ago(pin.until, desk.now)}"
-            yield Notice("Ends soon", said), address("/site", name=pin.site)
+            text = f"the wish for {pin.site} ends {amounts.ago(pin.until, desk.now)}"
+            yield Notice("Ends soon", text), address("/site", name=pin.site)

@@ -1,29 +1,38 @@
 """Plans: what would move and why, what DNS would say, what stands in the way, and a person's yes or
 no.
+
+The page of a plan has its pictures, too, and says why busy sites stay where they are. It takes the
+reasons from the plan and searches nothing anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from flex.model.dns_edits_by_others import REASON
+from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
-from flex.planning.refuse_ended_or_outdated import WAITING
+from flex.model.wish import Pin
+from flex.planning.outdated_plans import WAITING
+from flex.zones.records_of_partition import name_of
 from flex_api.facts.changed_since_plan import BASE
 from flex_api.in_words import results_in_terminal, site_moves_text
-from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
+from flex_api.night import plan_approvals, rules_that_stop_plans
 from flex_api.night.rules_that_stop_plans import EXPIRY
+from flex_api.pages.forms import TheForm, from_form, from_query, redirect_after
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.overview import plan_to_look_at
-from flex_api.pages.plan_pictures_and_reasons import figures, kept_apart
-from flex_api.pages.read_forms_and_redirect import TheForm, from_form, from_query, redirect_after
 from flex_api.pictures.time_and_forecast_charts import Lines, Value, lines
+from flex_api.report.content import Content, ReportData, content
 from flex_api.routes import make_and_apply_plans, plans
 from flex_api.routes.plans import MovesQuery, PlansQuery
-from flex_api.schemas.rest_bodies_and_answers import (
+from flex_api.schemas.rest_bodies import (
     ApplyGiven,
     ApprovalGiven,
     JobShown,
@@ -32,6 +41,7 @@ from flex_api.schemas.rest_bodies_and_answers import (
     PlansPage,
     RollbackGiven,
 )
+from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.schemas.what_if_output import FrontierOutput, PointRow
 from flex_api.web.moves_by_page import few_moves
 from flex_api.web.request_context import Approver, Desk, Operator, Viewer
@@ -61,14 +71,14 @@ def latest(desk: Viewer, request: Request) -> Response:
 @router.get("/plans/all", response_class=HTMLResponse)
 def every(desk: Viewer, request: Request) -> Response:
     query = from_query(PlansQuery, request)
-    found = as_model(PlansPage, plans.plans(desk, query))
+    plans_page = as_model(PlansPage, plans.plans(desk, query))
     return show(
         desk,
         "plans.html",
         "/plans",
-        found=found,
+        found=plans_page,
         query=query,
-        following=following(request, found.next),
+        following=following(request, plans_page.next),
     )
 
 
@@ -81,11 +91,11 @@ def plan(
     values: dict[str, object] = {}
     if tab == "moves":
         query = from_query(MovesQuery, request, "tab")
-        found = as_model(MovesPage, plans.moves(desk, chosen.id, query))
+        moves_page = as_model(MovesPage, plans.moves(desk, chosen.id, query))
         values = {
-            "found": found,
+            "found": moves_page,
             "query": query,
-            "following": following(request, found.next),
+            "following": following(request, moves_page.next),
             "site_moves": few_moves(desk, plan=chosen.id),
             "words": site_moves_text,
         }
@@ -94,7 +104,7 @@ def plan(
     if tab == "kept":
         values = {"kept": kept_apart(desk, chosen)}
     open_ = chosen.state in WAITING
-    stops = rules_that_stop_plans.in_the_way(desk.world(), chosen)
+    stops = rules_that_stop_plans.stops_of_waiting_plan(desk.world(), chosen)
     outdated = BASE in {stop.rule for stop in stops}
     expired = next((stop for stop in stops if stop.rule == EXPIRY), None)
     return show(
@@ -107,7 +117,7 @@ def plan(
         stops=stops,
         outdated=outdated,
         expired=expired,
-        lacking=person_says_yes_or_no_to_plan.lacks(desk.world(), chosen)
+        lacking=plan_approvals.lacks(desk.world(), chosen)
         if open_ and not outdated and not expired
         else "",
         shadow=desk.settings.cluster.mode == "shadow",
@@ -130,30 +140,30 @@ def _frontier(desk: Desk, chosen: Plan) -> dict[str, object]:
     onward = chosen.id == base
     if not onward and chosen.base != base:
         return {"frontier": None, "curve": None, "onward": onward}
-    found = desk.house.later.ask("frontier", lambda: what_if_frontier_compare.frontier_of(world))
-    if found is None:
+    frontier = desk.house.later.ask("frontier", lambda: what_if_frontier_compare.frontier_of(world))
+    if frontier is None:
         return {"frontier": None, "curve": None, "onward": onward, "pending": True}
-    named = {0: "as it is" if found.in_force_keeps_wishes else "what wishes alone ask for"}
+    named = {0: "as it is" if frontier.in_force_keeps_wishes else "what wishes alone need"}
     if not onward:
         named |= {chosen.scratch_moves: "from scratch", len(chosen.moves): "this plan"}
     return {
-        "frontier": found,
-        "curve": curve(found, None if onward else chosen),
+        "frontier": frontier,
+        "curve": curve(frontier, None if onward else chosen),
         "named": named,
         "onward": onward,
     }
 
 
-def curve(found: FrontierOutput, plan: Plan | None) -> Lines:
+def curve(frontier: FrontierOutput, plan: Plan | None) -> Lines:
     """What each further move buys, with the plan on it where it starts from there."""
     marked: list[tuple[str, str, list[Value]]] = []
     if plan is not None:
-        said = f"{len(plan.moves):,} moves, {plan.after.worst:.1%}"
+        text = f"{len(plan.moves):,} moves, {plan.after.worst:.1%}"
         marked = [
-            ("this plan", "two", [Value(len(plan.moves), plan.after.worst, said, strong=True)])
+            ("this plan", "two", [Value(len(plan.moves), plan.after.worst, text, strong=True)])
         ]
     return points_of(
-        found.items, found.tolerance_ratio, marked, ((found.trigger_ratio, "trigger"),)
+        frontier.items, frontier.tolerance_ratio, marked, ((frontier.trigger_ratio, "trigger"),)
     )
 
 
@@ -166,18 +176,18 @@ def points_of(
     """Imbalance over moves."""
     drawn = [
         Value(
-            one.moves,
-            one.worst_ratio,
-            f"{one.moves:,} moves leave the worst node {one.worst_ratio:.1%} off",
+            point.moves,
+            point.worst_ratio,
+            f"{point.moves:,} moves leave the worst node {point.worst_ratio:.1%} off",
         )
-        for one in points
+        for point in points
     ]
     step = max(len(drawn) // 6, 1)
     return lines(
         "What more moves would buy",
         f"From {drawn[0].text} to {drawn[-1].text}." if drawn else "Nothing can be moved.",
-        [("best with so many moves", "one", drawn), *marked],
-        _apart([(one.at, f"{one.at:,.0f}") for one in drawn[::step]]),
+        [("best with this many moves", "one", drawn), *marked],
+        _apart([(point.at, f"{point.at:,.0f}") for point in drawn[::step]]),
         aim=aim,
         levels=levels,
         unit="worst node off its fair share, over number of moves",
@@ -210,10 +220,10 @@ def make(desk: Operator, form: TheForm) -> Response:
 
 @router.post("/plans/{plan}/approval")
 def approval(desk: Approver, plan: str, form: TheForm) -> Response:
-    said = from_form(ApprovalGiven, form)
-    make_and_apply_plans.approval(desk, plan, said)
+    given = from_form(ApprovalGiven, form)
+    make_and_apply_plans.approval(desk, plan, given)
     return redirect_after(
-        "approved" if said.decision == "approve" else "rejected", f"/plans/{plan}"
+        "approved" if given.decision == "approve" else "rejected", f"/plans/{plan}"
     )
 
 
@@ -229,7 +239,7 @@ def apply(desk: Approver, plan: str, form: TheForm) -> Response:
 @router.post("/plans/{plan}/discard")
 def discard(desk: Operator, plan: str, form: TheForm) -> Response:
     why = from_form(RollbackGiven, form).reason
-    person_says_yes_or_no_to_plan.discard(desk.because(why).world(), plan, why)
+    plan_approvals.discard(desk.because(why).world(), plan, why)
     return redirect_after("discarded", f"/plans/{plan}")
 
 
@@ -242,3 +252,91 @@ def rollback(desk: Operator, form: TheForm) -> Response:
 
 def follow(job: JobShown) -> Response:
     return RedirectResponse(f"/jobs/{job.id}", 303)
+
+
+# Sites that are drawn beside those that move. A guess.
+BUSIEST = 50
+EDITED = f"{REASON}, so left alone"
+UNREADY = "its new node is not ready for it"
+
+
+@dataclass(frozen=True, slots=True)
+class StayingSite:
+    """A site that stays: where, what share of all bytes it has, and why."""
+
+    site: str
+    nodes: tuple[str, ...]
+    share: float
+    why: str
+
+
+def figures(desk: Desk, plan: PlanOutput) -> Content:
+    """The figures that the nightly report has of it, too."""
+    return content(
+        ReportData(
+            cluster=desk.settings.cluster.name,
+            made=desk.now,
+            tolerance=desk.settings.solver.tolerance,
+            plan=plan,
+            earlier=(),
+            sites=None,
+            lines={},
+        )
+    )
+
+
+def kept_apart(desk: Desk, plan: Plan) -> tuple[StayingSite, ...]:
+    """The busiest sites that the plan leaves alone."""
+    catalogue, pins = desk.views.catalogue(), desk.views.pins()
+    moving = {move.site for move in plan.moves}
+    sent = catalogue.columns["access_bytes"]
+    total = max(int(np.sum(sent)), 1)
+    busiest = [
+        row
+        for row in catalogue.order("-access_bytes")[: BUSIEST + len(moving)]
+        if catalogue.sites[row] not in moving
+    ]
+    rules = (*plan.holds, *reversed(plan.stops))
+    stopped = {site: stop for stop in rules for site in stop.sites}
+    put_off = {move.site: move.reason for move in reversed(plan.put_off)}
+    edited = {edit.name for edit in plan.said.edits}
+    unready = {unready_site.site for unready_site in plan.not_ready}
+    kept = []
+    for row in busiest[:BUSIEST]:
+        site = str(catalogue.sites[row])
+        why = (
+            EDITED
+            if name_of(site) in edited
+            else UNREADY
+            if site in unready
+            else _why(site, pins.get(site), stopped, put_off, plan)
+        )
+        kept.append(StayingSite(site, tuple(catalogue.nodes_of(row)), int(sent[row]) / total, why))
+    return tuple(kept)
+
+
+def _why(
+    site: str, pin: Pin | None, stopped: Mapping[str, Stop], put_off: Mapping[str, str], plan: Plan
+) -> str:
+    """What was found when the plan was made: of a rule that is named, that the site would move
+    without it.
+    """
+    if pin and pin.excluded:
+        return f"somebody excluded it{_because(pin)}"
+    if site in put_off:
+        return put_off[site]
+    if site in stopped:
+        return f"it would move without {stopped[site].rule}"
+    if pin and pin.nodes:
+        return f"pinned to {', '.join(pin.nodes[:4])}{_because(pin)}"
+    if plan.stops:
+        return "the rules that stop other sites make no difference to it"
+    if plan.before and plan.before.worst <= plan.after.worst:
+        return "moving it would not bring the worst node nearer to its fair share"
+    if plan.quality.proven:
+        return "the fewest moves that reach the balance do not need it"
+    return "the best balance found does not need it"
+
+
+def _because(pin: Pin) -> str:
+    return f": {pin.reason}" if pin.reason else ""

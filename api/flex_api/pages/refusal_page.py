@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from flex_api.pages.forms import Form, Refusal, Sent
 from flex_api.pages.frame import PAGES, TAKES, show, theme
-from flex_api.pages.read_forms_and_redirect import Form, Refusal, Sent
 from flex_api.problem_kinds import Problem
 from flex_api.report import page as report
 from flex_api.web.request_context import Desk, House
@@ -64,7 +64,9 @@ def plain_page(request: Request, told: Problem, back: str) -> str:
         back=back,
         theme=theme(request),
         pages=[
-            one for one in PAGES if known and request.state.caller.may(TAKES.get(one[0], "viewer"))
+            menu_page
+            for menu_page in PAGES
+            if known and request.state.caller.may(TAKES.get(menu_page[0], "viewer"))
         ],
     )
 

@@ -9,12 +9,12 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from flex.routing.pool import Pool
+from flex.routing.member_pools import Pool
 from flex_api.facts.site_table import Catalogue
-from flex_api.night import ask_every_haproxy, which_order_doors_go_by
+from flex_api.night import ask_every_haproxy, orders_at_doors
 from flex_api.pages.frame import show
-from flex_api.schemas.request_and_page_base import CLEAN
-from flex_api.web import strays_and_sites_outside_dns
+from flex_api.schemas.request_and_list_base import CLEAN
+from flex_api.web import stray_views
 from flex_api.web.cached_haproxy_state import GOOD, distributors
 from flex_api.web.request_context import Viewer
 from flex_api.web.routing_view import routing_of, wrong_names
@@ -40,7 +40,7 @@ class Shared:
 
 @router.get("/routing", response_class=HTMLResponse)
 def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)] = "") -> Response:
-    found = desk.views.catalogue()
+    catalogue = desk.views.catalogue()
     pools = (
         {pool.site: pool for pool in routing_of(desk).routed.pools}
         if desk.settings.routing.on
@@ -48,21 +48,21 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
     )
     replicated = [
         row
-        for row in found.order("-access_bytes").tolist()
-        if found.first[row + 1] - found.first[row] > 1
+        for row in catalogue.order("-access_bytes").tolist()
+        if catalogue.first[row + 1] - catalogue.first[row] > 1
     ]
-    chosen = [row for row in replicated if name in str(found.sites[row])]
+    chosen = [row for row in replicated if name in str(catalogue.sites[row])]
     # One that is away keeps whoever asks it waiting.
     heard = desk.house.later.ask("distributors", lambda: distributors(desk), lasting=GOOD)
-    states = which_order_doors_go_by.door_states(desk.settings, desk.store)
+    states = orders_at_doors.door_states(desk.settings, desk.store)
     return show(
         desk,
         "routing.html",
         "/routing",
-        rows=[_shares(found, row, pools) for row in chosen[:MOST]],
+        rows=[_shares(catalogue, row, pools) for row in chosen[:MOST]],
         left=max(len(chosen) - MOST, 0),
         count=len(replicated),
-        share=_share(found, replicated),
+        share=_share(catalogue, replicated),
         routing=desk.settings.routing,
         misnamed=wrong_names(desk),
         heard=heard,
@@ -70,20 +70,20 @@ def page(desk: Viewer, name: Annotated[str, Query(max_length=255, pattern=CLEAN)
         pending=heard is None,
         order=ask_every_haproxy.as_order(desk.settings, desk.store),
         states=states,
-        unheard=sum(bool(one.unheard) for one in states),
+        unheard=sum(bool(state.unheard) for state in states),
         name=name,
-        at=strays_and_sites_outside_dns.at_doors(desk),
-        outside=strays_and_sites_outside_dns.outside_dns(desk),
+        at=stray_views.visitors_at_doors(desk),
+        outside=stray_views.outside_dns(desk),
         most=MOST,
     )
 
 
-def _shares(found: Catalogue, row: int, pools: dict[str, Pool]) -> Shared:
-    site, values = str(found.sites[row]), found.measures(row)
-    nodes = tuple(found.nodes_of(row))
+def _shares(catalogue: Catalogue, row: int, pools: dict[str, Pool]) -> Shared:
+    site, values = str(catalogue.sites[row]), catalogue.measures(row)
+    nodes = tuple(catalogue.nodes_of(row))
     return Shared(site, nodes, values["access_bytes"], values["working_set"], pools.get(site))
 
 
-def _share(found: Catalogue, rows: list[int]) -> float:
-    sent = found.columns["access_bytes"]
+def _share(catalogue: Catalogue, rows: list[int]) -> float:
+    sent = catalogue.columns["access_bytes"]
     return float(np.sum(sent[rows])) / max(int(np.sum(sent)), 1) if rows else 0.0

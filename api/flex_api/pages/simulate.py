@@ -17,13 +17,13 @@ from flex.model.period import Period
 from flex.sim.policies import POLICIES
 from flex.sim.simulate import Result
 from flex.sim.simulated_clusters import MIB, MODELS
-from flex_api.facts.hours_in_logs import hours_in_logs
+from flex_api.facts.traffic_by_hour import hours_in_logs
 from flex_api.in_words import amounts
+from flex_api.pages.forms import from_query_form
 from flex_api.pages.frame import show
-from flex_api.pages.read_forms_and_redirect import from_query_form
 from flex_api.pictures.chart_geometry import Bars, quantities
 from flex_api.routes.simulations import period_to_replay
-from flex_api.schemas.request_and_page_base import Given
+from flex_api.schemas.request_and_list_base import Given
 from flex_api.simulation import comparing, traces_and_solver
 from flex_api.web.request_context import Desk, Operator
 
@@ -65,7 +65,7 @@ def page(
     count = min(wanted.nodes or max(len(nodes), 1), 64)
     mib = wanted.ram_mib or max(min((node.ram for node in nodes), default=64 * MIB) // MIB, 1)
     policies = [name for name in wanted.policies if name in ABOUT]
-    found = _answer(desk, policies, count, mib, wanted.model) if ask else None
+    simulation = _answer(desk, policies, count, mib, wanted.model) if ask else None
     return show(
         desk,
         "simulate.html",
@@ -78,8 +78,8 @@ def page(
         period=_days_of_logs(desk),
         count=count,
         mib=mib,
-        found=found,
-        pending=ask and found is None,
+        found=simulation,
+        pending=ask and simulation is None,
         most=MOST_POLICIES,
     )
 
@@ -104,15 +104,22 @@ def _answer(
 def _simulate(desk: Desk, policies: list[str], nodes: int, mib: int, model: str) -> SimulationShown:
     """Raises Unknown where no access of the period was kept."""
     period = period_to_replay(desk)
-    trace, rate = traces_and_solver.of_own_logs(
+    trace, rate = traces_and_solver.trace_of_own_logs(
         desk.store, desk.settings.ingest.directory, period, MOST_ACCESSES
     )
     cluster = comparing.cluster_of(model, nodes, mib, rate=rate)
     results = tuple(result for _, result in comparing.compare_policies(trace, [cluster], policies))
-    misses = [(one.policy, one.miss_ratio, amounts.share(one.miss_ratio)) for one in results]
+    misses = [
+        (policy_result.policy, policy_result.miss_ratio, amounts.share(policy_result.miss_ratio))
+        for policy_result in results
+    ]
     served = [
-        (one.policy, one.throughput, amounts.rate(one.throughput if one.seconds else None))
-        for one in results
+        (
+            policy_result.policy,
+            policy_result.throughput,
+            amounts.rate(policy_result.throughput if policy_result.seconds else None),
+        )
+        for policy_result in results
     ]
     return SimulationShown(
         accesses=len(trace.target),

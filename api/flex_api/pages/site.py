@@ -20,20 +20,19 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.errors import BadInput, FlexError, NoData
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.wishes.wishes_in_force_now import NIGHT
-from flex_api import files_visitors_ask_for, which_names_are_sites
+from flex_api import requested_files, which_names_are_sites
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import (
     names_of_sites_text,
     site_moves_text,
-    visitors_at_other_nodes_text,
+    visitors_text,
     wish_text,
 )
 from flex_api.manage_tokens import refuse_below
 from flex_api.night import move_site_by_hand
-from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
-from flex_api.pages.cached_moves_and_predictions import of_site, past
-from flex_api.pages.frame import as_model, show
-from flex_api.pages.read_forms_and_redirect import (
+from flex_api.night.plan_with_stops import plan_with_stops
+from flex_api.pages.cached_nights import moves_of_site, past
+from flex_api.pages.forms import (
     SEVERAL,
     Form,
     TheForm,
@@ -44,11 +43,12 @@ from flex_api.pages.read_forms_and_redirect import (
     redirect_after,
     refuse,
 )
+from flex_api.pages.frame import as_model, show
 from flex_api.pictures.time_and_forecast_charts import Heat, Lines, Value, lines, week
 from flex_api.routes import sites, wishes_and_campaigns
 from flex_api.routes.sites import ProfileQuery, find_row
 from flex_api.schemas.explain_output import ExplainOutput
-from flex_api.schemas.rest_bodies_and_answers import ProfilePage
+from flex_api.schemas.rest_bodies import ProfilePage
 from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, SiteRow
 from flex_api.schemas.times_of_sites import MICROSECONDS
 from flex_api.schemas.verbs_output import FilesOutput, PlanOutput
@@ -56,7 +56,7 @@ from flex_api.web.etag_responses import Condition
 from flex_api.web.moves_by_page import few_moves
 from flex_api.web.request_context import Desk, Operator, Viewer
 from flex_api.web.sight import latest_hours, latest_weeks
-from flex_api.wishes import what_if_frontier_compare, why_site_is_there
+from flex_api.wishes import explain_site, what_if_frontier_compare
 from flex_api.wishes.previewing import Preview
 from flex_logs_ingest.counts.add_up_hours_and_sample import hours_of_site
 
@@ -124,19 +124,20 @@ def site(
         site=row,
         periods=profile.items[::-1],
         timed=any(
-            one.service_seconds is not None or one.cpu_seconds is not None for one in profile.items
+            period.service_seconds is not None or period.cpu_seconds is not None
+            for period in profile.items
         ),
         pictures=_pictures(profile) if len(profile.items) > 1 else (),
         ways=names_of_sites_text.MOVES,
         places_of_name=names_of_sites_text.places_of_name,
         most_names=NAMES,
-        moved=of_site(past(desk), row.site),
+        moved=moves_of_site(past(desk), row.site),
         site_moves=few_moves(desk, site=row.site),
         move_to=" ".join(form_of_query(request).words("to")),
         move_why=form_of_query(request).text("why"),
         words=site_moves_text,
         wishes=[
-            (one, wishes_and_campaigns.etag_of(desk, row.site, one.campaign)) for one in wishes
+            (wish, wishes_and_campaigns.etag_of(desk, row.site, wish.campaign)) for wish in wishes
         ],
         # What begins before that is carried out by the next plan.
         next_plan=desk.now + NIGHT,
@@ -161,7 +162,7 @@ def _choose_wish(wishes: Sequence[PinShown], of: str | None) -> PinShown | None:
     """
     if of is None:
         return wishes[0] if wishes else None
-    return next((one for one in wishes if one.campaign == of), None)
+    return next((wish for wish in wishes if wish.campaign == of), None)
 
 
 def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
@@ -171,7 +172,7 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
     ]
 
     def picture(title: str, values: list[tuple[float, str]]) -> Lines:
-        marks = [Value(at, value, said) for at, (value, said) in enumerate(values)]
+        marks = [Value(at, value, text) for at, (value, text) in enumerate(values)]
         return lines(
             title,
             f"From {values[0][1]} to {values[-1][1]}.",
@@ -200,7 +201,7 @@ def _pictures(profile: ProfilePage) -> tuple[Lines, ...]:
 
 
 def _why(desk: Desk, name: str, _: Request) -> ExplainOutput:
-    return why_site_is_there.explain_site(desk.world(), name)
+    return explain_site.explain_site(desk.world(), name)
 
 
 def _move(desk: Desk, name: str, request: Request) -> PlanOutput:
@@ -214,12 +215,12 @@ def _move(desk: Desk, name: str, request: Request) -> PlanOutput:
 def _said_of_visitors(why: object) -> list[str]:
     if not isinstance(why, ExplainOutput):
         return []
-    return list(visitors_at_other_nodes_text.of_explanation(why, datetime.now(UTC)))
+    return list(visitors_text.visitor_lines(why, datetime.now(UTC)))
 
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:
     try:
-        return files_visitors_ask_for.files_output(desk.world(), name, limit=FILES)
+        return requested_files.files_output(desk.world(), name, limit=FILES)
     except NoData as error:
         return error.answer
 
@@ -229,12 +230,12 @@ def _hours(desk: Desk, name: str, _: Request) -> tuple[Heat, ...]:
     counted.
     """
     period = latest_weeks(desk)
-    found = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
-    hour = found["hour"].to_numpy(dtype=np.int64)
+    hour_rows = hours_of_site(desk.store, desk.settings.ingest.directory, period, name)
+    hour = hour_rows["hour"].to_numpy(dtype=np.int64)
     weeks = latest_hours(desk)
 
     def heat_of(title: str, column: str, scale: float, unit: str) -> Heat:
-        numbers = found[column].to_numpy(dtype=np.int64) / scale
+        numbers = hour_rows[column].to_numpy(dtype=np.int64) / scale
         return week(title, weeks.mean_of_week(hour, numbers), unit)
 
     return (
@@ -242,7 +243,7 @@ def _hours(desk: Desk, name: str, _: Request) -> tuple[Heat, ...]:
         *(
             heat_of(title, column, MICROSECONDS, "seconds")
             for title, column in TIMES
-            if found[column].any()
+            if hour_rows[column].any()
         ),
     )
 
@@ -250,7 +251,7 @@ def _hours(desk: Desk, name: str, _: Request) -> tuple[Heat, ...]:
 def _preview(desk: Desk, name: str, request: Request) -> Preview:
     form = form_of_query(request)
     wish, campaign = from_form(PinGiven, form, **_moments(form)), _campaign(form)
-    return what_if_frontier_compare.with_pin(
+    return what_if_frontier_compare.preview_wish(
         desk.world(), Pin(site=name, author=desk.caller.name, campaign=campaign, **dict(wish))
     )
 
@@ -346,8 +347,8 @@ def drop(desk: Operator, form: TheForm) -> Response:
 
 
 def _moments(form: Form) -> dict[str, datetime]:
-    found = {name: moment(form.text(name), name) for name in MOMENTS}
-    return {name: at for name, at in found.items() if at}
+    moments = {name: moment(form.text(name), name) for name in MOMENTS}
+    return {name: at for name, at in moments.items() if at}
 
 
 def _campaign(form: Form) -> str:
@@ -357,7 +358,6 @@ def _campaign(form: Form) -> str:
             "the field campaign",
             f"{name[:40]!r} is no name of a campaign: letters, digits, dots, dashes "
             "and underscores, at most 100",
-            kept="nothing was changed",
             advice="correct it and send it again",
         )
     return name

@@ -16,16 +16,16 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from flex_api.facts.site_table import Catalogue
 from flex_api.in_words import amounts
-from flex_api.pages.cached_moves_and_predictions import past, sent_lately
+from flex_api.pages.cached_nights import past, sent_lately
+from flex_api.pages.forms import from_query
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import following
-from flex_api.pages.read_forms_and_redirect import from_query
 from flex_api.pictures import sites_scatter as charts_cloud
 from flex_api.pictures.chart_geometry import Scatter
 from flex_api.pictures.time_and_forecast_charts import Spark, course
 from flex_api.routes import sites
 from flex_api.routes.sites import SitesQuery
-from flex_api.schemas.rest_bodies_and_answers import SitesPage
+from flex_api.schemas.rest_bodies import SitesPage
 from flex_api.web.request_context import Desk, Viewer
 
 router = APIRouter(include_in_schema=False)
@@ -49,23 +49,23 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def every(desk: Viewer, request: Request) -> Response:
     zoom = _zoom(request)
     query = from_query(SitesQuery, request, *(name for name, _ in ZOOMS))
-    found = as_model(SitesPage, sites.sites(desk, query))
+    sites_page = as_model(SitesPage, sites.sites(desk, query))
     seconds = (
-        (found.period_end - found.period_start).total_seconds()
-        if found.period_start and found.period_end
+        (sites_page.period_end - sites_page.period_start).total_seconds()
+        if sites_page.period_start and sites_page.period_end
         else 0
     )
     known = desk.views.catalogue()
     picture, table = (
         _cloud(desk, known, zoom)
         if zoom
-        else desk.views.of("cloud", lambda: _cloud(desk, known, {}))
+        else desk.views.get_or_make("cloud", lambda: _cloud(desk, known, {}))
     )
     return show(
         desk,
         "sites.html",
         "/sites",
-        found=found,
+        found=sites_page,
         query=query,
         seconds=seconds,
         total=max(int(known.columns["access_bytes"].sum()), 1),
@@ -77,9 +77,9 @@ def every(desk: Viewer, request: Request) -> Response:
         table=table,
         nodes=[node.name for node in desk.world().nodes],
         moved=_last_moves(desk),
-        courses=_courses(desk, [row.site for row in found.items]),
-        address=_with(request),
-        following=following(request, found.next),
+        courses=_courses(desk, [row.site for row in sites_page.items]),
+        address=_address_builder(request),
+        following=following(request, sites_page.next),
     )
 
 
@@ -90,34 +90,34 @@ def _zoom(request: Request) -> dict[str, int]:
 
 
 def _cloud(
-    desk: Desk, found: Catalogue, zoom: Mapping[str, int]
+    desk: Desk, catalogue: Catalogue, zoom: Mapping[str, int]
 ) -> tuple[Scatter | None, tuple[tuple[str, int, float, float], ...]]:
-    held, sent = found.columns["working_set"], found.columns["access_bytes"]
-    if not len(found.sites):
+    held, sent = catalogue.columns["working_set"], catalogue.columns["access_bytes"]
+    if not len(catalogue.sites):
         return None, ()
     active = [node for node in desk.world().nodes if node.state == "active"]
     nodes = max(len(active), 1)
-    rows_with_pins = map(found.row_of, desk.views.pins())
+    rows_with_pins = map(catalogue.row_of, desk.views.pins())
     rows = [row for row in rows_with_pins if row is not None]
     share = int(held.sum()) / nodes, int(sent.sum()) / nodes
     marked = np.array(sorted(rows), dtype=np.int64)
-    drawn = _between(held, zoom, "held") & _between(sent, zoom, "sent")
+    drawn = _mask_in_zoom(held, zoom, "held") & _mask_in_zoom(sent, zoom, "sent")
     rings = np.searchsorted(np.flatnonzero(drawn), marked[drawn[marked]])
     held, sent = held[drawn], sent[drawn]
     picture = charts_cloud.cloud(
-        "Sites by working set and bytes sent", found.sites[drawn], held, sent, share, rings
+        "Sites by working set and bytes sent", catalogue.sites[drawn], held, sent, share, rings
     )
     return picture, charts_cloud.decades(held, sent)
 
 
 def _last_moves(desk: Desk) -> dict[str, datetime]:
     """By site when it last left a node for another, in the nights that are kept."""
-    found: dict[str, datetime] = {}
-    for one in past(desk):
-        for site, source, target in one.moves:
+    last_moves: dict[str, datetime] = {}
+    for night in past(desk):
+        for site, source, target in night.moves:
             if source and target:
-                found.setdefault(site, one.settled)
-    return found
+                last_moves.setdefault(site, night.settled)
+    return last_moves
 
 
 def _courses(desk: Desk, shown: Sequence[str]) -> dict[str, Spark] | None:
@@ -137,7 +137,7 @@ def _courses(desk: Desk, shown: Sequence[str]) -> dict[str, Spark] | None:
     }
 
 
-def _between(values: np.ndarray, zoom: Mapping[str, int], name: str) -> np.ndarray:
+def _mask_in_zoom(values: np.ndarray, zoom: Mapping[str, int], name: str) -> np.ndarray:
     most = np.iinfo(np.int64).max
     drawn: np.ndarray = (values >= zoom.get(f"{name}_from", 0)) & (
         values <= zoom.get(f"{name}_to", most)
@@ -145,7 +145,7 @@ def _between(values: np.ndarray, zoom: Mapping[str, int], name: str) -> np.ndarr
     return drawn
 
 
-def _with(request: Request) -> Callable[[str, str], str]:
+def _address_builder(request: Request) -> Callable[[str, str], str]:
     """The address of this page with one thing chosen otherwise; from its beginning."""
     plain = request.url.remove_query_params(["cursor", "done"])
 
@@ -164,29 +164,33 @@ def _with(request: Request) -> Callable[[str, str], str]:
 def table(desk: Viewer, request: Request) -> StreamingResponse:
     """All that are asked for, as the page sorts and filters them."""
     query = from_query(SitesQuery, request, *(name for name, _ in ZOOMS))
-    found = desk.views.catalogue()
-    rows, _ = found.page(sites.sites_wanted(desk, query), query.sort, len(found.sites), None)
+    catalogue = desk.views.catalogue()
+    rows, _ = catalogue.page(
+        sites.sites_wanted(desk, query), query.sort, len(catalogue.sites), None
+    )
     pinned = frozenset(desk.views.pins())
     headers = {"Content-Disposition": 'attachment; filename="sites.csv"'}
     return StreamingResponse(
-        _lines(found, rows, pinned), media_type="text/csv; charset=utf-8", headers=headers
+        _lines(catalogue, rows, pinned), media_type="text/csv; charset=utf-8", headers=headers
     )
 
 
-def _lines(found: Catalogue, rows: list[int], pinned: frozenset[str]) -> Iterator[str]:
+def _lines(catalogue: Catalogue, rows: list[int], pinned: frozenset[str]) -> Iterator[str]:
     yield ",".join(COLUMNS) + "\r\n"
     for first in range(0, len(rows), PIECE):
         text = io.StringIO()
-        csv.writer(text).writerows(_line(found, row, pinned) for row in rows[first : first + PIECE])
+        csv.writer(text).writerows(
+            _line(catalogue, row, pinned) for row in rows[first : first + PIECE]
+        )
         yield text.getvalue()
 
 
-def _line(found: Catalogue, row: int, pinned: frozenset[str]) -> list[object]:
-    site, values = str(found.sites[row]), found.measures(row)
+def _line(catalogue: Catalogue, row: int, pinned: frozenset[str]) -> list[object]:
+    site, values = str(catalogue.sites[row]), catalogue.measures(row)
     numbers = [values[name] for name in COLUMNS[2:-1]]
     return [
         _plain(site),
-        _plain(" ".join(found.nodes_of(row))),
+        _plain(" ".join(catalogue.nodes_of(row))),
         *numbers,
         "yes" if site in pinned else "no",
     ]

@@ -13,16 +13,16 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
+from flex_api.pages.forms import from_query_form, valid
 from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
-from flex_api.pages.read_forms_and_redirect import from_query_form, valid
 from flex_api.pictures.chart_geometry import MOST_BARS, Load, loads, scale, worst
 from flex_api.report import dimensions_of_loads
 from flex_api.report.content import NodeLine
-from flex_api.routes import what_if_and_differences
+from flex_api.routes import what_if_routes
 from flex_api.schemas.plan_parts import BalanceOutput
-from flex_api.schemas.request_and_page_base import Given
-from flex_api.schemas.rest_bodies_and_answers import Supposed
+from flex_api.schemas.request_and_list_base import Given
+from flex_api.schemas.rest_bodies import Supposed
 from flex_api.schemas.what_if_output import WhatIfOutput
 from flex_api.web.request_context import Desk, Operator
 from flex_api.wishes import what_if_frontier_compare
@@ -72,7 +72,7 @@ def what_if(
 
 def _answer(desk: Desk, wanted: Supposed) -> WhatIfOutput | None:
     """None while it is being worked out."""
-    question, world = what_if_and_differences.supposition(wanted), desk.world()
+    question, world = what_if_routes.supposition(wanted), desk.world()
     return desk.house.later.ask(
         f"what if {wanted.model_dump_json()}",
         lambda: what_if_frontier_compare.what_if(world, question, with_frontier=wanted.frontier),

@@ -2,7 +2,7 @@
 under two partitions.
 
 Takes numbers for each node, in the order of the bars. Returns frozen geometries whose rows are as
-high as those of partition_picture.py. Does not write markup.
+high as those of partition_geometry.py. Does not write markup.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from flex_api.in_words import amounts, text_safe_for_html
-from flex_api.pictures import chart_geometry, margins
+from flex_api.pictures import chart_geometry, label_widths
 from flex_api.pictures.chart_geometry import Tick
-from flex_api.pictures.partition_picture import ROW
+from flex_api.pictures.partition_geometry import ROW
 
 # Pixels of height of the highest hour of all nodes. Chosen by eye.
 HOUR = 30
@@ -43,7 +43,7 @@ class Days:
 
     @property
     def label_width(self) -> int:
-        return margins.beside(max((len(row.label) for row in self.rows), default=0))
+        return label_widths.text_margin(max((len(row.label) for row in self.rows), default=0))
 
 
 def days(
@@ -53,7 +53,7 @@ def days(
     most = max((max(hours[node]) for node in nodes if node in hours), default=0.0)
     if not most:
         return None
-    rows, said = [], []
+    rows, peaks = [], []
     for place, node in enumerate(nodes):
         values = hours.get(node, (0.0,) * HOURS_OF_DAY)
         top = max(range(HOURS_OF_DAY), key=lambda hour: values[hour])
@@ -61,8 +61,8 @@ def days(
         heights = tuple(round(value / most * HOUR, 2) for value in values)
         label = text_safe_for_html.plain(node, chart_geometry.LABEL)
         rows.append(Day(node, label, place * ROW, heights, text))
-        said.append((values[top], text))
-    return Days(title, f"Most is {max(said)[1]}.", tuple(rows))
+        peaks.append((values[top], text))
+    return Days(title, f"Most is {max(peaks)[1]}.", tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ class MissPairs:
 
     @property
     def label_width(self) -> int:
-        return margins.beside(max((len(row.label) for row in self.rows), default=0))
+        return label_widths.text_margin(max((len(row.label) for row in self.rows), default=0))
 
     @property
     def right(self) -> int:
-        return margins.beside(max((len(row.text) for row in self.rows), default=0))
+        return label_widths.text_margin(max((len(row.text) for row in self.rows), default=0))
 
 
 def misses(
@@ -125,13 +125,13 @@ def misses(
                 amounts.share(after[node]),
             )
         )
-    said = "; ".join(
+    shares = "; ".join(
         f"{node} {amounts.share(before[node])} and {amounts.share(after[node])}"
         for node in known[:8]
     )
     return MissPairs(
         title,
-        f"{words[0]} and {words[1]}: {said}.",
+        f"{words[0]} and {words[1]}: {shares}.",
         tuple(rows),
         tuple(
             Tick(value / most * 100, amounts.share(value).replace(".0 ", " "))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from flex_api.in_words import amounts, text_safe_for_html
-from flex_api.pictures import margins
+from flex_api.pictures import label_widths
 
 # Nodes that are drawn as bars; of more, only the worst are. A guess: a screen or two.
 MOST_BARS = 40
@@ -83,13 +83,13 @@ class Bars:
     @property
     def label_width(self) -> int:
         """Pixels that the longest label takes."""
-        return margins.beside(max((len(bar.label) for bar in self.bars), default=0))
+        return label_widths.text_margin(max((len(bar.label) for bar in self.bars), default=0))
 
     @property
     def right(self) -> int:
         """Pixels that the longest text takes."""
         longest = max((max(len(bar.text), len(bar.note)) for bar in self.bars), default=0)
-        return margins.beside(longest)
+        return label_widths.text_margin(longest)
 
     @property
     def height(self) -> int:
@@ -145,7 +145,7 @@ def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
         label=text_safe_for_html.plain(row.node, LABEL),
         value=row.after / most * 100,
         before=None if row.before is None else row.before / most * 100,
-        text="closed" if row.closed else amounts.with_sign(row.away),
+        text="closed" if row.closed else amounts.signed_share(row.away),
         note=("over" if row.away > 0 else "under") if outside else "",
         outside=outside,
     )
@@ -153,16 +153,16 @@ def _load_bar(row: Load, tolerance: float, most: float) -> Bar:
 
 def _said_of_loads(rows: Sequence[Load], tolerance: float) -> str:
     inside = sum(1 for row in rows if not row.outside(tolerance))
-    said = (
+    sentence = (
         f"{inside} of {amounts.count(len(rows), 'node')} within "
         f"{amounts.share(tolerance)} of the fair share"
     )
     if not rows:
-        return said + "."
+        return sentence + "."
     farthest = max(rows, key=lambda row: abs(row.away))
     return (
-        f"{said}; farthest is {text_safe_for_html.plain(farthest.node, LABEL)} at "
-        f"{amounts.with_sign(farthest.away)}."
+        f"{sentence}; farthest is {text_safe_for_html.plain(farthest.node, LABEL)} at "
+        f"{amounts.signed_share(farthest.away)}."
     )
 
 
@@ -307,8 +307,8 @@ class Spot:
 def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Scatter:
     """Every site as a point; where there are too many, one circle for those that lie together."""
     seen = [spot for spot in spots if spot.x > 0 and spot.y > 0]
-    across = _Log.around([spot.x for spot in seen] + [fair[0]])
-    up = _Log.around([spot.y for spot in seen] + [fair[1]])
+    across = _Log.from_values([spot.x for spot in seen] + [fair[0]])
+    up = _Log.from_values([spot.y for spot in seen] + [fair[1]])
     grouped = len(seen) > MOST_POINTS
     points = (
         _group(seen, across, up) if grouped else tuple(_point(spot, across, up) for spot in seen)
@@ -370,10 +370,10 @@ class _Log:
     high: int
 
     @classmethod
-    def around(cls, values: Sequence[float]) -> _Log:
-        found = [value for value in values if value > 0] or [1.0]
-        low = math.floor(math.log10(min(found)))
-        high = math.ceil(math.log10(max(found)))
+    def from_values(cls, values: Sequence[float]) -> _Log:
+        positive = [value for value in values if value > 0] or [1.0]
+        low = math.floor(math.log10(min(positive)))
+        high = math.ceil(math.log10(max(positive)))
         return cls(low, max(high, low + 1))
 
     def __call__(self, value: float) -> float:
@@ -454,12 +454,12 @@ def strip(title: str, nights: Sequence[NightColumn], tolerance: float, height: i
         )
         for number, night in enumerate(nights)
     )
-    said = [
+    texts = [
         f"{night.day}: {_moves_text(night)}, {amounts.share(night.worst)} off" for night in nights
     ]
     return Strip(
         title,
-        f"Oldest on the left. {'; '.join(said)}.",
+        f"Oldest on the left. {'; '.join(texts)}.",
         marks,
         aim=(1 - tolerance / farthest) * height,
         half=min(30 / slots, 1.8),

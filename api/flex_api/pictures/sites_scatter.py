@@ -32,7 +32,7 @@ class Span:
     high: int
 
     @classmethod
-    def around(cls, values: np.ndarray) -> Span:
+    def from_values(cls, values: np.ndarray) -> Span:
         if not len(values):
             return cls(0, 1)
         low = math.floor(math.log10(values.min()))
@@ -46,14 +46,14 @@ class Span:
         placed: np.ndarray = (np.log10(values) - self.low) / (self.high - self.low) * 100
         return placed
 
-    def at(self, value: float) -> float:
+    def percent_along(self, value: float) -> float:
         return (math.log10(value) - self.low) / (self.high - self.low) * 100
 
     def ticks(self) -> tuple[Tick, ...]:
         every = 1 if self.high - self.low <= 6 else 2
         powers = range(self.low, self.high + 1, every)
         return tuple(
-            Tick(self.at(10.0**power), amounts.size(10.0**power).replace(".0 ", " "))
+            Tick(self.percent_along(10.0**power), amounts.size(10.0**power).replace(".0 ", " "))
             for power in powers
         )
 
@@ -65,8 +65,8 @@ def cloud(
     name.
     """
     seen = np.flatnonzero((held > 0) & (sent > 0))
-    across = Span.around(np.append(held[seen], share[0] or 1.0))
-    up = Span.around(np.append(sent[seen], share[1] or 1.0))
+    across = Span.from_values(np.append(held[seen], share[0] or 1.0))
+    up = Span.from_values(np.append(sent[seen], share[1] or 1.0))
     x, y = across.place(held[seen]), 100 - up.place(sent[seen])
     grouped = len(seen) > FEW
     rings = np.flatnonzero(np.isin(seen, marked[:FEW]))
@@ -83,7 +83,9 @@ def cloud(
         points=(*points, *ringed),
         across=across.ticks(),
         up=tuple(Tick(100 - tick.at, tick.text) for tick in up.ticks()),
-        fair=(across.at(share[0]), 100 - up.at(share[1])) if min(share) > 0 else None,
+        fair=(across.percent_along(share[0]), 100 - up.percent_along(share[1]))
+        if min(share) > 0
+        else None,
         left_out=len(names) - len(seen),
         grouped=grouped,
         extents=(across.extent("working set"), up.extent("bytes sent in the period")),
@@ -117,13 +119,13 @@ def decades(held: Ints, sent: Ints) -> tuple[tuple[str, int, float, float], ...]
     """
     digits = np.where(held > 0, np.floor(np.log10(np.maximum(held, 1))).astype(np.int64) + 1, 0)
     total_sent, total_held = max(int(sent.sum()), 1), max(int(held.sum()), 1)
-    found = []
+    table = []
     for power in np.unique(digits).tolist():
         rows = digits == power
         name = (
             f"{amounts.size(10 ** (power - 1))} to {amounts.size(10**power)}" if power else "none"
         )
-        found.append(
+        table.append(
             (
                 name,
                 int(rows.sum()),
@@ -131,4 +133,4 @@ def decades(held: Ints, sent: Ints) -> tuple[tuple[str, int, float, float], ...]
                 int(held[rows].sum()) / total_held,
             )
         )
-    return tuple(found)
+    return tuple(table)

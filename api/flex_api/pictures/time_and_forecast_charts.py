@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flex_api.in_words import amounts, text_safe_for_html
-from flex_api.pictures import chart_geometry, margins
+from flex_api.pictures import chart_geometry, label_widths
 from flex_api.pictures.chart_geometry import Extent, Tick
 
 # Pixels of height of the plot. Chosen by eye.
@@ -50,11 +50,11 @@ def _points(values: Sequence[float], most: float) -> tuple[tuple[float, float], 
 def spark(title: str, values: Sequence[float], aim: float) -> Spark:
     """From zero up, oldest on the left."""
     most = max([aim * 2, *values]) * 1.1
-    said = (
+    description = (
         f"{title}: {', '.join(amounts.share(value) for value in values)}; the aim is "
         f"{amounts.share(aim)}."
     )
-    return Spark(said, _points(values, most), round(SPARK_HEIGHT * (1 - aim / most), 1))
+    return Spark(description, _points(values, most), round(SPARK_HEIGHT * (1 - aim / most), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,11 @@ def lines(
     """From zero up, to `least` at least. What lies under `aim` is within the band; `labels` name
     places across, which are "names" or a "number".
     """
-    every = [one for _, _, values in series for one in values]
+    every = [point for _, _, values in series for point in values]
     most = (
         max(
             [
-                *(one.value for one in every),
+                *(point.value for point in every),
                 *(level for level, _ in levels),
                 (aim or 0) * 1.5,
                 least,
@@ -144,8 +144,8 @@ def lines(
         )
         * 1.06
     )
-    first = min((one.at for one in every), default=0.0)
-    last = max((one.at for one in every), default=1.0)
+    first = min((point.at for point in every), default=0.0)
+    last = max((point.at for point in every), default=1.0)
     width = (last - first) or 1.0
 
     def x(at: float) -> float:
@@ -156,7 +156,7 @@ def lines(
 
     drawn = []
     for name, kind, values in series:
-        marks = [Mark(x(one.at), y(one.value), one.text, one.strong) for one in values]
+        marks = [Mark(x(point.at), y(point.value), point.text, point.strong) for point in values]
         drawn.append(Series(name, kind, tuple(marks)))
     return Lines(
         title=title,
@@ -222,7 +222,7 @@ def heat(
     busiest = sorted(range(len(rows)), key=lambda at: -sum(rows[at][1]))[:MOST_ROWS]
     drawn = [rows[at] for at in sorted(busiest)]
     most = max((value for _, values in drawn for value in values), default=0.0)
-    said = max(
+    peak = max(
         ((value, name, columns[at]) for name, values in drawn for at, value in enumerate(values)),
         default=(0.0, "", ""),
     )
@@ -232,7 +232,7 @@ def heat(
         cells.append((name, tuple(row)))
     return Heat(
         title=title,
-        desc=f"Most is {amount(said[0])} {unit}: {text_safe_for_html.short(said[1])}, {said[2]}."
+        desc=f"Most is {amount(peak[0])} {unit}: {text_safe_for_html.short(peak[1])}, {peak[2]}."
         if most
         else "Nothing was asked for.",
         rows=tuple(cells),
@@ -288,7 +288,7 @@ class Pairs:
 
     @property
     def label_width(self) -> int:
-        return margins.beside(max((len(pair.label) for pair in self.pairs), default=0))
+        return label_widths.text_margin(max((len(pair.label) for pair in self.pairs), default=0))
 
 
 def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> Pairs:
@@ -301,7 +301,7 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
         : chart_geometry.MOST_BARS
     ]
     drawn = [rows[at] for at in sorted(order)]
-    values = [value for _, one, other in drawn for value in (one, other)] or [1.0]
+    values = [value for _, predicted, measured in drawn for value in (predicted, measured)] or [1.0]
     low, high = max(min(values) - 0.05, 0.0), max(values) + 0.05
 
     def x(value: float) -> float:
@@ -311,22 +311,22 @@ def pairs(title: str, rows: Sequence[tuple[str, float, float]], far: float) -> P
     return Pairs(
         title=title,
         desc=f"Farthest apart: {text_safe_for_html.short(worst[0])}, "
-        f"{amounts.with_sign(worst[2] - worst[1])} beside its prediction.",
+        f"{amounts.signed_share(worst[2] - worst[1])} beside its prediction.",
         pairs=tuple(
             Pair(
                 text_safe_for_html.plain(name, chart_geometry.LABEL),
-                x(one),
-                x(other),
-                amounts.with_sign(other - one),
-                abs(other - one) > far,
+                x(predicted),
+                x(measured),
+                amounts.signed_share(measured - predicted),
+                abs(measured - predicted) > far,
             )
-            for name, one, other in drawn
+            for name, predicted, measured in drawn
         ),
-        ticks=tuple(Tick(x(value), f"{value * 100:.0f}") for value in _between(low, high)),
+        ticks=tuple(Tick(x(value), f"{value * 100:.0f}") for value in _round_numbers(low, high)),
     )
 
 
-def _between(low: float, high: float) -> tuple[float, ...]:
+def _round_numbers(low: float, high: float) -> tuple[float, ...]:
     """A few round numbers that lie within."""
     step = chart_geometry.steps(high - low, 4)[1]
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

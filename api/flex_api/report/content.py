@@ -17,8 +17,8 @@ from flex_api.in_words import amounts, grouped_moves_text, held_back_moves_text,
 from flex_api.in_words import results_in_terminal as text
 from flex_api.pictures import chart_geometry
 from flex_api.pictures.chart_geometry import Bars, Columns, Load, NightColumn, Scatter, Spot, Strip
-from flex_api.report import dimensions_of_loads, partition_of_report
-from flex_api.report.partition_of_report import PartitionPart
+from flex_api.report import dimensions_of_loads, partition_pictures
+from flex_api.report.partition_pictures import PartitionPart
 from flex_api.schemas.log_verbs_output import QualityRow
 from flex_api.schemas.plan_parts import BalanceOutput, ForecastRow, VerdictRow
 from flex_api.schemas.site_moves import SiteMoveRow
@@ -166,11 +166,11 @@ class Content:
 
 def _days_of_logs(data: ReportData) -> str:
     """Those that answers are of, and where the plan asked for more, those."""
-    asked = Period(data.plan.period_start, data.plan.period_end)
+    period = Period(data.plan.period_start, data.plan.period_end)
     if data.days is None:
         none = "" if any(data.lines.values()) else ", of which no line was read"
-        return f"{asked}{none}"
-    return f"{data.days}" if data.days == asked else f"{data.days}, of {asked} asked for"
+        return f"{period}{none}"
+    return f"{data.days}" if data.days == period else f"{data.days}, of {period} asked for"
 
 
 def content(data: ReportData) -> Content:
@@ -200,10 +200,10 @@ def _partition(data: ReportData) -> PartitionPart | None:
     if data.sites is None or not data.sites.items:
         return None
     rows = data.sites.items
-    return partition_of_report.part(
-        partition_of_report.of_plan(data.plan),
-        partition_of_report.asked_by_rows(rows, data.spread),
-        partition_of_report.partition_of_rows(rows),
+    return partition_pictures.part(
+        partition_pictures.plan_to_draw(data.plan),
+        partition_pictures.asked_by_rows(rows, data.spread),
+        partition_pictures.partition_of_rows(rows),
         {row.site for row in rows if row.pinned_to},
         data.hours,
     )
@@ -253,9 +253,9 @@ def _movement(plan: PlanOutput) -> str:
 
 def state(plan: PlanOutput) -> str:
     """What became of the plan, in a few words."""
-    found = which_servers_agree.servers(plan.verdicts)
-    asked = amounts.count(found.asked, "server")
-    zones = f" in {found.zones:,} zones" if found.zones > 1 else ""
+    servers = which_servers_agree.servers(plan.verdicts)
+    count_text = amounts.count(servers.asked, "server")
+    zones = f" in {servers.zones:,} zones" if servers.zones > 1 else ""
     match plan.state:
         case "proposed":
             return "Proposed: nothing in DNS has changed"
@@ -265,12 +265,12 @@ def state(plan: PlanOutput) -> str:
             return "Discarded: it will not be applied"
         case "failed":
             return "Failed"
-        case _ if not found.asked:
+        case _ if not servers.asked:
             return "Applied"
-        case _ if found.agreeing == found.asked:
-            return f"Applied and verified on {asked}{zones}"
+        case _ if servers.agreeing == servers.asked:
+            return f"Applied and verified on {count_text}{zones}"
         case _:
-            return f"Applied; {found.agreeing:,} of {asked} agree{zones}"
+            return f"Applied; {servers.agreeing:,} of {count_text} agree{zones}"
 
 
 def _tiles(plan: PlanOutput) -> Iterator[Tile]:
@@ -319,9 +319,11 @@ def _notices(plan: PlanOutput) -> Iterator[Notice]:
 
 def _said_of_logs(rows: Sequence[QualityRow]) -> Iterator[Notice]:
     for row in rows:
-        for one in row.findings:
-            text = f"{one.said}: {one.actual}, the limit is {one.limit} ({one.rule})"
-            yield Notice(f"Logs of {row.name}", text, act=one.state == "bad")
+        for finding in row.findings:
+            text = (
+                f"{finding.said}: {finding.actual}, the limit is {finding.limit} ({finding.rule})"
+            )
+            yield Notice(f"Logs of {row.name}", text, act=finding.state == "bad")
 
 
 def _said_of_breach(breach: BreachRow) -> str:
@@ -495,16 +497,16 @@ def _working_sets(rows: Sequence[SiteRow]) -> int:
 
 def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:
     """The zones in which something is to be said, the first lines of all of them together."""
-    room, found = MOST_CHANGES, []
+    room, zone_lines = MOST_CHANGES, []
     for zone in plan.zones[:MOST_ZONES]:
         lines = tuple(zone.changes[:room])
         room -= len(lines)
-        found.append(
+        zone_lines.append(
             ZoneLines(
                 text_safe_for_html.short(zone.zone), lines, len(zone.changes), tuple(zone.foreign)
             )
         )
-    return tuple(found)
+    return tuple(zone_lines)
 
 
 def _lines(by_class: Mapping[str, int]) -> tuple[LineClass, ...]:

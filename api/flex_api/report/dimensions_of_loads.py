@@ -21,6 +21,6 @@ def dimensions_to_draw(balance: BalanceOutput) -> tuple[tuple[str, str], ...]:
 def units(row: LoadRow, name: str) -> float | None:
     """None where the plan was made before that dimension counted."""
     if name in {field for _, field in ALWAYS}:
-        found: float = getattr(row, name)
-        return found
+        amount: float = getattr(row, name)
+        return amount
     return row.others_units.get(name)

@@ -10,9 +10,9 @@ from flex.model.plan import Plan
 from flex.ports import Store
 from flex.wishes import wishes_in_force_now
 from flex_api.facts import core_to_output_models, leaning_on_sites, logs_good_enough
-from flex_api.facts.hours_in_logs import hours_in_logs
-from flex_api.facts.moves_of_plan import moves_of_plan
-from flex_api.report import partition_of_report
+from flex_api.facts.move_progress import moves_of_plan
+from flex_api.facts.traffic_by_hour import hours_in_logs
+from flex_api.report import partition_pictures
 from flex_api.report.content import NIGHTS, ReportData
 from flex_api.schemas.log_verbs_output import QualityRow
 from flex_api.schemas.sites_and_wishes import SitesOutput
@@ -20,25 +20,27 @@ from flex_api.schemas.verbs_output import StageRow
 from flex_api.settings.file import Settings
 
 
-def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> ReportData:
-    """What is known of the plan now. `made` is when somebody asked."""
+def gather(settings: Settings, store: Store, plan: Plan, asked_at: datetime) -> ReportData:
+    """Return what the report shows of the plan, as it is known at `asked_at`."""
     earlier = [
-        one for one in store.plans(10 * NIGHTS) if one.id != plan.id and one.created <= plan.created
+        each_plan
+        for each_plan in store.plans(10 * NIGHTS)
+        if each_plan.id != plan.id and each_plan.created <= plan.created
     ]
     hours = hours_in_logs(store, plan.period)
     return ReportData(
         cluster=settings.cluster.name,
-        made=made,
+        made=asked_at,
         tolerance=settings.solver.tolerance,
         plan=core_to_output_models.plan_output(plan),
         earlier=tuple(core_to_output_models.plans_output(earlier[:NIGHTS]).items),
-        first=frozenset(one.id for one in (*earlier, plan) if one.before is None),
-        sites=_sites(store, plan, made),
+        first=frozenset(each_plan.id for each_plan in (*earlier, plan) if each_plan.before is None),
+        sites=_sites(store, plan, asked_at),
         lines=_lines(store, plan),
         stages=_stages(store, plan),
         logs=_logs(settings, store, plan),
         spread=spread_of(store, plan.id),
-        hours=hours.of_day(),
+        hours=hours.means_by_hour_of_day(),
         days=hours.days,
         brought=tuple(moves_of_plan(store, plan)),
     )
@@ -46,17 +48,17 @@ def gather(settings: Settings, store: Store, plan: Plan, made: datetime) -> Repo
 
 def spread_of(store: Store, plan: str) -> dict[str, int]:
     """The working set on each of its nodes of every site that the plan puts on several."""
-    if (found := store.profiles()) is None:
+    if (stored := store.profiles()) is None:
         return {}
-    return partition_of_report.spread_of(found[2], store.placement_of(plan))
+    return partition_pictures.spread_of(stored[2], store.placement_of(plan))
 
 
-def _sites(store: Store, plan: Plan, made: datetime) -> SitesOutput | None:
-    found = store.profiles()
-    if found is None:
+def _sites(store: Store, plan: Plan, asked_at: datetime) -> SitesOutput | None:
+    stored = store.profiles()
+    if stored is None:
         return None
-    period, profiles, _ = found
-    pins = wishes_in_force_now.in_force(store.pins(), made)
+    period, profiles, _ = stored
+    pins = wishes_in_force_now.pins_in_force(store.pins(), asked_at)
     return core_to_output_models.sites_output(
         profiles,
         store.placement_of(plan.id),
@@ -79,11 +81,11 @@ def _logs(settings: Settings, store: Store, plan: Plan) -> tuple[QualityRow, ...
     """Every source, and every node that has several, as they were to be judged when the plan was
     made.
     """
-    found = logs_good_enough.data_output(
+    output = logs_good_enough.data_output(
         logs_good_enough.judge(settings, store, plan.period, plan.created), plan.period
     )
-    several = {row.node for row in found.sources if row.name != row.node}
-    return (*(row for row in found.nodes if row.node in several), *found.sources)
+    several = {row.node for row in output.sources if row.name != row.node}
+    return (*(row for row in output.nodes if row.node in several), *output.sources)
 
 
 def _stages(store: Store, plan: Plan) -> tuple[StageRow, ...]:

@@ -14,7 +14,7 @@ from flex_api.in_words import amounts, grouped_moves_text, held_back_moves_text,
 from flex_api.report import page as report
 from flex_api.report.content import ReportData, state, verdict
 from flex_api.schemas.plan_parts import MoveRow
-from flex_api.schemas.rest_bodies_and_answers import ReportShown
+from flex_api.schemas.rest_bodies import ReportShown
 
 # The busiest sites that a report names. A guess.
 BUSIEST = 100
@@ -66,7 +66,7 @@ def markdown(data: ReportData) -> str:
         *_section(
             "Not ready on their new node",
             ("site", "what was asked, and what came back"),
-            ((one.site, one.why) for one in plan.not_ready),
+            ((row.site, row.why) for row in plan.not_ready),
         ),
         *_section(
             "What was brought to new nodes",
@@ -86,13 +86,13 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(map(cell, line))} |\n" for line in lines)
 
 
-def cell(said: str) -> str:
-    return said.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
 def _section(name: str, heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
-    if found := list(rows):
-        yield f"\n## {name}\n\n{table(heads, found)}"
+    if table_rows := list(rows):
+        yield f"\n## {name}\n\n{table(heads, table_rows)}"
 
 
 def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
@@ -106,11 +106,11 @@ def _loads(data: ReportData) -> Iterator[tuple[str, ...]]:
 
 
 def _moves(rows: Sequence[MoveRow]) -> Iterator[tuple[str, ...]]:
-    found = grouped_moves_text.group(rows)
-    for row in found[:MOVES]:
+    groups = grouped_moves_text.group(rows)
+    for row in groups[:MOVES]:
         yield (row.sites, row.source, row.target, amounts.size(row.cold_bytes), row.reason)
-    if len(found) > MOVES:
-        yield f"and {len(found) - MOVES:,} more", "", "", "", ""
+    if len(groups) > MOVES:
+        yield f"and {len(groups) - MOVES:,} more", "", "", "", ""
 
 
 def _moves_with_stages(data: ReportData) -> Iterator[tuple[str, ...]]:

@@ -21,7 +21,7 @@ import jinja2
 import flex
 from flex.errors import NotWritten
 from flex_api.in_words import amounts, grouped_moves_text, site_moves_text, text_safe_for_html
-from flex_api.pictures import margins
+from flex_api.pictures import label_widths
 from flex_api.report.content import ReportData, content
 
 __all__ = ["ReportData", "html", "page", "write"]
@@ -119,7 +119,7 @@ def _environment() -> jinja2.Environment:
         "seconds": amounts.seconds,
         "memory": amounts.memory,
         "share": amounts.share,
-        "signed": amounts.with_sign,
+        "signed": amounts.signed_share,
         "rate": amounts.rate,
         "count": amounts.count,
         "span": amounts.span,
@@ -131,7 +131,9 @@ def _environment() -> jinja2.Environment:
         "grouped": grouped_moves_text.group,
         "path": partial(quote, safe=""),
     }
-    style = environment.get_template("style.css").render(step=margins.STEP, steps=margins.STEPS)
+    style = environment.get_template("style.css").render(
+        step=label_widths.STEP, steps=label_widths.STEPS
+    )
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     # The text between <style> and </style> of every page that brings its own, and what its policy
     # allows it by.

@@ -27,13 +27,13 @@ def print_pdf(page: Path, to: Path) -> Path:
             to, "there is no Chromium on this machine", "install chromium, or print the HTML file"
         )
     with tempfile.TemporaryDirectory(prefix="flex-print-", dir=to.parent) as folder:
-        made = Path(folder) / "report.pdf"
+        pdf_path = Path(folder) / "report.pdf"
         try:
-            command = _command(browser, page, made, folder)
+            command = _command(browser, page, pdf_path, folder)
             # The program was found on the PATH.
             subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)  # noqa: S603
-            made.chmod(0o640)
-            made.replace(to)
+            pdf_path.chmod(0o640)
+            pdf_path.replace(to)
         except (OSError, subprocess.SubprocessError) as error:
             raise _not_printed(to, str(error)[:300], "print the HTML file by hand") from error
     return to
@@ -54,7 +54,7 @@ def pdf(page: str) -> bytes:
             ) from error
 
 
-def _command(browser: str, page: Path, made: Path, folder: str) -> list[str]:
+def _command(browser: str, page: Path, pdf_path: Path, folder: str) -> list[str]:
     # Its sandbox cannot be set up by root; the page is our own and runs no script.
     alone = ["--no-sandbox"] if os.geteuid() == 0 else []
     return [
@@ -65,7 +65,7 @@ def _command(browser: str, page: Path, made: Path, folder: str) -> list[str]:
         ("--host-resolver-rules=MAP * ~NOTFOUND"),
         f"--user-data-dir={folder}/profile",
         *alone,
-        f"--print-to-pdf={made}",
+        f"--print-to-pdf={pdf_path}",
         page.resolve().as_uri(),
     ]
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Response
 
 from flex.errors import NotWhole
 from flex_api import verify_audit_log
-from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
-from flex_api.schemas.rest_bodies_and_answers import AuditPage, AuditVerified
+from flex_api.schemas.request_and_list_base import CLEAN, TimedQuery
+from flex_api.schemas.rest_bodies import AuditPage, AuditVerified
 from flex_api.schemas.tokens_and_audit import audit_row
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode
@@ -36,7 +36,7 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
     """
     order = Order.parse(query.sort)
     at = decode(query.cursor, order, (int, str))[0] if query.cursor else None
-    found = desk.store.found_entries(
+    entries = desk.store.found_entries(
         query.limit + 1,
         at,
         down=order.down,
@@ -46,8 +46,8 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
         since=query.since,
         until=query.until,
     )
-    rows = found[: query.limit]
-    following = encode(order, [rows[-1].number, ""]) if len(found) > query.limit else None
+    rows = entries[: query.limit]
+    following = encode(order, [rows[-1].number, ""]) if len(entries) > query.limit else None
     return page_response(
         desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following
     )

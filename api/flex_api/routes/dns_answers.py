@@ -8,15 +8,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.zones import records_of_partition
-from flex.zones.names_going_along import pairs_of, with_names
+from flex.zones.names_going_along import pairs_of, place_names_along
 from flex_api.facts import core_to_output_models, verify_dns_answers
-from flex_api.night import who_holds_zones
+from flex_api.night import controller_of_zones
+from flex_api.night.controller_of_zones import holders_output
 from flex_api.night.leases import lease
 from flex_api.night.verify_doors import verify_doors
-from flex_api.night.who_holds_zones import holders_output
-from flex_api.schemas.nodes_holders_jobs_freezes import HoldersOutput
-from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest_bodies_and_answers import (
+from flex_api.schemas.nodes_and_jobs import HoldersOutput
+from flex_api.schemas.request_and_list_base import CLEAN, ListQuery
+from flex_api.schemas.rest_bodies import (
     DriftShown,
     RecordRow,
     RecordsPage,
@@ -35,17 +35,17 @@ def drift(desk: Reader) -> Response:
     by server. With doors for all sites it says who does not go by it, too.
     """
     world = desk.world()
-    found = core_to_output_models.verify_output(
+    output = core_to_output_models.verify_output(
         verify_dns_answers.verify(world), verify_doors(world, 0.0)
     )
     shown = DriftShown(
-        partition=found.partition,
-        drift=found.drift,
-        not_checked=found.not_checked,
-        items=found.servers,
-        behind=found.behind,
-        other_names=found.other_names,
-        doors=found.doors,
+        partition=output.partition,
+        drift=output.drift,
+        not_checked=output.not_checked,
+        items=output.servers,
+        behind=output.behind,
+        other_names=output.other_names,
+        doors=output.doors,
     )
     return reply(desk.request, shown)
 
@@ -53,7 +53,7 @@ def drift(desk: Reader) -> Response:
 @router.get("/holders", response_model=HoldersOutput)
 def holders(desk: Reader) -> Response:
     """Which controller may change each zone; the name servers are asked."""
-    return reply(desk.request, holders_output(who_holds_zones.holds(desk.world())))
+    return reply(desk.request, holders_output(controller_of_zones.holds(desk.world())))
 
 
 @router.post("/takeovers", response_model=HoldersOutput)
@@ -63,7 +63,7 @@ def take_over(desk: Admin, given: TakeoverGiven) -> Response:
     """
     world = desk.because(given.reason).world()
     with lease(world, f"take over from {given.controller}"):
-        taken = who_holds_zones.take_over(world, given.controller, given.reason)
+        taken = controller_of_zones.take_over(world, given.controller, given.reason)
     return reply(desk.request, holders_output(taken))
 
 
@@ -80,7 +80,7 @@ def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Respon
     """What the name servers say now of the names of the partition in force. They are asked for each
     page.
     """
-    found = page(
+    rows_page = page(
         [row for row in _records(desk, query.zone) if query.name in row.name],
         {"name": lambda row: row.name},
         lambda row: f"{row.name} {row.type}",
@@ -89,7 +89,7 @@ def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Respon
         cursor=query.cursor,
     )
     return page_response(
-        desk.request, RecordsPage(items=list(found.items), next=found.next), found.next
+        desk.request, RecordsPage(items=list(rows_page.items), next=rows_page.next), rows_page.next
     )
 
 
@@ -98,17 +98,17 @@ def _records(desk: Desk, only: str) -> Iterator[RecordRow]:
     base, placement = world.store.placement()
     along = pairs_of(world.store.plan(base).zone_plans) if base else ()
     wanted = records_of_partition.records(
-        records_of_partition.on_known_nodes(with_names(placement, along), world.nodes),
+        records_of_partition.rows_on_known_nodes(place_names_along(placement, along), world.nodes),
         world.nodes,
         world.settings.dns.ttl,
     )
-    for zone, of_zone in records_of_partition.in_zones(
+    for zone, of_zone in records_of_partition.split_by_zone(
         wanted, world.settings.dns.every_zone
     ).items():
         names = sorted(set(of_zone["name"]))
         if names and only in ("", zone, zone.rstrip(".")):
-            said = records_of_partition.by_name(world.publisher.read(zone, names).records)
-            for (name, kind), (ttl, values) in said.items():
+            answers = records_of_partition.sets_by_name(world.publisher.read(zone, names).records)
+            for (name, kind), (ttl, values) in answers.items():
                 yield RecordRow(
                     zone=zone, name=name, type=kind, ttl_seconds=ttl, values=list(values)
                 )

@@ -73,12 +73,12 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
             )
 
 
-def _parameter(one: dict[str, Any]) -> tuple[str, str, str, str]:
+def _parameter(parameter: dict[str, Any]) -> tuple[str, str, str, str]:
     return (
-        one["name"],
-        one["in"],
-        _type(one["schema"]),
-        one.get("description", one["schema"].get("description", "")),
+        parameter["name"],
+        parameter["in"],
+        _type(parameter["schema"]),
+        parameter.get("description", parameter["schema"].get("description", "")),
     )
 
 
@@ -106,7 +106,7 @@ def _example(method: str, path: str, told: dict[str, Any]) -> str:
     parts = ["curl", '-H "Authorization: Bearer $TOKEN"']
     if method != "get":
         parts.append(f"-X {method.upper()}")
-    if any(one["name"] == "if-match" for one in told.get("parameters", [])):
+    if any(parameter["name"] == "if-match" for parameter in told.get("parameters", [])):
         parts.append("-H 'If-Match: \"…\"'")
     if "requestBody" in told:
         parts.append("--json '{…}'")

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from flex_api.facts import plan_by_zone_for_other_tools
+from flex_api.facts import plan_by_zone
 from flex_api.routes.plans import the_plan
-from flex_api.schemas.request_and_page_base import CLEAN
+from flex_api.schemas.request_and_list_base import CLEAN
 from flex_api.web.etag_responses import text_response
 from flex_api.web.request_context import Reader
 from flex_dns.exports import EXPORTS
@@ -37,8 +37,8 @@ def export(
     ] = "",
 ) -> Response:
     """The records of a plan for another tool. nsupdate gets its changes, with what they require."""
-    plan_by_zone_for_other_tools.refuse_unknown(form)
+    plan_by_zone.refuse_unknown(form)
     only = [name for name in zone.split(",") if name]
-    found = plan_by_zone_for_other_tools.zones_for(desk.world(), the_plan(desk, plan), form, only)
-    text = plan_by_zone_for_other_tools.together(form, found)
+    exports = plan_by_zone.zones_for(desk.world(), the_plan(desk, plan), form, only)
+    text = plan_by_zone.together(form, exports)
     return text_response(desk.request, text, TEXT)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from flex.model.operator_orders import Freeze
-from flex_api.night import freeze_and_change_windows
-from flex_api.schemas.request_and_page_base import CLEAN
-from flex_api.schemas.rest_bodies_and_answers import FreezeGiven, FreezeShown
+from flex.model.drains_and_freezes import Freeze
+from flex_api.night import freezes
+from flex_api.schemas.request_and_list_base import CLEAN
+from flex_api.schemas.rest_bodies import FreezeGiven, FreezeShown
 from flex_api.web.etag_responses import TheCondition, nothing, reply
 from flex_api.web.request_context import Desk, OnlyTry, Operator, Viewer
 
@@ -19,9 +19,7 @@ router = APIRouter(prefix="/api/v1/freeze", tags=["freeze"])
 @router.get("", response_model=FreezeShown)
 def freeze(desk: Viewer) -> Response:
     """Whether changes are frozen, by whom and until when."""
-    return reply(
-        desk.request, _freeze_model(freeze_and_change_windows.freeze_in_force(desk.world()))
-    )
+    return reply(desk.request, _freeze_model(freezes.freeze_in_force(desk.world())))
 
 
 @router.put("", response_model=FreezeShown)
@@ -33,7 +31,7 @@ def put(
     wanted = Freeze(desk.now, given.until, given.reason, desk.caller.name)
     with desk.store.together():
         _refuse_unmet(desk, condition)
-        freeze_and_change_windows.freeze(desk.world(), wanted, dry_run=dry_run)
+        freezes.freeze(desk.world(), wanted, dry_run=dry_run)
     return reply(desk.request, _freeze_model(wanted))
 
 
@@ -52,21 +50,25 @@ def thaw(
     desk = desk.because(reason)
     with desk.store.together():
         _refuse_unmet(desk, condition)
-        ended = freeze_and_change_windows.thaw(desk.world(), dry_run=dry_run)
+        ended = freezes.thaw(desk.world(), dry_run=dry_run)
     return reply(desk.request, _freeze_model(ended)) if dry_run else nothing()
 
 
 def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
-    found = freeze_and_change_windows.freeze_in_force(desk.world())
+    current = freezes.freeze_in_force(desk.world())
     # That nothing is frozen can be read, and changed from there; for who wants a new freeze there
     # is none yet.
-    is_new = found is None and not condition.if_match and bool(condition.if_none_match)
-    condition.refuse_unmet("the freeze", None if is_new else _freeze_model(found))
+    is_new = current is None and not condition.if_match and bool(condition.if_none_match)
+    condition.refuse_unmet("the freeze", None if is_new else _freeze_model(current))
 
 
-def _freeze_model(found: Freeze | None) -> FreezeShown:
-    if found is None:
+def _freeze_model(current: Freeze | None) -> FreezeShown:
+    if current is None:
         return FreezeShown(frozen=False)
     return FreezeShown(
-        frozen=True, since=found.since, until=found.until, reason=found.reason, author=found.author
+        frozen=True,
+        since=current.since,
+        until=current.until,
+        reason=current.reason,
+        author=current.author,
     )

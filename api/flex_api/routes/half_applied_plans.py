@@ -9,9 +9,9 @@ from fastapi import APIRouter, Header, Response
 
 from flex.errors import Overtaken, Unconditional
 from flex.model.plan import Plan
-from flex_api.night import end_half_applied_plans
+from flex_api.night import recovery
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.rest_bodies_and_answers import JobShown, RecoveryGiven
+from flex_api.schemas.rest_bodies import JobShown, RecoveryGiven
 from flex_api.web.etag_responses import reply
 from flex_api.web.request_context import Approver
 from flex_api.wiring import World
@@ -33,7 +33,7 @@ def recover(
     shows it. The job's result is the plan, or empty where none is half applied.
     """
     desk = desk.because(given.reason)
-    tags = [one.strip() for one in (if_match or "").split(",") if one.strip()]
+    tags = [tag.strip() for tag in (if_match or "").split(",") if tag.strip()]
 
     def refuse(begun: Sequence[Plan]) -> None:
         _refuse_unseen(begun, tags, given.way)
@@ -41,7 +41,7 @@ def recover(
     def work(world: World, follow: Follow) -> str:
         # DNS is changed from here on, and nobody ends that in the middle.
         follow.past_return()
-        ended = end_half_applied_plans.end(world, given.way, refuse)
+        ended = recovery.end(world, given.way, refuse)
         return f"/api/v1/plans/{ended[-1].id}" if ended else ""
 
     refuse(desk.store.plans(state="applying"))
@@ -54,17 +54,17 @@ def recover(
 def _refuse_unseen(begun: Sequence[Plan], tags: Sequence[str], way: str) -> None:
     """A star would say that nobody looked. Raises Unconditional or Overtaken."""
     for plan in begun:
-        asked = f"the {way} of {plan.id}, which is half applied"
+        subject = f"the {way} of {plan.id}, which is half applied"
         if not tags:
             raise Unconditional(
-                asked,
+                subject,
                 "the request does not say which plan it was that somebody looked at",
                 kept="it stays half applied",
                 advice="send `If-Match` with the plan's `digest` in quotes",
             )
         if f'"{plan.digest}"' not in tags:
             raise Overtaken(
-                asked,
+                subject,
                 f"its digest is {plan.digest[:12]}, which is none of those that were looked at",
                 kept="it stays half applied",
                 advice="look at the plan, then decide again",

@@ -53,7 +53,7 @@ def readyz(response: Response, house: TheHouse) -> Ready:
     parts = {"store": _store(house.store)}
     if house.watched:
         parts["watch"] = house.watched().trouble(datetime.now(UTC)) or OK
-    ready = all(said == OK for said in parts.values())
+    ready = all(state == OK for state in parts.values())
     response.status_code = 200 if ready else 503
     return Ready(ready=ready, parts=parts)
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 
 from flex_api import doctor as checking
 from flex_api.night.route_output import route_output
-from flex_api.schemas.request_and_page_base import CLEAN
+from flex_api.schemas.request_and_list_base import CLEAN
 from flex_api.schemas.routing import RouteOutput
 from flex_api.schemas.verbs_output import (
     ConfigShowOutput,
@@ -22,13 +22,13 @@ from flex_api.settings_without_secrets import config_show_output
 from flex_api.status import status as status_of
 from flex_api.version_of_flex import versions
 from flex_api.web.etag_responses import reply
-from flex_api.web.request_context import Operator, Reader, Viewer, in_turn
+from flex_api.web.request_context import Operator, Reader, Viewer, require_turn
 from flex_api.web.sight import sight
 
 router = APIRouter(prefix="/api/v1", tags=["installation"])
 
 # Name servers are asked, and sent what changes nothing.
-TAKES_LONG = in_turn(lambda _: True)
+TAKES_LONG = require_turn(lambda _: True)
 
 
 @router.get("/version", response_model=VersionOutput)

@@ -18,8 +18,8 @@ from flex.errors import Unauthenticated
 from flex.model.jobs import Job, JobState
 from flex_api import work_in_background as working
 from flex_api.routes.problems import describe
-from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
-from flex_api.schemas.rest_bodies_and_answers import JobShown, JobsPage
+from flex_api.schemas.request_and_list_base import CLEAN, TimedQuery
+from flex_api.schemas.rest_bodies import JobShown, JobsPage
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.gate import AskedOfGate
 from flex_api.web.paging import page
@@ -53,7 +53,7 @@ def jobs(desk: Viewer, query: Annotated[JobsQuery, Query()]) -> Response:
         and query.author in ("", job.author)
         and query.holds(job.created)
     ]
-    found = page(
+    rows_page = page(
         rows,
         {
             "created": lambda job: job.created.isoformat(),
@@ -66,7 +66,9 @@ def jobs(desk: Viewer, query: Annotated[JobsQuery, Query()]) -> Response:
         cursor=query.cursor,
     )
     return page_response(
-        desk.request, JobsPage(items=list(map(job_model, found.items)), next=found.next), found.next
+        desk.request,
+        JobsPage(items=list(map(job_model, rows_page.items)), next=rows_page.next),
+        rows_page.next,
     )
 
 
@@ -100,10 +102,10 @@ async def _tell(desk: Desk, job_id: str) -> AsyncIterator[str]:
     # The stream may last for hours, and who listens may have lost the right to.
     while await run_in_threadpool(_may_listen, desk):
         job = await run_in_threadpool(working.find, desk.store, job_id)
-        said = job_model(job).model_dump_json()
-        if said != last:
-            last, quiet = said, 0
-            yield f"event: {'progress' if job.live else 'end'}\ndata: {said}\n\n"
+        job_json = job_model(job).model_dump_json()
+        if job_json != last:
+            last, quiet = job_json, 0
+            yield f"event: {'progress' if job.live else 'end'}\ndata: {job_json}\n\n"
         if not job.live:
             return
         quiet += 1
@@ -114,9 +116,11 @@ async def _tell(desk: Desk, job_id: str) -> AsyncIterator[str]:
 
 def _may_listen(desk: Desk) -> bool:
     request = desk.request
-    asked = AskedOfGate("GET", request.client.host if request.client else "", request.headers)
+    gate_request = AskedOfGate(
+        "GET", request.client.host if request.client else "", request.headers
+    )
     try:
-        caller = desk.house.gate.caller(asked, desk.now)
+        caller = desk.house.gate.caller(gate_request, desk.now)
     except Unauthenticated:
         return False
     return caller is not None and caller.may("viewer")

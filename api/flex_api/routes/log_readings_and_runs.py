@@ -14,8 +14,8 @@ from flex_api.facts.log_files_not_read import error_of_unread
 from flex_api.in_words import amounts
 from flex_api.night import nightly
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.request_and_page_base import CLEAN, TimedQuery
-from flex_api.schemas.rest_bodies_and_answers import (
+from flex_api.schemas.request_and_list_base import CLEAN, TimedQuery
+from flex_api.schemas.rest_bodies import (
     IngestGiven,
     IngestRow,
     IngestsPage,
@@ -47,7 +47,7 @@ def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
     if query.cursor:
         moment, name = decode(query.cursor, order, (int, str))
         after = moment, name
-    found = desk.store.readings(
+    readings = desk.store.readings(
         query.limit + 1,
         after,
         down=order.down,
@@ -56,8 +56,10 @@ def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
         since=query.since,
         until=query.until,
     )
-    rows = found[: query.limit]
-    following = encode(order, [rows[-1].read_at, rows[-1].id]) if len(found) > query.limit else None
+    rows = readings[: query.limit]
+    following = (
+        encode(order, [rows[-1].read_at, rows[-1].id]) if len(readings) > query.limit else None
+    )
     return page_response(
         desk.request, IngestsPage(items=list(map(_row, rows)), next=following), following
     )
@@ -124,7 +126,7 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
     rows = [
         run for run in desk.views.runs() if query.holds(run.wall_time) and _asked_for(run, query)
     ]
-    found = page(
+    rows_page = page(
         rows,
         {"started": lambda run: run.wall_time.isoformat(timespec="microseconds")},
         lambda run: run.id,
@@ -136,9 +138,9 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
         core_to_output_models.run_row(
             run, desk.views.plan(run.plan) if query.figures and run.plan else None
         )
-        for run in found.items
+        for run in rows_page.items
     ]
-    return page_response(desk.request, RunsPage(items=items, next=found.next), found.next)
+    return page_response(desk.request, RunsPage(items=items, next=rows_page.next), rows_page.next)
 
 
 def _asked_for(run: NightlyRun, query: RunsQuery) -> bool:

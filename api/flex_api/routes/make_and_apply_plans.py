@@ -15,19 +15,19 @@ from flex.model.plan import Plan
 from flex.planning.what_if import Supposition
 from flex_api.night import (
     apply_or_accept_plan,
-    finish_plans_of_killed_runs,
     may_plan_be_applied,
     nightly,
-    person_says_yes_or_no_to_plan,
+    plan_approvals,
     preview_rollback,
+    recovery,
     rules_that_stop_plans,
 )
 from flex_api.night.decisions_in_zones import Unread
 from flex_api.night.leases import lease
-from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
+from flex_api.night.plan_with_stops import plan_with_stops
 from flex_api.night.record_stages import Steps
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.rest_bodies_and_answers import (
+from flex_api.schemas.rest_bodies import (
     ApplyGiven,
     ApprovalGiven,
     JobShown,
@@ -59,10 +59,10 @@ def make(desk: Operator, given: PlanGiven) -> Response:
             may_plan_be_applied.refuse_half_applied(world, "making a plan")
             nightly.learn(world, given.force)
             follow.say("looking for a better partition")
-            made = nightly.propose(
+            proposal = nightly.propose(
                 world, given.force, author=author, wanted=wanted, take_back=given.take_back
             )
-            chosen = made.plan
+            chosen = proposal.plan
             held.concerns(chosen)
         return f"/api/v1/plans/{chosen.id}"
 
@@ -82,17 +82,13 @@ def approval(
     over, too.
     """
     desk = desk.because(given.reason)
-    said = Approval(given.decision, desk.caller.name, desk.now, given.reason, given.force)
-    decide = (
-        person_says_yes_or_no_to_plan.approve
-        if given.decision == "approve"
-        else person_says_yes_or_no_to_plan.reject
-    )
+    decision = Approval(given.decision, desk.caller.name, desk.now, given.reason, given.force)
+    decide = plan_approvals.approve if given.decision == "approve" else plan_approvals.reject
     with desk.store.together():
         if if_match:
             waiting = desk.store.plan(plan)
             _refuse_other(f"the approval of {waiting.id}", waiting.digest, if_match)
-        chosen = decide(desk.world(), plan, said)
+        chosen = decide(desk.world(), plan, decision)
     return reply(
         desk.request,
         plan_with_stops(desk.world(), chosen),
@@ -127,13 +123,11 @@ def apply(
             step = Steps(world, held.run)
             unread: Unread | None = None
             if world.store.plan(chosen.id).state != "applying" and not given.by_hand:
-                unread = step.through(
-                    lambda: finish_plans_of_killed_runs.finish_where_allowed(
-                        world, given.force, step.enter
-                    ),
+                unread = step.run_work(
+                    lambda: recovery.finish_where_allowed(world, given.force, step.enter),
                     lambda _: "done",
                 )
-            step.through(
+            step.run_work(
                 partial(_carry_out, world, chosen, given, step, unread), lambda done: done.state
             )
         return f"/api/v1/plans/{chosen.id}"
@@ -192,18 +186,16 @@ def _refuse_unmet(plan: str, digest: str, given: str | None) -> None:
         raise Unconditional(
             f"applying {plan}",
             "the request does not say which plan it was that somebody looked at",
-            kept="nothing was changed",
             advice="send `If-Match` with the plan's `digest` in quotes",
         )
     _refuse_other(f"applying {plan}", digest, given)
 
 
-def _refuse_other(asked: str, digest: str, given: str) -> None:
+def _refuse_other(subject: str, digest: str, given: str) -> None:
     """A star would say that nobody looked: what is decided on is one plan, as it is."""
-    if f'"{digest}"' not in [one.strip() for one in given.split(",")]:
+    if f'"{digest}"' not in [tag.strip() for tag in given.split(",")]:
         raise Overtaken(
-            asked,
+            subject,
             f"its digest is {digest[:12]}, not that of the plan that was looked at",
-            kept="nothing was changed",
             advice="look at the plan again, then decide again",
         )

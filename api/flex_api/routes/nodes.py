@@ -14,19 +14,19 @@ from fastapi import APIRouter, Query, Response
 from pydantic import ValidationError
 
 from flex.errors import BadInput, FlexError, Unverified
+from flex.model.drains_and_freezes import NodeOrder
 from flex.model.nodes import Node
-from flex.model.operator_orders import NodeOrder
 from flex_api.facts import core_to_output_models
 from flex_api.facts import dead_nodes_in_dns as dead
 from flex_api.night import change_nodes as noding
 from flex_api.night import failover
 from flex_api.night.failover import Taken
+from flex_api.night.failover_attempts import left_in_words
 from flex_api.night.leases import lease
-from flex_api.night.record_failover_attempts import left_in_words
 from flex_api.routes.jobs import job_model
-from flex_api.schemas.nodes_holders_jobs_freezes import NodeRow, NodeTurn
-from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest_bodies_and_answers import (
+from flex_api.schemas.nodes_and_jobs import NodeRow, NodeTurn
+from flex_api.schemas.request_and_list_base import CLEAN, ListQuery
+from flex_api.schemas.rest_bodies import (
     DownGiven,
     DrainGiven,
     JobShown,
@@ -48,7 +48,7 @@ from flex_api.web.request_context import (
     Reader,
     Viewer,
 )
-from flex_api.web.sight import in_dns_still
+from flex_api.web.sight import published_dead_nodes
 from flex_api.wiring import World
 from flex_api.wishes import effect_of_draining, previewing
 from flex_api.wishes.effect_of_draining import Effect
@@ -83,12 +83,14 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     """
     rows = [row for row in _every(desk) if query.state in (None, row.state)]
     fields = {name: attrgetter(name) for name in FIELDS}
-    found = page(
+    rows_page = page(
         rows, fields, lambda row: row.node, sort=query.sort, limit=query.limit, cursor=query.cursor
     )
-    still = [dead.row(one) for one in in_dns_still(desk)]
+    still = [dead.row(dead_node) for dead_node in published_dead_nodes(desk)]
     return page_response(
-        desk.request, NodesPage(items=list(found.items), next=found.next, dead=still), found.next
+        desk.request,
+        NodesPage(items=list(rows_page.items), next=rows_page.next, dead=still),
+        rows_page.next,
     )
 
 
@@ -116,18 +118,18 @@ def add(desk: Admin, given: NodeGiven, dry_run: DryRun = False) -> Response:
     carried = desk.views.nodes_view()
     with desk.store.together():
         notes = noding.add(desk.world(), node)
-        made = NodeChanged(node=_row(desk, carried, node.name), notes=notes)
-    return reply(desk.request, made, 201, Location=f"/api/v1/nodes/{node.name}")
+        changed = NodeChanged(node=_row(desk, carried, node.name), notes=notes)
+    return reply(desk.request, changed, 201, Location=f"/api/v1/nodes/{node.name}")
 
 
 @router.get("/{node}", response_model=NodeRow)
 def node(desk: Viewer, node: str) -> Response:
     """One node; its ETag is what a change of it needs."""
-    found = next((row for row in _every(desk) if row.node == node), None)
-    if found is None:
+    node_row = next((row for row in _every(desk) if row.node == node), None)
+    if node_row is None:
         noding.find(desk.world(), node)
-        found = _row(desk, desk.views.nodes_view(), node)
-    return reply(desk.request, found)
+        node_row = _row(desk, desk.views.nodes_view(), node)
+    return reply(desk.request, node_row)
 
 
 @router.get("/{node}/turn", response_model=NodeTurn)
@@ -137,16 +139,16 @@ def turn(desk: Reader, node: str) -> Response:
     """
     here = desk.world()
     state = noding.find(here, node).state
-    found = effect_of_draining.effect(here, node)
-    made = NodeTurn(node=node, turn=list(found.sentences))
-    if found.turn:
+    effect = effect_of_draining.effect(here, node)
+    node_turn = NodeTurn(node=node, turn=list(effect.sentences))
+    if effect.turn:
         numbers = {
             "way": "comes" if state == "active" else "leaves",
-            "next_plan": found.turn.now,
-            "later": found.turn.later,
+            "next_plan": effect.turn.now,
+            "later": effect.turn.later,
         }
-        made = made.model_copy(update=numbers)
-    return reply(desk.request, made)
+        node_turn = node_turn.model_copy(update=numbers)
+    return reply(desk.request, node_turn)
 
 
 @router.patch("/{node}", response_model=NodeChanged, dependencies=[DRY_IN_TURN])
@@ -198,7 +200,7 @@ def remove(
         condition.refuse_unmet(f"the node {node}", row)
         notes = noding.remove(desk.world(), wanted, dry_run=dry_run)
     if dry_run:
-        return _try(desk, row, notes, _look_at(desk, noding.in_state(old, "removed")))
+        return _try(desk, row, notes, _look_at(desk, noding.node_in_state(old, "removed")))
     return nothing()
 
 
@@ -246,7 +248,9 @@ def down(
             noding.stopped_by(here, node, "down"),
             _row(desk, desk.views.nodes_view(), node),
         )
-        look = partial(previewing.of_failure, here, dead, without_content=given.without_content)
+        look = partial(
+            previewing.preview_failure, here, dead, without_content=given.without_content
+        )
         return _try(desk, row, notes, look)
     wanted = NodeOrder(
         node, "down", desk.now, None, given.reason, desk.caller.name, given.without_content
@@ -259,7 +263,7 @@ def down(
                 follow.past_return()
                 taken = failover.take_down_as(held, world, wanted, known.append)
         except FlexError as error:
-            raise _with_what_is_known(error, node, known) from error
+            raise _error_with_what_is_known(error, node, known) from error
         if not taken.is_whole:
             raise _left_error(node, taken)
         return f"/api/v1/plans/{taken.plan.id}" if taken.plan else f"/api/v1/nodes/{node}"
@@ -287,8 +291,8 @@ def _left_error(node: str, taken: Taken) -> Unverified:
     )
 
 
-def _with_what_is_known(error: FlexError, node: str, known: Sequence[Taken]) -> FlexError:
-    """The error, with where the sites of the node went and what leads to it still."""
+def _error_with_what_is_known(error: FlexError, node: str, known: Sequence[Taken]) -> FlexError:
+    """Return the error, with where the sites of the node went and what leads to it still."""
     answer, advice = [error.answer], [error.advice]
     for taken in known:
         if taken.plan:
@@ -306,12 +310,12 @@ def _with_what_is_known(error: FlexError, node: str, known: Sequence[Taken]) -> 
 
 def _advice(taken: Taken) -> list[str]:
     """What to do about what is left."""
-    found = []
+    advice = []
     if taken.left:
-        found.append("change these names where they are kept")
+        advice.append("change these names where they are kept")
     if taken.staying:
-        found.append("bring the node back, or order without_content")
-    return found
+        advice.append("bring the node back, or order without_content")
+    return advice
 
 
 def _active(desk: Desk, node: str, condition: Condition, reason: str, *, dry_run: bool) -> Response:
@@ -325,19 +329,20 @@ def _order(desk: Desk, wanted: NodeOrder, condition: TheCondition, *, dry_run: b
         old, row = (noding.find(desk.world(), wanted.node), _row(desk, carried, wanted.node))
         condition.refuse_unmet(f"the node {wanted.node}", row)
         notes = noding.order(desk.world(), wanted, dry_run=dry_run)
-        made = NodeChanged(node=_row(desk, carried, wanted.node), notes=notes)
+        changed = NodeChanged(node=_row(desk, carried, wanted.node), notes=notes)
     if dry_run:
-        return _try(desk, row, notes, _look_at(desk, noding.in_state(old, wanted.state)))
-    turned = made.node.state != old.state
+        return _try(desk, row, notes, _look_at(desk, noding.node_in_state(old, wanted.state)))
+    turned = changed.node.state != old.state
     return reply(
-        desk.request, made.model_copy(update={"turn": _turn(desk, wanted.node) if turned else []})
+        desk.request,
+        changed.model_copy(update={"turn": _turn(desk, wanted.node) if turned else []}),
     )
 
 
 def _turn(desk: Desk, node: str) -> list[str] | None:
     """None while it is being worked out: nobody waits long for what was ordered already."""
-    found = effect_of(desk, node, patience=PATIENCE)
-    return None if found is None else list(found.sentences)
+    effect = effect_of(desk, node, patience=PATIENCE)
+    return None if effect is None else list(effect.sentences)
 
 
 def effect_of(desk: Desk, node: str, *, patience: float | None = None) -> Effect | None:
@@ -356,12 +361,12 @@ def _try(desk: Desk, row: NodeRow, notes: list[str], look: Callable[[], PreviewR
 
 def _look_at(desk: Desk, changed: Node) -> Callable[[], PreviewRow]:
     here = desk.world()
-    return lambda: previewing.of_node(here, changed)
+    return lambda: previewing.preview_node(here, changed)
 
 
 def _every(desk: Desk) -> list[NodeRow]:
     """To be read; a change makes its row anew, from what it changed itself."""
-    return desk.views.of("nodes", lambda: _rows(desk, desk.views.nodes_view()))
+    return desk.views.get_or_make("nodes", lambda: _rows(desk, desk.views.nodes_view()))
 
 
 def _rows(desk: Desk, carried: Carried) -> list[NodeRow]:
@@ -384,15 +389,17 @@ def _row(desk: Desk, carried: Carried, name: str) -> NodeRow:
     return next(row for row in _rows(desk, carried) if row.node == name)
 
 
-def _in_words(error: ValueError) -> str:
+def _faults_text(error: ValueError) -> str:
     """What each field has against its value; the framework's own account of itself says nothing to
     who asked.
     """
     if not isinstance(error, ValidationError):
         return str(error)
     return "; ".join(
-        f"{one['loc'][0]}: {one['msg'].removeprefix('Value error, ')}" if one["loc"] else one["msg"]
-        for one in error.errors()
+        f"{fault['loc'][0]}: {fault['msg'].removeprefix('Value error, ')}"
+        if fault["loc"]
+        else fault["msg"]
+        for fault in error.errors()
     )
 
 
@@ -402,7 +409,6 @@ def _check(name: str, addresses: tuple[str, ...], ram: int, capacity: float) -> 
     except ValueError as error:
         raise BadInput(
             f"the node {name!r}",
-            _in_words(error),
-            kept="nothing was changed",
+            _faults_text(error),
             advice="give addresses as visitors can reach them, and memory in bytes",
         ) from error

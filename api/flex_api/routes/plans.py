@@ -11,12 +11,12 @@ from flex.model.plan import Move, Plan
 from flex_api.facts import core_to_output_models, dns_changes_by_name
 from flex_api.facts.dns_changes_by_name import Named
 from flex_api.in_words import amounts
-from flex_api.night import person_says_yes_or_no_to_plan
-from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
+from flex_api.night import plan_approvals
+from flex_api.night.plan_with_stops import plan_with_stops
 from flex_api.report.json_and_markdown import table
-from flex_api.schemas.paged_dns_changes_differences_and_routes import DnsDiffPage
-from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, TimedQuery
-from flex_api.schemas.rest_bodies_and_answers import MovesPage, PlansPage
+from flex_api.schemas.diff_and_route_lists import DnsDiffPage
+from flex_api.schemas.request_and_list_base import CLEAN, ListQuery, TimedQuery
+from flex_api.schemas.rest_bodies import MovesPage, PlansPage
 from flex_api.schemas.verbs_output import PlanOutput
 from flex_api.web.etag_responses import (
     JSON,
@@ -71,32 +71,34 @@ class PlansQuery(TimedQuery):
 def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
     """Every plan, newest first; `since` and `until` go by when it was made."""
     rows = [
-        one
-        for one in desk.views.headlines()
-        if query.state in (None, one.state)
-        and one.moves >= query.min_moves
-        and query.base in (None, one.base)
-        and query.author in (None, one.author)
-        and query.holds(one.created)
+        headline
+        for headline in desk.views.headlines()
+        if query.state in (None, headline.state)
+        and headline.moves >= query.min_moves
+        and query.base in (None, headline.base)
+        and query.author in (None, headline.author)
+        and query.holds(headline.created)
     ]
-    found = page(
+    rows_page = page(
         rows,
         {
-            "created": lambda one: one.created.isoformat(timespec="microseconds"),
-            "moves": lambda one: one.moves,
-            "worst_ratio": lambda one: one.worst,
-            "sites": lambda one: one.sites,
-            "author": lambda one: one.author,
+            "created": lambda headline: headline.created.isoformat(timespec="microseconds"),
+            "moves": lambda headline: headline.moves,
+            "worst_ratio": lambda headline: headline.worst,
+            "sites": lambda headline: headline.sites,
+            "author": lambda headline: headline.author,
         },
-        lambda one: one.id,
+        lambda headline: headline.id,
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
     )
     in_force = desk.views.base()[0]
     too_old = desk.now - desk.settings.safety.plan_expiry
-    items = [core_to_output_models.plan_row(one, in_force, too_old) for one in found.items]
-    return page_response(desk.request, PlansPage(items=items, next=found.next), found.next)
+    items = [
+        core_to_output_models.plan_row(headline, in_force, too_old) for headline in rows_page.items
+    ]
+    return page_response(desk.request, PlansPage(items=items, next=rows_page.next), rows_page.next)
 
 
 @router.get(
@@ -126,9 +128,13 @@ def the_plan(desk: Desk, plan: str) -> Plan:
 
 def the_id(desk: Desk, plan: str) -> str:
     """The id of the plan of this id, or of the only one whose id begins so. Raises Unknown."""
-    every = [one.id for one in desk.views.headlines()]
-    found = [plan] if plan in every else [one for one in every if plan and one.startswith(plan)]
-    return found[0] if len(found) == 1 else desk.store.plan(plan).id
+    every = [headline.id for headline in desk.views.headlines()]
+    matches = (
+        [plan]
+        if plan in every
+        else [plan_id for plan_id in every if plan and plan_id.startswith(plan)]
+    )
+    return matches[0] if len(matches) == 1 else desk.store.plan(plan).id
 
 
 MOVED: Fields[Move] = {
@@ -162,7 +168,7 @@ class MovesQuery(ListQuery):
 def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Response:
     """What moves where, each with its reason."""
     plan = the_id(desk, plan)
-    found = page_of_ordered(
+    rows_page = page_of_ordered(
         desk.views.few(f"moves {plan} {query.sort}", lambda: _moves(desk, plan, query.sort), len),
         MOVED,
         _told_apart,
@@ -171,9 +177,9 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
         cursor=query.cursor,
         wanted=lambda move: not query.node or query.node in (move.source, move.target),
     )
-    items = [core_to_output_models.move_row(move) for move in found.items]
+    items = [core_to_output_models.move_row(move) for move in rows_page.items]
     return page_response(
-        desk.request, MovesPage(plan=plan, items=items, next=found.next), found.next
+        desk.request, MovesPage(plan=plan, items=items, next=rows_page.next), rows_page.next
     )
 
 
@@ -198,29 +204,29 @@ class DnsDiffQuery(ListQuery):
 def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -> Response:
     """What the zones would say otherwise, name by name, and which names are left alone."""
     plan, by = the_id(desk, plan), Order.parse(query.sort).field
-    found = page_in_order(
+    rows_page = page_in_order(
         desk.views.few(
             f"records {plan} {by}",
             lambda: dns_changes_by_name.list_names(desk.views.plan(plan), by),
             len,
         ),
-        lambda one: one.key(by),
+        lambda named: named.key(by),
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
         wanted=partial(_asked_for, query),
     )
-    items = list(map(dns_changes_by_name.row, found.items))
+    items = list(map(dns_changes_by_name.row, rows_page.items))
     return page_response(
-        desk.request, DnsDiffPage(plan=plan, items=items, next=found.next), found.next
+        desk.request, DnsDiffPage(plan=plan, items=items, next=rows_page.next), rows_page.next
     )
 
 
-def _asked_for(query: DnsDiffQuery, one: Named) -> bool:
+def _asked_for(query: DnsDiffQuery, named: Named) -> bool:
     return (
-        query.name in one.name
-        and query.zone in ("", one.zone, one.zone.rstrip("."))
-        and query.foreign in (None, one.change is None)
+        query.name in named.name
+        and query.zone in ("", named.zone, named.zone.rstrip("."))
+        and query.foreign in (None, named.change is None)
     )
 
 
@@ -240,9 +246,7 @@ def discard(
     desk = desk.because(reason)
     with desk.store.together():
         condition.refuse_unmet(f"the plan {plan}", _output(desk, desk.store.plan(plan)))
-        put_aside = person_says_yes_or_no_to_plan.discard(
-            desk.world(), plan, reason, dry_run=dry_run
-        )
+        put_aside = plan_approvals.discard(desk.world(), plan, reason, dry_run=dry_run)
     if dry_run:
         return reply(desk.request, _output(desk, put_aside))
     return nothing()

@@ -63,7 +63,7 @@ def problem_page(slug: str) -> str:
     return page("problem.html", slug=slug, kind=KINDS[slug])
 
 
-def of_error(request: Request, error: FlexError) -> Response:
+def respond_to_error(request: Request, error: FlexError) -> Response:
     if (
         error.slug == "unauthenticated"
         and request.method == "GET"
@@ -118,11 +118,11 @@ def problem(path: str, request_id: str, error: FlexError) -> Problem:
     )
 
 
-def of_bad_request(request: Request, error: RequestValidationError) -> Response:
+def respond_to_bad_request(request: Request, error: RequestValidationError) -> Response:
     """All that is wrong with what was asked, and the first of it in words."""
     faults = [
-        Fault(pointer="/" + "/".join(map(str, one["loc"])), detail=one["msg"])
-        for one in error.errors()
+        Fault(pointer="/" + "/".join(map(str, fault["loc"])), detail=fault["msg"])
+        for fault in error.errors()
     ]
     first = error.errors()[0]
     if unread := _unread(error):
@@ -145,12 +145,12 @@ def _unread(error: RequestValidationError) -> str:
     return "malformed" if error.errors()[0]["type"] == "json_invalid" else ""
 
 
-def of_status(request: Request, error: HTTPException) -> Response:
+def respond_to_status(request: Request, error: HTTPException) -> Response:
     """What the framework refuses by itself: an address or a method that is not there, a body it
     cannot read.
     """
     if isinstance(error.__cause__, FlexError):
-        return of_error(request, error.__cause__)
+        return respond_to_error(request, error.__cause__)
     slug = SLUG_OF_STATUS.get(error.status_code, "internal")
     path = request.url.path
     answer = _answer(
@@ -174,15 +174,15 @@ def _methods(request: Request) -> list[str]:
     finds.
     """
     routes = request.app.routes
-    found = set()
+    methods = set()
     for method in METHODS:
         scope = {**request.scope, "method": method}
         if any(route.matches(scope)[0] == Match.FULL for route in routes):
-            found.add(method)
-    return sorted(found | ({"HEAD"} if "GET" in found else set()))
+            methods.add(method)
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
-def of_fault(request: Request, _error: BaseException) -> Response:
+def respond_to_fault(request: Request, _error: BaseException) -> Response:
     """A bug. What it was stands in the log, not in the answer."""
     kind = KINDS["internal"]
     return _answer(request, _plain(request, "internal", kind.title, kind.effect, REPORT))

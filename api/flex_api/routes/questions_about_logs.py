@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from flex_api.files_visitors_ask_for import files_output
+from flex_api.data_and_unknown_names import data_output, unknown_output
+from flex_api.requested_files import files_output
 from flex_api.schemas.log_verbs_output import DataOutput
-from flex_api.schemas.request_and_page_base import CLEAN
+from flex_api.schemas.request_and_list_base import CLEAN
 from flex_api.schemas.verbs_output import FilesOutput, UnknownOutput
-from flex_api.trust_in_logs_and_unknown_names import data_output, unknown_output
 from flex_api.web.etag_responses import reply
 from flex_api.web.request_context import Reader
 
@@ -45,8 +45,8 @@ def files(
     """The files of a site that are asked for most, and how few of them make nearly all of its
     traffic.
     """
-    found = files_output(desk.world(), site, days=days, order=sort, limit=most, match=match)
-    return reply(desk.request, found)
+    output = files_output(desk.world(), site, days=days, order=sort, limit=most, match=match)
+    return reply(desk.request, output)
 
 
 @router.get("/unknown-names", response_model=UnknownOutput)

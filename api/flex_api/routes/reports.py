@@ -14,11 +14,11 @@ from flex_api.report.content import ReportData
 from flex_api.report.gather import gather
 from flex_api.report.json_and_markdown import FORMATS, MEDIA
 from flex_api.routes.plans import the_plan
-from flex_api.schemas.request_and_page_base import TimedQuery
-from flex_api.schemas.rest_bodies_and_answers import ReportRow, ReportShown, ReportsPage
+from flex_api.schemas.request_and_list_base import TimedQuery
+from flex_api.schemas.rest_bodies import ReportRow, ReportShown, ReportsPage
 from flex_api.web.etag_responses import accepted_form, etag_of, made_response, page_response
 from flex_api.web.paging import page
-from flex_api.web.request_context import Desk, Viewer, in_turn
+from flex_api.web.request_context import Desk, Viewer, require_turn
 
 router = APIRouter(prefix="/api/v1/reports", tags=["reports"])
 
@@ -37,7 +37,7 @@ FORMS: dict[int | str, dict[str, Any]] = {
 Form = Annotated[Literal["html", "json", "md", "pdf"] | None, Query(alias="format")]
 
 
-PRINTED_IN_TURN = in_turn(
+PRINTED_IN_TURN = require_turn(
     lambda request: (
         request.query_params.get("format") == "pdf" or PDF in request.headers.get("accept", "")
     )
@@ -55,22 +55,25 @@ class ReportsQuery(TimedQuery):
 def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
     """There is one of every plan; `since` and `until` go by when that was made."""
     rows = [
-        one
-        for one in desk.views.headlines()
-        if query.state in (None, one.state) and query.holds(one.created)
+        headline
+        for headline in desk.views.headlines()
+        if query.state in (None, headline.state) and query.holds(headline.created)
     ]
-    found = page(
+    rows_page = page(
         rows,
-        {"created": lambda one: one.created.isoformat(timespec="microseconds")},
-        lambda one: one.id,
+        {"created": lambda headline: headline.created.isoformat(timespec="microseconds")},
+        lambda headline: headline.id,
         sort=query.sort,
         limit=query.limit,
         cursor=query.cursor,
     )
     items = [
-        ReportRow(plan=one.id, created=one.created, formats=list(MEDIA)) for one in found.items
+        ReportRow(plan=headline.id, created=headline.created, formats=list(MEDIA))
+        for headline in rows_page.items
     ]
-    return page_response(desk.request, ReportsPage(items=items, next=found.next), found.next)
+    return page_response(
+        desk.request, ReportsPage(items=items, next=rows_page.next), rows_page.next
+    )
 
 
 @router.get("/latest", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])
@@ -80,12 +83,7 @@ def latest(desk: Viewer, form: Form = None) -> Response:
     """
     newest = desk.views.headlines()
     if not newest:
-        raise NoData(
-            "the latest report",
-            "there is no plan",
-            kept="nothing was changed",
-            advice="POST /api/v1/plans makes one",
-        )
+        raise NoData("the latest report", "there is no plan", advice="POST /api/v1/plans makes one")
     return _report(desk, newest[0].id, form)
 
 
@@ -94,27 +92,28 @@ def of_plan(desk: Viewer, plan: str, form: Form = None) -> Response:
     """The report of a plan, or of the last one of a day, as 2026-11-21: a page that opens anywhere,
     or what `format` or `Accept` ask for.
     """
-    return _report(desk, _of_day(desk, day) if (day := _day(plan)) else plan, form)
+    return _report(desk, _plan_of_day(desk, day) if (day := _day(plan)) else plan, form)
 
 
-def _day(said: str) -> date | None:
+def _day(text: str) -> date | None:
     """No plan's id has dashes where a date has them."""
     try:
-        return date.fromisoformat(said) if said[4:5] == "-" else None
+        return date.fromisoformat(text) if text[4:5] == "-" else None
     except ValueError:
         return None
 
 
-def _of_day(desk: Desk, day: date) -> str:
-    made = [one.id for one in desk.views.headlines() if one.created.date() == day]
-    if not made:
+def _plan_of_day(desk: Desk, day: date) -> str:
+    plan_ids = [
+        headline.id for headline in desk.views.headlines() if headline.created.date() == day
+    ]
+    if not plan_ids:
         raise Unknown(
             f"the report of {day}",
             "no plan was made on that day",
-            kept="nothing was changed",
             advice="GET /api/v1/reports lists the days that have one",
         )
-    return made[0]
+    return plan_ids[0]
 
 
 def _report(desk: Desk, plan: str, form: str | None) -> Response:
@@ -132,5 +131,5 @@ def _text(data: ReportData, form: str) -> str:
 
 
 def _bytes(data: ReportData, form: str) -> bytes:
-    said = _text(data, form)
-    return print_pdf.pdf(said) if form == "pdf" else said.encode()
+    text = _text(data, form)
+    return print_pdf.pdf(text) if form == "pdf" else text.encode()

@@ -10,25 +10,25 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Response
 
 from flex.routing import host_to_node_maps
-from flex.routing.fetch_files import HAS_LARGE, LEFT_OUT
 from flex.routing.host_to_node_maps import OWNERS
-from flex.routing.pool import Pool
-from flex_api.night import ask_every_haproxy, haproxy_pools_and_files, which_order_doors_go_by
+from flex.routing.member_pools import Pool
+from flex.routing.node_file_download import HAS_LARGE, LEFT_OUT
+from flex_api.night import ask_every_haproxy, haproxy_pools_and_files, orders_at_doors
 from flex_api.night.count_answers_at_nodes import names_wanted
 from flex_api.night.which_haproxies_reload import nodes_that_reload
-from flex_api.schemas.answers_of_sites import AnswersGiven, NamesWanted, answers_of
-from flex_api.schemas.paged_dns_changes_differences_and_routes import RoutingPage
-from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
+from flex_api.schemas.diff_and_route_lists import RoutingPage
+from flex_api.schemas.moved_site_answers import AnswersGiven, NamesWanted, answers_of
+from flex_api.schemas.request_and_list_base import CLEAN, ListQuery
 from flex_api.schemas.routing import DoorsQuery, DoorsTold, NodeFiles, left_out, pool_row, port_rows
 from flex_api.schemas.strays import StraysGiven, door_row, reading_of, stray_row
-from flex_api.web import strays_and_sites_outside_dns
+from flex_api.web import stray_views
 from flex_api.web.cached_haproxy_state import distributors
 from flex_api.web.door_answers import wait_for_doors
+from flex_api.web.door_watch import Others
 from flex_api.web.etag_responses import nothing, page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.request_context import NodeItself, NodeOrViewer, Viewer
 from flex_api.web.routing_view import digest_of_others, files, routing_of, wrong_names
-from flex_api.web.tell_waiting_nodes_of_door_orders import Others
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 
@@ -59,10 +59,10 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
     """Every site on several nodes, its members, by what its requests are spread; each node's
     version of its files.
     """
-    settings, made = desk.settings, routing_of(desk, query.plan)
+    settings, view = desk.settings, routing_of(desk, query.plan)
     heard = distributors(desk) if query.live else []
-    found = page_in_order(
-        sorted(made.routed.pools, key=lambda pool: pool.site),
+    rows_page = page_in_order(
+        sorted(view.routed.pools, key=lambda pool: pool.site),
         lambda pool: pool.site,
         sort=query.sort,
         limit=query.limit,
@@ -70,33 +70,33 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         wanted=lambda pool: _asked_for(pool, query),
     )
     at, outside = (
-        strays_and_sites_outside_dns.at_doors(desk),
-        strays_and_sites_outside_dns.outside_dns(desk),
+        stray_views.visitors_at_doors(desk),
+        stray_views.outside_dns(desk),
     )
-    shown = {pool.site for pool in found.items}
+    shown = {pool.site for pool in rows_page.items}
     output = RoutingPage(
         on=settings.routing.on,
-        items=[pool_row(pool) for pool in found.items],
-        left_out=left_out(made.routed.left_out)[:MOST],
+        items=[pool_row(pool) for pool in rows_page.items],
+        left_out=left_out(view.routed.left_out)[:MOST],
         misnamed=wrong_names(desk),
         nodes=ask_every_haproxy.as_versions(
-            made.versions,
-            ask_every_haproxy.versions_delivered(settings, list(made.versions)),
+            view.versions,
+            ask_every_haproxy.versions_delivered(settings, list(view.versions)),
             heard,
-            which_order_doors_go_by.door_states(settings, desk.store),
+            orders_at_doors.door_states(settings, desk.store),
             nodes_that_reload(settings, desk.store, query.plan) if query.plan else (),
         ),
         order=ask_every_haproxy.as_order(settings, desk.store),
         live=[row for row in ask_every_haproxy.as_live(heard) if row.site in shown],
-        strays=[stray_row(one) for one in at.visitors[:MOST]],
+        strays=[stray_row(visitors) for visitors in at.visitors[:MOST]],
         strays_count=len(at.visitors),
         strays_not_known=list(at.not_known),
-        doors=[door_row(one) for one in at.doors],
+        doors=[door_row(door) for door in at.doors],
         outside_dns=outside[:MOST],
         outside_dns_count=len(outside),
-        next=found.next,
+        next=rows_page.next,
     )
-    return page_response(desk.request, output, found.next)
+    return page_response(desk.request, output, rows_page.next)
 
 
 def _asked_for(pool: Pool, query: RoutingQuery) -> bool:
@@ -126,20 +126,20 @@ def node(
     """
     watch, began = desk.house.doors, time.monotonic()
     changes = watch.changes
-    found = (
+    node_files = (
         haproxy_pools_and_files.files_to_be(desk.settings, desk.house.store, node, plan)
         if plan
         else files(desk, node)
     )
-    large = host_to_node_maps.digest(found.get(OWNERS, ""))
-    others = digest_of_others(found, large)
+    large = host_to_node_maps.digest(node_files.get(OWNERS, ""))
+    others = digest_of_others(node_files, large)
     if not plan:
         watch.note_others(node, Others(others, began, changes))
     if large and flex_large_map == large:
-        found = {name: text for name, text in found.items() if name != OWNERS}
-        found[LEFT_OUT] = large
+        node_files = {name: text for name, text in node_files.items() if name != OWNERS}
+        node_files[LEFT_OUT] = large
     ports = port_rows(desk.settings.routing.ports_between_nodes())
-    told = NodeFiles(node=node, files=found, ports=ports, others=others)
+    told = NodeFiles(node=node, files=node_files, ports=ports, others=others)
     return reply(desk.request, told, Vary=HAS_LARGE)
 
 
@@ -182,7 +182,7 @@ def answers(desk: NodeItself, node: str, given: AnswersGiven) -> Response:
     settings, store = desk.settings, desk.house.store
     haproxy_pools_and_files.refuse_away(settings, store, node)
     wanted = names_wanted(settings, store, node)
-    kept = [one for one in answers_of(given, node) if one.name in wanted]
+    kept = [answer for answer in answers_of(given, node) if answer.name in wanted]
     if kept:
         store.put_answers(kept)
     return reply(desk.request, NamesWanted(names=sorted(wanted)))

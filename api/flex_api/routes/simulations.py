@@ -14,10 +14,10 @@ from flex.caches import CACHES
 from flex.model.period import Period
 from flex.sim import traces
 from flex.sim.policies import FORMER_NAMES, POLICIES
-from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.published_figures import PUBLISHED
 from flex.sim.simulated_clusters import MODELS
-from flex_api.schemas.request_and_page_base import Given
-from flex_api.schemas.sim import SimulateOutput
+from flex_api.schemas.request_and_list_base import Given
+from flex_api.schemas.simulate_output import SimulateOutput
 from flex_api.simulation import comparing, traces_and_solver
 from flex_api.web.etag_responses import reply
 from flex_api.web.request_context import Desk, Operator
@@ -56,7 +56,7 @@ class Simulation(Given):
         str, Field(pattern=_one_of(tuple(CACHES)), description="none is the model's")
     ] = ""
     disks: Annotated[int, Field(ge=1, le=64)] = 1
-    accesses: Annotated[int, Field(ge=1, le=500_000, description="at most so many")] = MOST
+    accesses: Annotated[int, Field(ge=1, le=500_000, description="at most this many")] = MOST
 
 
 @router.post("", response_model=SimulateOutput)
@@ -71,15 +71,15 @@ def simulation(desk: Operator, given: Simulation) -> Response:
         )
         for nodes, mib in product(given.nodes, given.ram_mib)
     ]
-    found = comparing.compare_policies(trace, clusters, given.policies)
-    rows = [comparing.row(cluster, result) for cluster, result in found]
+    comparisons = comparing.compare_policies(trace, clusters, given.policies)
+    rows = [comparing.row(cluster, result) for cluster, result in comparisons]
     output = SimulateOutput(
         trace=trace.name,
         model=given.model,
         cache=clusters[0].cache,
         items=rows,
         pictures=[],
-        notes=comparing.notes(trace, found),
+        notes=comparing.notes(trace, comparisons),
     )
     return reply(desk.request, output)
 
@@ -89,8 +89,8 @@ def _trace(desk: Desk, given: Simulation) -> tuple[traces.Trace, float]:
     kept.
     """
     if given.twin:
-        return traces.first(traces_and_solver.of_twin(given.twin), given.accesses), 1.0
-    return traces_and_solver.of_own_logs(
+        return traces.first(traces_and_solver.trace_of_twin(given.twin), given.accesses), 1.0
+    return traces_and_solver.trace_of_own_logs(
         desk.store, desk.settings.ingest.directory, period_to_replay(desk), given.accesses
     )
 

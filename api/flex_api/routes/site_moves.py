@@ -9,15 +9,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.model.site_moves import State
-from flex_api.moving import end_rest_of_site
+from flex_api.moving import failed_move_release
 from flex_api.moving.ask_ready_by_hand import ask_ready
 from flex_api.moving.ready_output import ready_output
 from flex_api.night import move_site_by_hand
 from flex_api.night.leases import lease
-from flex_api.night.plan_output_with_rules_that_stop_it import plan_with_stops
+from flex_api.night.plan_with_stops import plan_with_stops
 from flex_api.routes.make_and_apply_plans import TryPlan, start_job
-from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest_bodies_and_answers import JobShown
+from flex_api.schemas.request_and_list_base import CLEAN, ListQuery
+from flex_api.schemas.rest_bodies import JobShown
 from flex_api.schemas.site_moves import (
     AgainGiven,
     MovesOutput,
@@ -98,8 +98,8 @@ def move(desk: Operator, given: SiteMoveGiven, dry_run: TryPlan = False) -> Resp
 def ready(desk: Operator, given: ReadyGiven) -> Response:
     """Ask nodes whether they are ready for sites, as a plan asks. Nothing is moved."""
     budget = desk.settings.move.ready.budget.total_seconds()
-    found = ask_ready(desk.world(), given.sites, given.to, min(budget, LONGEST))
-    return reply(desk.request, ready_output(found))
+    checked = ask_ready(desk.world(), given.sites, given.to, min(budget, LONGEST))
+    return reply(desk.request, ready_output(checked))
 
 
 @router.post("/again", response_model=RestOutput)
@@ -107,5 +107,5 @@ def again(desk: Operator, given: AgainGiven, dry_run: OnlyTry = False) -> Respon
     """A site whose last move failed may move again before its rest is over."""
     desk = desk.because(given.reason)
     name = site_name(given.site)
-    end_rest_of_site.let_move_again(desk.store, name, desk.now, dry_run=dry_run)
+    failed_move_release.let_move_again(desk.store, name, desk.now, dry_run=dry_run)
     return reply(desk.request, RestOutput(sites=[name], dry_run=dry_run))

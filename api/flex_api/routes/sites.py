@@ -11,19 +11,19 @@ from fastapi import APIRouter, Query, Response
 from flex.model.period import Period
 from flex.table_schemas import PROFILES
 from flex.wishes.pins_for_solvers import unknown_site
-from flex.wishes.wishes_in_force_now import NIGHT, in_force
+from flex.wishes.wishes_in_force_now import NIGHT, pins_in_force
 from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
 from flex_api.facts.site_table import Catalogue, SiteFilter
 from flex_api.schemas import times_of_sites
 from flex_api.schemas.explain_output import ExplainOutput
-from flex_api.schemas.request_and_page_base import CLEAN, ListQuery, Moment
-from flex_api.schemas.rest_bodies_and_answers import ProfilePage, ProfileRow, SitesPage
+from flex_api.schemas.request_and_list_base import CLEAN, ListQuery, Moment
+from flex_api.schemas.rest_bodies import ProfilePage, ProfileRow, SitesPage
 from flex_api.schemas.sites_and_wishes import SiteRow
 from flex_api.web.etag_responses import page_response, reply
 from flex_api.web.paging import Order, decode, encode, page
 from flex_api.web.request_context import Desk, Reader, Viewer
-from flex_api.wishes import why_site_is_there
+from flex_api.wishes import explain_site
 
 router = APIRouter(prefix="/api/v1/sites", tags=["sites"])
 
@@ -69,20 +69,22 @@ class SitesQuery(ListQuery):
 @router.get("", response_model=SitesPage)
 def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
     """Every site of the profiles and of the partition in force, busiest first."""
-    found = desk.views.catalogue()
+    catalogue = desk.views.catalogue()
     after = None
     if query.cursor:
         value, name = decode(query.cursor, Order.parse(query.sort), (int, str))
         after = value, name
-    rows, more = found.page(sites_wanted(desk, query), query.sort, query.limit, after)
+    rows, more = catalogue.page(sites_wanted(desk, query), query.sort, query.limit, after)
     following = None
     if more:
         last = rows[-1]
         following = encode(
-            Order.parse(query.sort), [found.value(last, query.sort), str(found.sites[last])]
+            Order.parse(query.sort), [catalogue.value(last, query.sort), str(catalogue.sites[last])]
         )
-    items = [_row(desk, found, row) for row in rows]
-    start, end = (found.period.start, found.period.end) if found.period else (None, None)
+    items = [_row(desk, catalogue, row) for row in rows]
+    start, end = (
+        (catalogue.period.start, catalogue.period.end) if catalogue.period else (None, None)
+    )
     return page_response(
         desk.request,
         SitesPage(period_start=start, period_end=end, items=items, next=following),
@@ -103,14 +105,14 @@ def sites_wanted(desk: Desk, query: SitesQuery) -> SiteFilter:
     )
 
 
-def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
-    site = str(found.sites[row])
+def _row(desk: Desk, catalogue: Catalogue, row: int) -> SiteRow:
+    site = str(catalogue.sites[row])
     wishes = desk.views.wishes().get(site, ())
-    pins = in_force(wishes, desk.now, NIGHT)
+    pins = pins_in_force(wishes, desk.now, NIGHT)
     return core_to_output_models.site_row(
         site,
-        found.measures(row),
-        found.nodes_of(row),
+        catalogue.measures(row),
+        catalogue.nodes_of(row),
         pins[0] if pins else None,
         desk.views.stays_for().get(site, ()),
         desk.views.names(desk.settings),
@@ -120,17 +122,19 @@ def _row(desk: Desk, found: Catalogue, row: int) -> SiteRow:
 @router.get("/{site}", response_model=SiteRow)
 def site(desk: Viewer, site: str) -> Response:
     """One site: what it asks, and where it is."""
-    found = desk.views.catalogue()
-    return reply(desk.request, _row(desk, found, find_row(found, site)))
+    catalogue = desk.views.catalogue()
+    return reply(desk.request, _row(desk, catalogue, find_row(catalogue, site)))
 
 
-def find_row(found: Catalogue, site: str) -> int:
+def find_row(catalogue: Catalogue, site: str) -> int:
     """Where the site stands. Raises Unknown, naming those that are nearly called so."""
-    row = found.row_of(which_names_are_sites.site_name(site))
+    row = catalogue.row_of(which_names_are_sites.site_name(site))
     if row is None:
-        near = bisect_left(found.sites, site)
+        near = bisect_left(catalogue.sites, site)
         raise unknown_site(
-            site, [str(one) for one in found.sites[max(near - 50, 0) : near + 50]], len(found.sites)
+            site,
+            [str(name) for name in catalogue.sites[max(near - 50, 0) : near + 50]],
+            len(catalogue.sites),
         )
     return row
 
@@ -153,12 +157,14 @@ def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) ->
     name = which_names_are_sites.site_name(site)
     find_row(desk.views.catalogue(), site)
     rows = [
-        _period(one, values)
-        for one, values in desk.views.few(f"history {name}", lambda: desk.store.history(name), len)
-        if (query.after is None or one.end > query.after)
-        and (query.before is None or one.start < query.before)
+        _period(period, values)
+        for period, values in desk.views.few(
+            f"history {name}", lambda: desk.store.history(name), len
+        )
+        if (query.after is None or period.end > query.after)
+        and (query.before is None or period.start < query.before)
     ]
-    found = page(
+    rows_page = page(
         rows,
         {"start": lambda row: row.start.isoformat()},
         lambda row: row.end.isoformat(),
@@ -167,7 +173,9 @@ def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) ->
         cursor=query.cursor,
     )
     return page_response(
-        desk.request, ProfilePage(site=name, items=list(found.items), next=found.next), found.next
+        desk.request,
+        ProfilePage(site=name, items=list(rows_page.items), next=rows_page.next),
+        rows_page.next,
     )
 
 
@@ -178,7 +186,7 @@ def _period(period: Period, measured: Mapping[str, int]) -> ProfileRow:
         end=period.end,
         working_set_bytes=measured["working_set"],
         **others,
-        **times_of_sites.of_measured(measured),
+        **times_of_sites.measured_times(measured),
     )
 
 
@@ -187,5 +195,5 @@ def explanation(desk: Reader, site: str) -> Response:
     """Why it moves or stays, in numbers, and where else it could be."""
     return reply(
         desk.request,
-        why_site_is_there.explain_site(desk.world(), which_names_are_sites.site_name(site)),
+        explain_site.explain_site(desk.world(), which_names_are_sites.site_name(site)),
     )

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Response
 
 from flex.model.roles_and_tokens import Role
 from flex_api import manage_tokens
-from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest_bodies_and_answers import TokenGiven, TokenMade, TokensPage
+from flex_api.schemas.request_and_list_base import CLEAN, ListQuery
+from flex_api.schemas.rest_bodies import TokenGiven, TokenMade, TokensPage
 from flex_api.schemas.tokens_and_audit import TokenRow, token_row
 from flex_api.web.etag_responses import nothing, page_response, reply
 from flex_api.web.idempotency import SHOWN_ONCE
@@ -37,7 +37,7 @@ def tokens(desk: Admin, query: Annotated[TokensQuery, Query()]) -> Response:
         and query.role in (None, token.role)
         and query.revoked in (None, token.revoked is not None)
     ]
-    found = page(
+    rows_page = page(
         rows,
         {
             "name": lambda token: token.name,
@@ -52,8 +52,8 @@ def tokens(desk: Admin, query: Annotated[TokensQuery, Query()]) -> Response:
     )
     return page_response(
         desk.request,
-        TokensPage(items=list(map(token_row, found.items)), next=found.next),
-        found.next,
+        TokensPage(items=list(map(token_row, rows_page.items)), next=rows_page.next),
+        rows_page.next,
     )
 
 
@@ -66,13 +66,13 @@ def create(desk: Admin, given: TokenGiven) -> Response:
     token, secret = manage_tokens.create(
         desk.store, desk.caller, given.name, given.role, desk.now, given.expires
     )
-    made = TokenMade(**token_row(token).model_dump(), secret=secret)
+    created = TokenMade(**token_row(token).model_dump(), secret=secret)
     headers = {
         "Location": f"/api/v1/tokens/{token.id}",
         SHOWN_ONCE: "yes",
         "Cache_Control": "no-store",
     }
-    return reply(desk.request, made, 201, **headers)
+    return reply(desk.request, created, 201, **headers)
 
 
 @router.get("/{token}", response_model=TokenRow)

@@ -11,8 +11,8 @@ from flex.errors import Unknown
 from flex.model.wish import Pin
 from flex_api import which_names_are_sites
 from flex_api.schemas import sites_and_wishes
-from flex_api.schemas.request_and_page_base import CLEAN, ListQuery
-from flex_api.schemas.rest_bodies_and_answers import PinsPage
+from flex_api.schemas.request_and_list_base import CLEAN, ListQuery
+from flex_api.schemas.rest_bodies import PinsPage
 from flex_api.schemas.sites_and_wishes import PinGiven, PinShown, PinTried
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.web.etag_responses import Condition, TheCondition, etag, nothing, page_response, reply
@@ -61,7 +61,7 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
         and query.author in ("", pin.author)
         and query.holds in (None, pin.holds(desk.now))
     ]
-    found = page(
+    rows_page = page(
         rows,
         {
             "site": lambda pin: pin.site,
@@ -74,8 +74,8 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
         limit=query.limit,
         cursor=query.cursor,
     )
-    items = [pin_model(desk, pin) for pin in found.items]
-    return page_response(desk.request, PinsPage(items=items, next=found.next), found.next)
+    items = [pin_model(desk, pin) for pin in rows_page.items]
+    return page_response(desk.request, PinsPage(items=items, next=rows_page.next), rows_page.next)
 
 
 @router.get("/sites/{site}/pin", response_model=PinShown)
@@ -167,7 +167,7 @@ def _put(
     # write.
     make_and_drop_wishes.pin(desk.world(), wanted, dry_run=True)
     if dry_run:
-        return _try(desk, wanted, previewing.of_pin)
+        return _try(desk, wanted, previewing.preview_pin)
     with desk.store.together():
         before = _current(desk, name, campaign)
         condition.refuse_unmet(_name_of(name, campaign), before)
@@ -187,7 +187,7 @@ def _drop(desk: Desk, site: str, campaign: str, condition: Condition, dry_run: b
     if dry_run:
         pinned = _pin_of(desk, name, campaign)
         condition.refuse_unmet(_name_of(name, campaign), pin_model(desk, pinned))
-        return _try(desk, pinned, previewing.without_pin)
+        return _try(desk, pinned, previewing.preview_unpin)
     with desk.store.together():
         before = _pin_of(desk, name, campaign)
         condition.refuse_unmet(_name_of(name, campaign), pin_model(desk, before))
@@ -206,8 +206,8 @@ def _current(desk: Desk, site: str, campaign: str) -> PinShown | None:
 
 def etag_of(desk: Desk, site: str, campaign: str = "") -> str:
     """What a change of the wish is made from; empty where there is none."""
-    found = _current(desk, site, campaign)
-    return etag(found) if found else ""
+    wish = _current(desk, site, campaign)
+    return etag(wish) if wish else ""
 
 
 def _pin_of(desk: Desk, site: str, campaign: str = "") -> Pin:
@@ -216,7 +216,6 @@ def _pin_of(desk: Desk, site: str, campaign: str = "") -> Pin:
         raise Unknown(
             _name_of(repr(site), campaign),
             "nobody wished for it",
-            kept="nothing was changed",
             advice="GET /api/v1/pins shows every wish",
         )
     return pin

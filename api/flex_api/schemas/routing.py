@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from flex.model.door_order import MOST_ORDERS
-from flex.routing.pool import Pool
-from flex.routing.ports_between_nodes import PortBetweenNodes
+from flex.model.orders_to_doors import MOST_ORDERS
+from flex.routing.firewall_ports import PortBetweenNodes
+from flex.routing.member_pools import Pool
 from flex_api.schemas.output_base import Output, Part
-from flex_api.schemas.request_and_page_base import CLEAN, Given
+from flex_api.schemas.request_and_list_base import CLEAN, Given
 from flex_api.schemas.strays import StrayRow
 
 
@@ -166,8 +166,8 @@ class RouteOutput(Output):
     )
 
 
-def port_rows(found: Iterable[PortBetweenNodes]) -> list[PortRow]:
-    return [PortRow.model_validate(one, from_attributes=True) for one in found]
+def port_rows(ports: Iterable[PortBetweenNodes]) -> list[PortRow]:
+    return [PortRow.model_validate(port, from_attributes=True) for port in ports]
 
 
 def left_out(reasons: Mapping[str, str]) -> list[LeftOut]:

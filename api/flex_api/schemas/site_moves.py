@@ -20,7 +20,7 @@ from flex.model.site_moves import (
     seconds_waited,
 )
 from flex_api.schemas.output_base import Output, Part
-from flex_api.schemas.request_and_page_base import CLEAN, Given, Names, Text
+from flex_api.schemas.request_and_list_base import CLEAN, Given, Names, Text
 
 
 class StageRow(Part):

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from flex.model.wish import ASKS, DEFAULTS, FIELDS, Pin
 from flex_api.schemas.output_base import Output, Part
-from flex_api.schemas.request_and_page_base import CLEAN, Given, Moment, Names, Text
+from flex_api.schemas.request_and_list_base import CLEAN, Given, Moment, Names, Text
 from flex_api.schemas.times_of_sites import cpu_seconds, service_seconds
 from flex_api.schemas.what_if_output import PreviewRow
 

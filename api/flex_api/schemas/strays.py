@@ -9,9 +9,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flex.model.strays import MOST_READ, Counted, DoorRead, StrayReading, Visitors
+from flex.model.stray_requests import MOST_READ, Counted, DoorRead, StrayReading, Visitors
 from flex_api.schemas.output_base import Part
-from flex_api.schemas.request_and_page_base import Given
+from flex_api.schemas.request_and_list_base import Given
 
 # Larger than any count, and still a whole number for every program that reads JSON. A database
 # adds up some thousands of them.
@@ -21,8 +21,8 @@ _LONGEST = 3_200_000_000
 
 
 class StrayRow(Part):
-    """Since `since` so many requests for the site came to a node that does not have it, by all
-    names of the site. `last` is when the last one did.
+    """The requests for the site, by all its names, that came to a node that does not have it since
+    `since`. `last` is when the last one did.
     """
 
     site: str
@@ -65,13 +65,16 @@ class StraysGiven(Given):
 
 
 def reading_of(given: StraysGiven) -> StrayReading:
-    counted = {one.name: Counted(one.name, one.requests, one.quiet) for one in given.counted}
+    counted = {
+        host_count.name: Counted(host_count.name, host_count.requests, host_count.quiet)
+        for host_count in given.counted
+    }
     return StrayReading(given.uptime, given.names, given.requests, tuple(counted.values()))
 
 
-def stray_row(one: Visitors) -> StrayRow:
-    return StrayRow.model_validate(one, from_attributes=True)
+def stray_row(visitors: Visitors) -> StrayRow:
+    return StrayRow.model_validate(visitors, from_attributes=True)
 
 
-def door_row(one: DoorRead) -> DoorReadRow:
-    return DoorReadRow.model_validate(one, from_attributes=True)
+def door_row(door: DoorRead) -> DoorReadRow:
+    return DoorReadRow.model_validate(door, from_attributes=True)

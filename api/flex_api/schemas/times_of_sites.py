@@ -10,20 +10,20 @@ MICROSECONDS = 1_000_000
 
 
 def service_seconds() -> float | None:
-    said: float | None = Field(
+    field: float | None = Field(
         None, description="that answers took, by those that say it; none where none does"
     )
-    return said
+    return field
 
 
 def cpu_seconds() -> float | None:
-    said: float | None = Field(
+    field: float | None = Field(
         None, description="of processor, where nodes count it; none where none does"
     )
-    return said
+    return field
 
 
-def of_measured(measured: Mapping[str, int]) -> dict[str, float | None]:
+def measured_times(measured: Mapping[str, int]) -> dict[str, float | None]:
     """By field, from the columns of PROFILES."""
     return {
         "service_seconds": measured["service_us"] / MICROSECONDS if measured["timed"] else None,

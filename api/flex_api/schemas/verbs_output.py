@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from flex_api.schemas.nodes_holders_jobs_freezes import ApprovalRow
+from flex_api.schemas.nodes_and_jobs import ApprovalRow
 from flex_api.schemas.output_base import Output, Part, StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
@@ -190,8 +190,8 @@ class PlanOutput(Output):
     proven_least: bool
     certified_at_least: int = Field(
         0,
-        description="so many moves are needed by a certificate that the checker accepted; what "
-        "moves_at_least and proven_least say beyond it, the solver claims",
+        description="a certificate that the checker accepted proves that this many moves are "
+        "needed; moves_at_least and proven_least are what the solver claims beyond it",
     )
     sites: int
     moves: list[MoveRow]

@@ -26,8 +26,8 @@ class WhatIfOutput(Output):
     proven_least: bool
     certified_at_least: int = Field(
         0,
-        description="so many moves are needed by a certificate that the checker accepted; what "
-        "moves_at_least and proven_least say beyond it, the solver claims",
+        description="a certificate that the checker accepted proves that this many moves are "
+        "needed; moves_at_least and proven_least are what the solver claims beyond it",
     )
     forecasts: list[ForecastRow]
     requests_per_second: float = Field(

@@ -63,4 +63,4 @@ class Auth(Section):
     @field_validator("trusted_proxies")
     @classmethod
     def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(str(ipaddress.ip_network(one)) for one in value)
+        return tuple(str(ipaddress.ip_network(proxy)) for proxy in value)

@@ -119,7 +119,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
-def of_register(value: str, name: str, known: Sequence[str]) -> str:
+def require_known(value: str, name: str, known: Sequence[str]) -> str:
     """The value, when its name is one of those known. Raises ValueError with the nearest of
     them.
     """

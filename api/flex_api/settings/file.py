@@ -173,14 +173,14 @@ def secrets_in_environment() -> list[str]:
     """Values of environment variables whose names look secret, and their lines, the longest first:
     one may be a part of another. A name of a place where a secret is kept is none.
     """
-    found = {
+    secrets = {
         line
         for name, value in os.environ.items()
         if _SECRET.search(name) and not _PLACE.search(name)
         for line in (value, *value.splitlines())
         if len(line) >= _SHORTEST
     }
-    return sorted(found, key=len, reverse=True)
+    return sorted(secrets, key=len, reverse=True)
 
 
 def mask_secrets(settings: Settings) -> dict[str, object]:
@@ -196,16 +196,16 @@ def mask_secrets(settings: Settings) -> dict[str, object]:
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     """Nested sections as dotted names; the n-th of several like sections is numbered."""
-    found: dict[str, object] = {}
+    flattened: dict[str, object] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{name}.")
+            flattened |= flat(value, f"{prefix}{name}.")
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
             for number, entry in enumerate(value):
-                found |= flat(entry, f"{prefix}{name}[{number}].")
+                flattened |= flat(entry, f"{prefix}{name}[{number}].")
         else:
-            found[prefix + name] = value
-    return found
+            flattened[prefix + name] = value
+    return flattened
 
 
 def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
@@ -245,7 +245,9 @@ def _make_paths_absolute(settings: Settings, folder: Path) -> Settings:
             "metrics": Metrics(textfile=_anchored_secret(settings.metrics.textfile, folder)),
             "dns": _anchored_primary(settings.dns, folder).model_copy(
                 update={
-                    "primary": tuple(_anchored_primary(one, folder) for one in settings.dns.primary)
+                    "primary": tuple(
+                        _anchored_primary(primary, folder) for primary in settings.dns.primary
+                    )
                 }
             ),
         }
@@ -266,12 +268,12 @@ def _anchored_database(database: Database, folder: Path) -> Database:
 
 def _read_url(file: Path) -> str:
     try:
-        found = file.read_text(encoding="utf-8").strip()
+        url = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise _bad_url(file, why_unreadable(error)) from error
-    if not found or not found.isprintable():
+    if not url or not url.isprintable():
         raise _bad_url(file, "it is not one line with a URL")
-    return found
+    return url
 
 
 def _bad_url(file: Path, answer: str) -> BadSetting:

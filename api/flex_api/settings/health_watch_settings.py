@@ -51,11 +51,11 @@ class Watch(Section):
     @classmethod
     def _known_probes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for probe in value:
-            found = PROBE.fullmatch(probe)
+            match = PROBE.fullmatch(probe)
             if (
-                not found
-                or not 0 < int(found["port"]) < 65536
-                or (found["kind"] == "tcp" and found["path"])
+                not match
+                or not 0 < int(match["port"]) < 65536
+                or (match["kind"] == "tcp" and match["path"])
             ):
                 raise ValueError(f"{probe!r} is no probe; wanted 'tcp:443' or 'http:80/path'")
         return value

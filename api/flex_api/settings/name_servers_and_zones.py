@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from flex.model.dependents_of_moves import Dependents, WhatToDo
-from flex.model.what_is_said_of_site import SaidOfSites
+from flex.model.setting_precedence import SaidOfSites
 from flex.model.zone_plan import Families
 from flex_api.settings.explain_bad_settings import twice_in
 from flex_api.settings.quantities import Section, Share, Span, Whole
@@ -208,22 +208,22 @@ class Dns(Primary):
     def what_to_do_with_dependents(self) -> Dependents:
         return Dependents(
             self.dependents,
-            {one.name: one.dependents for one in self.zone if one.dependents},
-            {one.name: one.dependents for one in self.site if one.dependents},
+            {section.name: section.dependents for section in self.zone if section.dependents},
+            {section.name: section.dependents for section in self.site if section.dependents},
         )
 
     def families_of_sites(self) -> SaidOfSites[Families]:
         return SaidOfSites(
             self.families,
-            {one.name: one.families for one in self.zone if one.families},
-            {one.name: one.families for one in self.site if one.families},
+            {section.name: section.families for section in self.zone if section.families},
+            {section.name: section.families for section in self.site if section.families},
         )
 
     @property
     def primaries(self) -> tuple[Primary, ...]:
         """Those that have zones."""
-        return tuple(one for one in (self, *self.primary) if one.zones)
+        return tuple(primary for primary in (self, *self.primary) if primary.zones)
 
     @property
     def every_zone(self) -> tuple[str, ...]:
-        return tuple(zone for one in (self, *self.primary) for zone in one.zones)
+        return tuple(zone for primary in (self, *self.primary) for zone in primary.zones)

@@ -26,10 +26,10 @@ LONGEST = timedelta(days=3660)
 def _size(value: object) -> object:
     if not isinstance(value, str):
         return _whole(value)
-    found = re.fullmatch(r"(\d{1,19}(?:\.\d{1,19})?)\s*([KMGT]?i?B)", value.strip(), re.IGNORECASE)
-    if not found or found[2].upper() not in UNITS:
+    match = re.fullmatch(r"(\d{1,19}(?:\.\d{1,19})?)\s*([KMGT]?i?B)", value.strip(), re.IGNORECASE)
+    if not match or match[2].upper() not in UNITS:
         raise ValueError("wanted a size such as '12 GiB' or '64 MB'")
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    return int(float(match[1]) * UNITS[match[2].upper()])
 
 
 def _whole(value: object) -> object:
@@ -40,10 +40,10 @@ def _whole(value: object) -> object:
 
 
 def span(value: object) -> timedelta:
-    found = isinstance(value, str) and re.fullmatch(r"(\d{1,12})\s*([smhdw])", value.strip())
-    if not found:
+    match = isinstance(value, str) and re.fullmatch(r"(\d{1,12})\s*([smhdw])", value.strip())
+    if not match:
         raise ValueError("wanted a time such as '7d', '36h' or '10m'")
-    seconds = int(found[1]) * SPANS[found[2]]
+    seconds = int(match[1]) * SPANS[match[2]]
     if seconds > LONGEST.total_seconds():
         raise ValueError(f"this is longer than {LONGEST.days}d")
     return timedelta(seconds=seconds)

@@ -12,14 +12,14 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from flex.errors import BadInput
-from flex.model.published_by_doors_or_dns import Publishing, Way
-from flex.routing import refuse_ports_that_clash
-from flex.routing.pool import LardLimits, is_host
+from flex.model.led_by_doors_or_dns import Publishing, Way
+from flex.routing import port_clashes
+from flex.routing.firewall_ports import PortBetweenNodes
+from flex.routing.firewall_ports import ports_between_nodes as ports_of
+from flex.routing.member_pools import LardLimits, is_host
 from flex.routing.ports_and_paths import DIRECTORY, MASTER, Layout
-from flex.routing.ports_between_nodes import PortBetweenNodes
-from flex.routing.ports_between_nodes import ports_between_nodes as ports_of
 from flex.routing.rules import BY_CONTENT, RULES
-from flex_api.settings.explain_bad_settings import of_register, twice_in
+from flex_api.settings.explain_bad_settings import require_known, twice_in
 from flex_api.settings.quantities import Section, Size, Span, Whole
 from flex_api.settings.zone_names import absolute_zone
 
@@ -75,7 +75,7 @@ class RoutedSite(Section):
     @field_validator("policy")
     @classmethod
     def _known_policy(cls, value: str | None) -> str | None:
-        return value and of_register(value, value, list(RULES))
+        return value and require_known(value, value, list(RULES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,13 +284,13 @@ class Routing(Section):
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Routing:
-        of_register(self.policy, self.policy, list(RULES))
+        require_known(self.policy, self.policy, list(RULES))
         try:
             layout = self.layout()
             if self.on:
-                refuse_ports_that_clash.refuse(layout, to_all_sites=self.leads_to_all)
-            for one in (RoutedSite(name="every site"), *self.site):
-                self.limits(one)
+                port_clashes.refuse(layout, to_all_sites=self.leads_to_all)
+            for site in (RoutedSite(name="every site"), *self.site):
+                self.limits(site)
         except (BadInput, ValueError) as error:
             raise ValueError(str(error)) from None
         if self.bypass and self.doors == "all":
@@ -336,10 +336,10 @@ class Routing(Section):
                 "HAProxy with listen_tls"
             )
         publishing = self.publishing()
-        for one in self.site:
-            if one.stateful and not publishing.by_doors([one.name]):
+        for site in self.site:
+            if site.stateful and not publishing.sites_led_by_doors([site.name]):
                 raise ValueError(
-                    f"{one.name} cannot be stateful and published by DNS alone: the doors "
+                    f"{site.name} cannot be stateful and published by DNS alone: the doors "
                     "would not know its writer"
                 )
         return self
@@ -355,8 +355,8 @@ class Routing(Section):
     def _each_once(self) -> Routing:
         """Nobody could tell which of two is meant."""
         for what, names in (
-            ("site", [one.name.lower() for one in self.site]),
-            ("zone", [one.name.lower() for one in self.zone]),
+            ("site", [section.name.lower() for section in self.site]),
+            ("zone", [section.name.lower() for section in self.zone]),
         ):
             if twice := twice_in(names):
                 raise ValueError(f"the {what} {twice!r} is there twice")
@@ -365,10 +365,10 @@ class Routing(Section):
     @model_validator(mode="after")
     def _doors_know_them(self) -> Routing:
         """Doors that know replicated sites alone lead nobody to the others."""
-        said = [self.publish] if "publish" in self.model_fields_set else []
-        said += [one.publish for one in self.zone]
-        said += [one.publish for one in self.site if one.publish]
-        if not self.leads_to_all and any(way != "dns" for way in said):
+        ways = [self.publish] if "publish" in self.model_fields_set else []
+        ways += [section.publish for section in self.zone]
+        ways += [section.publish for section in self.site if section.publish]
+        if not self.leads_to_all and any(way != "dns" for way in ways):
             raise ValueError(
                 'publish by doors needs on = true and doors = "all": other doors know '
                 "replicated sites alone"
@@ -383,28 +383,30 @@ class Routing(Section):
     @property
     def has_stateful(self) -> bool:
         """Whether there may be sites with one writer."""
-        return self.stateful or any(one.stateful for one in self.site)
+        return self.stateful or any(site.stateful for site in self.site)
 
     def stateful_of(self, sites: Iterable[str]) -> frozenset[str]:
         """Those of the sites that have one writer."""
         if not self.has_stateful:
             return frozenset()
-        said = {one.name: one.stateful for one in self.site if one.stateful is not None}
-        return frozenset(site for site in sites if said.get(site, self.stateful))
+        by_site = {
+            section.name: section.stateful for section in self.site if section.stateful is not None
+        }
+        return frozenset(site for site in sites if by_site.get(site, self.stateful))
 
     def publishing(self) -> Publishing:
         if not self.leads_to_all:
             return Publishing()
         return Publishing(
             self.publish,
-            {one.name: one.publish for one in self.zone},
-            {one.name: one.publish for one in self.site if one.publish},
+            {section.name: section.publish for section in self.zone},
+            {section.name: section.publish for section in self.site if section.publish},
         )
 
     def layout(self, *, counts_answers: bool = False) -> Layout:
         names = Layout.__dataclass_fields__.keys() - {"counts_answers"}
-        said = {name: getattr(self, name) for name in names}
-        return Layout(**said, counts_answers=counts_answers)
+        fields = {name: getattr(self, name) for name in names}
+        return Layout(**fields, counts_answers=counts_answers)
 
     def ports_between_nodes(self) -> tuple[PortBetweenNodes, ...]:
         """Which ports of the nodes to open to the nodes alone; none while it is off."""
@@ -417,22 +419,24 @@ class Routing(Section):
         """Whether FLEX carries the nodes' files to them itself, whenever the partition changes."""
         return self.on and bool(self.deliver)
 
-    def by_content(self, named: Iterable[str]) -> Container[str]:
+    def sites_routed_by_content(self, named: Iterable[str]) -> Container[str]:
         """`named` are routed so by others than FLEX."""
         if not self.on:
             return frozenset(named)
         most = self.policy in BY_CONTENT
         others = (
-            one.name for one in self.site if ((one.policy or self.policy) in BY_CONTENT) != most
+            site.name for site in self.site if ((site.policy or self.policy) in BY_CONTENT) != most
         )
         return ByContent(most, frozenset(others), frozenset(named))
 
-    def of(self, site: str) -> RoutedSite:
-        return next((one for one in self.site if one.name == site), RoutedSite(name=site))
+    def section_of_site(self, site: str) -> RoutedSite:
+        return next(
+            (section for section in self.site if section.name == site), RoutedSite(name=site)
+        )
 
     def most_popular(self, site: str) -> int:
         """How many targets of it are told their members; 0 where the policy has no sets."""
-        own = self.of(site)
+        own = self.section_of_site(site)
         given = self.popular if own.popular is None else own.popular
         return given if (own.policy or self.policy) == "lardr" else 0
 

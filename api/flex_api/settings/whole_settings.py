@@ -25,10 +25,10 @@ from flex.routing.ports_and_paths import Layout
 from flex.traffic.replicas_and_demand import RESOURCES
 from flex_api.settings.api import Api, Auth
 from flex_api.settings.cpu_of_sites import CpuSection
-from flex_api.settings.explain_bad_settings import of_register, twice_in
+from flex_api.settings.explain_bad_settings import require_known, twice_in
 from flex_api.settings.file_changed import Origin
 from flex_api.settings.health_watch_settings import Watch
-from flex_api.settings.moving import Move
+from flex_api.settings.move_commands import Move
 from flex_api.settings.name_servers_and_zones import Dns
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing_and_warming import Routing, Warming
@@ -85,10 +85,10 @@ def _public_address(address: str) -> str:
     """An address as visitors can reach it. Loopback is let through: the demo and the tests live
     there.
     """
-    found = ipaddress.ip_address(address)
-    if found.is_unspecified or found.is_multicast or found.is_link_local or "%" in address:
+    parsed = ipaddress.ip_address(address)
+    if parsed.is_unspecified or parsed.is_multicast or parsed.is_link_local or "%" in address:
         raise ValueError(f"{address} is no address that visitors could reach")
-    return str(found)
+    return str(parsed)
 
 
 class NodeSection(Section):
@@ -157,7 +157,7 @@ class SourceSection(Section):
             return value
         if "%" in value or "$" in value:
             return _directive(value)
-        return of_register(value, value.partition(" ")[0], ["auto", *formats.FORMATS])
+        return require_known(value, value.partition(" ")[0], ["auto", *formats.FORMATS])
 
     @field_validator("site_pattern")
     @classmethod
@@ -352,13 +352,13 @@ class Solver(Section):
     @field_validator("engine")
     @classmethod
     def _known_solver(cls, value: str) -> str:
-        return of_register(value, value, list(flex_solver.SOLVERS))
+        return require_known(value, value, list(flex_solver.SOLVERS))
 
     @field_validator("dimensions")
     @classmethod
     def _known_dimensions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            of_register(name, name, list(RESOURCES))
+            require_known(name, name, list(RESOURCES))
         if value[: len(DIMENSIONS)] != DIMENSIONS or len(set(value)) < len(value):
             raise ValueError(f"wanted {', '.join(DIMENSIONS)} first, and each once")
         return value

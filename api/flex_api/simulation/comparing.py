@@ -16,9 +16,9 @@ from flex.sim.simulate import Result, simulate
 from flex.sim.simulated_clusters import MIB, MODELS, SimulatedCluster
 from flex.sim.traces import Trace
 from flex_api.in_words import amounts
-from flex_api.schemas.sim import SimulatedNode, SimulatedRow
+from flex_api.schemas.simulate_output import SimulatedNode, SimulatedRow
 from flex_api.simulation import traces_and_solver
-from flex_logs_ingest.lines.field_values import LARGEST
+from flex_logs_ingest.lines.field_meanings import LARGEST
 
 USUAL = ("flex", "round_robin", "optimal")
 
@@ -34,8 +34,8 @@ def cluster_of(
             kept="nothing was simulated",
             advice=f"take one of {', '.join(MODELS)}",
         )
-    made = replace(MODELS[model](nodes, round(mib * MIB * rate)), disks=disks)
-    return replace(made, cache=cache) if cache else made
+    cluster = replace(MODELS[model](nodes, round(mib * MIB * rate)), disks=disks)
+    return replace(cluster, cache=cache) if cache else cluster
 
 
 def every_policy(trace: Trace) -> list[str]:
@@ -51,10 +51,10 @@ def compare_policies(
     policies: Sequence[str],
     step: Callable[[str], None] = lambda _: None,
 ) -> list[tuple[SimulatedCluster, Result]]:
-    found = []
+    points = []
     for cluster, name in product(clusters, policies):
         step(f"{name} on {cluster.nodes} nodes")
-        found.append(
+        points.append(
             (
                 cluster,
                 simulate(
@@ -62,23 +62,23 @@ def compare_policies(
                 ),
             )
         )
-    return found
+    return points
 
 
 def notes(trace: Trace, points: Sequence[tuple[SimulatedCluster, Result]]) -> list[str]:
     """What has to be known of the figures."""
-    found = []
+    remarks = []
     if any(not result.seconds for _, result in points):
-        found.append(
+        remarks.append(
             "no answer has a byte, so nothing takes time in this model: there is no throughput"
         )
     if capped := int(np.count_nonzero(trace.size[trace.target] >= LARGEST)):
         each = amounts.count(capped, "access asks", "accesses ask")
-        found.append(
+        remarks.append(
             f"{each} for a file of {amounts.size(LARGEST)} or more, which is taken for "
             f"{amounts.size(LARGEST)}"
         )
-    return found
+    return remarks
 
 
 def row(cluster: SimulatedCluster, result: Result) -> SimulatedRow:

@@ -10,7 +10,7 @@ import numpy as np
 from flex.errors import NoData
 from flex.sim.fit_locality import FittedLocality, fit_locality
 from flex.sim.traces import Trace
-from flex_api.schemas.sim import LocalityRow
+from flex_api.schemas.simulate_output import LocalityRow
 
 
 def row(trace: Trace) -> LocalityRow:
@@ -25,19 +25,19 @@ def row(trace: Trace) -> LocalityRow:
     return _row(trace, fit_locality(trace))
 
 
-def _row(trace: Trace, found: FittedLocality) -> LocalityRow:
-    median, high = np.percentile(found.points_off, (50, 95)).tolist()
+def _row(trace: Trace, fitted: FittedLocality) -> LocalityRow:
+    median, high = np.percentile(fitted.points_off, (50, 95)).tolist()
     return LocalityRow(
         trace=trace.name,
         accesses=len(trace.target),
-        repeats=found.locality.repeats,
-        gap=found.locality.gap,
-        spread=found.locality.spread,
-        life=found.locality.life,
+        repeats=fitted.locality.repeats,
+        gap=fitted.locality.gap,
+        spread=fitted.locality.spread,
+        life=fitted.locality.life,
         points_off_median=median,
         points_off_p95=high,
-        memory=list(found.memory),
-        log=list(found.log),
-        model=list(found.model),
-        independent=list(found.independent),
+        memory=list(fitted.memory),
+        log=list(fitted.log),
+        model=list(fitted.model),
+        independent=list(fitted.independent),
     )

@@ -1,11 +1,16 @@
 """What the simulator gets from outside the core: traces of real logs, and partitions by the real
 solver.
+
+The clients of the accesses in logs, for policies that send a client where the cache of its resolver
+does. The scan that counts logs keeps no clients, so this one reads the lines again. It reads
+formats whose lines begin with the client, or with the virtual host and then the client.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,18 +23,92 @@ from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.placing.problem import Budget, build
 from flex.ports import Store
-from flex.sim.published_trace_figures import PUBLISHED
+from flex.prediction.cache_replay import Ints
+from flex.sim.published_figures import PUBLISHED
 from flex.sim.simulated_clusters import SimulatedCluster
-from flex.sim.traces import Trace, of_sample
-from flex.sim.twins_of_published_traces import twin
+from flex.sim.trace_twins import twin
+from flex.sim.traces import Trace, trace_from_sample
 from flex.store import MemoryStore
 from flex.table_schemas import FILES, HOURS, PLACEMENT
 from flex.traffic import rate_and_working_set
-from flex_api.simulation import clients_in_logs
 from flex_logs_ingest.counts.add_up_hours_and_sample import sample_of
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
+from flex_logs_ingest.formats import detect, layout_of
+from flex_logs_ingest.lines.field_cutter import HEADING, extractor
+from flex_logs_ingest.lines.field_meanings import STATUSES, method_and_path, number, seconds
+from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.reading.read_logs import ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
+
+# Bytes at a log's beginning that tell its format. A guess.
+_LOOK = 2**16
+
+
+def clients_of_logs(paths: Sequence[Path], format_: str, times: Ints) -> Ints | None:
+    """The client of each access, of which `times` are the seconds; None where lines do not say it
+    in a known place, or these are not the accesses of these logs.
+    """
+    who, when = array("q"), array("q")
+    known: dict[bytes, int] = {}
+    for path in paths:
+        layout = layout_of(_format(path) if format_ == "auto" else format_)
+        place = _place(layout)
+        if place is None:
+            return None
+        for line, time in _answers(path, layout):
+            who.append(known.setdefault(line.split(b" ", place + 1)[place], len(known)))
+            when.append(time)
+    moments = np.asarray(when, dtype=np.int64)
+    order = np.argsort(moments, kind="stable")
+    return np.asarray(who, dtype=np.int64)[order] if np.array_equal(moments[order], times) else None
+
+
+def _format(path: Path) -> str:
+    with Log(str(path)) as log:
+        return detect(log.read(_LOOK))
+
+
+def _place(layout: Layout) -> int | None:
+    """Which word of a line the client is."""
+    fields = [op.field for op in layout.ops[:2]]
+    if (
+        layout.kind != "fields"
+        or layout.start
+        or any(op.literal != b" " for op in layout.ops[: len(fields) - 1])
+    ):
+        return None
+    if fields[0] is None:
+        return 0
+    return 1 if fields == ["vhost", None] else None
+
+
+def _answers(path: Path, layout: Layout) -> Iterator[tuple[bytes, int]]:
+    """Lines that the scan counts as answered from a file, with their times."""
+    extract = extractor(layout)
+    for line in _lines(path):
+        texts = extract(line.rstrip(b"\r"))
+        if texts is None or texts is HEADING:
+            continue
+        _, when, request, status, sent = texts
+        time, known = seconds(when), number(sent) is not None and status in STATUSES
+        if (
+            time is not None
+            and known
+            and status[:1] in (b"2", b"3")
+            and method_and_path(request) is not None
+        ):
+            yield line, time
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    rest = b""
+    with Log(str(path)) as log:
+        for chunk in log.chunks():
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from whole
+    if rest:
+        yield rest
+
 
 # How far a node's load may be from its fair share: a new installation's value.
 TOLERANCE = 0.05
@@ -47,7 +126,7 @@ _MOST = 20_000_000
 _EVER = Period(datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC))
 
 
-def of_twin(name: str) -> Trace:
+def trace_of_twin(name: str) -> Trace:
     if name not in PUBLISHED:
         raise Unknown(
             f"the twin {name}",
@@ -58,7 +137,7 @@ def of_twin(name: str) -> Trace:
     return twin(PUBLISHED[name])
 
 
-def of_own_logs(store: Store, folder: Path, period: Period, most: int) -> tuple[Trace, float]:
+def trace_of_own_logs(store: Store, folder: Path, period: Period, most: int) -> tuple[Trace, float]:
     """The kept accesses of a period, and which share of the targets they hold. Raises Unknown where
     there is none.
     """
@@ -70,10 +149,12 @@ def of_own_logs(store: Store, folder: Path, period: Period, most: int) -> tuple[
             kept="nothing was simulated",
             advice="read the logs of that day first, or name a twin",
         )
-    return of_sample("our own logs", sample), sample.rate
+    return trace_from_sample("our own logs", sample), sample.rate
 
 
-def of_logs(paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True) -> Trace:
+def trace_of_logs(
+    paths: Sequence[Path], *, format_: str = "auto", by_directory: bool = True
+) -> Trace:
     """All accesses of the logs; sites are the first directories of the paths, or the virtual
     hosts.
     """
@@ -89,8 +170,8 @@ def of_logs(paths: Sequence[Path], *, format_: str = "auto", by_directory: bool 
             raise _unread(NoData, files, error.answer) from error
         sample = sample_of(store, Path(folder), _EVER, _MOST)
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} logs"
-    who = clients_in_logs.of_logs(paths, format_, sample.time) if len(sample.target) else None
-    return of_sample(name, sample, who)
+    who = clients_of_logs(paths, format_, sample.time) if len(sample.target) else None
+    return trace_from_sample(name, sample, who)
 
 
 def _refuse_archives(files: Sequence[str]) -> None:
@@ -120,7 +201,7 @@ def _unread(kind: type[FlexError], files: Sequence[str], answer: str) -> FlexErr
     )
 
 
-def place_by_solver(asked: Trace, before: Trace, cluster: SimulatedCluster) -> list[list[int]]:
+def place_by_solver(trace: Trace, before: Trace, cluster: SimulatedCluster) -> list[list[int]]:
     """The nodes of each site of the trace asked, when the solver balances what the trace before
     asked for.
 
@@ -142,10 +223,10 @@ def place_by_solver(asked: Trace, before: Trace, cluster: SimulatedCluster) -> l
         replicate_above=REPLICATE_ABOVE,
     )
     solution = flex_solver.SOLVERS["auto"](problem, Budget(_STEPS))
-    found: dict[str, list[int]] = {}
+    placement: dict[str, list[int]] = {}
     for site, node in solution.rows.tolist():
-        found.setdefault(problem.sites[site], []).append(node)
-    return [found.get(name, [place % len(nodes)]) for place, name in enumerate(asked.sites)]
+        placement.setdefault(problem.sites[site], []).append(node)
+    return [placement.get(name, [place % len(nodes)]) for place, name in enumerate(trace.sites)]
 
 
 def _machines(cluster: SimulatedCluster) -> list[tuple[int, tuple[int, int]]]:
@@ -153,12 +234,12 @@ def _machines(cluster: SimulatedCluster) -> list[tuple[int, tuple[int, int]]]:
 
 
 def _tables(trace: Trace) -> tuple[pd.DataFrame, pd.DataFrame]:
-    asked = np.flatnonzero(trace.frequency())
-    requests, size = trace.frequency()[asked], trace.size[asked]
-    site = np.array(trace.sites, dtype=object)[trace.site[asked]]
+    targets = np.flatnonzero(trace.frequency())
+    requests, size = trace.frequency()[targets], trace.size[targets]
+    site = np.array(trace.sites, dtype=object)[trace.site[targets]]
     files = {
-        "site": site, "target": asked.astype(str), "requests": requests, "bytes": requests * size,
-        "size": size, "last": np.zeros_like(asked),
+        "site": site, "target": targets.astype(str), "requests": requests, "bytes": requests * size,
+        "size": size, "last": np.zeros_like(targets),
     }  # fmt: skip
     hours = (
         pd.DataFrame(files)

@@ -27,7 +27,7 @@ def _ask(desk: Desk) -> list[HaproxyAnswer]:
     settings, store = desk.settings, desk.house.store
     note_strays_of_doors.note_strays(settings, store, desk.now)
     pools = routing_of(desk).routed.pools
-    paths = desk.views.of(
+    paths = desk.views.get_or_make(
         "routed-paths", lambda: ask_every_haproxy.known_paths(settings, store, pools)
     )
     return ask_every_haproxy.ask_distributors(

@@ -24,8 +24,8 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.model.wish import Pin
-from flex.planning.leave_out_the_immovable import strays_in
 from flex.planning.traffic_by_other_names import partition_of_parts, parts_of, profiles_with
+from flex.planning.unmovable_sites import strays_in
 from flex.ports import Store
 from flex.table_schemas import PLACEMENT
 from flex.wishes import wishes_in_force_now
@@ -74,7 +74,7 @@ class Views:
     held: dict[str, Keeping] = field(default_factory=dict)
     ticks: Callable[[], float] = time.monotonic
 
-    def of(self, name: str, make: Callable[[], View]) -> View:
+    def get_or_make(self, name: str, make: Callable[[], View]) -> View:
         """As the store has it now. One request makes it, the others wait for that."""
         held = self.held.setdefault(name, Keeping())
         now = self.store.last_number()
@@ -102,13 +102,13 @@ class Views:
         """By site the wish as it is now, or the first where none holds."""
         now = datetime.now(UTC)
         return {
-            site: next(iter(wishes_in_force_now.in_force(pins, now)), pins[0])
+            site: next(iter(wishes_in_force_now.pins_in_force(pins, now)), pins[0])
             for site, pins in self.wishes().items()
         }
 
     def wishes(self) -> dict[str, tuple[Pin, ...]]:
         """Every wish by its site, the permanent one first."""
-        return self.of("pins", self._wishes)
+        return self.get_or_make("pins", self._wishes)
 
     def _wishes(self) -> dict[str, tuple[Pin, ...]]:
         return {
@@ -116,10 +116,10 @@ class Views:
         }
 
     def headlines(self) -> tuple[Headline, ...]:
-        return self.of("headlines", self.store.headlines)
+        return self.get_or_make("headlines", self.store.headlines)
 
     def catalogue(self) -> Catalogue:
-        return self.of(
+        return self.get_or_make(
             "catalogue", lambda: catalogue(self.store.profiles(), self.store.placement()[1])
         )
 
@@ -127,14 +127,14 @@ class Views:
         """The same as the partition in force counts it: what comes by other names that do not move
         with their sites is in rows of its own, at the nodes where these lead.
         """
-        return self.of("rows-as-planned", self._rows_as_planned)
+        return self.get_or_make("rows-as-planned", self._rows_as_planned)
 
     def _rows_as_planned(self) -> Catalogue:
         kept, (_, plan) = self.store.profiles(), self.base()
         if kept is None or plan is None:
             return self.catalogue()
         partition, names = self.store.placement()[1], set(self.catalogue().sites)
-        strays = (one for one in strays_in(plan) if one.name not in names)
+        strays = (stray for stray in strays_in(plan) if stray.name not in names)
         nodes = [Node(load.node, (), 1) for load in plan.after.nodes if load.fair]
         parts = parts_of(strays, nodes)
         profiles, spreads = profiles_with(parts, kept[1], kept[2])
@@ -142,29 +142,29 @@ class Views:
         return catalogue((kept[0], profiles, spreads), PLACEMENT.make(there))
 
     def nodes_view(self) -> Carried:
-        return self.of("carried", self._nodes_view)
+        return self.get_or_make("carried", self._nodes_view)
 
     def _nodes_view(self) -> Carried:
-        found = self.catalogue()
-        names, counts = np.unique(found.nodes.astype(str), return_counts=True)
+        site_table = self.catalogue()
+        names, counts = np.unique(site_table.nodes.astype(str), return_counts=True)
         _, plan = self.base()
         loads = {load.node: load for load in plan.after.nodes} if plan else {}
         return Carried(dict(zip(names.tolist(), counts.tolist(), strict=True)), loads)
 
     def base(self) -> tuple[str, Plan | None]:
         """The partition in force."""
-        return self.of("base", self._base)
+        return self.get_or_make("base", self._base)
 
     def _base(self) -> tuple[str, Plan | None]:
         base = self.store.in_force()
         return base, self.store.plan(base) if base else None
 
     def runs(self) -> tuple[NightlyRun, ...]:
-        return self.of("runs", lambda: self.store.runs(1000))
+        return self.get_or_make("runs", lambda: self.store.runs(1000))
 
     def stays_for(self) -> dict[str, list[str]]:
         """What a move would take along, by site, of the sites that stay for it."""
-        return self.of("stays-for", self._stays_for)
+        return self.get_or_make("stays-for", self._stays_for)
 
     def _stays_for(self) -> dict[str, list[str]]:
         latest = self.headlines()[:1]
@@ -212,11 +212,11 @@ class Views:
 
     def few(self, name: str, make: Callable[[], View], rows: Callable[[View], int]) -> View:
         """One of the few of its kind, which is the first word of the name, that were read last."""
-        found = self.of(name, make)
+        view = self.get_or_make(name, make)
         if (held := self.held.get(name)) is not None:
-            held.rows = rows(found)
+            held.rows = rows(view)
         self._let_go(name)
-        return found
+        return view
 
     def _let_go(self, name: str) -> None:
         """Drops the oldest views of the same kind, where there are more than FEW or they are too
@@ -224,13 +224,15 @@ class Views:
         """
         kind = name.partition(" ")[0]
         alike = {
-            one: held.rows for one, held in list(self.held.items()) if one.partition(" ")[0] == kind
+            view_name: held.rows
+            for view_name, held in list(self.held.items())
+            if view_name.partition(" ")[0] == kind
         }
-        for one in [one for one in alike if one != name]:
+        for view_name in [view_name for view_name in alike if view_name != name]:
             if len(alike) <= FEW and sum(alike.values()) <= ROWS:
                 return
-            self.held.pop(one, None)
-            del alike[one]
+            self.held.pop(view_name, None)
+            del alike[view_name]
 
 
 def _rows(plan: Plan) -> int:

@@ -38,10 +38,10 @@ def refuse_unknown(request: Request) -> None:
 
 def _names_of(dependant: Dependant) -> set[str]:
     names = set[str]()
-    for one in dependant.query_params:
-        kind = one.field_info.annotation
+    for parameter in dependant.query_params:
+        kind = parameter.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             names |= set(kind.model_fields)
         else:
-            names.add(one.alias)
+            names.add(parameter.alias)
     return names.union(*(_names_of(inner) for inner in dependant.dependencies))

@@ -23,12 +23,12 @@ def parse(text: str) -> Address | None:
     elif bare.count(":") == 1:
         bare = bare.partition(":")[0]
     try:
-        found = ipaddress.ip_address(bare)
+        address = ipaddress.ip_address(bare)
     except ValueError:
         return None
     # A socket for both families names the older one's addresses so.
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return mapped or found
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
 
 
 def is_trusted(text: str, proxies: Sequence[str]) -> bool:
@@ -36,23 +36,23 @@ def is_trusted(text: str, proxies: Sequence[str]) -> bool:
     return address is not None and any(address in ipaddress.ip_network(proxy) for proxy in proxies)
 
 
-def of_client(peer: str, forwarded: Sequence[str], proxies: Sequence[str]) -> str:
+def find_client_address(peer: str, forwarded: Sequence[str], proxies: Sequence[str]) -> str:
     """The nearest address that is no trusted proxy's; `forwarded` is every such header, in
     order.
     """
     nearest = peer
     hops = [hop for header in forwarded for hop in header.split(",")]
     while hops and is_trusted(nearest, proxies):
-        said = parse(hops.pop())
-        if said is None:
+        address = parse(hops.pop())
+        if address is None:
             break
-        nearest = str(said)
+        nearest = str(address)
     return nearest
 
 
 def bucket(address: str) -> str:
     """Under which name requests of it are counted."""
-    found = parse(address)
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((found.packed, CUSTOMER), strict=False))
-    return str(found) if found else address
+    client_ip = parse(address)
+    if isinstance(client_ip, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((client_ip.packed, CUSTOMER), strict=False))
+    return str(client_ip) if client_ip else address

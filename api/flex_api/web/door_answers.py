@@ -16,14 +16,14 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from flex.model.door_order import DoorReport
+from flex.model.orders_to_doors import DoorReport
 from flex_api.night import haproxy_pools_and_files
 from flex_api.schemas.routing import DoorsQuery, DoorsTold, OrderTold
+from flex_api.web.door_watch import Has, Newest, Others, report_of
 from flex_api.web.etag_responses import JSON, nothing
 from flex_api.web.gate import unauthenticated_error
 from flex_api.web.request_context import Desk
 from flex_api.web.routing_view import others_digest
-from flex_api.web.tell_waiting_nodes_of_door_orders import Has, Newest, Others, report_of
 from flex_api.wiring import nodes
 
 # Seconds for which it is believed which nodes serve. A guess: no order waits for it.
@@ -88,7 +88,7 @@ def _report(node: str, goes: int, query: DoorsQuery) -> DoorReport:
     report = report_of(node, goes, query.moved, query.error)
     if query.busy_names is None:
         return report
-    pairs = (one.split(":") for one in query.busy.split(",") if one)
+    pairs = (pair.split(":") for pair in query.busy.split(",") if pair)
     busy = tuple((name, int(count)) for name, count in pairs)
     return replace(report, busy=busy, busy_names=query.busy_names)
 

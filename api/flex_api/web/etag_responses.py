@@ -52,10 +52,10 @@ def text_response(request: Request, text: str, media: str) -> Response:
 
 def made_response(request: Request, tag: str, make: Callable[[], bytes], media: str) -> Response:
     """The same of what is only made where the caller has not got it."""
-    said = {"ETag": tag, **NEGOTIATED}
+    headers = {"ETag": tag, **NEGOTIATED}
     if request.method in ("GET", "HEAD") and matches(request.headers.get("if-none-match", ""), tag):
-        return Response(status_code=304, headers=said)
-    return Response(make(), 200, said, media)
+        return Response(status_code=304, headers=headers)
+    return Response(make(), 200, headers, media)
 
 
 def accepted_form(request: Request, media: Mapping[str, str], usual: str) -> str:
@@ -63,8 +63,8 @@ def accepted_form(request: Request, media: Mapping[str, str], usual: str) -> str
     anything. Refuses what there is not.
     """
     named = {
-        one.partition(";")[0].strip().lower()
-        for one in request.headers.get("accept", "").split(",")
+        media_type.partition(";")[0].strip().lower()
+        for media_type in request.headers.get("accept", "").split(",")
     } - {""}
     if not named or ("*/*" in named and not named & set(media.values())):
         return usual
@@ -93,7 +93,7 @@ def nothing() -> Response:
 
 def matches(given: str, tag: str) -> bool:
     """Whether a list of tags, or a star, names this one."""
-    tags = {one.strip().removeprefix("W/") for one in given.split(",")}
+    tags = {listed_tag.strip().removeprefix("W/") for listed_tag in given.split(",")}
     return "*" in tags or tag.removeprefix("W/") in tags
 
 
@@ -146,16 +146,10 @@ def _unconditional(thing: str) -> Unconditional:
     return Unconditional(
         f"changing {thing}",
         "the request does not say what it was made from",
-        kept="nothing was changed",
         advice="send `If-Match` with the ETag that reading it gave, or "
         "`If-None-Match: *` for a new one",
     )
 
 
 def _overtaken_change(thing: str, answer: str) -> Overtaken:
-    return Overtaken(
-        f"changing {thing}",
-        answer,
-        kept="nothing was changed",
-        advice="read it again, then decide again",
-    )
+    return Overtaken(f"changing {thing}", answer, advice="read it again, then decide again")

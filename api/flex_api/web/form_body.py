@@ -38,8 +38,8 @@ def fields(body: bytes) -> Fields:
         return {}
 
 
-def proof(found: Fields) -> str:
-    return next(iter(found.get(PROOF, ())), "")
+def proof(form: Fields) -> str:
+    return next(iter(form.get(PROOF, ())), "")
 
 
 def again(body: bytes, receive: Receive) -> Receive:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from http.cookies import CookieError, SimpleCookie
 
 from flex.errors import Denied, Unauthenticated
-from flex.model.roles_and_tokens import Token, caller_of, digest_of, within
+from flex.model.roles_and_tokens import Token, caller_of, digest_of, limit_session
 from flex.ports import Store
 from flex_api.manage_tokens import Caller
 from flex_api.settings.api import Auth
@@ -60,28 +60,28 @@ class Gate:
     ticks: Callable[[], float] = time.monotonic
     known: dict[str, tuple[float, Token | None]] = field(default_factory=dict)
 
-    def caller(self, asked: AskedOfGate, now: datetime) -> Caller | None:
+    def caller(self, request: AskedOfGate, now: datetime) -> Caller | None:
         """None where the request names no caller. Raises Unauthenticated where it names one and
         does not prove it.
         """
-        scheme, _, secret = asked.headers.get("authorization", "").partition(" ")
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme:
-            return self._of_token(secret.strip() if scheme.lower() == "bearer" else "", now)
-        session = cookie(asked.headers.get("cookie", ""))
+            return self._caller_by_token(secret.strip() if scheme.lower() == "bearer" else "", now)
+        session = cookie(request.headers.get("cookie", ""))
         if session:
-            return self._of_session(asked, session, now)
-        caller = self._of_proxy(asked) or self._anybody()
+            return self._caller_by_session(request, session, now)
+        caller = self._caller_by_proxy(request) or self._anybody()
         # Nothing secret came with the request, so the browser of whoever is looked after by a
         # proxy, or of anybody, sends it for any page. A change must come from our own pages, or
         # from a program.
-        if caller and asked.method not in SAFE and may_be_foreign(asked.headers):
+        if caller and request.method not in SAFE and may_be_foreign(request.headers):
             raise forged_error("another site's page may have asked for the change")
         return caller
 
-    def remembers(self, asked: AskedOfGate) -> bool:
+    def remembers(self, request: AskedOfGate) -> bool:
         """Whether the store need not be asked for this one."""
-        secret = asked.headers.get("authorization", "").partition(" ")[2].strip() or cookie(
-            asked.headers.get("cookie", "")
+        secret = request.headers.get("authorization", "").partition(" ")[2].strip() or cookie(
+            request.headers.get("cookie", "")
         )
         told, _ = (
             self.known.get(digest_of(secret), (float("-inf"), None))
@@ -94,28 +94,30 @@ class Gate:
     def forget(self) -> None:
         self.known.clear()
 
-    def _of_token(self, secret: str, now: datetime) -> Caller:
+    def _caller_by_token(self, secret: str, now: datetime) -> Caller:
         token = self._token(secret, now)
         if token is None or token.parent:
             raise unauthenticated_error("the token is not known, or it has expired or was revoked")
         return Caller(caller_of(token), token.role, token.id)
 
-    def _of_session(self, asked: AskedOfGate, secret: str, now: datetime) -> Caller | None:
+    def _caller_by_session(self, request: AskedOfGate, secret: str, now: datetime) -> Caller | None:
         token = self._token(secret, now)
         if token is None or not token.parent:
-            return self._anybody() if asked.method in SAFE else None
-        shown = asked.headers.get(CSRF.lower(), "") or asked.proof
-        if asked.method not in SAFE and not hmac.compare_digest(
+            return self._anybody() if request.method in SAFE else None
+        shown = request.headers.get(CSRF.lower(), "") or request.proof
+        if request.method not in SAFE and not hmac.compare_digest(
             shown.encode(), csrf_of(secret).encode()
         ):
             raise forged_error(f"a session's change must carry the {CSRF} of its page")
         return Caller(caller_of(token), token.role, token.id)
 
-    def _of_proxy(self, asked: AskedOfGate) -> Caller | None:
+    def _caller_by_proxy(self, request: AskedOfGate) -> Caller | None:
         name = (
-            asked.headers.get(self.auth.proxy_header.lower(), "") if self.auth.proxy_header else ""
+            request.headers.get(self.auth.proxy_header.lower(), "")
+            if self.auth.proxy_header
+            else ""
         )
-        if not name or not is_trusted(asked.peer, self.auth.trusted_proxies):
+        if not name or not is_trusted(request.peer, self.auth.trusted_proxies):
             return None
         return Caller(f"sso:{name[:200]}", self.auth.users.get(name, self.auth.proxy_role))
 
@@ -124,8 +126,8 @@ class Gate:
 
     def _token(self, secret: str, now: datetime) -> Token | None:
         digest, moment = digest_of(secret), self.ticks()
-        asked, token = self.known.get(digest, (float("-inf"), None))
-        if moment - asked > TRUST:
+        asked_at, token = self.known.get(digest, (float("-inf"), None))
+        if moment - asked_at > TRUST:
             token = self._stored_token(digest)
             if len(self.known) >= MOST:
                 self.forget()
@@ -141,7 +143,11 @@ class Gate:
     def _stored_token(self, digest: str) -> Token | None:
         """As the store has it; of a session what its token leaves of it."""
         token = self.store.token_of(digest)
-        return within(token, self.store.token(token.parent)) if token and token.parent else token
+        return (
+            limit_session(token, self.store.token(token.parent))
+            if token and token.parent
+            else token
+        )
 
 
 def is_foreign(headers: Mapping[str, str]) -> bool:
@@ -150,9 +156,9 @@ def is_foreign(headers: Mapping[str, str]) -> bool:
     """
     if site := headers.get("sec-fetch-site", ""):
         return site not in ("same-origin", "none")
-    said = headers.get("origin", "") or headers.get("referer", "")
+    origin = headers.get("origin", "") or headers.get("referer", "")
     ours = {headers.get("host", ""), headers.get("x-forwarded-host", "")}
-    return bool(said) and (said.partition("://")[2].partition("/")[0] or "null") not in ours
+    return bool(origin) and (origin.partition("://")[2].partition("/")[0] or "null") not in ours
 
 
 def may_be_foreign(headers: Mapping[str, str]) -> bool:
@@ -191,7 +197,6 @@ def forged_error(answer: str) -> Denied:
     return Denied(
         "a change from a browser",
         answer,
-        kept="nothing was changed",
         advice="in a browser, go back to the page of FLEX and reload it; a program "
         "shows a token, or sends JSON",
     )

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flex.errors import BadInput, Busy, FlexError, Reused
 from flex.model.jobs import Once
 from flex.ports import Store
-from flex.store.holder_process_has_ended import PATIENCE, has_ended, holder
+from flex.store.lease_holder import PATIENCE, has_ended, holder
 from flex_api.web.form_body import again
 from flex_api.web.gate import present
 
@@ -56,22 +56,22 @@ class OnceOnly:
             return
         try:
             body = await request.body()
-            asked = _request_as_kept(request, key, body)
-            kept = await run_in_threadpool(self._begin, asked)
+            once = _request_as_kept(request, key, body)
+            kept = await run_in_threadpool(self._begin, once)
         except FlexError as error:
             await self.problem(request, error)(scope, receive, send)
             return
         if kept is not None:
             await Response(kept.body, kept.status, json.loads(kept.headers))(scope, receive, send)
             return
-        await self._do(asked, scope, again(body, receive), send)
+        await self._do(once, scope, again(body, receive), send)
 
-    def _begin(self, asked: Once) -> Once | None:
-        self.store.drop_answers(asked.created - KEPT_FOR)
-        kept = self.store.answer(asked)
+    def _begin(self, once: Once) -> Once | None:
+        self.store.drop_answers(once.created - KEPT_FOR)
+        kept = self.store.answer(once)
         if kept is None:
             return None
-        if kept.fingerprint != asked.fingerprint:
+        if kept.fingerprint != once.fingerprint:
             raise _refusal(
                 Reused, "another request used this key before", "take a new key for a new request"
             )
@@ -100,7 +100,7 @@ class OnceOnly:
             )
         return kept
 
-    async def _do(self, asked: Once, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _do(self, once: Once, scope: Scope, receive: Receive, send: Send) -> None:
         seen, size = list[Message](), 0
 
         async def note_and_send(message: Message) -> None:
@@ -113,9 +113,9 @@ class OnceOnly:
         try:
             await self.app(scope, receive, note_and_send)
         finally:
-            done = _answer_to_keep(asked, seen, size)
+            done = _answer_to_keep(once, seen, size)
             if done is None:
-                await run_in_threadpool(self.store.drop_answer, asked.key)
+                await run_in_threadpool(self.store.drop_answer, once.key)
             else:
                 await run_in_threadpool(self.store.keep_answer, done)
 
@@ -134,7 +134,7 @@ def _request_as_kept(request: Request, key: str, body: bytes) -> Once:
     return Once(_hash(f"{owner}\n{key}".encode()), _hash(what), present(), headers=holder())
 
 
-def _answer_to_keep(asked: Once, messages: list[Message], size: int) -> Once | None:
+def _answer_to_keep(once: Once, messages: list[Message], size: int) -> Once | None:
     """What is kept of an answer; None where it never came, was a fault of ours, or said that it may
     go well later.
     """
@@ -146,10 +146,10 @@ def _answer_to_keep(asked: Once, messages: list[Message], size: int) -> Once | N
     }
     for why, without in ((SHOWN_ONCE, SHOWN_ONCE in headers), (TOO_LARGE, size > LARGEST)):
         if without:
-            return replace(asked, status=status, headers=json.dumps({why: "yes"}), body=b"")
+            return replace(once, status=status, headers=json.dumps({why: "yes"}), body=b"")
     kept = {name: headers[name] for name in KEPT if name in headers}
     body = b"".join(message.get("body", b"") for message in messages[1:])
-    return replace(asked, status=status, headers=json.dumps(kept), body=body)
+    return replace(once, status=status, headers=json.dumps(kept), body=body)
 
 
 # Nothing was done: somebody else was at it, another version was meant, or the caller may not, now.

@@ -34,12 +34,12 @@ class Hosts:
         """`own` is the address at which the connection came in. A proxy may say in a header of its
         own what it was asked for.
         """
-        for said in (*headers.getlist("host"), *_passed_on(headers)):
-            host = _host(said)
+        for host_header in (*headers.getlist("host"), *_passed_on(headers)):
+            host = _host(host_header)
             is_ours = host in self.names or host == _host(own)
-            if said.strip() and not (_HOST.fullmatch(said.strip()) and is_ours):
+            if host_header.strip() and not (_HOST.fullmatch(host_header.strip()) and is_ours):
                 raise Misdirected(
-                    f"a page of {said.strip()[:253]!r}",
+                    f"a page of {host_header.strip()[:253]!r}",
                     "this server does not answer for that host",
                     kept="nothing was read or changed",
                     advice="ask for localhost or the server's address; or name the host in "
@@ -64,9 +64,9 @@ def _passed_on(headers: Headers) -> Iterator[str]:
 
 
 @lru_cache(256)
-def _host(said: str) -> str:
+def _host(written_host: str) -> str:
     """Without its port, in one way of writing."""
-    text = said.strip().lower()
+    text = written_host.strip().lower()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

@@ -39,7 +39,7 @@ class Timing:
         self.sums[key] = self.sums.get(key, 0.0) + seconds
 
     def text(self) -> str:
-        lines = "".join(self._lines()) + self._of_others()
+        lines = "".join(self._lines()) + self._read_other_processes()
         if not lines:
             return ""
         return f"# HELP {NAME} How long answers took.\n# TYPE {NAME} histogram\n{lines}"
@@ -51,7 +51,7 @@ class Timing:
             part.write_text("".join(self._lines()), encoding="utf-8")
             part.replace(self.shared / str(os.getpid()))
 
-    def _of_others(self) -> str:
+    def _read_other_processes(self) -> str:
         if not self.shared:
             return ""
         own = str(os.getpid())

@@ -39,8 +39,8 @@ class Turns:
         """Raises TooMany. Waiting takes no thread: there would be none left for what is answered at
         once.
         """
-        asked = self.ticks()
-        while not self._free(caller, asked):
+        asked_at = self.ticks()
+        while not self._free(caller, asked_at):
             await asyncio.sleep(LOOK)
         begun = self.ticks()
         try:
@@ -50,12 +50,12 @@ class Turns:
             if (took := self.ticks() - begun) > SHORT:
                 self._rest(caller, took)
 
-    def _free(self, caller: str, asked: float) -> bool:
+    def _free(self, caller: str, asked_at: float) -> bool:
         """Whether it is this caller's turn, and takes the turn. Raises TooMany where the caller
         would have to wait too long.
         """
         moment = self.ticks()
-        until, patient = self.rests.get(caller, moment), asked + PATIENCE
+        until, patient = self.rests.get(caller, moment), asked_at + PATIENCE
         if until > patient:
             raise _too_soon(until - moment, "what this caller asked for last took long")
         if until <= moment and self.busy.acquire(blocking=False):

@@ -130,15 +130,15 @@ class Asking:
         peer = request.client.host if request.client else ""
         path, at = request.scope["path"], self._address(request, peer)
         if OPEN.fullmatch(path) is None:
-            asked = AskedOfGate(request.method, peer, request.headers, proof)
+            gate_request = AskedOfGate(request.method, peer, request.headers, proof)
             try:
                 # A thread costs as much as the rest of a small answer: only the store is worth one.
-                known = self.gate.remembers(asked)
+                known = self.gate.remembers(gate_request)
                 who = self.gate.caller
                 request.state.caller = (
-                    who(asked, present())
+                    who(gate_request, present())
                     if known
-                    else await run_in_threadpool(who, asked, present())
+                    else await run_in_threadpool(who, gate_request, present())
                 )
             except FlexError:
                 # In a bucket of their own: who guesses tokens keeps nobody else at the same address
@@ -154,7 +154,7 @@ class Asking:
         auth = self.gate.auth
         forwarded = request.headers.getlist(auth.address_header) if auth.address_header else []
         return client_address.bucket(
-            client_address.of_client(peer, forwarded, auth.trusted_proxies)
+            client_address.find_client_address(peer, forwarded, auth.trusted_proxies)
         )
 
     def _count(self, caller: str) -> None:
@@ -174,8 +174,8 @@ def _name(caller: Caller | None, path: str, at: str) -> str:
 
 def _route(scope: Scope) -> str:
     """The template of the path: there are few, whatever is asked for."""
-    found = getattr(scope.get("route"), "path", "")
-    return found if isinstance(found, str) and found else "none"
+    template = getattr(scope.get("route"), "path", "")
+    return template if isinstance(template, str) and template else "none"
 
 
 def _refuse_twice(request: Request) -> None:

@@ -41,7 +41,7 @@ def page_of_moves(
     STILL_OPEN. Raises BadInput for a cursor that does not come from this list.
     """
     is_open, order = state == STILL_OPEN, Order.parse(sort)
-    found = store.site_moves(
+    moves = store.site_moves(
         limit + 1,
         site=site,
         plan=plan,
@@ -51,8 +51,8 @@ def page_of_moves(
         behind=_place(cursor, order) if cursor else None,
         oldest_first=not order.down,
     )
-    shown, following = found[:limit], None
-    if len(found) > limit:
+    shown, following = moves[:limit], None
+    if len(moves) > limit:
         last = shown[-1]
         following = encode(order, (False, last.begun.isoformat(), last.id))
     runs = store.stage_runs([move.id for move in shown])

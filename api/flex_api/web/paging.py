@@ -126,14 +126,14 @@ def page_in_order(
 
 def _fill_page(rows: Iterator[Row], limit: int, wanted: Wanted[Row]) -> tuple[list[Row], bool]:
     """A page of those that are wanted, and whether there are more."""
-    found = list(islice(rows if wanted is None else filter(wanted, rows), limit + 1))
-    return found[:limit], len(found) > limit
+    wanted_rows = list(islice(rows if wanted is None else filter(wanted, rows), limit + 1))
+    return wanted_rows[:limit], len(wanted_rows) > limit
 
 
 def _key(value: Callable[[Row], object], identity: Callable[[Row], str]) -> Callable[[Row], Key]:
     def key(row: Row) -> Key:
-        found = value(row)
-        return found is None, "" if found is None else _plain(found), identity(row)
+        sort_value = value(row)
+        return sort_value is None, "" if sort_value is None else _plain(sort_value), identity(row)
 
     return key
 
@@ -153,7 +153,7 @@ def refuse_other_filters(query: Mapping[str, str]) -> None:
 def _mark(query: Mapping[str, str]) -> str:
     """Nothing where nothing is filtered."""
     filters = sorted(
-        (name, said) for name, said in query.items() if name not in ("limit", "cursor", "sort")
+        (name, text) for name, text in query.items() if name not in ("limit", "cursor", "sort")
     )
     return (
         MARK + hashlib.blake2b(json.dumps(filters).encode(), digest_size=6).hexdigest()
@@ -167,14 +167,14 @@ def _first(
 ) -> int:
     """Where the next page begins."""
     try:
-        return bisect_left(rows, True, key=lambda row: _behind(key(row), last, down=down))
+        return bisect_left(rows, True, key=lambda row: _is_behind(key(row), last, down=down))
     except TypeError:
         raise foreign_cursor("it does not come from a list") from None
 
 
-def _behind(one: Key, last: Sequence[Any], *, down: bool) -> bool:
+def _is_behind(key: Key, last: Sequence[Any], *, down: bool) -> bool:
     """Whether a row comes behind the last one shown, in the order in which they are shown."""
-    missing, value, name = one
+    missing, value, name = key
     if missing != last[0]:
         return missing
     if missing or value == last[1]:
@@ -202,7 +202,7 @@ def decode(cursor: str, order: Order, types: Sequence[type] = (bool, object, str
     except (ValueError, TypeError, RecursionError):
         raise foreign_cursor("it does not come from a list") from None
     fits = len(key) == len(types) and all(
-        isinstance(one, kind) for one, kind in zip(key, types, strict=True)
+        isinstance(part, kind) for part, kind in zip(key, types, strict=True)
     )
     if not fits or isinstance(key[1] if len(key) > 1 else "", list | dict):
         raise foreign_cursor("it does not come from a list")
@@ -215,6 +215,5 @@ def foreign_cursor(answer: str) -> BadInput:
     return BadInput(
         "the cursor",
         answer,
-        kept="nothing was changed",
         advice="take `next` of the page before, with the same sort and filters",
     )

@@ -25,11 +25,11 @@ from flex_api.settings.file import Settings
 from flex_api.web import check_query_parameters
 from flex_api.web.background_answers import Later
 from flex_api.web.cached_views import Views
+from flex_api.web.door_watch import DoorWatch
 from flex_api.web.gate import Gate, unauthenticated_error
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limit_slow_reads import Turns
 from flex_api.web.paging import refuse_other_filters
-from flex_api.web.tell_waiting_nodes_of_door_orders import DoorWatch
 from flex_api.wiring import Clock, World
 from flex_api.work_in_background import Workers
 
@@ -135,7 +135,7 @@ Admin = Annotated[Desk, Depends(_desk("admin"))]
 OnlyTry = Annotated[bool, Query(description="check it, change nothing")]
 
 
-def in_turn(takes_long: Callable[[Request], bool]) -> Any:
+def require_turn(takes_long: Callable[[Request], bool]) -> Any:
     """One such answer at a time, of a route that has quick ones, too. Any: what the framework calls
     a dependency.
     """
@@ -153,7 +153,9 @@ def in_turn(takes_long: Callable[[Request], bool]) -> Any:
 
 
 # What a dry run would come to takes long; what is only written down does not.
-DRY_IN_TURN = in_turn(lambda request: request.query_params.get("dry_run", "") not in ("", "false"))
+DRY_IN_TURN = require_turn(
+    lambda request: request.query_params.get("dry_run", "") not in ("", "false")
+)
 
 
 async def _node_or_viewer(request: Request, node: str) -> Desk:
@@ -178,7 +180,6 @@ async def _node_itself(request: Request, node: str) -> Desk:
         raise Denied(
             f"the orders for doors of {node[:100]!r}",
             f"{caller.name} is not this node",
-            kept="nothing was changed",
             advice=f"show the token that `flex token create {NODE}{node[:100]}` makes",
         )
     house: House = request.app.state.house

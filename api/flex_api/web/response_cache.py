@@ -68,7 +68,7 @@ class ResponseCache:
             await send(message)
 
     def _keeping(self, key: Key, stamp: int, scope: Scope, send: Send) -> Send:
-        made, seen = self.ticks(), list[Message]()
+        made_at, seen = self.ticks(), list[Message]()
 
         async def note_and_send(message: Message) -> None:
             # Nothing is kept of one that comes in pieces, so that no more than its first is held.
@@ -76,7 +76,7 @@ class ResponseCache:
                 # Copied: who sends it on adds what belongs to this one request.
                 seen.append({**message, "headers": list(message.get("headers", ()))})
             if len(seen) == 2 and _is_whole(*seen):
-                self._keep(key, CachedAnswer(stamp, made, scope.get("route"), seen[0], message))
+                self._keep(key, CachedAnswer(stamp, made_at, scope.get("route"), seen[0], message))
             await send(message)
 
         return note_and_send

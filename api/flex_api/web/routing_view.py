@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flex.model.door_order import DoorOrder
+from flex.model.orders_to_doors import DoorOrder
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.host_to_node_maps import OWNERS
 from flex_api.night import haproxy_pools_and_files, plan_to_route_by
 from flex_api.night.haproxy_pools_and_files import RoutedPools
 from flex_api.night.plan_to_route_by import Between
-from flex_api.night.routing_settings_without_effect import misnamed_sites
+from flex_api.night.unused_routing import misnamed_sites
 from flex_api.web.request_context import Desk
 
 # As much memory as a pool takes.
@@ -34,7 +34,7 @@ class RoutingView:
 def routing_of(desk: Desk, coming: str = "") -> RoutingView:
     last = desk.house.store.door_order()
     which = _which(desk, coming) if coming else _following(desk, last)
-    several = which if coming else _of_pools(desk, which, last)
+    several = which if coming else _choose_pool_plans(desk, which, last)
     return desk.views.few(
         f"routed {_state(desk, which, several)} {_doors_state(desk, which)}",
         lambda: _routing_of(desk, which, several),
@@ -44,12 +44,14 @@ def routing_of(desk: Desk, coming: str = "") -> RoutingView:
 
 def _routing_of(desk: Desk, which: Between, several: Between) -> RoutingView:
     settings, store = desk.settings, desk.house.store
-    found = haproxy_pools_and_files.routing_of(settings, store, several)
-    return RoutingView(found, haproxy_pools_and_files.versions(settings, store, found.pools, which))
+    routed_pools = haproxy_pools_and_files.routing_of(settings, store, several)
+    return RoutingView(
+        routed_pools, haproxy_pools_and_files.versions(settings, store, routed_pools.pools, which)
+    )
 
 
-def _rows(made: RoutingView) -> int:
-    return ROWS_A_POOL * len(made.routed.pools)
+def _rows(view: RoutingView) -> int:
+    return ROWS_A_POOL * len(view.routed.pools)
 
 
 def files(desk: Desk, node: str) -> dict[str, str]:
@@ -58,11 +60,11 @@ def files(desk: Desk, node: str) -> dict[str, str]:
     haproxy_pools_and_files.refuse_away(settings, store, node)
     last = store.door_order()
     which = _following(desk, last)
-    several = _of_pools(desk, which, last)
+    several = _choose_pool_plans(desk, which, last)
     make = desk.views.few(
         f"files {_state(desk, which, several)} {_doors_state(desk, which)}",
         lambda: haproxy_pools_and_files.maker(settings, store, lambda last: _following(desk, last)),
-        lambda made: ROWS_A_POOL * len(made.pools),
+        lambda maker: ROWS_A_POOL * len(maker.pools),
     )
     return make(node)
 
@@ -76,11 +78,11 @@ def others_digest(desk: Desk, node: str) -> str:
     haproxy_pools_and_files.refuse_away(settings, store, node)
     last = store.door_order()
     which = _following(desk, last)
-    several = _of_pools(desk, which, last)
+    several = _choose_pool_plans(desk, which, last)
     make = desk.views.few(
         f"frames {_state(desk, which, several)}",
         lambda: haproxy_pools_and_files.maker_without_owners(settings, store, which, several),
-        lambda made: ROWS_A_POOL * len(made.pools),
+        lambda maker: ROWS_A_POOL * len(maker.pools),
     )
     large = last.large if last else store.large_map_digest()
     return digest_of_others(make(node), large)
@@ -93,13 +95,15 @@ def digest_of_others(files: Mapping[str, str], large: str) -> str:
 
 
 def wrong_names(desk: Desk) -> list[str]:
-    return desk.views.of("misnamed", lambda: misnamed_sites(desk.settings, desk.house.store))
+    return desk.views.get_or_make(
+        "misnamed", lambda: misnamed_sites(desk.settings, desk.house.store)
+    )
 
 
 def _which(desk: Desk, coming: str = "") -> Between:
-    # In this order, as `at_present` has it.
+    # In this order, as `plans_at_present` has it.
     known, base = desk.views.headlines(), desk.house.store.in_force()
-    return plan_to_route_by.between(desk.settings, base, known, desk.now, coming)
+    return plan_to_route_by.choose_plans(desk.settings, base, known, desk.now, coming)
 
 
 def _following(desk: Desk, last: DoorOrder | None) -> Between:
@@ -107,9 +111,9 @@ def _following(desk: Desk, last: DoorOrder | None) -> Between:
     return plan_to_route_by.as_ordered(_which(desk), last, desk.views.headlines())
 
 
-def _of_pools(desk: Desk, which: Between, last: DoorOrder | None) -> Between:
+def _choose_pool_plans(desk: Desk, which: Between, last: DoorOrder | None) -> Between:
     known = desk.views.headlines()
-    return plan_to_route_by.of_pools(desk.settings, which, last, known)
+    return plan_to_route_by.plans_of_pools(desk.settings, which, last, known)
 
 
 def _state(desk: Desk, which: Between, several: Between) -> str:

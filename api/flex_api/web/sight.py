@@ -12,7 +12,7 @@ from flex.model.period import Period
 from flex.traffic.quality import Judged
 from flex_api import status
 from flex_api.facts.dead_nodes_in_dns import Dead
-from flex_api.facts.hours_in_logs import HoursInLogs, hours_in_logs
+from flex_api.facts.traffic_by_hour import HoursInLogs, hours_in_logs
 from flex_api.status import Sight
 from flex_api.web.request_context import Desk
 
@@ -28,18 +28,18 @@ def sight(desk: Desk) -> Sight:
         runs=desk.views.runs,
         base=desk.views.base,
         plan=desk.views.plan,
-        dead=lambda: in_dns_still(desk),
+        dead=lambda: published_dead_nodes(desk),
         judged=lambda: quality(desk),
-        last_lines=lambda nodes: desk.views.of(
+        last_lines=lambda nodes: desk.views.get_or_make(
             "last-lines", lambda: status.last_lines_of(desk.house.store, nodes)
         ),
         watch_trouble=lambda: watched().trouble(datetime.now(UTC)) if watched else "",
     )
 
 
-def in_dns_still(desk: Desk) -> tuple[Dead, ...]:
-    """The dead nodes that are. What was tried is no change that views would see: it is asked for
-    each time.
+def published_dead_nodes(desk: Desk) -> tuple[Dead, ...]:
+    """Return the dead nodes that are still in DNS. What was tried is no change that views would
+    see: it is asked for each time.
     """
     return status.dead_nodes(desk.world(), lambda: desk.views.nodes_view().sites)
 
@@ -53,11 +53,11 @@ def quality(desk: Desk) -> tuple[Period, Judged]:
     def look() -> tuple[datetime, Period, Judged]:
         return hour, *status.judge(desk.world())
 
-    found = desk.views.of("quality", look)
-    if found[0] != hour:
+    judgement = desk.views.get_or_make("quality", look)
+    if judgement[0] != hour:
         desk.views.held.pop("quality", None)
-        found = desk.views.of("quality", look)
-    return found[1:]
+        judgement = desk.views.get_or_make("quality", look)
+    return judgement[1:]
 
 
 def newest(desk: Desk) -> datetime | None:
@@ -80,4 +80,6 @@ def latest_weeks(desk: Desk) -> Period:
 
 def latest_hours(desk: Desk) -> HoursInLogs:
     """How busy the hours of these weeks were, on the days that logs are of."""
-    return desk.views.of("hours-in-logs", lambda: hours_in_logs(desk.store, latest_weeks(desk)))
+    return desk.views.get_or_make(
+        "hours-in-logs", lambda: hours_in_logs(desk.store, latest_weeks(desk))
+    )

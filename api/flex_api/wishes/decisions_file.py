@@ -23,7 +23,7 @@ from flex.why_file_unreadable import why_unreadable
 from flex_api.in_words import amounts
 from flex_api.in_words.wish_text import phrases
 from flex_api.onboarding.settings_text import quote
-from flex_api.schemas.decisions import (
+from flex_api.schemas.standing_decisions import (
     Decisions,
     DifferenceRow,
     FreezeDecided,
@@ -67,26 +67,28 @@ class Difference:
         return DifferenceRow(
             kind=self.kind,
             of=self.of,
-            now=_in_words(self.now),
-            wanted=_in_words(self.wanted),
+            now=_describe_decision(self.now),
+            wanted=_describe_decision(self.wanted),
             left=self.why_left or left,
         )
 
 
-def _is_down(one: Decision | None) -> bool:
-    return isinstance(one, NodeDecided) and one.state == "down"
+def _is_down(decision: Decision | None) -> bool:
+    return isinstance(decision, NodeDecided) and decision.state == "down"
 
 
-def in_force(decided: Decisions, now: datetime) -> Decisions:
+def drop_ended(decided: Decisions, now: datetime) -> Decisions:
     """Without what has ended. A node that should be empty by now is drained all the same."""
     freeze = decided.freeze
     return Decisions(
-        wish=tuple(one for one in decided.wish if not one.until or one.until > now),
+        wish=tuple(
+            decision for decision in decided.wish if not decision.until or decision.until > now
+        ),
         node=tuple(
-            one.model_copy(update={"deadline": None})
-            if one.deadline and one.deadline <= now
-            else one
-            for one in decided.node
+            decision.model_copy(update={"deadline": None})
+            if decision.deadline and decision.deadline <= now
+            else decision
+            for decision in decided.node
         ),
         freeze=freeze if freeze and (not freeze.until or freeze.until > now) else None,
     )
@@ -95,8 +97,8 @@ def in_force(decided: Decisions, now: datetime) -> Decisions:
 def text(decided: Decisions) -> str:
     """Always in the same order."""
     tables = {
-        ("[freeze]" if kind == "freeze" else f"[[{kind}]]", of): one
-        for (kind, of), one in sorted(_by_name(decided).items())
+        ("[freeze]" if kind == "freeze" else f"[[{kind}]]", of): decision
+        for (kind, of), decision in sorted(_decisions_by_name(decided).items())
     }
     return _HEAD + "".join(
         "\n".join(["", name, *_lines(table), ""]) for (name, _), table in tables.items()
@@ -120,32 +122,32 @@ def _lines(table: Decision) -> Iterator[str]:
 def read(path: Path) -> Decisions:
     """Raises BadInput. Names of sites are as FLEX writes them."""
     try:
-        said = tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(path, why_unreadable(error)) from error
     except (ValueError, RecursionError) as error:
         raise _bad(path, f"this is not TOML: {error!s:.300}") from error
     # An empty file, as of an export that failed, would take all back.
-    if said.pop("schema", None) != 1:
+    if document.pop("schema", None) != 1:
         raise _bad(path, "it does not begin with `schema = 1`")
     try:
-        found = Decisions.model_validate(said)
+        decisions = Decisions.model_validate(document)
     except ValidationError as error:
         raise _bad(path, explain(error, Decisions)[0]) from error
-    wishes = tuple(map(_with_names_of_sites, found.wish))
+    wishes = tuple(map(_normalise_site_names, decisions.wish))
     for place, wish in enumerate(wishes):
         if not all((wish.site, *wish.together, *wish.apart)):
-            given = found.wish[place].site
+            given = decisions.wish[place].site
             raise _bad(path, f"wish.{place}.site = {given!r}: there is no such name")
-    found = found.model_copy(update={"wish": wishes})
-    every = Counter(map(_name, _all(found)))
-    (kind, of), times = max(every.items(), key=lambda one: one[1], default=(("", ""), 0))
+    decisions = decisions.model_copy(update={"wish": wishes})
+    every = Counter(map(_name, _all(decisions)))
+    (kind, of), times = max(every.items(), key=lambda pair: pair[1], default=(("", ""), 0))
     if times > 1:
         raise _bad(path, f"the {kind} {of} is in it {times} times")
-    return found
+    return decisions
 
 
-def _with_names_of_sites(wish: WishDecided) -> WishDecided:
+def _normalise_site_names(wish: WishDecided) -> WishDecided:
     return wish.model_copy(
         update={
             "site": site_name(wish.site),
@@ -157,56 +159,53 @@ def _with_names_of_sites(wish: WishDecided) -> WishDecided:
 
 def _bad(path: Path, why: str) -> BadInput:
     return BadInput(
-        f"reading {path}",
-        why,
-        kept="nothing was changed",
-        advice="correct it; `flex wishes export` shows the form",
+        f"reading {path}", why, advice="correct it; `flex wishes export` shows the form"
     )
 
 
 def differences(now: Decisions, wanted: Decisions) -> list[Difference]:
     """What is to be taken back comes first, and a stop to changes last."""
-    one, other = _by_name(now), _by_name(wanted)
-    found = [
-        Difference(kind, of, one.get((kind, of)), other.get((kind, of)))
-        for kind, of in {**one, **other}
-        if _is_other(one.get((kind, of)), other.get((kind, of)))
+    have, want = _decisions_by_name(now), _decisions_by_name(wanted)
+    changes = [
+        Difference(kind, of, have.get((kind, of)), want.get((kind, of)))
+        for kind, of in {**have, **want}
+        if _is_other(have.get((kind, of)), want.get((kind, of)))
     ]
     return sorted(
-        found,
+        changes,
         key=lambda each: (each.kind == "freeze", bool(each.wanted), each.kind == "node", each.of),
     )
 
 
-def _is_other(one: Decision | None, other: Decision | None) -> bool:
+def _is_other(now: Decision | None, wanted: Decision | None) -> bool:
     """A node is down whatever the reason."""
-    return one != other and not (_is_down(one) and _is_down(other))
+    return now != wanted and not (_is_down(now) and _is_down(wanted))
 
 
-def _by_name(decided: Decisions) -> dict[tuple[Kind, str], Decision]:
-    return {_name(one): one for one in _all(decided)}
+def _decisions_by_name(decided: Decisions) -> dict[tuple[Kind, str], Decision]:
+    return {_name(decision): decision for decision in _all(decided)}
 
 
 def _all(decided: Decisions) -> list[Decision]:
     return [*decided.wish, *decided.node, *filter(None, [decided.freeze])]
 
 
-def _name(one: Decision) -> tuple[Kind, str]:
-    if isinstance(one, WishDecided):
-        return "wish", f"{one.site} {one.campaign}".strip()
-    return ("node", one.node) if isinstance(one, NodeDecided) else ("freeze", "")
+def _name(decision: Decision) -> tuple[Kind, str]:
+    if isinstance(decision, WishDecided):
+        return "wish", f"{decision.site} {decision.campaign}".strip()
+    return ("node", decision.node) if isinstance(decision, NodeDecided) else ("freeze", "")
 
 
-def _in_words(one: Decision | None) -> str:
-    if one is None:
+def _describe_decision(decision: Decision | None) -> str:
+    if decision is None:
         return ""
-    if isinstance(one, WishDecided):
-        said = ", ".join(map(str, phrases(one).values())) or "nothing"
-        said += f", from {amounts.when(one.since)}" if one.since else ""
-        ends = one.until
-    elif isinstance(one, NodeDecided):
-        said, ends = one.state, one.deadline
+    if isinstance(decision, WishDecided):
+        wording = ", ".join(map(str, phrases(decision).values())) or "nothing"
+        wording += f", from {amounts.when(decision.since)}" if decision.since else ""
+        ends = decision.until
+    elif isinstance(decision, NodeDecided):
+        wording, ends = decision.state, decision.deadline
     else:
-        said, ends = "changes are frozen", one.until
+        wording, ends = "changes are frozen", decision.until
     until = f", until {amounts.when(ends)}" if ends else ""
-    return f"{said}{until}{f': {one.reason}' if one.reason else ''}"
+    return f"{wording}{until}{f': {decision.reason}' if decision.reason else ''}"

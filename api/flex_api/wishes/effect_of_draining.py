@@ -4,7 +4,7 @@ nights.
 Takes a world in which the node has its new state already, and the name of the node. Returns
 sentences, and the numbers in them. Does not store anything or ask a name server: what is not FLEX's
 to move is what the newest plan found so. The search is the short one of previews
-(preview_solver.py), under the rules and limits of a night.
+(quick_solver.py), under the rules and limits of a night.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from flex.placing import score
 from flex.placing.problem import Ints, Problem
 from flex.planning import propose_plan
 from flex.planning.decide_moves_of_tonight import decide
-from flex.planning.leave_out_the_immovable import as_in
-from flex.planning.load_from_forwarding_at_doors import count_forwarding
-from flex.planning.rules_of_movement import LIFTED, Guard, Reins
+from flex.planning.forwarding_load import count_forwarding
+from flex.planning.movement_rules import LIFTED, Guard, Reins
+from flex.planning.unmovable_sites import as_in
 from flex.planning.which_rules_stop_moves import Stops, decide_with_stops
 from flex.wishes import suspended_wishes
-from flex_api.facts import remarks_on_names_that_stay, what_earlier_nights_allow
+from flex_api.facts import earlier_nights, names_that_stay
 from flex_api.in_words import amounts
 from flex_api.night import gather_facts
 from flex_api.wiring import World
-from flex_api.wishes.preview_solver import NOTE, quick
+from flex_api.wishes.quick_solver import NOTE, quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def effect(world: World, node: str) -> Effect:
     """Nothing where no partition is in force, or no plan could be made yet: then there is nothing
     to say.
     """
-    state = next((one.state for one in world.nodes if one.name == node), None)
+    state = next((known_node.state for known_node in world.nodes if known_node.name == node), None)
     if not world.store.in_force():
         return Effect()
     try:
@@ -74,12 +74,12 @@ def effect(world: World, node: str) -> Effect:
         # What was ordered is stored by now.
         return Effect((f"how many sites that is with the next plan is not known: {error}",))
     if state == "active":
-        said = (_coming(turn, node), *remarks_on_names_that_stay.remarks(world))
+        remarks = (_coming(turn, node), *names_that_stay.remarks(world))
     elif turn.now or turn.later:
-        said = (_going(turn, node, state), *remarks_on_names_that_stay.remarks(world, [node]))
+        remarks = (_going(turn, node, state), *names_that_stay.remarks(world, [node]))
     else:
-        said = (f"no site is on {node}",)
-    return Effect(said, turn)
+        remarks = (f"no site is on {node}",)
+    return Effect(remarks, turn)
 
 
 def _coming(turn: SitesInAndOut, node: str) -> str:
@@ -94,18 +94,18 @@ def _coming(turn: SitesInAndOut, node: str) -> str:
 
 
 def _going(turn: SitesInAndOut, node: str, state: NodeState | None) -> str:
-    said = f"{_sites(turn, f'leaves {node}', f'leave {node}')}{_because(turn)}"
+    sentence = f"{_sites(turn, f'leaves {node}', f'leave {node}')}{_because(turn)}"
     if not turn.later:
-        return said
+        return sentence
     if state == "down":
-        return f"{said}; `flex nodes down {node}` takes it out of DNS at once"
-    return f"{said}; `flex nodes drain {node} --deadline TIME` to hurry"
+        return f"{sentence}; `flex nodes down {node}` takes it out of DNS at once"
+    return f"{sentence}; `flex nodes drain {node} --deadline TIME` to hurry"
 
 
-def _sites(turn: SitesInAndOut, one: str, many: str) -> str:
+def _sites(turn: SitesInAndOut, singular: str, plural: str) -> str:
     later = f", {turn.later:,} later" if turn.later else ""
     return (
-        f"{amounts.count(turn.now, 'site')} {one if turn.now == 1 else many} with "
+        f"{amounts.count(turn.now, 'site')} {singular if turn.now == 1 else plural} with "
         f"the next plan{later}"
     )
 
@@ -118,8 +118,8 @@ def _because(turn: SitesInAndOut) -> str:
 
 def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
     facts, rules = gather_facts.facts(world, replayed=False), world.rules
-    guard = what_earlier_nights_allow.guard(world, facts.period)
-    seen = remarks_on_names_that_stay.newest_plan(world)
+    guard = earlier_nights.guard(world, facts.period)
+    seen = names_that_stay.newest_plan(world)
     facts = as_in(seen, facts, rules) if seen else count_forwarding(facts)
     movable = set(facts.sites) - facts.fixed
     kept = suspended_wishes.possible(facts.pins, movable, facts.nodes)
@@ -130,14 +130,16 @@ def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
         return propose_plan.build(replace(facts, guard=guard), rules)
 
     solver = quick(world.solver)
-    asked, done, stops = decide_with_stops(build, solver, rules.budget, reins)
-    now, whole = (_of(asked, rows, node, comes=comes) for rows in (done.rows, done.whole))
+    problem, done, stops = decide_with_stops(build, solver, rules.budget, reins)
+    now, whole = (
+        _count_changed_rows(problem, rows, node, comes=comes) for rows in (done.rows, done.whole)
+    )
     if not comes or now or whole:
         is_short = NOTE in done.quality.note
         return SitesInAndOut(now, whole - now, stops.of_plan, is_short)
 
     def comes_without(past: Sequence[str]) -> bool:
-        freed = reins.without(past)
+        freed = reins.lift_rules(past)
         without = build(freed.guard)
         then = decide(
             without,
@@ -147,7 +149,7 @@ def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
             margin=freed.margin,
             guard=freed.guard,
         )
-        return _of(without, then.whole, node, comes=True) > 0
+        return _count_changed_rows(without, then.whole, node, comes=True) > 0
 
     return SitesInAndOut(0, 0, those_without_which(comes_without, stops))
 
@@ -155,15 +157,15 @@ def _turn(world: World, node: str, *, comes: bool) -> SitesInAndOut:
 def those_without_which(comes: Callable[[Sequence[str]], bool], stops: Stops) -> tuple[Stop, ...]:
     """The rules that keep sites from this very node; others stop moves between other nodes."""
     groups = groupby((*stops.of_plan, *stops.of_sites), key=lambda stop: stop.way_past)
-    found: list[Stop] = []
+    decisive_stops: list[Stop] = []
     for _, group in groups:
         together = tuple(group)
         if comes([stop.rule for stop in together]):
-            found += together
-    return tuple(found)
+            decisive_stops += together
+    return tuple(decisive_stops)
 
 
-def _of(asked: Problem, rows: Ints, node: str, *, comes: bool) -> int:
+def _count_changed_rows(problem: Problem, rows: Ints, node: str, *, comes: bool) -> int:
     """How many rows of the node are new, or are given up."""
-    changed = score.new_rows(asked, rows) if comes else score.rows_given_up(asked, rows)
-    return int((changed[:, 1] == asked.nodes.index(node)).sum()) if node in asked.nodes else 0
+    changed = score.new_rows(problem, rows) if comes else score.rows_given_up(problem, rows)
+    return int((changed[:, 1] == problem.nodes.index(node)).sum()) if node in problem.nodes else 0

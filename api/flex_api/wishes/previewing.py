@@ -3,7 +3,7 @@ without.
 
 Takes a world, and the wish or node. Returns how the two plans differ. Does not store anything or
 ask a name server, and does not count the limits of a night. The search is the short one of previews
-(preview_solver.py).
+(quick_solver.py).
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from dataclasses import dataclass, replace
 
 from flex.errors import Infeasible, NoData
 from flex.model.balance import Balance
-from flex.model.content_of_dead_nodes import NO_CONTENT
 from flex.model.nodes import Node
 from flex.model.plan import Move
+from flex.model.stranded_sites import NO_CONTENT
 from flex.model.wish import Pin
 from flex.placing import failover, score
 from flex.planning import propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
-from flex.planning.leave_out_the_immovable import as_in
-from flex.planning.leave_sites_with_their_content import leave
+from flex.planning.stranded_site_holds import leave
+from flex.planning.unmovable_sites import as_in
 from flex.planning.what_if import WhatIf
 from flex.wishes import suspended_wishes
-from flex.wishes.wishes_in_force_now import NIGHT, in_force
+from flex.wishes.wishes_in_force_now import NIGHT, pins_in_force
 from flex_api import wiring
-from flex_api.facts import core_to_output_models, remarks_on_names_that_stay
+from flex_api.facts import core_to_output_models, names_that_stay
 from flex_api.night import failover as failing
-from flex_api.night import find_content_of_dead_nodes, gather_facts, nightly
-from flex_api.night.record_failover_attempts import stay_sentence
+from flex_api.night import gather_facts, nightly, stranded_sites
+from flex_api.night.failover_attempts import stay_sentence
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.wiring import World
-from flex_api.wishes.preview_solver import quick
+from flex_api.wishes.quick_solver import quick
 
 # The row, or notes on why there is none.
 Tried = tuple[PreviewRow | None, list[str]]
@@ -50,35 +50,38 @@ class Preview:
     with_it: WhatIf
 
 
-def of_pin(world: World, wanted: Pin) -> PreviewRow:
-    return _row(with_pin(world, wanted), {wanted.site})
+def preview_pin(world: World, wanted: Pin) -> PreviewRow:
+    return _row(compare_with_pin(world, wanted), {wanted.site})
 
 
-def with_pin(world: World, wanted: Pin) -> Preview:
+def compare_with_pin(world: World, wanted: Pin) -> Preview:
     """As it will be when the wish begins, where that is later."""
     now, every = world.clock(), (*_others(world, wanted), wanted)
     later = wanted.since is not None and wanted.since > now + NIGHT
     return _preview(
         world,
-        in_force(every, wanted.since) if later and wanted.since else in_force(every, now, NIGHT),
+        pins_in_force(every, wanted.since)
+        if later and wanted.since
+        else pins_in_force(every, now, NIGHT),
     )
 
 
-def without_pin(world: World, dropped: Pin) -> PreviewRow:
+def preview_unpin(world: World, dropped: Pin) -> PreviewRow:
     return _row(
-        _preview(world, in_force(_others(world, dropped), world.clock(), NIGHT)), {dropped.site}
+        _preview(world, pins_in_force(_others(world, dropped), world.clock(), NIGHT)),
+        {dropped.site},
     )
 
 
-def of_node(world: World, changed: Node) -> PreviewRow:
+def preview_node(world: World, changed: Node) -> PreviewRow:
     """A node in another state, with other memory or capacity, or a new one."""
     others = [node for node in world.nodes if node.name != changed.name]
     leaving = () if changed.state == "active" else (changed.name,)
-    found = _preview(world, world.pins_of_next_plan, (*others, changed), leaving)
-    return _row(found, {changed.name})
+    preview = _preview(world, world.pins_of_next_plan, (*others, changed), leaving)
+    return _row(preview, {changed.name})
 
 
-def of_failure(world: World, node: Node, *, without_content: bool = False) -> PreviewRow:
+def preview_failure(world: World, node: Node, *, without_content: bool = False) -> PreviewRow:
     """What taking a dead node out of DNS would do at once: nothing else moves, and nothing is
     balanced. Sites whose content is there alone stay, unless they are to go `without_content`.
     """
@@ -86,11 +89,9 @@ def of_failure(world: World, node: Node, *, without_content: bool = False) -> Pr
     nodes = tuple(
         replace(one, state="down") if one.name == node.name else one for one in facts.nodes
     )
-    content = (
-        NO_CONTENT if without_content else find_content_of_dead_nodes.of_partition(world, nodes)
-    )
+    content = NO_CONTENT if without_content else stranded_sites.find_in_force(world, nodes)
     failed = replace(facts, nodes=nodes, content=content)
-    if seen := remarks_on_names_that_stay.newest_plan(world):
+    if seen := names_that_stay.newest_plan(world):
         facts, failed = (as_in(seen, one, rules) for one in (facts, failed))
     else:
         failed = leave(failed)
@@ -106,10 +107,10 @@ def of_failure(world: World, node: Node, *, without_content: bool = False) -> Pr
     )
     moves = propose_plan.moves(problem, rows, propose_plan.because(failed))
     after = score.balance(problem, rows, failed.parts)
-    said = [*remarks_on_names_that_stay.remarks(world, [node.name])]
+    notes = [*names_that_stay.remarks(world, [node.name])]
     if stay := {site: one.why for site, one in content.away.items() if one.node == node.name}:
-        said.append(stay_sentence(node.name, stay))
-    return _preview_row(moves, (), after, before, {node.name}, said)
+        notes.append(stay_sentence(node.name, stay))
+    return _preview_row(moves, (), after, before, {node.name}, notes)
 
 
 def look_if_possible(look: Callable[[], PreviewRow]) -> Tried:
@@ -133,23 +134,23 @@ def _preview(
     every = gather_facts.gather(world, replayed=False)
     changed = replace(every, pins=tuple(pins), nodes=tuple(nodes) or every.nodes)
     with_it = _next(world, changed)
-    said = remarks_on_names_that_stay.remarks(world, leaving)
-    return Preview(_next(world, every), replace(with_it, notes=(*with_it.notes, *said)))
+    remarks = names_that_stay.remarks(world, leaving)
+    return Preview(_next(world, every), replace(with_it, notes=(*with_it.notes, *remarks)))
 
 
 def _next(world: World, every: Facts) -> WhatIf:
     rules = wiring.rules(world.settings, every.pins)
     return what_if.suppose(
-        every.without_excluded(),
+        every.drop_excluded_sites(),
         rules,
         nightly.AS_SET,
         solver=quick(world.solver),
-        seen=remarks_on_names_that_stay.newest_plan(world),
+        seen=names_that_stay.newest_plan(world),
     )
 
 
-def _row(found: Preview, names: Collection[str]) -> PreviewRow:
-    without, with_it = found.without, found.with_it
+def _row(preview: Preview, names: Collection[str]) -> PreviewRow:
+    without, with_it = preview.without, preview.with_it
     return _preview_row(
         with_it.moves, without.moves, with_it.after, without.after, names, with_it.notes
     )

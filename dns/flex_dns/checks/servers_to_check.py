@@ -20,7 +20,7 @@ import dns.resolver
 from flex.errors import DnsError
 from flex_dns.checks import verify
 from flex_dns.wire.name_server_and_key import Address, Server
-from flex_dns.wire.zone_names_and_owners import Question
+from flex_dns.wire.zone_contents import Question
 
 # Servers of one zone that are asked. A guess: with many more the NS records would not fit a packet.
 MOST = 13
@@ -31,15 +31,15 @@ def servers_to_check(server: Server, zone: str) -> tuple[Address, ...]:
     else is known.
     """
     try:
-        found = of_zone(server, zone)
+        name_servers = addresses_of_name_servers(server, zone)
     except DnsError:
-        found = {}
-    others = dict.fromkeys(address for addresses in found.values() for address in addresses)
+        name_servers = {}
+    others = dict.fromkeys(address for addresses in name_servers.values() for address in addresses)
     ours = _own(server)
     return (server.address, *(address for address in others if address[0] not in ours))
 
 
-def of_zone(server: Server, zone: str) -> dict[str, tuple[Address, ...]]:
+def addresses_of_name_servers(server: Server, zone: str) -> dict[str, tuple[Address, ...]]:
     """Each name server's addresses, by name, at the primary's port. Raises a DnsError where the
     primary is silent.
     """
@@ -50,10 +50,10 @@ def of_zone(server: Server, zone: str) -> dict[str, tuple[Address, ...]]:
         hosts = threads.map(
             lambda name: known[name] or _resolve(name, server.timeout) or (name,), names
         )
-        found: dict[str, tuple[Address, ...]] = {}
+        addresses: dict[str, tuple[Address, ...]] = {}
         for name, of_name in zip(names, hosts, strict=True):
-            found[name] = tuple((host, server.port) for host in of_name)
-        return found
+            addresses[name] = tuple((host, server.port) for host in of_name)
+        return addresses
 
 
 def names_of_servers(server: Server, zones: Sequence[str]) -> dict[str, frozenset[str]]:
@@ -75,8 +75,8 @@ def _targets(answer: dns.message.Message, zone: str) -> set[str]:
 
 def _addresses_by_primary(server: Server, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """What the primary itself answers for."""
-    asked: list[Question] = [(name, kind) for name in names for kind in ("A", "AAAA")]
-    answers = verify.ask(server.address, asked, server.timeout) if asked else {}
+    questions: list[Question] = [(name, kind) for name in names for kind in ("A", "AAAA")]
+    answers = verify.ask(server.address, questions, server.timeout) if questions else {}
     return {
         name: _addresses(answers[name, "A"]) or _addresses(answers[name, "AAAA"]) for name in names
     }
@@ -105,7 +105,7 @@ def _resolve(name: str, patience: float) -> tuple[str, ...]:
 def _own(server: Server) -> frozenset[str]:
     """All addresses of the primary: among the zone's name servers it goes by one of them."""
     try:
-        found = socket.getaddrinfo(*server.address, type=socket.SOCK_DGRAM)
+        address_infos = socket.getaddrinfo(*server.address, type=socket.SOCK_DGRAM)
     except OSError:
         return frozenset({server.host})
-    return frozenset({server.host, *(str(peer[0]) for *_, peer in found)})
+    return frozenset({server.host, *(str(peer[0]) for *_, peer in address_infos)})

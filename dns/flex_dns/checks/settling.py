@@ -2,23 +2,33 @@
 
 Takes servers and wanted RECORDS. Returns a verdict on each server: how long it took to agree, or
 what it said last when the time was up. Secondaries hear of a change later than the primary. One
-that seems not to have heard of it gets a NOTIFY.
+that seems not to have heard of it gets a NOTIFY of our own.
+
+A name server notifies its secondaries by UDP. When that packet is lost, they keep the old zone
+until their refresh timer runs out, which takes hours. Our NOTIFY makes a secondary ask its primary
+at once, if its `allow-notify` has our key or address.
 """
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+import dns.exception
+import dns.flags
+import dns.message
+import dns.opcode
+import dns.query
+import dns.rcode
 import pandas as pd
 
 from flex.errors import DnsError
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.planning.which_servers_agree import is_since
 from flex_dns.checks import verify
-from flex_dns.checks.send_notify import nudged
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Address
 
@@ -42,7 +52,10 @@ def verdicts(
     patience: float,
 ) -> tuple[NameServerVerdict, ...]:
     """All servers at once, in their order. With a `patience` of 0 each is looked at once."""
-    wait, every = (_Wait(time.monotonic(), patience, timeout), verify.ExpectedAnswers.of(wanted))
+    wait, every = (
+        _Wait(time.monotonic(), patience, timeout),
+        verify.ExpectedAnswers.from_records(wanted),
+    )
     first = _serial(servers[0], zone, wait) if patience and len(servers) > 1 else None
 
     def wait_for(server: Address) -> NameServerVerdict:
@@ -72,7 +85,7 @@ def catch_up(
     def follow(server: Address) -> None:
         serial = _serial(server, zone, wait)
         if serial is not None and not is_since(serial, first):
-            telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer), unheard=0.0)
+            telling = _Telling(lambda: nudged(server, zone, key, wait.answer_timeout), unheard=0.0)
             _await(server, zone, wait, lambda serial: is_since(serial, first), telling)
 
     with ThreadPoolExecutor(max(1, len(servers))) as threads:
@@ -92,7 +105,7 @@ class _Wait:
         return max(0.0, self.began + self.patience - time.monotonic())
 
     @property
-    def for_answer(self) -> float:
+    def answer_timeout(self) -> float:
         """A silent server is not asked for longer than the others are waited for; a last look needs
         some time.
         """
@@ -114,16 +127,16 @@ def _wait_for_server(
     first: int | None,
 ) -> NameServerVerdict:
     """The whole zone is compared again only when its serial is another one."""
-    telling = _Telling(lambda: nudged(server, zone, key, wait.for_answer))
+    telling = _Telling(lambda: nudged(server, zone, key, wait.answer_timeout))
     if first is not None:
         _await(server, zone, wait, lambda serial: is_since(serial, first), telling)
     while True:
-        found = verify.verdict(server, zone, wanted, wait.for_answer, key)
-        if found.agrees:
-            return replace(found, lag=wait.so_far)
+        verdict = verify.verdict(server, zone, wanted, wait.answer_timeout, key)
+        if verdict.agrees:
+            return replace(verdict, lag=wait.so_far)
         if not wait.seconds_left:
-            return found
-        _await(server, zone, wait, _other_than(found.serial), telling)
+            return verdict
+        _await(server, zone, wait, _other_than(verdict.serial), telling)
 
 
 def _await(
@@ -160,9 +173,29 @@ class _Telling:
 def _serial(server: Address, zone: str, wait: _Wait) -> int | None:
     """None where it cannot be learnt now: that is the next look's business."""
     try:
-        return verify.serial_of(verify.ask(server, [(zone, "SOA")], wait.for_answer)[zone, "SOA"])
+        return verify.serial_of(
+            verify.ask(server, [(zone, "SOA")], wait.answer_timeout)[zone, "SOA"]
+        )
     except DnsError:
         return None
+
+
+def nudged(server: Address, zone: str, key: Key | None, timeout: float) -> bool:
+    """Whether another one may be heeded: not where the server refused this one. Silence may be one
+    more lost packet.
+    """
+    notify = dns.message.make_query(zone, "SOA", flags=dns.flags.AA)
+    notify.set_opcode(dns.opcode.NOTIFY)
+    if key:
+        notify.use_tsig(key.signer())
+    try:
+        address = str(socket.getaddrinfo(*server, type=socket.SOCK_DGRAM)[0][4][0])
+        answer = dns.query.udp(notify, address, timeout, server[1])
+    except dns.exception.Timeout:
+        return True
+    except (dns.exception.DNSException, OSError, ValueError):
+        return False
+    return answer.rcode() == dns.rcode.NOERROR
 
 
 def _other_than(seen: int | None) -> Callable[[int], bool]:

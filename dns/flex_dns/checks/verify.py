@@ -28,13 +28,13 @@ from flex.errors import DnsError
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import AddressType, Change, RecordType, Rrset
 from flex.zones.address_hints import HINTED, canonical_address, hinted_addresses
-from flex.zones.records_of_partition import Sets, by_name
+from flex.zones.records_of_partition import Sets, sets_by_name
 from flex_dns.wire.explain_dns_errors import translate_errors
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Address, Server, address_text
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_names_and_owners import Contents, Question, exclusion_in
-from flex_dns.zone import reading
+from flex_dns.wire.zone_contents import Contents, Question, exclusion_in
+from flex_dns.zone import sets_from_primary
 from flex_dns.zone.transfer import transfer
 
 # The record types that are checked of each name.
@@ -66,8 +66,8 @@ class ExpectedAnswers:
     hints: Sequence[tuple[str, RecordType]] = ()
 
     @classmethod
-    def of(cls, records: pd.DataFrame) -> ExpectedAnswers:
-        sets = dict(by_name(records))
+    def from_records(cls, records: pd.DataFrame) -> ExpectedAnswers:
+        sets = dict(sets_by_name(records))
         for (name, kind), (ttl, values) in sets.items():
             if kind in ("AAAA", *HINTED):
                 spelled = sorted(map(canonical_address, values))
@@ -98,26 +98,26 @@ def verdict(
     many = len(wanted.names) >= MANY
     names = [*wanted.names, *wanted.markers, *(name for name, _ in wanted.hints)]
     hints = bool(wanted.hints)
-    found = (
+    contents = (
         _contents_by_transfer(address, zone, names, timeout, key, hints=hints)
         if key and many
         else None
     )
-    if found is None:
+    if contents is None:
         return _verdict_by_questions(address, zone, wanted, timeout)
     # Nearly always all is as it should be, and that is quickly told; but for hints, which are few.
-    same = _but_hints(found.sets, wanted) == _but_hints(wanted.sets, wanted)
+    same = _but_hints(contents.sets, wanted) == _but_hints(wanted.sets, wanted)
     wrong = differences(
         replace(wanted, names=(), markers=()) if same else wanted,
-        lambda name, kind: found.sets.get((name, kind)),
+        lambda name, kind: contents.sets.get((name, kind)),
     )
-    return NameServerVerdict(address_text(address), wanted.size, found.serial, wrong)
+    return NameServerVerdict(address_text(address), wanted.size, contents.serial, wrong)
 
 
 def _but_hints(sets: Sets, wanted: ExpectedAnswers) -> Sets:
     if not wanted.hints:
         return sets
-    return {one: held for one, held in sets.items() if one[1] not in HINTED}
+    return {question: held for question, held in sets.items() if question[1] not in HINTED}
 
 
 def _contents_by_transfer(
@@ -156,11 +156,11 @@ def _verdict_by_questions(
 
 
 def differences(
-    wanted: ExpectedAnswers, found: Callable[[str, RecordType], Set | None]
+    wanted: ExpectedAnswers, set_at: Callable[[str, RecordType], Set | None]
 ) -> tuple[Change, ...]:
     """From what to what each set that differs would have to change."""
     pairs = (
-        (name, kind, _as_compared(kind, found(name, kind)), wanted.sets.get((name, kind)))
+        (name, kind, _as_compared(kind, set_at(name, kind)), wanted.sets.get((name, kind)))
         for name, kind in wanted.questions()
     )
     return tuple(
@@ -282,7 +282,7 @@ def query_of(question: Question) -> dns.message.Message:
 def set_of(name: str, kind: RecordType, answer: dns.message.Message) -> Set | None:
     for rrset in answer.answer:
         if rrset.rdtype == dns.rdatatype.from_text(kind) and rrset.name.to_text().lower() == name:
-            return rrset.ttl, reading.values(rrset)
+            return rrset.ttl, sets_from_primary.values(rrset)
     return None
 
 

@@ -18,7 +18,7 @@ from flex.errors import Refused
 from flex.site_names_in_words import first_few
 from flex.zones.address_hints import HINTED
 from flex_dns.preflight import PreflightResult
-from flex_dns.server_configuration.named_conf import PRINTED, update_policy
+from flex_dns.server_configuration.named_conf_lines import PRINTED, update_policy
 from flex_dns.wire.explain_dns_errors import disowned, not_granted, said_no
 from flex_dns.wire.session import Session
 
@@ -73,23 +73,23 @@ def checks(
         if may
     ]
     if granted:
-        said = f"the key {key} may change {', '.join(granted)}"
-        yield PreflightResult(LIMITS, "fail", said, f"{PUT_IN}:\n{policy}")
+        detail = f"the key {key} may change {', '.join(granted)}"
+        yield PreflightResult(LIMITS, "fail", detail, f"{PUT_IN}:\n{policy}")
     elif _hidden(session, zone):
-        said = (
+        detail = (
             "no CNAME, MX, NS, other TXT or address of a name server by itself; "
             "beside addresses of other names the "
         )
-        said += "server lets some of them pass, as it looks at each message as a whole"
+        detail += "server lets some of them pass, as it looks at each message as a whole"
         yield PreflightResult(
             LIMITS,
             "warn",
-            said,
+            detail,
             "let nobody but FLEX have the key; BIND's rules hold for each record",
         )
     else:
-        said = "it may change no CNAME, MX, NS or other TXT, nor the name servers' addresses"
-        yield PreflightResult(LIMITS, "ok", said)
+        detail = "it may change no CNAME, MX, NS or other TXT, nor the name servers' addresses"
+        yield PreflightResult(LIMITS, "ok", detail)
     yield _own_name(session, zone, policy, own_name=own_name)
 
 
@@ -98,10 +98,10 @@ def _hidden(session: Session, zone: str) -> bool:
     is in Knot DNS.
     """
     name = f"flex-preflight-{secrets.token_hex(8)}.{zone}"
-    made = _away(zone, name, "A")
-    made.delete(name, "TXT", NOBODYS["TXT"])
+    update = _away(zone, name, "A")
+    update.delete(name, "TXT", NOBODYS["TXT"])
     try:
-        return session.ask(made, f"{LIMITS} in {zone}").rcode() == dns.rcode.NOERROR
+        return session.ask(update, f"{LIMITS} in {zone}").rcode() == dns.rcode.NOERROR
     except Refused as error:
         if not disowned(error):
             raise
@@ -120,22 +120,22 @@ def _own_name(session: Session, zone: str, policy: str, *, own_name: bool) -> Pr
             name, "ok", f"no site is called {bare}, and its addresses may not be changed"
         )
     if may:
-        said = f"no site is called {bare}, and the key may change its addresses all the same"
-        return PreflightResult(name, "fail", said, f"{PUT_IN}:\n{policy}")
-    said = f"the site {bare} is called as its zone is, and its addresses may not be changed"
+        detail = f"no site is called {bare}, and the key may change its addresses all the same"
+        return PreflightResult(name, "fail", detail, f"{PUT_IN}:\n{policy}")
+    detail = f"the site {bare} is called as its zone is, and its addresses may not be changed"
     return PreflightResult(
         name,
         "fail",
-        said,
+        detail,
         f"take `deny ... name {zone} ANY;` out of the zone's update-policy; {PRINTED}",
     )
 
 
 def refuse_denied(session: Session, tries: Sequence[Try]) -> None:
     """Raises what the server says to a change of nothing: a key that may not, a frozen zone."""
-    asked = "what is to be changed, before anything is sent"
+    subject = "what is to be changed, before anything is sent"
     for (zone, name, kind), may in zip(
-        tries, _which_are_granted(session, tries, asked), strict=True
+        tries, _which_are_granted(session, tries, subject), strict=True
     ):
         if not may:
             hints = ", to change its address hints" if kind in HINTED else ""
@@ -143,42 +143,47 @@ def refuse_denied(session: Session, tries: Sequence[Try]) -> None:
             raise not_granted(session.server, zone, right, [name], [kind])
 
 
-def _which_are_granted(session: Session, tries: Sequence[Try], asked: str) -> list[bool]:
+def _which_are_granted(session: Session, tries: Sequence[Try], subject: str) -> list[bool]:
     """Only a refusal says that something is not granted; of any other trouble nothing follows."""
     zones = first_few(list(dict.fromkeys(zone for zone, _, _ in tries)))
     try:
-        answers = session.ask_all([_away(*one) for one in tries], f"{asked} in {zones}")
+        answers = session.ask_all([_away(*attempt) for attempt in tries], f"{subject} in {zones}")
     except Refused as error:
         if not disowned(error):
             raise
-        return [_alone(session, one, asked) for one in tries]
-    return [_may(session, one, asked, answer) for one, answer in zip(tries, answers, strict=True)]
+        return [_alone(session, attempt, subject) for attempt in tries]
+    return [
+        _may(session, attempt, subject, answer)
+        for attempt, answer in zip(tries, answers, strict=True)
+    ]
 
 
-def _may(session: Session, one: Try, asked: str, answer: dns.message.Message) -> bool:
+def _may(session: Session, attempt: Try, subject: str, answer: dns.message.Message) -> bool:
     rcode = answer.rcode()
     if rcode not in (dns.rcode.NOERROR, dns.rcode.REFUSED):
-        raise said_no(rcode, session.server, f"{asked} in {one[0]}")
+        raise said_no(rcode, session.server, f"{subject} in {attempt[0]}")
     return rcode == dns.rcode.NOERROR
 
 
-def _alone(session: Session, one: Try, asked: str) -> bool:
+def _alone(session: Session, attempt: Try, subject: str) -> bool:
     """Knot DNS says that it does not know the key to what the key may not do, and knows it for what
     it may.
     """
     try:
-        return _may(session, one, asked, session.ask(_away(*one), f"{asked} in {one[0]}"))
+        return _may(
+            session, attempt, subject, session.ask(_away(*attempt), f"{subject} in {attempt[0]}")
+        )
     except Refused as error:
         if not disowned(error):
             raise
-    session.ask(dns.message.make_query(one[0], "SOA", flags=0), f"SOA of {one[0]}")
+    session.ask(dns.message.make_query(attempt[0], "SOA", flags=0), f"SOA of {attempt[0]}")
     return False
 
 
 def _away(zone: str, name: str, kind: str) -> dns.update.UpdateMessage:
-    made = dns.update.UpdateMessage(zone)
-    made.delete(name, kind, NOBODYS[kind])
-    return made
+    update = dns.update.UpdateMessage(zone)
+    update.delete(name, kind, NOBODYS[kind])
+    return update
 
 
 def _name_for_people(name: str) -> str:

@@ -24,12 +24,12 @@ from flex.zones.address_hints import HINTED
 from flex.zones.marker import marker_name
 from flex_dns.checks import servers_to_check, verify
 from flex_dns.preflight import PreflightResult, excessive_key_rights
-from flex_dns.server_configuration.named_conf import PRIMARY_OPTIONS, PRINTED
-from flex_dns.update import fence, permission
+from flex_dns.server_configuration.named_conf_lines import PRIMARY_OPTIONS, PRINTED
+from flex_dns.update import fence, key_permissions
 from flex_dns.wire.explain_dns_errors import said_no, translate_errors
 from flex_dns.wire.name_server_and_key import Address, Server, address_text
 from flex_dns.wire.session import Clock, Session
-from flex_dns.zone import reading
+from flex_dns.zone import sets_from_primary
 from flex_dns.zone.transfer import may_transfer
 
 # Seconds by which two clocks may differ before we warn. A guess: a signature is good for 300
@@ -59,11 +59,15 @@ def preflight(
     """Every check that makes sense after the ones before it: a closed port ends the list. Never a
     DnsError.
     """
-    found = tuple(_checks(server, zone, clock, wanted))
+    preflight_results = tuple(_checks(server, zone, clock, wanted))
     named = tuple(
         _other(server, other, zone) for other in wanted.verified if other != server.address
     )
-    return (*found, *named, *(_name_servers(server, zone, wanted) if len(found) > 1 else ()))
+    return (
+        *preflight_results,
+        *named,
+        *(_name_servers(server, zone, wanted) if len(preflight_results) > 1 else ()),
+    )
 
 
 def _name_servers(
@@ -73,11 +77,11 @@ def _name_servers(
     follows = wanted.follows and not wanted.verified
     known = {host for host, _ in (server.address, *wanted.verified)}
     try:
-        found = servers_to_check.of_zone(server, zone)
+        name_servers = servers_to_check.addresses_of_name_servers(server, zone)
     except DnsError as error:
         yield PreflightResult("name servers", "warn", str(error), error.advice)
         return
-    for name, addresses in found.items():
+    for name, addresses in name_servers.items():
         for address in addresses if not known & {host for host, _ in addresses} else ():
             yield (
                 _check_follower(server, zone, name, address)
@@ -87,20 +91,20 @@ def _name_servers(
 
 
 def _check_follower(server: Server, zone: str, name: str, address: Address) -> PreflightResult:
-    found = _other(server, address, zone)
-    if found.state == "ok":
-        return replace(found, name=f"name server {name}")
+    preflight_result = _other(server, address, zone)
+    if preflight_result.state == "ok":
+        return replace(preflight_result, name=f"name server {name}")
     advice = (
         "let this machine reach it; or name the servers to check in dns.verify, "
         "or set dns.verify_ns = false"
     )
-    return PreflightResult(f"name server {name}", "warn", found.detail, advice)
+    return PreflightResult(f"name server {name}", "warn", preflight_result.detail, advice)
 
 
 def _unchecked_server(name: str, address: Address) -> PreflightResult:
-    said = f"the zone names it, and after a change {address_text(address)} is not asked"
+    detail = f"the zone names it, and after a change {address_text(address)} is not asked"
     return PreflightResult(
-        f"name server {name}", "warn", said, f'add "{address_text(address)}" to dns.verify'
+        f"name server {name}", "warn", detail, f'add "{address_text(address)}" to dns.verify'
     )
 
 
@@ -110,7 +114,7 @@ def choose_key(servers: Sequence[Server], zones: Sequence[str]) -> Server:
     """
     for server in servers if zones else ():
         with Session(server) as session, suppress(DnsError):
-            reading.soa_serial(session, server, zones[0])
+            sets_from_primary.soa_serial(session, server, zones[0])
             return server
     return servers[0]
 
@@ -129,22 +133,28 @@ def _checks(
         if signed.state == "fail":
             return
         yield _clock(session, zone, clock)
-        served = _try("zone", lambda: f"serial {reading.soa_serial(session, server, zone)}")
+        served = _try(
+            "zone", lambda: f"serial {sets_from_primary.soa_serial(session, server, zone)}"
+        )
         yield served
         if served.state == "fail":
             return
         yield _transfer(server, zone, clock)
-        name = permission.unused_name(zone)
+        name = key_permissions.unused_name(zone)
         yield _try(
-            "addresses", lambda: permission.may_change(session, server, zone, name, "A", "AAAA")
+            "addresses",
+            lambda: key_permissions.may_change(session, server, zone, name, "A", "AAAA"),
         )
         if server.hints:
             yield _try(
-                "address hints", lambda: permission.may_change(session, server, zone, name, *HINTED)
+                "address hints",
+                lambda: key_permissions.may_change(session, server, zone, name, *HINTED),
             )
         yield _try(
             "markers",
-            lambda: permission.may_change(session, server, zone, marker_name(name, zone), "TXT"),
+            lambda: key_permissions.may_change(
+                session, server, zone, marker_name(name, zone), "TXT"
+            ),
         )
         yield from _limits(session, zone, own_name=wanted.own_name)
         if wanted.controller:
@@ -210,15 +220,15 @@ def _transfer(server: Server, zone: str, clock: Clock) -> PreflightResult:
 
 
 def _holder_text(session: Session, server: Server, zone: str, controller: str) -> str:
-    found = fence.holders(session, server, [zone])[zone]
-    if found and found != controller:
-        raise fence.held_error(server, zone, found)
+    holder = fence.holders(session, server, [zone])[zone]
+    if holder and holder != controller:
+        raise fence.held_error(server, zone, holder)
     return "no other controller changes the zone"
 
 
 def _limits(session: Session, zone: str, *, own_name: bool) -> Iterator[PreflightResult]:
     try:
-        servers = list(servers_to_check.of_zone(session.server, zone))
+        servers = list(servers_to_check.addresses_of_name_servers(session.server, zone))
         yield from excessive_key_rights.checks(session, zone, servers, own_name=own_name)
     except DnsError as error:
         yield PreflightResult("limits of the key", "fail", str(error), error.advice)
@@ -228,25 +238,24 @@ def _signing(session: Session, server: Server, zone: str) -> str:
     """A zone that is signed beside the one that takes updates has its keys only in the signed
     one.
     """
-    asked = f"DNSKEY of {zone}"
-    answer = session.ask(dns.message.make_query(zone, "DNSKEY", flags=0), asked)
+    subject = f"DNSKEY of {zone}"
+    answer = session.ask(dns.message.make_query(zone, "DNSKEY", flags=0), subject)
     if not any(rrset.rdtype == dns.rdatatype.DNSKEY for rrset in answer.answer):
         return "the zone is not signed"
     update = dns.update.UpdateMessage(zone)
     update.present(zone, "DNSKEY")
-    update.delete(permission.unused_name(zone), "A")
-    rcode = session.ask(update, asked).rcode()
+    update.delete(key_permissions.unused_name(zone), "A")
+    rcode = session.ask(update, subject).rcode()
     if rcode == dns.rcode.NXRRSET:
         raise Refused(
-            f"asking {server}: {asked}",
+            f"asking {server}: {subject}",
             "the zone is signed with inline-signing yes: after many changes at once "
             "it can go on serving old records",
-            kept="nothing was changed",
             advice="inline-signing no; in the zone's clause beside its "
             "dnssec-policy, then `rndc reconfig`",
         )
     if rcode != dns.rcode.NOERROR:
-        raise said_no(rcode, server, asked)
+        raise said_no(rcode, server, subject)
     return "the zone is signed in place"
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flex_dns.private.private_named import LOOPBACK, PrivateNamed, free_port
-from flex_dns.server_configuration.named_conf import (
+from flex_dns.server_configuration.named_conf_lines import (
     PRIMARY_OPTIONS,
     SECONDARY_OPTIONS,
     tcp_only_clause,
@@ -48,7 +48,7 @@ def pair(
                 threads=threads,
                 options=options,
                 own_names=own_names,
-            ) as one,
+            ) as primary_named,
             PrivateNamed(
                 directory / "secondary",
                 zones,
@@ -60,4 +60,4 @@ def pair(
                 clause=follows,
             ) as other,
         ):
-            yield one, other
+            yield primary_named, other

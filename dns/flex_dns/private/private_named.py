@@ -33,10 +33,10 @@ import dns.rdatatype
 
 from flex.errors import BadSetting, FlexError, Unreachable
 from flex_dns.private.find_named import find_named
-from flex_dns.server_configuration.named_conf import update_logging, update_policy
+from flex_dns.server_configuration.named_conf_lines import update_logging, update_policy
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
-from flex_dns.wire.zone_names_and_owners import HOST_NAME
+from flex_dns.wire.zone_contents import HOST_NAME
 
 LOOPBACK = "127.0.0.1"
 # Seconds within which named has to answer. One that fails is seen to end earlier; on a busy machine
@@ -126,8 +126,8 @@ class PrivateNamed:
         find_named()
         with ExitStack() as started:
             if self._account and not _can_reach(self._account, self.directory):
-                made = started.enter_context(TemporaryDirectory(prefix="flex-named-"))
-                self.directory = Path(made)
+                folder = started.enter_context(TemporaryDirectory(prefix="flex-named-"))
+                self.directory = Path(folder)
             self.port = self.port or started.enter_context(free_port())
             self._write()
             self.start()
@@ -150,7 +150,7 @@ class PrivateNamed:
         account = self._account
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - no shell, and every word of it is ours
-                [*_with_parent(), self._program(), *self._arguments()],
+                [*_words_to_end_with_parent(), self._program(), *self._arguments()],
                 cwd=self.directory,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -375,17 +375,17 @@ def _can_reach(account: pwd.struct_passwd, directory: Path) -> bool:
 
 
 def _can_enter(account: pwd.struct_passwd, folder: Path) -> bool:
-    found = folder.stat()
+    folder_status = folder.stat()
     if account.pw_uid == 0:
         return True
-    if found.st_uid == account.pw_uid:
-        return bool(found.st_mode & stat.S_IXUSR)
-    if found.st_gid == account.pw_gid:
-        return bool(found.st_mode & stat.S_IXGRP)
-    return bool(found.st_mode & stat.S_IXOTH)
+    if folder_status.st_uid == account.pw_uid:
+        return bool(folder_status.st_mode & stat.S_IXUSR)
+    if folder_status.st_gid == account.pw_gid:
+        return bool(folder_status.st_mode & stat.S_IXGRP)
+    return bool(folder_status.st_mode & stat.S_IXOTH)
 
 
-def _with_parent() -> list[str]:
+def _words_to_end_with_parent() -> list[str]:
     """What makes the server end with us even when we are killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []

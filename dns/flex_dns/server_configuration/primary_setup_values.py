@@ -1,7 +1,7 @@
 """The zones of one primary name server, and the keys that it must know.
 
-These are values alone: named_conf.py writes them for BIND, knot_conf.py for Knot DNS. No secret is
-in them.
+These are values alone: named_conf_lines.py writes them for BIND, knot_conf.py for Knot DNS. No
+secret is in them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Takes changes. Returns messages. Each `before` becomes a prerequisite, each `after` a replacement or
 a deletion. Further prerequisites are that the names and the zone are still ours, and all that the
-plan saw at a name that becomes ours. Does not send anything: deliver_many_messages_at_once.py does,
+plan saw at a name that becomes ours. Does not send anything: message_pipeline.py does,
 and sending.py knows what an answer means.
 """
 
@@ -119,11 +119,13 @@ def _groups(
     """What is in one message, each with the bytes that it needs."""
     mark = wire.mark_size(zone, marker_text(claim.owner)) if claim.owner else None
     sized: dict[str, list[tuple[list[Change], int]]] = {}
-    for name, together in _of_names(zone, changes).items():
+    for name, together in _group_changes_by_name(zone, changes).items():
         needed = sum([wire.part_size(zone, change) for change in together])
         if mark is not None and "TXT" not in [change.type for change in together]:
             needed += len(name) + mark
-        needed += sum([wire.kept_size(zone, one) for one in sets_to_keep(zone, together)])
+        needed += sum(
+            [wire.kept_size(zone, required_set) for required_set in sets_to_keep(zone, together)]
+        )
         sized.setdefault(sites.get(name, name), []).append((together, needed))
     for names in sized.values():
         size = sum([needed for _, needed in names])
@@ -137,7 +139,7 @@ def halves(whole: Message) -> tuple[Message, ...]:
     """The same in two messages; none where it is about one name alone, or one site with its other
     names.
     """
-    names = by_site(whole.zone, whole.changes, whole.sites)
+    names = group_changes_by_site(whole.zone, whole.changes, whole.sites)
     middle = len(names) // 2
     if not middle:
         return ()
@@ -164,7 +166,7 @@ def sets_to_keep(zone: str, changes: Sequence[Change]) -> list[RequiredSet]:
     if not marks:
         return []
     changing = {(change.name, change.type): change for change in changes}
-    return [one for mark in marks for one in _sets_to_keep(zone, mark, changing)]
+    return [required_set for mark in marks for required_set in _sets_to_keep(zone, mark, changing)]
 
 
 def _sets_to_keep(
@@ -177,23 +179,23 @@ def _sets_to_keep(
         if others[kind] is None:
             yield RequiredSet(name, kind, saw.get(kind, ()))
     # A name that has an address is no alias, and what brings one to it requires that.
-    if not saw and not any(one and one.after for one in others.values()):
+    if not saw and not any(other and other.after for other in others.values()):
         yield RequiredSet(name, "CNAME")
     if name != zone:
         yield RequiredSet(name, "NS")
 
 
-def by_site(
+def group_changes_by_site(
     zone: str, changes: Sequence[Change], sites: Mapping[str, str] | None = None
 ) -> list[list[Change]]:
     """A name's addresses and its marker stand or fall together, and so do the names of a site."""
     of_site: dict[str, list[Change]] = {}
-    for name, together in _of_names(zone, changes).items():
+    for name, together in _group_changes_by_name(zone, changes).items():
         of_site.setdefault((sites or {}).get(name, name), []).extend(together)
     return list(of_site.values())
 
 
-def _of_names(zone: str, changes: Sequence[Change]) -> dict[str, list[Change]]:
+def _group_changes_by_name(zone: str, changes: Sequence[Change]) -> dict[str, list[Change]]:
     of_name: dict[str, list[Change]] = {}
     for change in changes:
         either = change.either

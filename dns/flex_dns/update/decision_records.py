@@ -46,39 +46,39 @@ def replace_texts(
     """Replace the texts at some names of a zone, all or none: if it is `holder` who holds the zone,
     and the texts are still as they were. Return what came in between: the next run tries again.
     """
-    asked = f"TXT of {first_few([one.name for one in changes])}"
-    if sum(one.size for one in changes) > LARGEST:
+    subject = f"TXT of {first_few([change.name for change in changes])}"
+    if sum(change.size for change in changes) > LARGEST:
         return Refused(
-            f"asking {server}: {asked}",
+            f"asking {server}: {subject}",
             "there are more texts than fit into one message",
             kept=UNCHANGED,
             advice="take those that nobody needs out by hand",
         )
     update = dns.update.UpdateMessage(zone)
     update.present(fence.fence_name(zone), record_of(fence.fence_text(holder)))
-    for one in changes:
-        records = one.was.as_records()
+    for change in changes:
+        records = change.was.as_records()
         for record in records:
-            update.present(one.name, record)
+            update.present(change.name, record)
         if not records:
-            update.absent(one.name, "TXT")
+            update.absent(change.name, "TXT")
         for record in records:
-            if text_of(record) not in one.wanted:
-                update.delete(one.name, record)
-        ttl = one.was.ttl if records else fence.TTL
-        for text in sorted(one.wanted - one.was.values):
-            update.add(one.name, ttl, record_of(text))
+            if text_of(record) not in change.wanted:
+                update.delete(change.name, record)
+        ttl = change.was.ttl if records else fence.TTL
+        for text in sorted(change.wanted - change.was.values):
+            update.add(change.name, ttl, record_of(text))
     try:
-        rcode = session.ask(update, asked).rcode()
+        rcode = session.ask(update, subject).rcode()
     except DnsError as error:
         return error
     if rcode in (dns.rcode.NXRRSET, dns.rcode.YXRRSET):
         return Stale(
-            f"asking {server}: {asked}",
+            f"asking {server}: {subject}",
             "somebody else changed that, or who holds the zone, meanwhile",
             kept=UNCHANGED,
             advice="the next `flex run` or `flex apply` tries again",
         )
     if rcode == dns.rcode.REFUSED:
-        return not_granted(server, zone, asked)
-    return said_no(rcode, server, asked) if rcode != dns.rcode.NOERROR else None
+        return not_granted(server, zone, subject)
+    return said_no(rcode, server, subject) if rcode != dns.rcode.NOERROR else None

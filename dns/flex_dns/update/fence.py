@@ -62,8 +62,8 @@ def holder_in(texts: Iterable[str]) -> str:
     """The holder of a zone, by the texts of its record; empty where it is free. A text of another
     form is no controller's: a wildcard's stands for all names that are not there.
     """
-    found = (text for text in sorted(texts) if text.startswith(PREFIX))
-    text = next(found, PREFIX).removeprefix(PREFIX)
+    holder_texts = (text for text in sorted(texts) if text.startswith(PREFIX))
+    text = next(holder_texts, PREFIX).removeprefix(PREFIX)
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -83,11 +83,11 @@ def controller_records(session: Session, server: Server, zones: Sequence[str]) -
     """The same with the epoch: what a message for the zone has to require."""
     if not zones:
         return {}
-    asked = f"controller of {zones[0]}"
+    subject = f"controller of {zones[0]}"
     queries = [dns.message.make_query(fence_name(zone), "TXT", flags=0) for zone in zones]
     return {
         zone: _controller_text(server, zone, answer)
-        for zone, answer in zip(zones, session.ask_all(queries, asked), strict=True)
+        for zone, answer in zip(zones, session.ask_all(queries, subject), strict=True)
     }
 
 
@@ -103,16 +103,16 @@ def hold(
 
     Out comes what messages require: us, in the epoch of each zone.
     """
-    found = ours(session, server, zones, controller)
-    nobodys = [zone for zone, by in found.items() if not by]
+    records = ours(session, server, zones, controller)
+    nobodys = [zone for zone, by in records.items() if not by]
     for zone in nobodys:
         refuse_lost()
         _take(session, server, zone, controller)
-    found |= ours(session, server, nobodys, controller)
+    records |= ours(session, server, nobodys, controller)
     for zone in nobodys:
-        if not found[zone]:
+        if not records[zone]:
             raise held_error(server, zone, "")
-    return found
+    return records
 
 
 def free(session: Session, server: Server, zones: Sequence[str], controller: str) -> list[str]:
@@ -150,12 +150,12 @@ def _begin_epoch(
 
 
 def ours(session: Session, server: Server, zones: Sequence[str], controller: str) -> dict[str, str]:
-    """What `said` gives. Raises Refused where another controller holds one."""
-    found = controller_records(session, server, zones)
-    for zone, by in found.items():
+    """Return what `controller_records` gives. Raises Refused where another controller holds one."""
+    records = controller_records(session, server, zones)
+    for zone, by in records.items():
         if controller_of(by) not in ("", controller):
             raise held_error(server, zone, by)
-    return found
+    return records
 
 
 def take_over(
@@ -167,23 +167,23 @@ def take_over(
     refuse_lost: Ask = always,
 ) -> None:
     """The zone is ours from now on, if it is `was` who holds it still. Raises Refused otherwise."""
-    found = controller_records(session, server, [zone])[zone]
+    record = controller_records(session, server, [zone])[zone]
     refuse_lost()
-    if controller_of(found) != was or not _replaced(session, server, zone, found, controller):
+    if controller_of(record) != was or not _replaced(session, server, zone, record, controller):
         raise held_error(server, zone, holders(session, server, [zone])[zone])
 
 
 def _replaced(session: Session, server: Server, zone: str, was: str, holder: str) -> bool:
     """Whether the record said `was` until now; it says `holder` then."""
-    asked = f"taking {zone} over from {controller_of(was)}"
+    subject = f"taking {zone} over from {controller_of(was)}"
     update = dns.update.UpdateMessage(zone)
     update.present(fence_name(zone), record_of(fence_text(was)))
     update.replace(fence_name(zone), TTL, record_of(fence_text(holder)))
-    rcode = session.ask(update, asked).rcode()
+    rcode = session.ask(update, subject).rcode()
     if rcode == dns.rcode.REFUSED:
-        raise not_granted(server, zone, asked)
+        raise not_granted(server, zone, subject)
     if rcode not in (dns.rcode.NOERROR, dns.rcode.NXRRSET):
-        raise said_no(rcode, server, asked)
+        raise said_no(rcode, server, subject)
     return rcode == dns.rcode.NOERROR
 
 
@@ -217,12 +217,12 @@ def ended_by_another_run(server: Server, zone: str) -> Refused:
 
 def _take(session: Session, server: Server, zone: str, controller: str) -> None:
     """Whoever comes first has it: the name server sees to that."""
-    asked = f"taking {zone} for {controller}"
+    subject = f"taking {zone} for {controller}"
     update = dns.update.UpdateMessage(zone)
     update.absent(fence_name(zone), "TXT")
     update.add(fence_name(zone), TTL, record_of(fence_text(controller)))
-    rcode = session.ask(update, asked).rcode()
+    rcode = session.ask(update, subject).rcode()
     if rcode == dns.rcode.REFUSED:
-        raise not_granted(server, zone, asked)
+        raise not_granted(server, zone, subject)
     if rcode not in (dns.rcode.NOERROR, dns.rcode.YXRRSET):
-        raise said_no(rcode, server, asked)
+        raise said_no(rcode, server, subject)

@@ -18,14 +18,14 @@ from flex.errors import DnsError, Unreachable
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.zone_plan import Change
 from flex.zones.address_hints import HINTED
-from flex_dns.update import change_messages, deliver_many_messages_at_once, fence, permission
+from flex_dns.update import change_messages, fence, key_permissions, message_pipeline
 from flex_dns.update.change_messages import NOBODY, Claim, Message
-from flex_dns.update.record_outcomes_in_journal import Ledger, Tally
+from flex_dns.update.journal_outcomes import Ledger, Tally
 from flex_dns.wire.explain_dns_errors import not_granted, said_no
 from flex_dns.wire.name_server_and_key import Address, Server
 from flex_dns.wire.session import Clock, Session
-from flex_dns.wire.zone_names_and_owners import Contents, Question
-from flex_dns.zone import reading
+from flex_dns.wire.zone_contents import Contents, Question
+from flex_dns.zone import sets_from_primary
 from flex_dns.zone.change_states import questions, standing
 
 # Answers after which only the zone itself can say what happened.
@@ -108,39 +108,39 @@ def _send(
     secondaries: Sequence[Address],
 ) -> _Sent:
     left = {id(message): message for message in messages}
-    found = _Sent()
-    for message, outcome in deliver_many_messages_at_once.deliver(
+    sent = _Sent()
+    for message, outcome in message_pipeline.deliver(
         server, messages, clock, ledger.note_sent, secondaries
     ):
         del left[id(message)]
         if isinstance(outcome, Unreachable):
-            found.opened.append((message, outcome))
+            sent.opened.append((message, outcome))
         elif isinstance(outcome, DnsError):
             # It is not about this message: the key, or the time.
             ledger.stop(ledger.tallies.keys(), outcome)
         elif outcome == dns.rcode.NOERROR:
             ledger.note_done(message, message.changes)
         elif outcome in OPEN:
-            found.opened.append((message, _no(server, message, outcome)))
+            sent.opened.append((message, _no(server, message, outcome)))
         elif outcome in FAULTY:
-            found.refused.append((message, outcome))
+            sent.refused.append((message, outcome))
         else:
             ledger.stop([message.zone], _no(server, message, outcome))
-    found.unsent = list(left.values())
-    return found
+    sent.unsent = list(left.values())
+    return sent
 
 
 def _no(server: Server, message: Message, rcode: dns.rcode.Rcode) -> DnsError:
-    asked = f"update of {len(message.changes)} record sets in {message.zone}"
+    subject = f"update of {len(message.changes)} record sets in {message.zone}"
     if rcode == dns.rcode.REFUSED:
         return not_granted(
             server,
             message.zone,
-            asked,
+            subject,
             {change.name for change in message.changes},
             hints_sent=any(change.type in HINTED for change in message.changes),
         )
-    return said_no(rcode, server, asked)
+    return said_no(rcode, server, subject)
 
 
 def _halve(
@@ -173,7 +173,9 @@ def _takes_updates(server: Server, zone: str, rcode: dns.rcode.Rcode, clock: Clo
         return True
     try:
         with Session(server, clock) as session:
-            permission.may_change(session, server, zone, permission.unused_name(zone), "A")
+            key_permissions.may_change(
+                session, server, zone, key_permissions.unused_name(zone), "A"
+            )
     except DnsError:
         return False
     return True
@@ -211,11 +213,13 @@ def _looked_after(
 
 
 def _settle(message: Message, contents: Contents, ledger: Ledger) -> Iterator[Message]:
-    found = standing(message.zone, message.changes, contents, message.claim.owner, message.sites)
-    ledger.note_done(message, found.done)
-    ledger.note_overtaken(message, found.conflicts, found.withheld)
-    if found.pending:
-        yield message.only(found.pending)
+    message_standing = standing(
+        message.zone, message.changes, contents, message.claim.owner, message.sites
+    )
+    ledger.note_done(message, message_standing.done)
+    ledger.note_overtaken(message, message_standing.conflicts, message_standing.withheld)
+    if message_standing.pending:
+        yield message.only(message_standing.pending)
 
 
 def _error_of_lost_zone(server: Server, message: Message, clock: Clock) -> DnsError | None:
@@ -225,27 +229,27 @@ def _error_of_lost_zone(server: Server, message: Message, clock: Clock) -> DnsEr
     if not message.claim.controller:
         return None
     with Session(server, clock) as session:
-        found = fence.controller_records(session, server, [message.zone])[message.zone]
-    if found == message.claim.holder(message.zone):
+        record = fence.controller_records(session, server, [message.zone])[message.zone]
+    if record == message.claim.holder(message.zone):
         return None
-    is_ours = fence.controller_of(found) == message.claim.controller
+    is_ours = fence.controller_of(record) == message.claim.controller
     return (
         fence.ended_by_another_run(server, message.zone)
         if is_ours
-        else fence.held_error(server, message.zone, found)
+        else fence.held_error(server, message.zone, record)
     )
 
 
 def _contents(
-    server: Server, zone: str, asked: Sequence[Question], clock: Clock, deadline: float
+    server: Server, zone: str, wanted_sets: Sequence[Question], clock: Clock, deadline: float
 ) -> Contents:
     """What the zone holds, as soon as the server answers with authority again."""
     pause = LOOK_SECONDS
     with Session(server, clock) as session:
         while True:
             try:
-                reading.soa_serial(session, server, zone)
-                return reading.read(session, server, zone, asked)
+                sets_from_primary.soa_serial(session, server, zone)
+                return sets_from_primary.read(session, server, zone, wanted_sets)
             except DnsError:
                 session.close()
                 if time.monotonic() + pause > deadline:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, Unreachable
 from flex.model.zone_plan import ZonePlan
-from flex_dns.update.record_outcomes_in_journal import Tally
+from flex_dns.update.journal_outcomes import Tally
 from flex_dns.zone.change_states import overtaken_changes
 
 # Names that an error lists. A guess.
@@ -35,7 +35,7 @@ def judge(
         for zone_plan in zone_plans
     }
     errors = {
-        zone_plan.zone: _of_zone(zone_plan, tallies[zone_plan.zone], held[zone_plan.zone])
+        zone_plan.zone: _error_of_one_zone(zone_plan, tallies[zone_plan.zone], held[zone_plan.zone])
         for zone_plan in wrong
     }
     first = errors[wrong[0].zone]
@@ -44,10 +44,10 @@ def judge(
     )
     if len(zone_plans) == 1 or not changed:
         return first
-    return _of_all(zone_plans, errors, held)
+    return _error_of_all_zones(zone_plans, errors, held)
 
 
-def _of_zone(zone_plan: ZonePlan, tally: Tally, done: int) -> DnsError | PartlyApplied:
+def _error_of_one_zone(zone_plan: ZonePlan, tally: Tally, done: int) -> DnsError | PartlyApplied:
     if tally.unknown and tally.trouble:
         return _unknown_outcome(tally.trouble, tally.unknown)
     if tally.trouble:
@@ -58,7 +58,7 @@ def _of_zone(zone_plan: ZonePlan, tally: Tally, done: int) -> DnsError | PartlyA
     return _faulty(error, zone_plan, tally, done) if done else error
 
 
-def _of_all(
+def _error_of_all_zones(
     zone_plans: Sequence[ZonePlan],
     errors: Mapping[str, DnsError | PartlyApplied],
     held: Mapping[str, int],

@@ -51,13 +51,13 @@ class Said:
     is_known: bool = True
 
 
-def of_this_machine() -> Address | None:
+def resolver_of_this_machine() -> Address | None:
     """The resolver that this machine uses, if any."""
     try:
-        found = dns.resolver.Resolver().nameservers
+        name_servers = dns.resolver.Resolver().nameservers
     except (dns.exception.DNSException, OSError):
         return None
-    first = next(iter(found), None)
+    first = next(iter(name_servers), None)
     return (str(first), 53) if first else None
 
 
@@ -75,33 +75,37 @@ class Resolver:
     def addresses_of(self, names: Sequence[str]) -> dict[str, NameAnswer]:
         """Where each name leads; `unknown` says why nobody can tell."""
         questions = [(name, kind) for name in names for kind in ("A", "AAAA")]
-        found: dict[str, NameAnswer] = {}
+        name_answers: dict[str, NameAnswer] = {}
         answers = iter(self._all(self._ask, questions))
         for name in names:
             four, six = islice(answers, 2)
-            unknown = next((one.why for one in (four, six) if not one.is_known), "")
-            found[name] = NameAnswer((*four.values, *six.values), four.chain or six.chain, unknown)
-        return found
+            unknown = next((reply.why for reply in (four, six) if not reply.is_known), "")
+            name_answers[name] = NameAnswer(
+                (*four.values, *six.values), four.chain or six.chain, unknown
+            )
+        return name_answers
 
     def name_servers_of(self, zones: Sequence[str]) -> dict[str, Said]:
-        return dict(zip(zones, self._all(self._ask, [(one, "NS") for one in zones]), strict=True))
+        return dict(zip(zones, self._all(self._ask, [(zone, "NS") for zone in zones]), strict=True))
 
     def names_of(self, addresses: Sequence[str]) -> dict[str, str]:
         """What each address is called, where it is called anything."""
-        questions = [(dns.reversename.from_address(one).to_text(), "PTR") for one in addresses]
+        questions = [
+            (dns.reversename.from_address(ip_address).to_text(), "PTR") for ip_address in addresses
+        ]
         answers = self._all(self._ask, questions)
         return {
-            address: said.values[0].rstrip(".")
-            for address, said in zip(addresses, answers, strict=True)
-            if said.values
+            address: reply.values[0].rstrip(".")
+            for address, reply in zip(addresses, answers, strict=True)
+            if reply.values
         }
 
     def primary_of(self, name: str) -> str:
         """The name server that the zone of a name is changed on; empty where nobody knows."""
         # A top level's primary is none of ours.
         while name.count(".") > 1:
-            if found := self._ask((name, "SOA")).values:
-                return found[0].split()[0].rstrip(".")
+            if soa_values := self._ask((name, "SOA")).values:
+                return soa_values[0].split()[0].rstrip(".")
             name = name.partition(".")[2]
         return ""
 
@@ -121,13 +125,13 @@ class Resolver:
         assert self.address is not None, "else it is silent"
         host, port = self.address
         try:
-            asked = dns.message.make_query(name, kind, use_edns=0, payload=1232)
+            query = dns.message.make_query(name, kind, use_edns=0, payload=1232)
         except dns.exception.DNSException:
             return Said(why="DNS can have no such name")
         for _ in range(TRIES):
             try:
                 answer, _ = dns.query.udp_with_fallback(
-                    asked, host, TIMEOUT, port, ignore_unexpected=True
+                    query, host, TIMEOUT, port, ignore_unexpected=True
                 )
             except (dns.exception.DNSException, OSError, EOFError):
                 continue
@@ -151,11 +155,11 @@ def _answer_of(answer: dns.message.Message, name: str, kind: str) -> Said:
         if rrset.rdtype == dns.rdatatype.CNAME:
             aliases[owner] = rrset[0].to_text().lower()
         elif dns.rdatatype.to_text(rrset.rdtype) == kind:
-            values[owner] = sorted(one.to_text().lower() for one in rrset)
+            values[owner] = sorted(rdata.to_text().lower() for rdata in rrset)
     here = dns.name.from_text(name).to_text().lower()
     chain: list[str] = []
     while here in aliases and len(chain) < LONGEST_CHAIN:
         here = aliases[here]
         chain.append(here)
-    found = tuple(values.get(here, ()))
-    return Said(found, tuple(chain), "" if found else f"it has no {kind}")
+    final_values = tuple(values.get(here, ()))
+    return Said(final_values, tuple(chain), "" if final_values else f"it has no {kind}")

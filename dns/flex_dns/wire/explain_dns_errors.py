@@ -21,7 +21,7 @@ import dns.tsig
 
 from flex.errors import DnsError, Refused, Unreachable
 from flex.zones.address_hints import HINTED
-from flex_dns.server_configuration.named_conf import PRINTED, update_policy
+from flex_dns.server_configuration.named_conf_lines import PRINTED, update_policy
 from flex_dns.wire.messages import Unfit
 from flex_dns.wire.name_server_and_key import Server
 
@@ -145,17 +145,17 @@ RCODES: Mapping[dns.rcode.Rcode, Meaning] = {
 
 
 @contextmanager
-def translate_errors(server: Server | str, asked: str) -> Iterator[None]:
+def translate_errors(server: Server | str, subject: str) -> Iterator[None]:
     """Foreign exceptions become a DnsError inside this block."""
     try:
         yield
     except tuple(MEANINGS) as error:
-        raise translate(error, server, asked) from error
+        raise translate(error, server, subject) from error
 
 
-def translate(error: BaseException, server: Server | str, asked: str) -> DnsError:
+def translate(error: BaseException, server: Server | str, subject: str) -> DnsError:
     kin = next(kin for kin in type(error).__mro__ if kin in MEANINGS)
-    return _say(MEANINGS[kin], f"asking {server}: {asked}")
+    return _say(MEANINGS[kin], f"asking {server}: {subject}")
 
 
 def disowned(error: DnsError) -> bool:
@@ -163,27 +163,27 @@ def disowned(error: DnsError) -> bool:
     return isinstance(error.__cause__, dns.tsig.PeerBadKey)
 
 
-def skewed_error(apart: int, server: Server, asked: str) -> DnsError:
+def skewed_error(apart: int, server: Server, subject: str) -> DnsError:
     """The server refused our time; `apart` is how many seconds its clock is ahead of ours."""
     side = "ahead of" if apart > 0 else "behind"
     return Refused(
-        f"asking {server}: {asked}",
+        f"asking {server}: {subject}",
         f"its clock is {abs(apart)} seconds {side} ours, and a signature is good for 300",
         kept=UNCHANGED,
         advice=BAD_TIME.advice,
     )
 
 
-def said_no(rcode: dns.rcode.Rcode, server: Server | str, asked: str) -> DnsError:
+def said_no(rcode: dns.rcode.Rcode, server: Server | str, subject: str) -> DnsError:
     name = dns.rcode.to_text(rcode)
     other = Meaning(Refused, f"it answered {name}", "read the name server's log for the reason")
-    return _say(RCODES.get(rcode, other), f"asking {server}: {asked}")
+    return _say(RCODES.get(rcode, other), f"asking {server}: {subject}")
 
 
 def not_granted(
     server: Server,
     zone: str,
-    asked: str,
+    subject: str,
     names: Collection[str] = (),
     kinds: Collection[str] = (),
     *,
@@ -212,7 +212,7 @@ def not_granted(
         else ""
     )
     return Refused(
-        f"asking {server}: {asked}",
+        f"asking {server}: {subject}",
         f"REFUSED: the key {key} may not change {' and '.join(kinds) or 'this'} in {zone}, "
         "or a name breaks the server's check-names",
         kept=UNCHANGED,
@@ -222,18 +222,18 @@ def not_granted(
     )
 
 
-def not_authoritative(server: Server | str, zone: str, asked: str) -> DnsError:
+def not_authoritative(server: Server | str, zone: str, subject: str) -> DnsError:
     return Refused(
-        f"asking {server}: {asked}",
+        f"asking {server}: {subject}",
         f"it does not answer for {zone} with authority",
         kept=UNCHANGED,
         advice=f"check the zone's name, and that this is its primary and not a resolver; {PRINTED}",
     )
 
 
-def untrusted_error(server: Server | str, asked: str, why: str) -> DnsError:
-    return Unreachable(f"asking {server}: {asked}", why, kept=UNCHANGED, advice=NOT_OURS.advice)
+def untrusted_error(server: Server | str, subject: str, why: str) -> DnsError:
+    return Unreachable(f"asking {server}: {subject}", why, kept=UNCHANGED, advice=NOT_OURS.advice)
 
 
-def _say(meaning: Meaning, asked: str) -> DnsError:
-    return meaning.kind(asked, meaning.answer, kept=UNCHANGED, advice=meaning.advice)
+def _say(meaning: Meaning, action: str) -> DnsError:
+    return meaning.kind(action, meaning.answer, kept=UNCHANGED, advice=meaning.advice)

@@ -101,8 +101,8 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     """All keys in the file, in order: two while one takes the place of the other. Raises
     BadSetting.
     """
-    found = tuple(_keys(_private_text(path)))
-    return found or (read_key(path),)
+    keys = tuple(_keys(_private_text(path)))
+    return keys or (read_key(path),)
 
 
 def _private_text(path: Path) -> str:
@@ -137,11 +137,13 @@ def _keys(text: str) -> Iterator[Key]:
     for at, word in enumerate(words):
         if word == "key" and words[at + 2 : at + 3] == ["{"] and "}" in words[at:]:
             body = words[at + 3 : words.index("}", at)]
-            yield Key(words[at + 1], _after("secret", body), _after("algorithm", body).lower())
+            yield Key(
+                words[at + 1], _word_after("secret", body), _word_after("algorithm", body).lower()
+            )
 
 
-def _after(word: str, words: list[str]) -> str:
-    return next((value for one, value in pairwise(words) if one == word), "")
+def _word_after(word: str, words: list[str]) -> str:
+    return next((value for previous, value in pairwise(words) if previous == word), "")
 
 
 def _decode(key: Key) -> bytes:

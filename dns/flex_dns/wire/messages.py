@@ -21,8 +21,8 @@ from flex import native_or_python
 from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.address_hints import HINTED
 from flex.zones.marker import LABEL, marker_name
+from flex_dns.wire.https_and_svcb import data_of_text
 from flex_dns.wire.read_names_in_messages import HEADER
-from flex_dns.wire.service_records import data_of_text
 
 # Numbers of record types (RFC 1035, RFC 3596, RFC 9460).
 TYPES: Mapping[RecordType, int] = {"A": 1, "AAAA": 28, "TXT": 16, "SVCB": 64, "HTTPS": 65}
@@ -98,18 +98,18 @@ def part(zone: str, change: Change) -> MessagePart:
     """
     owner = owner_bytes(zone, change.name)
     required, requirements = _spell_prerequisite(owner, change)
-    made, makings = _spell_change(owner, change)
-    return MessagePart(required, requirements, made, makings)
+    change_bytes, makings = _spell_change(owner, change)
+    return MessagePart(required, requirements, change_bytes, makings)
 
 
 def reference_parts(zone: str, changes: Sequence[Change]) -> MessagePart:
     """All of them together."""
     every = [part(zone, change) for change in changes]
     return MessagePart(
-        b"".join([one.required for one in every]),
-        sum([one.requirements for one in every]),
-        b"".join([one.made for one in every]),
-        sum([one.makings for one in every]),
+        b"".join([message_part.required for message_part in every]),
+        sum([message_part.requirements for message_part in every]),
+        b"".join([message_part.made for message_part in every]),
+        sum([message_part.makings for message_part in every]),
     )
 
 
@@ -153,10 +153,13 @@ def require_kept(zone: str, sets: Sequence[RequiredSet]) -> MessagePart:
     return MessagePart(b"".join(records), len(records), b"", 0)
 
 
-def kept_size(zone: str, one: RequiredSet) -> int:
+def kept_size(zone: str, required_set: RequiredSet) -> int:
     """How many bytes that takes."""
-    data = (4 if one.kind == "A" else 16) * len(one.values)
-    return max(1, len(one.values)) * (len(owner_bytes(zone, one.name)) + RECORD) + data
+    data = (4 if required_set.kind == "A" else 16) * len(required_set.values)
+    return (
+        max(1, len(required_set.values)) * (len(owner_bytes(zone, required_set.name)) + RECORD)
+        + data
+    )
 
 
 def _marker(zone: str, name: str, marks: bytes) -> bytes:

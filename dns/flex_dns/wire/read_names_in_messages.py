@@ -29,7 +29,7 @@ def end_of_name(wire: bytes, at: int) -> int:
     return at + 1
 
 
-def behind_questions(wire: bytes, count: int) -> int:
+def end_of_questions(wire: bytes, count: int) -> int:
     """Where so many questions of a message end. Raises IndexError where it ends before."""
     end = HEADER
     for _ in range(count):
@@ -65,8 +65,8 @@ def _follow_pointer(wire: bytes, at: int, known: dict[int, str]) -> tuple[str, i
         end, target = end or at + 2, _target(wire, at)
         if target >= parts[-1][0] or len(labels) > MOST_LABELS:
             raise ValueError("a name that never ends")
-        if (found := known.get(target)) is not None:
-            rest = found
+        if (known_name := known.get(target)) is not None:
+            rest = known_name
             break
         parts.append((target, len(labels)))
         at = target

@@ -65,18 +65,18 @@ class Session:
             self._socket.close()
             self._socket = None
 
-    def ask(self, message: dns.message.Message, asked: str) -> dns.message.Message:
-        return self.ask_all([message], asked)[0]
+    def ask(self, message: dns.message.Message, subject: str) -> dns.message.Message:
+        return self.ask_all([message], subject)[0]
 
     def ask_all(
-        self, messages: Sequence[dns.message.Message], asked: str
+        self, messages: Sequence[dns.message.Message], subject: str
     ) -> list[dns.message.Message]:
         """The answers in the order of the messages, a window of them on their way at a time."""
         answers: list[dns.message.Message] = []
         for first in range(0, len(messages), WINDOW):
             try:
-                with translate_errors(self.server, asked):
-                    answers.extend(self._exchange(messages[first : first + WINDOW], asked))
+                with translate_errors(self.server, subject):
+                    answers.extend(self._exchange(messages[first : first + WINDOW], subject))
             except DnsError:
                 # What is still on its way would answer the next question.
                 self.close()
@@ -97,11 +97,11 @@ class Session:
         (length,) = struct.unpack("!H", self._take(2, deadline))
         return self._take(length, deadline)
 
-    def verify(self, wire: bytes, mac: bytes, asked: str) -> dns.message.Message:
-        return signing.verify_answer(wire, mac, self.key, self.server, int(self._clock()), asked)
+    def verify(self, wire: bytes, mac: bytes, subject: str) -> dns.message.Message:
+        return signing.verify_answer(wire, mac, self.key, self.server, int(self._clock()), subject)
 
     def _exchange(
-        self, messages: Sequence[dns.message.Message], asked: str
+        self, messages: Sequence[dns.message.Message], subject: str
     ) -> list[dns.message.Message]:
         waiting: dict[int, tuple[int, bytes]] = {}
         for at, message in enumerate(messages):
@@ -114,10 +114,10 @@ class Session:
             wire = self.receive()
             at, mac = waiting.pop(int.from_bytes(wire[:2]), (-1, b""))
             if at < 0:
-                raise untrusted_error(self.server, asked, "the answer is to another question")
-            answers[at] = self.verify(wire, mac, asked)
+                raise untrusted_error(self.server, subject, "the answer is to another question")
+            answers[at] = self.verify(wire, mac, subject)
             if not messages[at].is_response(answers[at]):
-                raise untrusted_error(self.server, asked, "the answer is to another question")
+                raise untrusted_error(self.server, subject, "the answer is to another question")
         return [answers[at] for at in range(len(messages))]
 
     def _take(self, count: int, deadline: float) -> bytes:
@@ -136,6 +136,6 @@ class Session:
 
 
 def connect(server: Server) -> socket.socket:
-    made = socket.create_connection(server.address, server.timeout)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return made
+    connection = socket.create_connection(server.address, server.timeout)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection

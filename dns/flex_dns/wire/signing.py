@@ -19,7 +19,7 @@ from dns.rdtypes.ANY.TSIG import TSIG
 
 from flex_dns.wire.explain_dns_errors import skewed_error
 from flex_dns.wire.name_server_and_key import Server
-from flex_dns.wire.read_names_in_messages import behind_questions
+from flex_dns.wire.read_names_in_messages import end_of_questions
 
 # Seconds that a signature is good for, before and after its time (RFC 8945, section 10).
 FUDGE = 300
@@ -63,14 +63,14 @@ def _describe_key(key: dns.tsig.Key) -> tuple[bytes, bytes, str]:
 
 
 def rcode_of(
-    wire: bytes, mac: bytes, key: dns.tsig.Key, server: Server, now: int, asked: str
+    wire: bytes, mac: bytes, key: dns.tsig.Key, server: Server, now: int, subject: str
 ) -> dns.rcode.Rcode:
     """What the answer comes to, verified as below: every update has an answer, and most of them
     look alike.
     """
     if _is_plainly_signed(wire, mac, key):
         return dns.rcode.Rcode(wire[3] & 15)
-    return verify_answer(wire, mac, key, server, now, asked).rcode()
+    return verify_answer(wire, mac, key, server, now, subject).rcode()
 
 
 def _is_plainly_signed(wire: bytes, mac: bytes, key: dns.tsig.Key) -> bool:
@@ -83,7 +83,7 @@ def _is_plainly_signed(wire: bytes, mac: bytes, key: dns.tsig.Key) -> bool:
     if questions > 1 or others != [0, 0, 1]:
         return False
     try:
-        end = behind_questions(wire, questions)
+        end = end_of_questions(wire, questions)
     except IndexError:
         return False
     # From the end: id, error and length of more, six bytes, behind the signature and its length.
@@ -101,7 +101,7 @@ def verify_answer(
     key: dns.tsig.Key,
     server: Server,
     now: int,
-    asked: str,
+    subject: str,
     context: Context = None,
 ) -> dns.message.Message:
     """The answer to the request with that signature. Raises a DnsError for clocks that are too far
@@ -112,7 +112,7 @@ def verify_answer(
             wire, keyring={key.name: key}, request_mac=mac, tsig_ctx=context
         )
     except dns.tsig.PeerBadTime as error:
-        raise skewed_error(_server_time(wire) - now, server, asked) from error
+        raise skewed_error(_server_time(wire) - now, server, subject) from error
 
 
 def _server_time(wire: bytes) -> int:

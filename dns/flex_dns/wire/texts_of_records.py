@@ -37,7 +37,7 @@ class Texts:
 
 
 def texts_at(
-    session: Session, server: Server, names: Mapping[str, str], asked: str
+    session: Session, server: Server, names: Mapping[str, str], subject: str
 ) -> dict[str, Texts | DnsError]:
     """What stands at each of these names, which are given with their zones, or why that could not
     be learnt for certain.
@@ -46,7 +46,7 @@ def texts_at(
         return {}
     queries = [dns.message.make_query(name, "TXT", flags=0) for name in names]
     try:
-        replies = session.ask_all(queries, asked)
+        replies = session.ask_all(queries, subject)
     except DnsError as error:
         if len(names) == 1 or isinstance(error, Unreachable):
             return dict.fromkeys(names, error)
@@ -54,9 +54,9 @@ def texts_at(
         pairs = list(names.items())
         half = len(pairs) // 2
         return {
-            name: found
+            name: outcome
             for part in (pairs[:half], pairs[half:])
-            for name, found in texts_at(session, server, dict(part), asked).items()
+            for name, outcome in texts_at(session, server, dict(part), subject).items()
         }
     return {
         name: _texts(server, zone, name, reply)
@@ -67,7 +67,7 @@ def texts_at(
 def texts_in(reply: dns.message.Message, name: str) -> Texts:
     for rrset in reply.answer:
         if rrset.rdtype == dns.rdatatype.TXT and rrset.name.to_text().lower() == name:
-            records = tuple(one for one in rrset if isinstance(one, TXT))
+            records = tuple(rdata for rdata in rrset if isinstance(rdata, TXT))
             return Texts(rrset.ttl, frozenset(map(text_of, records)), records)
     return Texts()
 
@@ -83,9 +83,9 @@ def record_of(text: str) -> TXT:
 
 
 def _texts(server: Server, zone: str, name: str, reply: dns.message.Message) -> Texts | DnsError:
-    asked = f"TXT of {name}"
+    subject = f"TXT of {name}"
     if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-        return said_no(reply.rcode(), server, asked)
+        return said_no(reply.rcode(), server, subject)
     if not reply.flags & dns.flags.AA:
-        return not_authoritative(server, zone, asked)
+        return not_authoritative(server, zone, subject)
     return texts_in(reply, name)

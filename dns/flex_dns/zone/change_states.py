@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from flex.errors import PartlyApplied, Stale
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.planning.reason_to_stay_for_dependents import why_it_stays
+from flex.planning.dependents_text import why_it_stays
 from flex.zones.decisions_in_markers import why_excluded
 from flex.zones.marker import marker_name, site_name
 from flex.zones.records_of_partition import BelowWildcard, Sets, ZoneState, sets_of
 from flex.zones.what_leans_on_names import HOLDING, Pointed, PointingRecord, leaning
 from flex.zones.zone_changes import ADDRESSES
-from flex_dns.wire.zone_names_and_owners import (
+from flex_dns.wire.zone_contents import (
     Contents,
     Question,
     canonical,
@@ -76,10 +76,14 @@ def questions(zone: str, changes: Sequence[Change]) -> list[Question]:
     All addresses of names that become ours are asked for, those too that do not change.
     """
     names = {name for change in changes if lies_in(zone, name := site_name(zone, change.name))}
-    asked: dict[Question, None] = dict.fromkeys((change.name, change.type) for change in changes)
+    wanted_sets: dict[Question, None] = dict.fromkeys(
+        (change.name, change.type) for change in changes
+    )
     marking = [site_name(zone, change.name) for change in changes if change.beside is not None]
-    asked |= dict.fromkeys((name, kind) for name in marking for kind in ADDRESSES)
-    return list(asked | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names)))
+    wanted_sets |= dict.fromkeys((name, kind) for name in marking for kind in ADDRESSES)
+    return list(
+        wanted_sets | dict.fromkeys((marker_name(name, zone), "TXT") for name in sorted(names))
+    )
 
 
 def standing(
@@ -101,41 +105,44 @@ def standing(
     conflicts: list[Conflict] = []
     marking = {site_name(zone, change.name) for change in changes if change.type == "TXT"}
     for change in changes:
-        found = contents.sets.get((change.name, change.type))
+        record_set = contents.sets.get((change.name, change.type))
         closed = contents.closed.get(change.name, "")
         if closed and change.after:
             conflicts.append(Conflict(change, _that(closed)))
-        elif found == _state_of(change.after):
+        elif record_set == _state_of(change.after):
             done.append(change)
         elif owner and (claim := _claim(zone, change, contents, owner, marking)):
             conflicts.append(Conflict(change, _that(claim)))
-        elif found == _state_of(change.before):
+        elif record_set == _state_of(change.before):
             pending.append(change)
         else:
-            conflicts.append(Conflict(change, _state_text(found)))
+            conflicts.append(Conflict(change, _state_text(record_set)))
     changed = {site_name(zone, conflict.change.name) for conflict in conflicts}
     marks = [
-        one
-        for one in pending
-        if one.beside is not None and site_name(zone, one.name) not in changed
+        change
+        for change in pending
+        if change.beside is not None and site_name(zone, change.name) not in changed
     ]
     taken = list(_markers_in_the_way(zone, marks, changes, contents.sets, contents.closed))
     if not changed and not taken:
         return Standing(tuple(done), tuple(pending), ())
-    marks, strangers = [one.change for one in taken], {one.name for one in taken}
+    marks, strangers = (
+        [conflict.change for conflict in taken],
+        {conflict.name for conflict in taken},
+    )
     for name, site in (sites or {}).items():
         if site in changed | strangers:
             changed.add(name)
-    withheld = [one for one in done if site_name(zone, one.name) in strangers]
+    withheld = [change for change in done if site_name(zone, change.name) in strangers]
     withheld += [
-        one
-        for one in pending
-        if site_name(zone, one.name) in changed | strangers and one not in marks
+        change
+        for change in pending
+        if site_name(zone, change.name) in changed | strangers and change not in marks
     ]
     settled = {*marks, *withheld}
     return Standing(
-        tuple(one for one in done if one not in settled),
-        tuple(one for one in pending if one not in settled),
+        tuple(change for change in done if change not in settled),
+        tuple(change for change in pending if change not in settled),
         (*conflicts, *taken),
         tuple(withheld),
     )
@@ -148,52 +155,59 @@ def pointed_by(zone_plan: ZonePlan) -> Pointed | None:
     return Pointed(frozenset(zone_plan.nothing_leans), frozenset([zone_plan.zone]))
 
 
-def without_names_leant_on(
-    zone_plan: ZonePlan, found: Standing, pointing: Iterable[PointingRecord]
+def withhold_names_leant_on(
+    zone_plan: ZonePlan, zone_standing: Standing, pointing: Iterable[PointingRecord]
 ) -> Standing:
     """Names that were to move alone, and on which mail or another service leans by now, are left as
     they are. Hints that change with their names do not hinder them.
     """
     hints = set(zone_plan.hints)
-    others = [one for one in pointing if (one.owner, one.type) not in hints]
+    others = [record for record in pointing if (record.owner, record.type) not in hints]
     leant_on = leaning(others, set(zone_plan.nothing_leans))
-    reasons = {name: why_it_stays(one) for name, one in leant_on.items() if one.count(*HOLDING)}
-    return _without(zone_plan, found, reasons)
+    reasons = {
+        name: why_it_stays(leans) for name, leans in leant_on.items() if leans.count(*HOLDING)
+    }
+    return _withhold_names(zone_plan, zone_standing, reasons)
 
 
-def without_names_below_wildcards(
-    zone_plan: ZonePlan, found: Standing, below: Mapping[str, BelowWildcard]
+def withhold_names_below_wildcards(
+    zone_plan: ZonePlan, zone_standing: Standing, below: Mapping[str, BelowWildcard]
 ) -> Standing:
     """Names that were free when the plan was made, and for which a wildcard answers by now, are not
     made.
     """
     reasons = {
-        one.name: below[one.name].why
-        for one in found.pending
-        if one.type in ADDRESSES
-        and one.before is None
-        and one.name in below
-        and one.name not in zone_plan.below_wildcards
+        change.name: below[change.name].why
+        for change in zone_standing.pending
+        if change.type in ADDRESSES
+        and change.before is None
+        and change.name in below
+        and change.name not in zone_plan.below_wildcards
     }
-    return _without(zone_plan, found, reasons)
+    return _withhold_names(zone_plan, zone_standing, reasons)
 
 
-def _without(zone_plan: ZonePlan, found: Standing, reasons: Mapping[str, str]) -> Standing:
+def _withhold_names(
+    zone_plan: ZonePlan, zone_standing: Standing, reasons: Mapping[str, str]
+) -> Standing:
     """The same, where these names and what goes along with them are left as they are."""
     if not reasons:
-        return found
+        return zone_standing
     sites = zone_plan.site_of_name
     stay = [
-        one
-        for one in found.pending
-        if (name := site_name(zone_plan.zone, one.name)) in reasons or sites.get(name) in reasons
+        change
+        for change in zone_standing.pending
+        if (name := site_name(zone_plan.zone, change.name)) in reasons or sites.get(name) in reasons
     ]
-    addresses = [one for one in stay if one.type in ADDRESSES and one.name in reasons]
+    addresses = [change for change in stay if change.type in ADDRESSES and change.name in reasons]
     return Standing(
-        found.done,
-        tuple(one for one in found.pending if one not in stay),
-        (*found.conflicts, *(Conflict(one, _that(reasons[one.name])) for one in addresses)),
-        (*found.withheld, *(one for one in stay if one not in addresses)),
+        zone_standing.done,
+        tuple(change for change in zone_standing.pending if change not in stay),
+        (
+            *zone_standing.conflicts,
+            *(Conflict(change, _that(reasons[change.name])) for change in addresses),
+        ),
+        (*zone_standing.withheld, *(change for change in stay if change not in addresses)),
     )
 
 
@@ -213,14 +227,14 @@ def _markers_in_the_way(
     changing = {(change.name, change.type): change for change in changes} if marks else {}
     for mark in marks:
         name = site_name(zone, mark.name)
-        saw = {one.type: one for one in mark.beside or ()}
+        saw = {rrset.type: rrset for rrset in mark.beside or ()}
         for kind in ADDRESSES:
             change = changing.get((name, kind))
             held = _state_of(change.before if change else saw.get(kind))
-            found = sets.get((name, kind))
-            if name in closed or found != held:
-                said = _that(closed[name]) if name in closed else _state_text(found)
-                yield Conflict(mark, said, ((name, kind), held))
+            record_set = sets.get((name, kind))
+            if name in closed or record_set != held:
+                reason = _that(closed[name]) if name in closed else _state_text(record_set)
+                yield Conflict(mark, reason, ((name, kind), held))
                 break
 
 
@@ -228,8 +242,8 @@ def refuse_outdated(zone_plan: ZonePlan, state: ZoneState) -> None:
     """Raises Stale where what the zone says of the plan's names is neither what it saw nor what it
     wants.
     """
-    if found := conflicts(zone_plan, state):
-        raise overtaken_changes(zone_plan, 0, found)
+    if overtaken := conflicts(zone_plan, state):
+        raise overtaken_changes(zone_plan, 0, overtaken)
 
 
 def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
@@ -240,9 +254,9 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
         for change in zone_plan.changes
         if change.type == "TXT"
     }
-    found: list[Conflict] = []
+    overtaken: list[Conflict] = []
     for change in (change for change in zone_plan.changes if change.type != "TXT"):
-        said = have.get((change.name, change.type))
+        record_set = have.get((change.name, change.type))
         reason = state.blocked.get(change.name, "")
         if not reason and (decision := state.excluded.get(change.name)):
             marker = marker_name(change.name, zone_plan.zone)
@@ -250,18 +264,18 @@ def conflicts(zone_plan: ZonePlan, state: ZoneState) -> list[Conflict]:
         below = state.below_wildcards.get(change.name)
         if below and change.name not in zone_plan.below_wildcards:
             reason = below.why
-        if not reason and said != _state_of(change.after) and change.name not in ours:
+        if not reason and record_set != _state_of(change.after) and change.name not in ours:
             reason = NO_MARKER
-        if reason or said not in (_state_of(change.before), _state_of(change.after)):
-            found.append(Conflict(change, _that(reason) if reason else _state_text(said)))
-    known = {conflict.name for conflict in found} | state.owned
+        if reason or record_set not in (_state_of(change.before), _state_of(change.after)):
+            overtaken.append(Conflict(change, _that(reason) if reason else _state_text(record_set)))
+    known = {conflict.name for conflict in overtaken} | state.owned
     marks = [
-        one
-        for one in zone_plan.changes
-        if one.beside is not None and site_name(zone_plan.zone, one.name) not in known
+        mark
+        for mark in zone_plan.changes
+        if mark.beside is not None and site_name(zone_plan.zone, mark.name) not in known
     ]
     return [
-        *found,
+        *overtaken,
         *_markers_in_the_way(zone_plan.zone, marks, zone_plan.changes, have, state.blocked),
     ]
 
@@ -272,14 +286,12 @@ def overtaken_changes(
     """The error for changes that somebody else overtook, after `done` changes of the plan hold."""
     named = "; ".join(str(conflict) for conflict in conflicts[:SHOWN])
     more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
-    asked = f"changing {len(zone_plan.changes)} record sets in {zone_plan.zone}"
+    action = f"changing {len(zone_plan.changes)} record sets in {zone_plan.zone}"
     answer = f"{len(conflicts)} are no longer what the plan saw: {named}{more}"
     if not done:
-        return Stale(
-            asked, answer, kept="nothing was changed", advice="make a new plan with `flex plan`"
-        )
+        return Stale(action, answer, advice="make a new plan with `flex plan`")
     return PartlyApplied(
-        asked,
+        action,
         answer,
         kept=f"{done} of the record sets are as planned; what others wrote was left alone",
         advice="look at the named records, then make a new plan with `flex plan`",

@@ -14,7 +14,7 @@ from flex.zones.address_hints import HINTED
 from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_owner
 from flex.zones.records_of_partition import NameAnswer, ZoneState
-from flex_dns.wire.zone_names_and_owners import (
+from flex_dns.wire.zone_contents import (
     Contents,
     exclusion_in,
     texts_of_marker,

@@ -23,7 +23,7 @@ from flex.zones.marker import marker_name, marker_owner
 from flex.zones.records_of_partition import BelowWildcard
 from flex_dns.wire.explain_dns_errors import said_no
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_names_and_owners import Contents, Question, unfit
+from flex_dns.wire.zone_contents import Contents, Question, unfit
 from flex_dns.zone import where_names_lead
 from flex_dns.zone.where_names_lead import ADDRESSES, wildcards
 
@@ -36,21 +36,23 @@ NOBODY = "_"
 
 
 def told_apart(
-    session: Session, zone: str, questions: Iterable[Question], found: Contents
+    session: Session, zone: str, questions: Iterable[Question], contents: Contents
 ) -> Contents:
     """Raises a DnsError where the primary does not answer."""
-    names = _without_records(zone, questions, found)
-    markers = set() if found.whole else _odd_markers(zone, names, found)
-    below = _below_wildcards(session, zone, [*names, *markers])
+    names = _names_without_records(zone, questions, contents)
+    markers = set() if contents.whole else _odd_markers(zone, names, contents)
+    below = _find_names_below_wildcards(session, zone, [*names, *markers])
     if not below:
-        return found
-    sets = {asked: held for asked, held in found.sets.items() if asked[0] not in below}
-    closed = {name: why for name, why in found.closed.items() if name not in below}
-    ours = {name: one for name, one in below.items() if name not in markers}
-    return replace(found, sets=sets, closed=closed, below_wildcards=ours)
+        return contents
+    sets = {question: held for question, held in contents.sets.items() if question[0] not in below}
+    closed = {name: why for name, why in contents.closed.items() if name not in below}
+    ours = {name: below_wildcard for name, below_wildcard in below.items() if name not in markers}
+    return replace(contents, sets=sets, closed=closed, below_wildcards=ours)
 
 
-def _without_records(zone: str, questions: Iterable[Question], found: Contents) -> list[str]:
+def _names_without_records(
+    zone: str, questions: Iterable[Question], contents: Contents
+) -> list[str]:
     """The names that nothing shows to be there. Without a transfer that is their marker alone: what
     they answer may be a wildcard's.
     """
@@ -59,38 +61,44 @@ def _without_records(zone: str, questions: Iterable[Question], found: Contents) 
         name
         for name in names
         if not unfit(zone, name)
-        and not _has_marker(zone, name, found)
-        and not (found.whole and _has_records(name, found))
+        and not _has_marker(zone, name, contents)
+        and not (contents.whole and _has_records(name, contents))
     ]
 
 
-def _has_marker(zone: str, name: str, found: Contents) -> bool:
-    _, texts = found.sets.get((marker_name(name, zone), "TXT"), (0, ()))
+def _has_marker(zone: str, name: str, contents: Contents) -> bool:
+    _, texts = contents.sets.get((marker_name(name, zone), "TXT"), (0, ()))
     return any(marker_owner(text) is not None for text in texts)
 
 
-def _odd_markers(zone: str, names: Iterable[str], found: Contents) -> set[str]:
+def _odd_markers(zone: str, names: Iterable[str], contents: Contents) -> set[str]:
     """Where there should be markers of these names, and something else answers: a wildcard may."""
     markers = (marker_name(name, zone) for name in names)
-    return {marker for marker in markers if marker in found.closed or (marker, "TXT") in found.sets}
+    return {
+        marker
+        for marker in markers
+        if marker in contents.closed or (marker, "TXT") in contents.sets
+    }
 
 
-def _has_records(name: str, found: Contents) -> bool:
-    return name in found.closed or any((name, kind) in found.sets for kind in ADDRESSES)
+def _has_records(name: str, contents: Contents) -> bool:
+    return name in contents.closed or any((name, kind) in contents.sets for kind in ADDRESSES)
 
 
-def _below_wildcards(session: Session, zone: str, names: Sequence[str]) -> dict[str, BelowWildcard]:
+def _find_names_below_wildcards(
+    session: Session, zone: str, names: Sequence[str]
+) -> dict[str, BelowWildcard]:
     # Those that are not there may be answered by one above them: such an answer says too little,
     # and none at all says that there is none.
     owners = _ask_whether_answered(session, zone, wildcards(zone, names))
     if not any(owners.values()):
         return {}
     covered = [name for name in names if any(map(owners.get, wildcards(zone, [name])))]
-    above = [owner.removeprefix("*.") for owner, said in owners.items() if said]
-    said = _ask_whether_answered(
+    above = [owner.removeprefix("*.") for owner, is_answered in owners.items() if is_answered]
+    answered = _ask_whether_answered(
         session, zone, [f"{NOBODY}.*.{name}" for name in (*covered, *above)]
     )
-    is_there = {name: not said[f"{NOBODY}.*.{name}"] for name in (*covered, *above)}
+    is_there = {name: not answered[f"{NOBODY}.*.{name}"] for name in (*covered, *above)}
     closest: dict[str, tuple[str, str]] = {}
     for name in covered:
         if not is_there[name]:
@@ -111,19 +119,19 @@ def _below_wildcards(session: Session, zone: str, names: Sequence[str]) -> dict[
 
 def _ask_whether_answered(session: Session, zone: str, names: Sequence[str]) -> Mapping[str, bool]:
     """Whether the zone has anything to say of each name itself: a DNAME above it leads away."""
-    asked = f"wildcards of {zone}"
+    subject = f"wildcards of {zone}"
     replies = session.ask_all(
-        [dns.message.make_query(name, PROBE, flags=0) for name in names], asked
+        [dns.message.make_query(name, PROBE, flags=0) for name in names], subject
     )
-    found: dict[str, bool] = {}
+    answered: dict[str, bool] = {}
     for name, reply in zip(names, replies, strict=True):
         if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
             raise said_no(reply.rcode(), session.server, f"{PROBE} of {name}")
         # Without authority it is no answer, but the way to other name servers.
         has_authority = bool(reply.flags & dns.flags.AA)
-        is_led_away = any(one.rdtype == dns.rdatatype.DNAME for one in reply.answer)
-        found[name] = has_authority and not is_led_away and reply.rcode() == dns.rcode.NOERROR
-    return found
+        is_led_away = any(rrset.rdtype == dns.rdatatype.DNAME for rrset in reply.answer)
+        answered[name] = has_authority and not is_led_away and reply.rcode() == dns.rcode.NOERROR
+    return answered
 
 
 def _types_at(session: Session, zone: str, owners: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -133,11 +141,11 @@ def _types_at(session: Session, zone: str, owners: Iterable[str]) -> dict[str, t
         [dns.message.make_query(owner, kind, flags=0) for owner, kind in questions],
         f"wildcards of {zone}",
     )
-    found: dict[str, dict[str, None]] = {owner: {} for owner, _ in questions}
+    types: dict[str, dict[str, None]] = {owner: {} for owner, _ in questions}
     for (owner, _), reply in zip(questions, replies, strict=True):
-        found[owner] |= dict.fromkeys(
+        types[owner] |= dict.fromkeys(
             dns.rdatatype.to_text(rrset.rdtype)
             for rrset in reply.answer
             if rrset.name.to_text().lower() == owner
         )
-    return {owner: tuple(kinds) for owner, kinds in found.items()}
+    return {owner: tuple(kinds) for owner, kinds in types.items()}

@@ -28,7 +28,7 @@ from flex.zones.what_leans_on_names import (
     points_to_names,
     way,
 )
-from flex_dns.wire.sets_from_transferred_records import CAA, HTTPS, MX, NS, SRV, SVCB, TXT, Noted
+from flex_dns.wire.transferred_sets import CAA, HTTPS, MX, NS, SRV, SVCB, TXT, Noted
 
 # Their numbers are before the name in the record's data (RFC 1035, RFC 2782).
 NUMBERS: dict[int, tuple[Kind, str]] = {MX: ("MX", "!H"), SRV: ("SRV", "!HHH"), NS: ("NS", "")}
@@ -42,18 +42,18 @@ def pointing_records(
     zone: str, noted: Iterable[Noted], aliases: Mapping[str, str], pointed: Pointed
 ) -> tuple[PointingRecord, ...]:
     leads = _leading(zone, aliases, pointed)
-    found = [
+    records = [
         PointingRecord(owner, "CNAME", target, target)
         for owner, target in aliases.items()
         if leads(target)
     ]
     every = tuple(noted)
-    found.extend(_records(every, leads))
-    found.extend(_without_mx(every, pointed))
-    return tuple(found)
+    records.extend(_records(every, leads))
+    records.extend(_find_senders_without_mx(every, pointed))
+    return tuple(records)
 
 
-def _without_mx(noted: Iterable[Noted], pointed: Pointed) -> Iterator[PointingRecord]:
+def _find_senders_without_mx(noted: Iterable[Noted], pointed: Pointed) -> Iterator[PointingRecord]:
     """Names that let hosts send mail, and have no mail server of their own."""
     policies: dict[str, bytes] = {}
     with_mx = set[str]()
@@ -167,5 +167,5 @@ def _certificates(data: bytes) -> str:
     """As a zone file has it (RFC 8659): the flags, the tag, the value."""
     flags, size = (data[0], data[1]) if len(data) > 1 else (0, 0)
     tag, value = data[2 : 2 + size], data[2 + size :]
-    said = value.decode(errors="replace").replace("\\", "\\\\").replace('"', '\\"')
-    return f'{flags} {tag.decode(errors="replace")} "{said}"'
+    escaped = value.decode(errors="replace").replace("\\", "\\\\").replace('"', '\\"')
+    return f'{flags} {tag.decode(errors="replace")} "{escaped}"'

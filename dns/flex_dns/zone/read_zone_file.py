@@ -36,7 +36,7 @@ def read_zone_file(path: Path, zone: str = "") -> ZoneFile:
     origin = zone or path.name.removeprefix("db.").removesuffix(".zone")
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        found = dns.zone.from_text(
+        parsed_zone = dns.zone.from_text(
             text, origin, relativize=False, check_origin=False, allow_include=False
         )
     except OSError as error:
@@ -47,11 +47,11 @@ def read_zone_file(path: Path, zone: str = "") -> ZoneFile:
         _absolute(name): frozenset(
             dns.rdatatype.to_text(rdataset.rdtype) for rdataset in node.rdatasets
         )
-        for name, node in found.nodes.items()
+        for name, node in parsed_zone.nodes.items()
     }
     if not types:
         raise _unreadable(path, "no record stands in it")
-    return ZoneFile(_absolute(found.origin or dns.name.root), types)
+    return ZoneFile(_absolute(parsed_zone.origin or dns.name.root), types)
 
 
 def _absolute(name: dns.name.Name) -> str:

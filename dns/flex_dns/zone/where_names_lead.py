@@ -17,7 +17,7 @@ import dns.rdatatype
 
 from flex.zones.records_of_partition import NameAnswer
 from flex_dns.wire.session import Session
-from flex_dns.wire.zone_names_and_owners import Contents, canonical
+from flex_dns.wire.zone_contents import Contents, canonical
 
 ADDRESSES = ("A", "AAAA")
 # Names in a chain of CNAMEs. BIND follows 16.
@@ -26,47 +26,49 @@ LONGEST_CHAIN = 16
 
 def wildcards(zone: str, names: Iterable[str]) -> list[str]:
     """The owners of every wildcard of the zone that could answer for one of the names."""
-    found: dict[str, None] = {}
+    owners: dict[str, None] = {}
     for name in names:
         parent = name
         while parent != zone and parent:
             parent = parent.partition(".")[2]
-            found[f"*.{parent}"] = None
-    return list(found)
+            owners[f"*.{parent}"] = None
+    return list(owners)
 
 
 def answers(
-    session: Session, zone: str, names: Sequence[str], found: Contents
+    session: Session, zone: str, names: Sequence[str], contents: Contents
 ) -> dict[str, NameAnswer]:
     """Raises a DnsError where the primary does not answer."""
-    plain = {name: _plain(zone, name, found) for name in names} if found.whole else {}
-    said = {name: answer for name, answer in plain.items() if answer is not None}
-    asked = [name for name in names if name not in said]
-    return said | ask(session, zone, asked)
+    plain = {name: _plain(zone, name, contents) for name in names} if contents.whole else {}
+    known = {name: answer for name, answer in plain.items() if answer is not None}
+    unknown_names = [name for name in names if name not in known]
+    return known | ask(session, zone, unknown_names)
 
 
-def _plain(zone: str, name: str, found: Contents) -> NameAnswer | None:
+def _plain(zone: str, name: str, contents: Contents) -> NameAnswer | None:
     """What the transfer says by itself; None where the name server has to be asked."""
-    if name in found.closed and name not in found.aliases:
+    if name in contents.closed and name not in contents.aliases:
         # What is there leads elsewhere: addresses below a delegation are glue.
         return None
-    addresses = _addresses(name, found)
+    addresses = _addresses(name, contents)
     if addresses:
         return NameAnswer(addresses)
-    if target := found.aliases.get(name):
-        behind = _addresses(target, found)
+    if target := contents.aliases.get(name):
+        behind = _addresses(target, contents)
         return NameAnswer(behind, (target,)) if behind else None
-    if any(_is_there(owner, found) for owner in wildcards(zone, [name])):
+    if any(_is_there(owner, contents) for owner in wildcards(zone, [name])):
         return None
     return NameAnswer()
 
 
-def _addresses(name: str, found: Contents) -> tuple[str, ...]:
-    return tuple(value for kind in ADDRESSES for value in found.sets.get((name, kind), (0, ()))[1])
+def _addresses(name: str, contents: Contents) -> tuple[str, ...]:
+    return tuple(
+        value for kind in ADDRESSES for value in contents.sets.get((name, kind), (0, ()))[1]
+    )
 
 
-def _is_there(owner: str, found: Contents) -> bool:
-    return owner in found.aliases or bool(_addresses(owner, found))
+def _is_there(owner: str, contents: Contents) -> bool:
+    return owner in contents.aliases or bool(_addresses(owner, contents))
 
 
 def ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, NameAnswer]:
@@ -74,15 +76,15 @@ def ask(session: Session, zone: str, names: Sequence[str]) -> dict[str, NameAnsw
     questions = [(name, kind) for name in names for kind in ADDRESSES]
     messages = [dns.message.make_query(name, kind, flags=0) for name, kind in questions]
     replies = session.ask_all(messages, f"addresses of other names in {zone}")
-    found: dict[str, NameAnswer] = {}
+    name_answers: dict[str, NameAnswer] = {}
     for (name, kind), reply in zip(questions, replies, strict=True):
         answer = _answer(name, kind, reply)
-        known = found.get(name, NameAnswer())
+        known = name_answers.get(name, NameAnswer())
         chain = answer.chain or known.chain
-        found[name] = NameAnswer(
+        name_answers[name] = NameAnswer(
             (*known.addresses, *answer.addresses), chain, answer.unknown or known.unknown
         )
-    return found
+    return name_answers
 
 
 def _answer(name: str, kind: str, reply: dns.message.Message) -> NameAnswer:

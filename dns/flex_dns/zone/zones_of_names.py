@@ -21,18 +21,18 @@ def zones_of(session: Session, server: Server, names: Sequence[str]) -> dict[str
     """Names that are delegated away, or that the server knows nothing of, are left out. Raises a
     DnsError.
     """
-    found: dict[str, str] = {}
+    zones: dict[str, str] = {}
     # Where a name's answer has no SOA (an alias has none), that of the name above tells.
-    asked = {name: name for name in names}
-    while asked:
-        above = _ask_zones(session, server, sorted(set(asked.values())))
-        found |= {name: zone for name, at in asked.items() if (zone := above[at])}
-        asked = {
+    ancestors = {name: name for name in names}
+    while ancestors:
+        above = _ask_zones(session, server, sorted(set(ancestors.values())))
+        zones |= {name: zone for name, at in ancestors.items() if (zone := above[at])}
+        ancestors = {
             name: parent
-            for name, at in asked.items()
+            for name, at in ancestors.items()
             if above[at] is None and (parent := at.partition(".")[2])
         }
-    return found
+    return zones
 
 
 def _ask_zones(session: Session, server: Server, names: Sequence[str]) -> dict[str, str | None]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flex.routing.pool import Pool
-from flex.routing.rules.haproxy_balance import bounded_hash, least_connections
+from flex.routing.member_pools import Pool
+from flex.routing.rules.haproxy_builtin_rules import bounded_hash, least_connections
 from flex.routing.rules.haproxy_lard import lard, lardr
 
 Rule = Callable[[Pool, str], list[str]]

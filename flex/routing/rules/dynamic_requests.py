@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flex.routing.pool import Pool
+from flex.routing.member_pools import Pool
 from flex.routing.rules.lard_member_sets import NOBODY
 
-# A load begins above the bits: one for each of MOST_MEMBERS (flex/routing/pool.py).
+# A load begins above the bits: one for each of MOST_MEMBERS (flex/routing/member_pools.py).
 _BITS = 1 << 16
 
 

@@ -7,7 +7,7 @@ not weigh the members: that is in lard_member_sets.py.
 
 from __future__ import annotations
 
-from flex.routing.pool import Pool
+from flex.routing.member_pools import Pool
 from flex.routing.rules.lard_member_sets import choose_lines, keep_lines, looked_up
 
 

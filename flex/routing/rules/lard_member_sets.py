@@ -23,11 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flex.routing.pool import Member, Pool
+from flex.routing.member_pools import Member, Pool
 
 # More than any load, bit and place put together: HAProxy's numbers have 63 bits.
 NOBODY = 1 << 50
-# One bit for each of MOST_MEMBERS (flex/routing/pool.py).
+# One bit for each of MOST_MEMBERS (flex/routing/member_pools.py).
 _BITS = 1 << 16
 # A load begins above the bits and the places among equals, one of 16.
 _LOAD = 16 * _BITS

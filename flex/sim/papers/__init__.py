@@ -47,12 +47,15 @@ def judge(name: str, lab: Lab, under: Callable[[Assumptions], Lab]) -> list[Clai
     for tried in TRIED.get(name, ()):
         if all(claim.verdict != MISSES for claim in claims):
             break
-        found = experiment(under(tried))
-        claims = [_under(claim, other, tried) for claim, other in zip(claims, found, strict=True)]
+        tried_claims = experiment(under(tried))
+        claims = [
+            _qualify_claim(claim, other, tried)
+            for claim, other in zip(claims, tried_claims, strict=True)
+        ]
     return claims
 
 
-def _under(claim: Claim, other: Claim, tried: Assumptions) -> Claim:
+def _qualify_claim(claim: Claim, other: Claim, tried: Assumptions) -> Claim:
     """It holds for these values, where it holds with none before."""
     if claim.verdict != MISSES or other.verdict != HOLDS:
         return claim

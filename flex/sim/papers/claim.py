@@ -36,7 +36,7 @@ class Claim:
 def because(claims: Sequence[Claim], reason: str, counter: str = "") -> list[Claim]:
     """The same claims; those that do not come out say why, unless they do already."""
     return [
-        _with_reason(claim, reason, counter) if claim.verdict == MISSES else claim
+        _explain_claim(claim, reason, counter) if claim.verdict == MISSES else claim
         for claim in claims
     ]
 
@@ -46,7 +46,7 @@ def untold(claims: Sequence[Claim], reason: str) -> list[Claim]:
     return [replace(claim, verdict=OPEN, reason=reason) for claim in claims]
 
 
-def _with_reason(claim: Claim, reason: str, counter: str) -> Claim:
+def _explain_claim(claim: Claim, reason: str, counter: str) -> Claim:
     return replace(claim, reason=claim.reason or reason, counter=claim.counter or counter)
 
 
@@ -73,6 +73,6 @@ def grows(values: Sequence[float]) -> bool:
     return all(more > 1.005 * less for less, more in pairwise(values))
 
 
-def within(values: Sequence[float], low: float, high: float) -> bool:
+def is_in_range(values: Sequence[float], low: float, high: float) -> bool:
     """All of them, as figures are printed: to a whole per cent."""
     return all(round(low, 2) <= round(value, 2) <= round(high, 2) for value in values)

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.sim.bursts import in_bursts
+from flex.sim.bursts import bunch_requests
 from flex.sim.papers.assumptions import PLAIN, Assumptions
 from flex.sim.papers.calibration import calibrated_twin
 from flex.sim.papers.claim import MISSES, Claim, because, untold
-from flex.sim.published_trace_figures import PUBLISHED
+from flex.sim.published_figures import PUBLISHED
 from flex.sim.simulate import Result, simulate
 from flex.sim.simulated_clusters import SimulatedCluster
+from flex.sim.trace_twins import MB, twin
 from flex.sim.traces import Trace, days, first
-from flex.sim.twins_of_published_traces import MB, twin
 
 # The nodes of each site of the first trace, in a cluster that balances what the second one asked.
 Solve = Callable[[Trace, Trace, SimulatedCluster], Sequence[Sequence[int]]]
@@ -81,11 +81,11 @@ class Lab:
             PUBLISHED[name].working_set,
         )
 
-    def take(self, name: str, made: Callable[[], Trace], working_set: float) -> Trace:
+    def take(self, name: str, make_trace: Callable[[], Trace], working_set: float) -> Trace:
         """What is made up of so many megabytes, or the real trace in its place."""
         if name not in self._traces:
             self._traces[name] = (
-                self._cut(made()) if self.real is None else self._stand_in(name, working_set)
+                self._cut(make_trace()) if self.real is None else self._stand_in(name, working_set)
             )
         return self._traces[name]
 
@@ -97,12 +97,12 @@ class Lab:
         """As many as a real trace has."""
         return names if self.real is None else names[: len(self._days)]
 
-    def in_bursts(self, name: str) -> Trace:
-        return in_bursts(self.twin(name), BURST)
+    def bursty_trace(self, name: str) -> Trace:
+        return bunch_requests(self.twin(name), BURST)
 
     def rarer_in_bursts(self, trace: Trace, share: float = BURST) -> Trace:
         """Those that many ask for stay as they are."""
-        return in_bursts(trace, share, below=RARER)
+        return bunch_requests(trace, share, below=RARER)
 
     def other(self, name: str, *, second: float, spread: float) -> Trace:
         """Another twin of the same published figures, with other ones of those that are not
@@ -164,7 +164,10 @@ class Lab:
         scale = self._scale.get(trace.name, 1.0)
         scaled = replace(cluster, ram=tuple(int(ram * scale) for ram in cluster.ram))
         return simulate(
-            trace, scaled, policy, lambda asked, nodes: self._solve(asked, before or asked, nodes)
+            trace,
+            scaled,
+            policy,
+            lambda own_trace, nodes: self._solve(own_trace, before or own_trace, nodes),
         )
 
     def _cut(self, trace: Trace) -> Trace:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from flex.sim import simulated_clusters as clusters
-from flex.sim.papers.claim import OPEN, Claim, percent, ratio, span, verdict, within
+from flex.sim.papers.claim import OPEN, Claim, is_in_range, percent, ratio, span, verdict
 from flex.sim.papers.experiment_lab import BURST, Lab
 from flex.sim.simulate import Result
 from flex.sim.simulated_clusters import MIB
@@ -54,7 +54,7 @@ class _Run:
         return ratio(self.flex.per_server, self.round_robin.per_server) - 1
 
     @property
-    def behind(self) -> float:
+    def gap_to_optimal(self) -> float:
         return 1 - ratio(self.flex.per_server, self.optimal.per_server)
 
     @property
@@ -75,12 +75,12 @@ def case_1(lab: Lab) -> list[Claim]:
     months = lab.months(MONTHS)
     runs = [_run(lab, month, month, 4, ram) for month in months for ram in RAM]
     larger = [run.gain for run in runs if run.ram in LARGER]
-    behind = [run.behind for run in runs if run.trace != "hp-april" or len(months) == 1]
+    behind = [run.gap_to_optimal for run in runs if run.trace != "hp-april" or len(months) == 1]
     return lab.because(
         [
         Claim(
             PAPER, "case 1: throughput over round robin, four nodes, larger memory", "50 to 100 %",
-            percent(*span(larger)), verdict(within(larger, 0.5, 1.0)),
+            percent(*span(larger)), verdict(is_in_range(larger, 0.5, 1.0)),
         ),
         Claim(
             PAPER, "case 1: FLEX outperforms round robin in all cases", "always",
@@ -89,7 +89,7 @@ def case_1(lab: Lab) -> list[Claim]:
         Claim(
             PAPER, "case 1: behind Optimal in May, June and July", "5 to 18 %",
             percent(*span(behind)),
-            verdict(within(behind, 0.0, 0.18)),
+            verdict(is_in_range(behind, 0.0, 0.18)),
         ),
         _misses("case 1: miss ratio lower than round robin's", "2 to 3 times", runs, 2, 3),
     ],
@@ -107,7 +107,7 @@ def case_2(lab: Lab) -> list[Claim]:
         [_run(lab, day, before[day], nodes, ram) for day in days for ram in RAM] for nodes in (4, 8)
     )
     small, large = [run.gain for run in four], [run.gain for run in eight]
-    behind = [run.behind for run in (*four, *eight)]
+    behind = [run.gap_to_optimal for run in (*four, *eight)]
     faster = [
         2 * ratio(many.flex.per_server, few.flex.per_server)
         for few, many in zip(four, eight, strict=True)
@@ -119,16 +119,16 @@ def case_2(lab: Lab) -> list[Claim]:
         Claim(
             PAPER, "case 2: throughput over round robin, four nodes, partition of "
                    "the day before", "30 to 80 %",
-            percent(*span(small)), verdict(within(small, 0.3, 0.8)),
+            percent(*span(small)), verdict(is_in_range(small, 0.3, 0.8)),
         ),
         Claim(
             PAPER, "case 2: throughput over round robin, eight nodes", "85 to 130 %",
             percent(*span(large)),
-            verdict(within(large, 0.85, 1.3)),
+            verdict(is_in_range(large, 0.85, 1.3)),
         ),
         Claim(
             PAPER, "case 2: behind Optimal", "1 to 17 %", percent(*span(behind)),
-            verdict(within(behind, 0.0, 0.17)),
+            verdict(is_in_range(behind, 0.0, 0.17)),
         ),
         _misses("case 2: miss ratio lower than round robin's", "2 to 6 times",
                 [*four, *eight], 2, 6),
@@ -139,9 +139,9 @@ def case_2(lab: Lab) -> list[Claim]:
         Claim(
             PAPER, "case 2: round robin's miss ratio stays as it is from four to "
                    "eight nodes", "the same",
-            percent(*span(steady)), verdict(within(steady, -0.05, 0.05)),
+            percent(*span(steady)), verdict(is_in_range(steady, -0.05, 0.05)),
         ),
-        _by_client(lab, days),
+        _claim_by_client(lab, days),
     ],
         _ORDER,
         lambda: f"{_counter(lab, 'hp-day-2', 'hp-day-1', 4)}; "
@@ -149,12 +149,12 @@ def case_2(lab: Lab) -> list[Claim]:
     )  # fmt: skip
 
 
-def _by_client(lab: Lab, days: Sequence[str]) -> Claim:
+def _claim_by_client(lab: Lab, days: Sequence[str]) -> Claim:
     claim = "case 2: per-client round robin behind ideal round robin"
-    said = (0.05, 0.13)
+    published = (0.05, 0.13)
     if not len(lab.twin(days[0]).client):
         return Claim(
-            PAPER, claim, percent(*said), "not measured", OPEN,
+            PAPER, claim, percent(*published), "not measured", OPEN,
             reason="who asked was not published of the traces, and a twin with "
                    "made-up clients would measure those",
         )  # fmt: skip
@@ -172,7 +172,11 @@ def _by_client(lab: Lab, days: Sequence[str]) -> Claim:
         )
         behind.append(1 - ratio(real.per_server, ideal.per_server))
     return Claim(
-        PAPER, claim, percent(*said), percent(*span(behind)), verdict(within(behind, *said))
+        PAPER,
+        claim,
+        percent(*published),
+        percent(*span(behind)),
+        verdict(is_in_range(behind, *published)),
     )
 
 
@@ -182,32 +186,32 @@ def _counter(lab: Lab, name: str, before: str, nodes: int) -> str:
     """
     traces = {
         "as it is": lab.twin(name),
-        f"each file's requests within {BURST:.0%} of the time": lab.in_bursts(name),
+        f"each file's requests within {BURST:.0%} of the time": lab.bursty_trace(name),
     }
-    found = []
+    phrases = []
     for what, trace in traces.items():
         runs = [_compare(lab, trace, lab.twin(before), nodes, ram) for ram in RAM]
         gains = [run.gain for run in runs]
-        found.append(
+        phrases.append(
             f"{what} {percent(*span(gains))} over round robin "
             f"({percent(*span(gains[2:]))} with the larger memories), "
-            f"{percent(*span([run.behind for run in runs]))} behind Optimal; until "
+            f"{percent(*span([run.gap_to_optimal for run in runs]))} behind Optimal; until "
             "the last node ends "
             f"{percent(*span([run.whole_gain for run in runs]))} and "
             f"{percent(*span([run.whole_behind for run in runs]))}"
         )
-    return f"{name} on {nodes} nodes: {'; '.join(found)}"
+    return f"{name} on {nodes} nodes: {'; '.join(phrases)}"
 
 
 def _run(lab: Lab, name: str, before: str, nodes: int, ram: int) -> _Run:
     trace, cluster = lab.twin(name), clusters.flex(nodes, ram * MIB)
-    found = (
+    results = (
         lab.run(
             trace, cluster, policy, before=lab.twin(before), picture=f"{name}, {nodes} nodes", x=ram
         )
         for policy in _COMPARED
     )
-    return _Run(name, ram, *found)
+    return _Run(name, ram, *results)
 
 
 def _compare(lab: Lab, trace: Trace, before: Trace, nodes: int, ram: int) -> _Run:
@@ -220,4 +224,4 @@ def _compare(lab: Lab, trace: Trace, before: Trace, nodes: int, ram: int) -> _Ru
 def _misses(claim: str, published: str, runs: list[_Run], low: float, high: float) -> Claim:
     fewer = [run.fewer for run in runs]
     measured = f"{min(fewer):.1f} to {max(fewer):.1f} times"
-    return Claim(PAPER, claim, published, measured, verdict(within(fewer, low, high)))
+    return Claim(PAPER, claim, published, measured, verdict(is_in_range(fewer, low, high)))

@@ -91,15 +91,15 @@ def _and(knees: tuple[int, int]) -> str:
 
 def _slower(lab: Lab) -> str:
     """Nodes that serve more, and so need fewer of them to fill a front end."""
-    trace, found = _one_page(6), []
+    trace, phrases = _one_page(6), []
     for cached in (3, 6, 8):
         nodes = {n: apache(n, 32 * MIB, kilobytes=cached) for n in NODES}
         rate = {
             n: lab.aside(trace, replace(nodes[n], front=_kinds(lab)["handoff"]), "wrr").throughput
             for n in NODES
         }
-        found.append(f"{_edge(rate)} nodes where 800 answers of {cached} KB are served")
-    return f"with 6 KB handoff saturates at {', '.join(found)} a second by a node"
+        phrases.append(f"{_edge(rate)} nodes where 800 answers of {cached} KB are served")
+    return f"with 6 KB handoff saturates at {', '.join(phrases)} a second by a node"
 
 
 def _knee(lab: Lab, kind: str, kilobytes: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.prediction.replay_accesses_through_caches import Ints
+from flex.prediction.cache_replay import Ints
 from flex.sim import simulated_clusters as clusters
 from flex.sim.papers.claim import Claim, ratio, verdict
 from flex.sim.papers.experiment_lab import Lab
@@ -89,7 +89,7 @@ def dynamic(lab: Lab) -> list[Claim]:
 def _patient(lab: Lab, trace: Trace, rival: str = "round_robin") -> str:
     """Other samplings of the load, and another word for overloaded."""
     before = lab.aside(trace, _cluster(), rival).throughput
-    found = []
+    phrases = []
     for interval, margin in ((200, 500), (1000, 500), (5000, 200), (200, _NEVER)):
         tried = replace(
             POLICIES["hacc"].routing(trace, _cluster(), no_place),
@@ -98,57 +98,59 @@ def _patient(lab: Lab, trace: Trace, rival: str = "round_robin") -> str:
         )
         gain = ratio(serve(trace, _cluster(), tried).throughput, before) - 1
         when = f"{margin // 10} points too much" if margin < _NEVER else "nothing ever handed over"
-        found.append(f"{gain:.0%} sampled every {interval} ms with {when}")
-    return f"{trace.name}, over {rival.replace('_', ' ')}: {', '.join(found)}"
+        phrases.append(f"{gain:.0%} sampled every {interval} ms with {when}")
+    return f"{trace.name}, over {rival.replace('_', ' ')}: {', '.join(phrases)}"
 
 
 def _skewed_trace(lab: Lab) -> str:
     """FAS with more of the requests to few files than Zipf's law with 0.9 gives them."""
-    found = []
+    phrases = []
     for skew in (1.1, 1.2, 1.3):
         trace = _files("hacc FAS", 5715, 80, skew=skew)
         hacc, sprayer = (
             lab.aside(trace, _cluster(), policy).throughput for policy in ("hacc", "round_robin")
         )
-        found.append(f"{ratio(hacc, sprayer) - 1:.0%} with {skew}")
-    return f"FAS by Zipf's law, over round robin: {', '.join(found)} in place of 0.9"
+        phrases.append(f"{ratio(hacc, sprayer) - 1:.0%} with {skew}")
+    return f"FAS by Zipf's law, over round robin: {', '.join(phrases)} in place of 0.9"
 
 
 def _few(lab: Lab) -> str:
     """Fewer requests under way, as there are while users pause."""
-    found = []
+    phrases = []
     for limit in (3, 6, 12):
         plain, split = (
             lab.aside(_asp(), replace(_cluster(), limit=limit), policy).delay[0]
             for policy in ("round_robin", "hacc_split")
         )
-        found.append(f"{1 - ratio(split, plain):.0%} with {limit}")
-    return f"hacc ASP, mean time lower by {', '.join(found)} requests under way"
+        phrases.append(f"{1 - ratio(split, plain):.0%} with {limit}")
+    return f"hacc ASP, mean time lower by {', '.join(phrases)} requests under way"
 
 
 def _lighter(lab: Lab) -> str:
     """Domino's requests with less for the processor to do, and so more for the disks beside it."""
-    found = []
+    phrases = []
     for work in (50, 5):
         trace = _dynamic(_domino(), share=1.0, work=work * MILLISECOND)
         hacc, rival = (
             lab.aside(trace, _cluster(), policy).throughput
             for policy in ("hacc", "least_connections")
         )
-        found.append(f"{ratio(hacc, rival) - 1:.0%} with {work} ms")
-    return f"hacc Domino, {', '.join(found)} of the processor a request"
+        phrases.append(f"{ratio(hacc, rival) - 1:.0%} with {work} ms")
+    return f"hacc Domino, {', '.join(phrases)} of the processor a request"
 
 
 def _asp() -> Trace:
     return _dynamic(_files("hacc ASP", 4495, 54, skew=0.9), share=0.05, work=_DYNAMIC)
 
 
-def _faster(lab: Lab, trace: Trace, what: str, said: float, rival: str = "round_robin") -> Claim:
+def _faster(
+    lab: Lab, trace: Trace, what: str, published: float, rival: str = "round_robin"
+) -> Claim:
     smart = _smart(lab, trace)
     sprayer = lab.run(trace, _cluster(), rival, picture=f"{trace.name}, 3 nodes", x=3).throughput
     gain = ratio(smart, sprayer) - 1
-    return Claim(PAPER, f"{what}: throughput over an IP sprayer", f"{said:.0%}", f"{gain:.0%}",
-                 verdict(abs(gain - said) <= 0.1 * (1 + said)))  # fmt: skip
+    return Claim(PAPER, f"{what}: throughput over an IP sprayer", f"{published:.0%}", f"{gain:.0%}",
+                 verdict(abs(gain - published) <= 0.1 * (1 + published)))  # fmt: skip
 
 
 def _smart(lab: Lab, trace: Trace) -> float:

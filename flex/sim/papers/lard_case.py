@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.prediction.replay_accesses_through_caches import Ints
+from flex.prediction.cache_replay import Ints
 from flex.sim import simulated_clusters as clusters
 from flex.sim.papers.claim import Claim, grows, percent, ratio, span, verdict
 from flex.sim.papers.experiment_lab import BURST, Lab
@@ -68,7 +68,7 @@ Runs = dict[tuple[str, int], Result]
 
 
 def rice(lab: Lab) -> list[Claim]:
-    runs = _over_nodes(lab, "rice")
+    runs = _run_on_nodes(lab, "rice")
     gain = {nodes: _ratio(runs, nodes) for nodes in NODES}
     missed = [runs["lard", nodes].miss_ratio for nodes in (8, 12, 16)]
     idle = [runs[policy, nodes].idle for policy in ("lard", "lardr") for nodes in (8, 16)]
@@ -97,7 +97,7 @@ def rice(lab: Lab) -> list[Claim]:
               verdict(max(gms) < 0.5)),
         Claim(PAPER, "Rice: mean delay of LARD/R against WRR's", "under 25 %", f"{delay:.0%}",
               verdict(delay < 0.25)),
-        *_by_hash(lab, runs),
+        *_hash_claims(lab, runs),
         *_large_cache(lab, runs),
         _lru(lab, runs),
     ],
@@ -107,7 +107,7 @@ def rice(lab: Lab) -> list[Claim]:
 
 
 def ibm(lab: Lab) -> list[Claim]:
-    runs = _over_nodes(lab, "ibm")
+    runs = _run_on_nodes(lab, "ibm")
     gain = [_ratio(runs, nodes) for nodes in NODES[2:]]
     gms = 1 - runs["wrr_gms", 16].throughput / runs["lardr", 16].throughput
     delay = ratio(runs["lardr", 8].delay[0], runs["wrr", 8].delay[0])
@@ -180,7 +180,7 @@ def hot(lab: Lab) -> list[Claim]:
     """Some targets of 30 KB are given a share of all requests, from 5 to 75 per cent."""
     gains = []
     for share in (5, 10, 30, 60, 75):
-        trace = _with_hot(lab.twin("rice"), share)
+        trace = _add_hot_targets(lab.twin("rice"), share)
         both = [
             lab.run(
                 trace,
@@ -210,12 +210,14 @@ def _counter(lab: Lab, name: str, nodes: Sequence[int]) -> str:
     flat = lab.changed_twin(name, top=_FLAT)
     tried = {
         "as it is": lab.twin(name),
-        f"each file's requests within {BURST:.0%} of the time": lab.in_bursts(name),
+        f"each file's requests within {BURST:.0%} of the time": lab.bursty_trace(name),
         "those of the rarer files alone": lab.rarer_in_bursts(lab.twin(name)),
         f"the most frequent file {_FLAT:.1%} of the requests": flat,
         "and the rarer files in bursts": lab.rarer_in_bursts(flat),
     }
-    return "; ".join(f"{what}: {_over_wrr(lab, trace, nodes)}" for what, trace in tried.items())
+    return "; ".join(
+        f"{what}: {_gain_over_wrr(lab, trace, nodes)}" for what, trace in tried.items()
+    )
 
 
 def _other(lab: Lab) -> str:
@@ -231,25 +233,25 @@ def _other(lab: Lab) -> str:
         f"{_SECOND:.2%} of the requests, whose "
         "sizes spread half as wide, and whose rarer files are asked for within "
         f"{_WHILE:.0%} of the time: "
-        f"{_over_wrr(lab, trace, (8, 16))}, LARD misses {lard.miss_ratio:.1%} on 8 "
+        f"{_gain_over_wrr(lab, trace, (8, 16))}, LARD misses {lard.miss_ratio:.1%} on 8 "
         "nodes, mean delay of LARD/R "
         f"{ratio(lardr.delay[0], wrr.delay[0]):.0%} of WRR's"
     )
 
 
-def _over_wrr(lab: Lab, trace: Trace, nodes: Sequence[int]) -> str:
-    found = []
+def _gain_over_wrr(lab: Lab, trace: Trace, nodes: Sequence[int]) -> str:
+    phrases = []
     for n in nodes:
         wrr, lardr = (lab.aside(trace, clusters.lard(n), policy) for policy in ("wrr", "lardr"))
         gain = ratio(lardr.throughput, wrr.throughput)
         busy = np.mean([node.busy for node in lardr.nodes])
-        found.append(
+        phrases.append(
             f"{gain:.1f} times on {n} nodes (misses {wrr.miss_ratio:.1%} and "
             f"{lardr.miss_ratio:.1%}, "
             f"LARD/R's processors at work {busy:.0%}, at most "
             f"{_bound_of_speed_up(wrr):.1f} times possible)"
         )
-    return ", ".join(found)
+    return ", ".join(phrases)
 
 
 def _bound_of_speed_up(wrr: Result) -> float:
@@ -259,21 +261,21 @@ def _bound_of_speed_up(wrr: Result) -> float:
 
 def _counter_hot(lab: Lab) -> str:
     """How much LARD leaves undone, with fewer and more hot targets."""
-    found = []
+    phrases = []
     for targets in (1, 5, 20, 100):
-        trace = _with_hot(lab.twin("rice"), 60, targets)
+        trace = _add_hot_targets(lab.twin("rice"), 60, targets)
         lard, lardr = (lab.aside(trace, clusters.lard(8), policy) for policy in ("lard", "lardr"))
         busy = min(node.busy for node in lard.nodes)
         gain = ratio(lardr.throughput, lard.throughput) - 1
         disks = percent(*span([node.reading for node in lardr.nodes]))
-        found.append(
+        phrases.append(
             f"{targets}: {gain:.1%}, LARD's processors at work {busy:.0%} or more, "
             f"LARD/R's disks {disks}"
         )
-    return f"60 % of the requests to so many targets: {'; '.join(found)}"
+    return f"targets that get 60 % of the requests: {'; '.join(phrases)}"
 
 
-def _with_hot(trace: Trace, percent_: int, targets: int = 5) -> Trace:
+def _add_hot_targets(trace: Trace, percent_: int, targets: int = 5) -> Trace:
     """Accesses chosen by chance go to a few new targets instead."""
     random = np.random.default_rng(7)
     target = trace.target.copy()
@@ -284,7 +286,7 @@ def _with_hot(trace: Trace, percent_: int, targets: int = 5) -> Trace:
     return replace(trace, target=target, size=np.append(trace.size, more), site=site)
 
 
-def _by_hash(lab: Lab, runs: Runs) -> list[Claim]:
+def _hash_claims(lab: Lab, runs: Runs) -> list[Claim]:
     """LB and LB/GC, of which the paper gives no figure: less than half of what LARD/R gains is
     modest here.
     """
@@ -319,7 +321,7 @@ def _by_hash(lab: Lab, runs: Runs) -> list[Claim]:
 
 def _counter_hash(lab: Lab) -> str:
     """The same with so few misses that processors, not disks, say how much a node serves."""
-    found = []
+    phrases = []
     for what, trace in {
         "as it is": lab.twin("rice"),
         "rarer files in bursts": lab.rarer_in_bursts(lab.twin("rice")),
@@ -327,12 +329,12 @@ def _counter_hash(lab: Lab) -> str:
         lb, lardr = (lab.aside(trace, clusters.lard(8), policy) for policy in ("lb", "lardr"))
         loads = [(node.reading, node.busy) for node in lb.nodes]
         disks, processors = (percent(*span(shares)) for shares in zip(*loads, strict=True))
-        found.append(
+        phrases.append(
             f"{what}: LB serves {ratio(lb.throughput, lardr.throughput):.0%} of what "
             "LARD/R does on 8 nodes, its "
             f"disks at work {disks}, its processors {processors}, idle {lb.idle:.1%}"
         )
-    return "; ".join(found)
+    return "; ".join(phrases)
 
 
 def _large_cache(lab: Lab, runs: Runs) -> list[Claim]:
@@ -373,15 +375,15 @@ def _longer(lab: Lab) -> str:
     longer = replace(
         trace, target=np.tile(trace.target, 4), client=trace.client[:0], time=trace.time[:0]
     )
-    one, many = (lab.aside(longer, _cluster(nodes), "wrr").miss_ratio for nodes in (1, 16))
-    said = f"{one:.1%} on one node, {many:.1%} on 16"
+    single, many = (lab.aside(longer, _cluster(nodes), "wrr").miss_ratio for nodes in (1, 16))
+    phrase = f"{single:.1%} on one node, {many:.1%} on 16"
     return (
         "each node reads everything for a first time. With the trace four times "
-        f"over WRR misses {said}"
+        f"over WRR misses {phrase}"
     )
 
 
-def _over_nodes(lab: Lab, name: str) -> Runs:
+def _run_on_nodes(lab: Lab, name: str) -> Runs:
     return {
         (policy, nodes): lab.run(
             lab.twin(name), _cluster(nodes), policy, picture=f"{name}, nodes", x=nodes

@@ -43,10 +43,10 @@ _TIMES = tuple(_Times(f"{month}, 4 nodes", "round_robin", (64, 128), 1.5, 2.0) f
 
 
 def published_points(points: Sequence[Simulated]) -> list[PublishedPoint]:
-    return list(_of_times(points))
+    return list(_points_of_times(points))
 
 
-def _of_times(points: Sequence[Simulated]) -> Iterator[PublishedPoint]:
+def _points_of_times(points: Sequence[Simulated]) -> Iterator[PublishedPoint]:
     for times in _TIMES:
         for point in points:
             if (point.picture, point.line) == (times.picture, times.of) and (point.x in times.x):

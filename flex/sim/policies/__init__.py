@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from flex.sim.access_rules import Place, RoutedAccesses, route_by_one_rule, route_by_target
 from flex.sim.engine_input_and_output import FETCHING, OWN, SHARED
 from flex.sim.policies.cap import cap
 from flex.sim.policies.frequent_everywhere import cward_cr, ward
@@ -20,7 +21,6 @@ from flex.sim.policies.hacc_tree import hacc, hacc_split
 from flex.sim.policies.hashing import bounded_hashing, hash_of_target
 from flex.sim.policies.placed_sites import flex_lard, flex_sites
 from flex.sim.policies.round_robin_clients import round_robin_clients
-from flex.sim.routed_accesses import Place, RoutedAccesses, by_one, by_target
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
@@ -38,45 +38,45 @@ class Policy:
     needs_clients: bool = False
 
 
-def for_all(rule: str, *, memory: int = OWN) -> Rules:
+def common_rule(rule: str, *, memory: int = OWN) -> Rules:
     """One rule for every access, among all nodes."""
-    return lambda trace, cluster, _: by_one(trace, cluster, rule, memory=memory)
+    return lambda trace, cluster, _: route_by_one_rule(trace, cluster, rule, memory=memory)
 
 
-def for_each_target(rule: str) -> Rules:
+def rule_per_target(rule: str) -> Rules:
     """A rule that remembers each target, among all nodes."""
-    return lambda trace, cluster, _: by_target(trace, cluster, rule)
+    return lambda trace, cluster, _: route_by_target(trace, cluster, rule)
 
 
 # "The LARD paper" is Pai and others, ASPLOS 1998.
 POLICIES: dict[str, Policy] = {
     "round_robin": Policy(
-        for_all("turn"), "each request to the next node, as DNS does without FLEX"
+        common_rule("turn"), "each request to the next node, as DNS does without FLEX"
     ),
     "round_robin_clients": Policy(
         round_robin_clients, "each client stays with the node that DNS gave it", needs_clients=True
     ),
     # Weighted round robin, past nodes that have more under way than their share (the LARD paper).
-    "wrr": Policy(for_all("weighted"), "round robin past busy nodes"),
+    "wrr": Policy(common_rule("weighted"), "round robin past busy nodes"),
     # For their speed.
-    "least_connections": Policy(for_all("least"), "the node with the fewest connections"),
+    "least_connections": Policy(common_rule("least"), "the node with the fewest connections"),
     # The LARD paper.
     "lb": Policy(hash_of_target, "a hash of the file says the node"),
     # A front end that knows every node's cache (the LARD paper).
-    "lb_gc": Policy(for_all("cached"), "the node that has the file in memory"),
+    "lb_gc": Policy(common_rule("cached"), "the node that has the file in memory"),
     # The LARD paper does not say what it costs to fetch from another node's memory. Here the node
     # that has the target sends it as it would to a client, and taking it in costs the other as
     # much. The directory costs nothing, and a copy stays with the node that asked.
     "wrr_gms": Policy(
-        for_all("weighted", memory=FETCHING), "as wrr, and nodes fetch from each other's memory"
+        common_rule("weighted", memory=FETCHING), "as wrr, and nodes fetch from each other's memory"
     ),
     # The LARD paper.
     "lard": Policy(
-        for_each_target("lard"),
+        rule_per_target("lard"),
         "each file has its node, as a distributor that reads requests does it",
     ),
     # LARD/R of the LARD paper: the set of nodes of a target grows and shrinks.
-    "lardr": Policy(for_each_target("lardr"), "as lard, with several nodes for busy files"),
+    "lardr": Policy(rule_per_target("lardr"), "as lard, with several nodes for busy files"),
     "bounded_hashing": Policy(bounded_hashing, "as lb, past nodes that are full"),
     # Cherkasova and Karlsson, WECWIS 2001: the most frequent targets on every node.
     "ward": Policy(ward, "the busiest files everywhere, each other on one node"),
@@ -96,7 +96,7 @@ POLICIES: dict[str, Policy] = {
     "flex_lard": Policy(flex_lard, "as flex, and as lard among the nodes of a site"),
     # Each access goes to the least busy node.
     "optimal": Policy(
-        for_all("least", memory=SHARED), "as if all memory were one: nobody can do better"
+        common_rule("least", memory=SHARED), "as if all memory were one: nobody can do better"
     ),
 }
 

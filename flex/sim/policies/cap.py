@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.sim.routed_accesses import Place, RoutedAccesses, among
+from flex.sim.access_rules import Place, RoutedAccesses, route_among_sets
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
@@ -17,4 +17,4 @@ def cap(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses
     disk = trace.size > trace.size.mean()
     processor = trace.work_of_targets() > 0
     kind = disk.astype(np.int64) + 2 * processor.astype(np.int64)
-    return among(kind[trace.target], "turn", [range(cluster.nodes)] * 4)
+    return route_among_sets(kind[trace.target], "turn", [range(cluster.nodes)] * 4)

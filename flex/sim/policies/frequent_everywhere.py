@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.sim.routed_accesses import Place, RoutedAccesses, rules_of, runs
+from flex.sim.access_rules import Place, RoutedAccesses, rules_of, runs
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flex.placing.problem import Floats
-from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.routed_accesses import Place, RoutedAccesses, rules_of, runs
+from flex.prediction.cache_replay import Ints
+from flex.sim.access_rules import Place, RoutedAccesses, rules_of, runs
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-def by_worth(
+def route_by_worth(
     trace: Trace, cluster: SimulatedCluster, worth: Floats, *, large: bool
 ) -> RoutedAccesses:
     """Targets by their worth, and by LARD-Threshold those larger than the mean where `large` says
@@ -52,11 +52,11 @@ def frequency_by_size(trace: Trace) -> Floats:
     return trace.frequency() / np.maximum(trace.size, 1)
 
 
-def _copies(worth: Floats, asked: npt.NDArray[np.bool_], nodes: int) -> Ints:
+def _copies(worth: Floats, is_accessed: npt.NDArray[np.bool_], nodes: int) -> Ints:
     """A worth below that of the least is one copy; logarithms begin there, for a worth may be below
     one.
     """
-    least = worth[asked].min()
+    least = worth[is_accessed].min()
     scaled = np.log10(np.maximum(worth, least) / least)
     top = scaled.max()
     share = scaled / top if top > 0 else scaled
@@ -65,16 +65,16 @@ def _copies(worth: Floats, asked: npt.NDArray[np.bool_], nodes: int) -> Ints:
 
 
 def cward_fr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
-    return by_worth(trace, cluster, frequency(trace), large=False)
+    return route_by_worth(trace, cluster, frequency(trace), large=False)
 
 
 def cward_fsr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
-    return by_worth(trace, cluster, frequency_by_size(trace), large=False)
+    return route_by_worth(trace, cluster, frequency_by_size(trace), large=False)
 
 
 def cward_pfr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
-    return by_worth(trace, cluster, frequency(trace), large=True)
+    return route_by_worth(trace, cluster, frequency(trace), large=True)
 
 
 def cward_pfsr(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
-    return by_worth(trace, cluster, frequency_by_size(trace), large=True)
+    return route_by_worth(trace, cluster, frequency_by_size(trace), large=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.sim.routed_accesses import Place, RoutedAccesses, among, everywhere, rules_of
+from flex.sim.access_rules import Place, RoutedAccesses, everywhere, route_among_sets, rules_of
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
@@ -35,4 +35,4 @@ def hacc_split(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedA
     """Static documents on the first node, dynamic ones on the others (section 4.5 of the paper)."""
     others = list(range(1, cluster.nodes)) or [0]
     dynamic = (trace.work_of_targets() > 0).astype(np.int64)
-    return among(dynamic[trace.target], "least", [[0], others])
+    return route_among_sets(dynamic[trace.target], "least", [[0], others])

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.prediction.replay_accesses_through_caches import Ints
-from flex.sim.routed_accesses import (
+from flex.prediction.cache_replay import Ints
+from flex.sim.access_rules import (
     Place,
     RoutedAccesses,
-    among,
     everywhere,
     hash_numbers,
+    route_among_sets,
     rules_of,
 )
 from flex.sim.simulated_clusters import SimulatedCluster
@@ -27,7 +27,7 @@ _AT_ONCE = 2_000_000
 def hash_of_target(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     """One node for each target, whatever its load (LB in the LARD paper)."""
     node = hash_numbers(np.arange(len(trace.size))) % cluster.nodes
-    return among(trace.target, "turn", [[n] for n in node.tolist()])
+    return route_among_sets(trace.target, "turn", [[n] for n in node.tolist()])
 
 
 def bounded_hashing(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:

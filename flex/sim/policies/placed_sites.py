@@ -7,15 +7,15 @@ not move a site while the trace is served.
 
 from __future__ import annotations
 
-from flex.sim.routed_accesses import Place, RoutedAccesses, among
+from flex.sim.access_rules import Place, RoutedAccesses, route_among_sets
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
 
 def flex_sites(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
-    return among(trace.site[trace.target], "dice", place(trace, cluster))
+    return route_among_sets(trace.site[trace.target], "dice", place(trace, cluster))
 
 
 def flex_lard(trace: Trace, cluster: SimulatedCluster, place: Place) -> RoutedAccesses:
     nodes = place(trace, cluster)
-    return among(trace.target, "lard", [nodes[site] for site in trace.site.tolist()])
+    return route_among_sets(trace.target, "lard", [nodes[site] for site in trace.site.tolist()])

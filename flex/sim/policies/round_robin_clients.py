@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from flex.errors import BadInput
-from flex.sim.routed_accesses import Place, RoutedAccesses, among
+from flex.sim.access_rules import Place, RoutedAccesses, route_among_sets
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.traces import Trace
 
@@ -23,4 +23,4 @@ def round_robin_clients(trace: Trace, cluster: SimulatedCluster, place: Place) -
     _, seen, key = np.unique(trace.client, return_index=True, return_inverse=True)
     # In the order they come, clients are told one node after the other.
     turn = np.argsort(np.argsort(seen))
-    return among(key, "turn", [[node] for node in (turn % cluster.nodes).tolist()])
+    return route_among_sets(key, "turn", [[node] for node in (turn % cluster.nodes).tolist()])

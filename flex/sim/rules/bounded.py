@@ -17,7 +17,9 @@ class Bounded:
     def __init__(self, job: SimulatedJob) -> None:
         self._bound = job.bound
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         total = sum(view.load[node] for node in nodes)
         most = units((total + 1) * self._bound, 100 * len(nodes))
         return next((node for node in nodes if view.load[node] < most), nodes[0])

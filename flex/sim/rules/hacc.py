@@ -29,10 +29,12 @@ class Hacc:
         self._sampled = 0
         self._spare = [0] * nodes
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         if view.now - self._sampled >= self._job.interval:
             self._sample(nodes, view)
-        server = self._server.get(asked.key)
+        server = self._server.get(request.key)
         if server is not None and self._spare[server] <= 0:
             return server
         if server is not None:
@@ -40,7 +42,7 @@ class Hacc:
         least = self._least(nodes)
         if server is not None:
             self._held[server] -= 1
-        self._server[asked.key] = least
+        self._server[request.key] = least
         self._held[least] += 1
         return least
 

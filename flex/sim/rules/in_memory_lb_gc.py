@@ -24,21 +24,23 @@ class Cached:
         self._sent = [0] * len(job.ram)
         self._node = [-1] * len(job.size)
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
-        had = self._node[asked.target]
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
+        had = self._node[request.target]
         holder = (
             had
-            if had >= 0 and memory.holds(had, asked.target)
-            else self._holder(asked.target, nodes, memory)
+            if had >= 0 and memory.holds(had, request.target)
+            else self._holder(request.target, nodes, memory)
         )
-        node = self._for_new(asked.target, nodes, memory) if holder is None else holder
-        self._last[asked.target], self._node[asked.target] = asked.access, node
+        node = self._place_new_target(request.target, nodes, memory) if holder is None else holder
+        self._last[request.target], self._node[request.target] = request.access, node
         return node
 
     def _holder(self, target: int, nodes: Sequence[int], memory: Contents) -> int | None:
         return next((node for node in nodes if memory.holds(node, target)), None)
 
-    def _for_new(self, target: int, nodes: Sequence[int], memory: Contents) -> int:
+    def _place_new_target(self, target: int, nodes: Sequence[int], memory: Contents) -> int:
         size = self._size[target]
         room = [node for node in nodes if self._sent[node] + size <= self._ram[node]]
         if room:

@@ -16,12 +16,14 @@ class Lard:
         self._job = job
         self._server: dict[int, int] = {}
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
-        server = self._server.get(asked.key)
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
+        server = self._server.get(request.key)
         if server is None:
-            server = self._server[asked.key] = self._first(asked.target, nodes, view)
+            server = self._server[request.key] = self._first(request.target, nodes, view)
         if overloaded(self._job, view, nodes, server):
-            server = self._server[asked.key] = least_loaded(nodes, view.load)
+            server = self._server[request.key] = least_loaded(nodes, view.load)
         return server
 
     def _first(self, target: int, nodes: Sequence[int], view: View) -> int:

@@ -24,15 +24,17 @@ class LardR:
         self._job = job
         self._servers: dict[int, _Servers] = {}
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
-        servers = self._servers.get(asked.key)
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
+        servers = self._servers.get(request.key)
         if servers is None:
             first = least_loaded(nodes, view.load)
-            self._servers[asked.key] = _Servers([first], view.now)
+            self._servers[request.key] = _Servers([first], view.now)
             return first
-        return self._of(servers, nodes, view)
+        return self._choose_server(servers, nodes, view)
 
-    def _of(self, servers: _Servers, nodes: Sequence[int], view: View) -> int:
+    def _choose_server(self, servers: _Servers, nodes: Sequence[int], view: View) -> int:
         before = list(servers.nodes)
         node = least_loaded(servers.nodes, view.load)
         most = max(servers.nodes, key=view.load.__getitem__)

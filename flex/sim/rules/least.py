@@ -12,7 +12,9 @@ class Least:
     def __init__(self, job: SimulatedJob) -> None:
         self._weight = job.weight.tolist()
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         best = nodes[0]
         for node in nodes[1:]:
             if view.load[node] * self._weight[best] < view.load[best] * self._weight[node]:

@@ -15,8 +15,10 @@ class Dice:
     def __init__(self, job: SimulatedJob) -> None:
         pass
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
-        return nodes[_hash(asked.access) % len(nodes)]
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
+        return nodes[_hash(request.access) % len(nodes)]
 
 
 def _hash(position: int) -> int:

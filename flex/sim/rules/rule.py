@@ -41,7 +41,9 @@ class Contents(Protocol):
 class Rule(Protocol):
     def __init__(self, job: SimulatedJob) -> None: ...
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         """One of the nodes, of which there is at least one."""
         ...
 

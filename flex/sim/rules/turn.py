@@ -12,7 +12,9 @@ class Turn:
     def __init__(self, job: SimulatedJob) -> None:
         self._next = [0] * len(job.rule)
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
-        place = self._next[asked.key]
-        self._next[asked.key] = (place + 1) % len(nodes)
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
+        place = self._next[request.key]
+        self._next[request.key] = (place + 1) % len(nodes)
         return nodes[place]

@@ -18,13 +18,15 @@ class Weighted:
         self._weight = job.weight.tolist()
         self._next = [0] * len(job.rule)
 
-    def choose(self, asked: AccessAsked, nodes: Sequence[int], view: View, memory: Contents) -> int:
+    def choose(
+        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
+    ) -> int:
         total = sum(view.load[node] for node in nodes)
         weight = sum(self._weight[node] for node in nodes)
-        start = self._next[asked.key]
+        start = self._next[request.key]
         places = ((start + step) % len(nodes) for step in range(len(nodes)))
         place = next(
             p for p in places if view.load[nodes[p]] * weight <= total * self._weight[nodes[p]]
         )
-        self._next[asked.key] = (place + 1) % len(nodes)
+        self._next[request.key] = (place + 1) % len(nodes)
         return nodes[place]

@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 from flex.model.log_reading import Segment
 from flex.model.period import Period
 from flex.ports import Segments
-from flex.prediction import similar_targets
-from flex.prediction.replay_accesses_through_caches import Ints, Sample
-from flex.prediction.similar_targets import Kinds
+from flex.prediction import target_classes
+from flex.prediction.cache_replay import Ints, Sample
+from flex.prediction.target_classes import Kinds
 from flex.table_schemas import FILES, HOURS, Schema
 from flex_logs_ingest.counts import count_files
-from flex_logs_ingest.counts import find_count_files_for_days as kept
+from flex_logs_ingest.counts import count_files_of_days as kept
 from flex_logs_ingest.counts.file_table import FileTable, file_table
-from flex_logs_ingest.counts.put_small_readings_into_shared_files import is_shared
+from flex_logs_ingest.counts.shared_count_files import is_shared
 
 # Rows of partial tables that wait until they are added up, unless the sum has more rows already. A
 # guess.
@@ -56,7 +56,8 @@ def hours_of_site(segments: Segments, directory: Path, period: Period, site: str
     """HOURS of one site, as far as the counts of the period are still there."""
     days = (period.first_day, period.last_day)
     tables = (
-        count_files.hours(directory, one, *days, site) for one in kept.files_left(segments, *days)
+        count_files.hours(directory, file_id, *days, site)
+        for file_id in kept.files_left(segments, *days)
     )
     return _frame(_add_up(["site", "hour"], _HOURS, tables), HOURS)
 
@@ -68,7 +69,9 @@ def _hours(segments: Segments, directory: Path, days: tuple[int, int]) -> pd.Dat
 def hours_in(directory: Path, files: Iterable[str], days: tuple[int, int]) -> pd.DataFrame:
     """HOURS of these days in files of these ids."""
     merged = _add_up(
-        ["site", "hour"], _HOURS, (count_files.hours(directory, one, *days) for one in files)
+        ["site", "hour"],
+        _HOURS,
+        (count_files.hours(directory, file_id, *days) for file_id in files),
     )
     return _frame(merged, HOURS)
 
@@ -81,24 +84,24 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
     Where targets are left out, its sites are all that have any, with the kinds of all of them;
     unless counts of some days were added up, which leaves no sample of them.
     """
-    found = kept.with_sample(segments, period.first_day, period.last_day)
-    level = _common_level(found, directory, period, limit)
+    by_file = kept.readings_with_sample(segments, period.first_day, period.last_day)
+    level = _common_level(by_file, directory, period, limit)
     read = [
         _accesses(files, [each.id for each in readings], directory, period, level)
-        for files, readings in sorted(found.items())
+        for files, readings in sorted(by_file.items())
     ]
     names = pd.concat(
         [FILES.empty()[["site", "target"]], *(accesses.names for accesses in read)],
         ignore_index=True,
     )
-    time, in_names = _in_order_of_logs(read, chain.from_iterable(found.values()))
+    time, in_names = _join_in_log_order(read, chain.from_iterable(by_file.values()))
     files = file_table(segments, directory, period)
-    targets = _with_sizes(files.rows_of(names))
+    targets = _fill_sizes(files.rows_of(names))
     target = _numbers(names, targets)[in_names]
     order = np.argsort(time, kind="stable")
     every = kept.files(segments, period.first_day, period.last_day)
     sites, totals = pd.Index(targets["site"].unique()), None
-    if level and every == sorted(found):
+    if level and every == sorted(by_file):
         sites, totals = _all_targets(files)
     return Sample(
         sites=tuple(sites),
@@ -114,8 +117,8 @@ def sample_of(segments: Segments, directory: Path, period: Period, limit: int) -
 def _all_targets(files: FileTable) -> tuple[pd.Index, Kinds]:
     """All sites that have any target, in the order of the table, and the kinds of their targets."""
     met: dict[str, int] = {}
-    pieces = (_with_sizes(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
-    every = similar_targets.add_up(_kinds_of(piece, met) for piece in pieces)
+    pieces = (_fill_sizes(piece) for piece in files.pieces(("site", "requests", "bytes", "size")))
+    every = target_classes.add_up(_kinds_of(piece, met) for piece in pieces)
     return pd.Index(list(met)), every
 
 
@@ -123,7 +126,7 @@ def _kinds_of(piece: pd.DataFrame, met: dict[str, int]) -> Kinds:
     place, names = pd.factorize(piece["site"])
     number = np.array([met.setdefault(name, len(met)) for name in names], dtype=np.int64)
     requests, size = (piece[name].to_numpy(dtype=np.int64) for name in ("requests", "size"))
-    return similar_targets.kinds(number[place], requests, size)
+    return target_classes.kinds(number[place], requests, size)
 
 
 def _add_up(
@@ -175,22 +178,22 @@ class _Accesses:
 _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
-def _in_log_order(found: Iterable[Segment]) -> list[Segment]:
+def _sort_in_log_order(segments: Iterable[Segment]) -> list[Segment]:
     return sorted(
-        found,
+        segments,
         key=lambda segment: (segment.source, segment.first_time, segment.first_byte, segment.id),
     )
 
 
 def _common_level(
-    found: Mapping[str, Sequence[Segment]], directory: Path, period: Period, limit: int
+    by_file: Mapping[str, Sequence[Segment]], directory: Path, period: Period, limit: int
 ) -> int:
     """The lowest level at which every reading's sample is complete and all together are few
     enough.
     """
     count = np.zeros(_LEVELS, dtype=np.int64)
     complete = 0
-    for files, readings in found.items():
+    for files, readings in by_file.items():
         levels = count_files.sample(directory, files, period.first_day, period.last_day, ["level"])[
             "level"
         ]
@@ -226,21 +229,21 @@ def _places(reading: Ints, directory: Path, files: str) -> dict[str, tuple[int, 
     return dict(zip(ids, pairwise(ends), strict=True))
 
 
-def _in_order_of_logs(read: Sequence[_Accesses], readings: Iterable[Segment]) -> tuple[Ints, Ints]:
+def _join_in_log_order(read: Sequence[_Accesses], readings: Iterable[Segment]) -> tuple[Ints, Ints]:
     """Every access's time, and its row in the names of all files, one below the other."""
     before = np.cumsum([0, *(len(accesses.names) for accesses in read)])
     parts = {}
     for accesses, at in zip(read, before.tolist(), strict=False):
         for id_, (begin, end) in accesses.places.items():
             parts[id_] = accesses.time[begin:end], accesses.name[begin:end] + at
-    ordered = [parts[each.id] for each in _in_log_order(readings) if each.id in parts]
+    ordered = [parts[each.id] for each in _sort_in_log_order(readings) if each.id in parts]
     return (
         np.concatenate([_NONE, *(time for time, _ in ordered)]),
         np.concatenate([_NONE, *(names for _, names in ordered)]),
     )
 
 
-def _with_sizes(files: pd.DataFrame) -> pd.DataFrame:
+def _fill_sizes(files: pd.DataFrame) -> pd.DataFrame:
     mean = files["bytes"] // files["requests"].clip(lower=1)
     return files.assign(size=files["size"].where(files["size"] > 0, mean))
 

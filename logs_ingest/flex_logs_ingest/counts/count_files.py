@@ -12,12 +12,12 @@ returns from them the rows of any days:
                           in the order of the log. The metadata key `flex.level` holds the
                           level from which on the sample is complete.
 
-Small readings share files, and the name that these have (put_small_readings_into_shared_files.py).
+Small readings share files, and the name that these have (shared_count_files.py).
 Then the store says which.
 
 Where names were asked for that are no sites, there is a file of those too
 (file_of_unknown_hosts.py); where the lines say which name was asked for, one of the other names of
-sites (file_of_counts_by_other_names.py).
+sites (other_name_counts.py).
 
 A file is written under a temporary name, synced and renamed, so a name that ends in .parquet holds
 a whole file. Does not decide which files count: the store does, and a file whose segment it does
@@ -43,12 +43,12 @@ import pyarrow.parquet as pq
 from flex.errors import Busy, NotWritten
 from flex.table_schemas import HOURS
 from flex_logs_ingest.counts import (
-    file_of_counts_by_other_names,
     file_of_unknown_hosts,
-    put_small_readings_into_shared_files,
+    other_name_counts,
+    shared_count_files,
 )
 from flex_logs_ingest.counts.sorted_runs import SortedRun, damage
-from flex_logs_ingest.files.sizes_from_document_root import Documents
+from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.scan.counts_as_columns import LEVEL, OtherCount
 from flex_logs_ingest.scan.segment_scan import Counts
 
@@ -125,9 +125,7 @@ def begin(
         file_of_unknown_hosts.write(
             directory, segment, counts.strangers if strangers is None else strangers
         )
-        file_of_counts_by_other_names.write(
-            directory, segment, counts.others if others is None else others
-        )
+        other_name_counts.write(directory, segment, counts.others if others is None else others)
     except OSError as error:
         raise not_written(directory, error) from error
 
@@ -136,9 +134,9 @@ def begin_shared(directory: Path, files: str, readings: Sequence[tuple[str, Coun
     """As `begin`, of all these readings in files that they share. Raises NotWritten."""
     unfinished = [_unfinished_path(path) for path in _paths(directory, files)]
     try:
-        put_small_readings_into_shared_files.write(readings, *unfinished)
-        names = put_small_readings_into_shared_files.others(counts for _, counts in readings)
-        file_of_counts_by_other_names.write(directory, files, names)
+        shared_count_files.write(readings, *unfinished)
+        names = shared_count_files.others(counts for _, counts in readings)
+        other_name_counts.write(directory, files, names)
     except OSError as error:
         raise not_written(directory, error) from error
 
@@ -201,25 +199,25 @@ def runs(
             for day in range(max(days.min, first_day), min(days.max, last_day) + 1):
                 groups.setdefault(day, []).append(group)
     runs: list[SortedRun] = []
-    for day, found in sorted(groups.items()):
-        rows_of_day = sum(sizes[group] for group in found)
-        runs.append(SortedRun(path, tuple(found), rows_of_day, day, before))
+    for day, day_groups in sorted(groups.items()):
+        rows_of_day = sum(sizes[group] for group in day_groups)
+        runs.append(SortedRun(path, tuple(day_groups), rows_of_day, day, before))
     return runs
 
 
 def rows(directory: Path, segment: str, numbers: pa.Array) -> pa.Table:
     """Site and target of the PARTIAL rows of these numbers, which are in order."""
     path = directory / f"{segment}.files.parquet"
-    found, begin = [_NAMES.empty_table()], 0
+    tables, begin = [_NAMES.empty_table()], 0
     with damage(path), pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows
             here = numbers.filter(pc.and_(pc.greater_equal(numbers, begin), pc.less(numbers, end)))
             if len(here):
                 names = file.read_row_group(group, ["site", "target"])
-                found.append(names.cast(_NAMES).take(pc.subtract(here, begin)))
+                tables.append(names.cast(_NAMES).take(pc.subtract(here, begin)))
             begin = end
-    return pa.concat_tables(found)
+    return pa.concat_tables(tables)
 
 
 def hours(directory: Path, segment: str, first_day: int, last_day: int, site: str = "") -> pa.Table:
@@ -227,10 +225,10 @@ def hours(directory: Path, segment: str, first_day: int, last_day: int, site: st
     wanted = (pc.field("hour") >= first_day * 24) & (pc.field("hour") < (last_day + 1) * 24)
     if site:
         wanted &= pc.field("site") == site
-    return _with_later(wide(_read(directory / f"{segment}.hours.parquet", None, wanted)))
+    return _add_later_columns(wide(_read(directory / f"{segment}.hours.parquet", None, wanted)))
 
 
-def _with_later(hours: pa.Table) -> pa.Table:
+def _add_later_columns(hours: pa.Table) -> pa.Table:
     """With the columns that the file lacks, in the one order of all files."""
     none = pa.array(np.zeros(len(hours), dtype=np.int64))
     lacked = [name for name in HOURS.later if name not in hours.column_names]
@@ -254,8 +252,8 @@ def sample_levels(directory: Path, files: str) -> list[tuple[str, int]]:
     path = directory / f"{files}.sample.parquet"
     with damage(path):
         notes = pq.read_schema(path).metadata or {}
-        if put_small_readings_into_shared_files.is_shared(files):
-            return put_small_readings_into_shared_files.levels(notes)
+        if shared_count_files.is_shared(files):
+            return shared_count_files.levels(notes)
         return [(files, int(notes[LEVEL.encode()]))]
 
 

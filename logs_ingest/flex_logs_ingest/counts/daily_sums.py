@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flex.ports import Segments
-from flex_logs_ingest.counts import count_files, find_count_files_for_days
+from flex_logs_ingest.counts import count_files, count_files_of_days
 
 _SENT = pa.schema([("site", pa.large_string()), ("bytes", pa.int64())])
 _OURS = re.compile(r"(?P<day>\d+)-[0-9a-f]{40}\.sent\.parquet(\.part)?")
@@ -32,13 +32,13 @@ def bytes_by_site(segments: Segments, directory: Path, day: int) -> pd.Series:
     readings = sorted(each.id for each in segments.segments(day, day))
     name = sha1("\n".join(readings).encode(), usedforsecurity=False).hexdigest()
     path = directory / f"{day}-{name}.sent.parquet"
-    found = _read(path)
-    if found is None:
-        found = _add_up(directory, find_count_files_for_days.files(segments, day, day), day)
+    table = _read(path)
+    if table is None:
+        table = _add_up(directory, count_files_of_days.files(segments, day, day), day)
         # Who cannot keep it adds up again.
         with suppress(OSError), count_files.write_whole(path) as file:
-            pq.write_table(found, file, compression="zstd")
-    whole = found.to_pandas()
+            pq.write_table(table, file, compression="zstd")
+    whole = table.to_pandas()
     return pd.Series(
         whole["bytes"].to_numpy(), index=pd.Index(whole["site"], dtype="str"), name="bytes"
     )
@@ -61,8 +61,11 @@ def _read(path: Path) -> pa.Table | None:
 
 
 def _add_up(directory: Path, files: list[str], day: int) -> pa.Table:
-    found = [count_files.hours(directory, one, day, day).select(["site", "bytes"]) for one in files]
-    whole = pa.concat_tables([_SENT.empty_table(), *(table.cast(_SENT) for table in found)])
+    tables = [
+        count_files.hours(directory, file_id, day, day).select(["site", "bytes"])
+        for file_id in files
+    ]
+    whole = pa.concat_tables([_SENT.empty_table(), *(table.cast(_SENT) for table in tables)])
     # Arrow adds up under numbers five times as fast as under names.
     coded = whole.set_column(0, "site", whole["site"].combine_chunks().dictionary_encode())
     grouped = coded.group_by("site").aggregate([("bytes", "sum")]).rename_columns(["site", "bytes"])

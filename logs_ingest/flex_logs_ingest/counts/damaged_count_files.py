@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from flex.errors import BadInput
 from flex.table_schemas import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.counts.count_files import hold_directory, not_written, sync
-from flex_logs_ingest.counts.put_small_readings_into_shared_files import is_shared
+from flex_logs_ingest.counts.shared_count_files import is_shared
 from flex_logs_ingest.scan.counts_as_columns import LEVEL
 
 KINDS = {"files": PARTIAL, "hours": HOURS, "sample": SAMPLE}
@@ -30,7 +30,6 @@ def set_aside(path: Path) -> list[Path]:
         raise BadInput(
             f"setting {path} aside",
             "this is no file of counts",
-            kept="nothing was changed",
             advice="name the file that the error named, such as partials/0123....files.parquet",
         )
     try:

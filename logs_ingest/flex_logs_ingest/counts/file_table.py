@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from flex.model.period import Period
 from flex.ports import Segments
 from flex.table_schemas import FILES
-from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, count_files, find_count_files_for_days
+from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, count_files, count_files_of_days
 from flex_logs_ingest.counts.sorted_runs import SortedRun, damage, merge
 
 _KEYS = ["site", "target"]
@@ -53,7 +53,7 @@ class FileTable:
                 if wanted is None or _reaches(file.metadata.row_group(group), wanted):
                     yield file.read_row_group(group, list(columns)).to_pandas()
 
-    def of(self, sites: Collection[str]) -> Iterator[pd.DataFrame]:
+    def pieces_of_sites(self, sites: Collection[str]) -> Iterator[pd.DataFrame]:
         """FILES of some sites, a piece in memory at a time."""
         return (piece[piece["site"].isin(sites)] for piece in self.pieces(sites=sites))
 
@@ -61,7 +61,7 @@ class FileTable:
         """Site after site with its FILES, one site in memory at a time; where some are named, those
         of them it has.
         """
-        pieces = self.pieces() if only is None else self.of(only)
+        pieces = self.pieces() if only is None else self.pieces_of_sites(only)
         parts = (part for piece in pieces for part in piece.groupby("site"))
         for site, group in groupby(parts, key=lambda part: part[0]):
             yield (str(site), FILES.make(pd.concat([part for _, part in group], ignore_index=True)))
@@ -70,12 +70,12 @@ class FileTable:
         """FILES of these sites and targets, as far as they are there."""
         wanted = names[_KEYS].drop_duplicates()
         by_site = {str(site): rows for site, rows in wanted.groupby("site")}
-        found = [FILES.empty()]
+        pieces = [FILES.empty()]
         for piece in self.pieces(sites=by_site):
             here = [by_site[site] for site in piece["site"].unique() if site in by_site]
             if here:
-                found.append(piece.merge(pd.concat(here), on=_KEYS))
-        return FILES.make(pd.concat(found, ignore_index=True))
+                pieces.append(piece.merge(pd.concat(here), on=_KEYS))
+        return FILES.make(pd.concat(pieces, ignore_index=True))
 
     def whole(self) -> pd.DataFrame:
         """All of it in memory."""
@@ -93,21 +93,21 @@ def file_table(
     """
     days = (period.first_day, period.last_day)
     before = (max(period.first_day - SIZE_LOOKBACK_DAYS, 0), period.first_day - 1)
-    found = find_count_files_for_days.files(segments, *days)
-    known = find_count_files_for_days.files_left(segments, *before)
-    name = sha1(repr((days, found, before, known)).encode(), usedforsecurity=False).hexdigest()
+    files = count_files_of_days.files(segments, *days)
+    known = count_files_of_days.files_left(segments, *before)
+    name = sha1(repr((days, files, before, known)).encode(), usedforsecurity=False).hexdigest()
     path = directory / f"{name}.merged.parquet"
     if not _is_whole(path):
         with count_files.hold_directory(directory):
             runs = [
                 run
-                for one in found
-                for run in count_files.runs(directory, one, *days, before=False)
+                for file_id in files
+                for run in count_files.runs(directory, file_id, *days, before=False)
             ]
             runs += [
                 run
-                for one in known
-                for run in count_files.runs(directory, one, *before, before=True)
+                for file_id in known
+                for run in count_files.runs(directory, file_id, *before, before=True)
             ]
             _make(path, runs, told)
     return FileTable(path, period)

@@ -74,9 +74,9 @@ def files(partial: Relation, period: Period) -> Relation:
         before=since["size"].max(where=~within),
         last=since["last"].max(where=within),
     )
-    asked = summed.filter(summed["requests"] > 0)
-    size = (asked["shown"] > 0).ifelse(asked["shown"], asked["before"].fill_null(0))
-    return asked.select("site", "target", "requests", "bytes", size=size, last=asked["last"])
+    accessed = summed.filter(summed["requests"] > 0)
+    size = (accessed["shown"] > 0).ifelse(accessed["shown"], accessed["before"].fill_null(0))
+    return accessed.select("site", "target", "requests", "bytes", size=size, last=accessed["last"])
 
 
 def hours(counted: Relation, period: Period) -> Relation:

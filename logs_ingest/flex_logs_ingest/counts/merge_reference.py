@@ -98,13 +98,13 @@ class _Reader:
     def _next(self) -> pa.Table | None:
         try:
             for batch in self._batches:
-                if len(rows := self._check(self._of_day(pa.Table.from_batches([batch])))):
+                if len(rows := self._check(self._rows_of_day(pa.Table.from_batches([batch])))):
                     return rows
         except (OSError, ValueError) as error:
             raise ValueError(self._path, str(error)) from error
         return None
 
-    def _of_day(self, rows: pa.Table) -> pa.Table:
+    def _rows_of_day(self, rows: pa.Table) -> pa.Table:
         if self._day is None:
             return rows
         days = rows["day"].to_numpy()
@@ -138,7 +138,7 @@ def _add_up(readers: Sequence[_Reader], progress: Callable[[int], object]) -> It
     while at_hand := [(reader, reader.rows) for reader in readers if reader.rows is not None]:
         # What a run holds behind its last row at hand is greater than that row, and unknown.
         bound = min(_key(rows) for _, rows in at_hand)
-        counts = [_up_to(rows, bound) for _, rows in at_hand]
+        counts = [_count_up_to(rows, bound) for _, rows in at_hand]
         progress(sum(counts))
         taken = [reader.take(count) for (reader, _), count in zip(at_hand, counts, strict=True)]
         yield _sums(pa.concat_tables(taken))
@@ -146,9 +146,9 @@ def _add_up(readers: Sequence[_Reader], progress: Callable[[int], object]) -> It
 
 def _sums(rows: pa.Table) -> pa.Table:
     """One row for each site and target that was asked for, in order."""
-    asked = pc.invert(rows["before"])
-    rows = rows.set_column(6, "known", pc.if_else(asked, 0, rows["size"]))
-    rows = rows.set_column(4, "size", pc.if_else(asked, rows["size"], 0))
+    in_period = pc.invert(rows["before"])
+    rows = rows.set_column(6, "known", pc.if_else(in_period, 0, rows["size"]))
+    rows = rows.set_column(4, "size", pc.if_else(in_period, rows["size"], 0))
     for number, name in enumerate(COUNTS[:2], start=2):
         rows = rows.set_column(number, name, rows[name].cast(pa.decimal128(38)))
     sums = [
@@ -165,8 +165,8 @@ def _sums(rows: pa.Table) -> pa.Table:
             number, name, pc.min_element_wise(added[name], most).cast(pa.int64())
         )
     size = pc.if_else(pc.greater(added["size"], 0), added["size"], added["known"])
-    found = added.set_column(4, "size", size).select(SCHEMA.names).filter(pc.field("requests") > 0)
-    return found.sort_by([(name, "ascending") for name in KEYS]).cast(SCHEMA)
+    summed = added.set_column(4, "size", size).select(SCHEMA.names).filter(pc.field("requests") > 0)
+    return summed.sort_by([(name, "ascending") for name in KEYS]).cast(SCHEMA)
 
 
 def _key(rows: pa.Table) -> tuple[str, str]:
@@ -174,7 +174,7 @@ def _key(rows: pa.Table) -> tuple[str, str]:
     return rows["site"][-1].as_py(), rows["target"][-1].as_py()
 
 
-def _up_to(rows: pa.Table, bound: tuple[str, str]) -> int:
+def _count_up_to(rows: pa.Table, bound: tuple[str, str]) -> int:
     greater = _less([pa.scalar(text) for text in bound], [rows[name] for name in KEYS])
     return len(rows) - int(pc.sum(greater).as_py())
 

@@ -18,8 +18,8 @@ from flex.model.period import Period
 from flex.ports import Segments
 from flex_logs_ingest.counts import (
     count_files,
-    file_of_counts_by_other_names,
-    find_count_files_for_days,
+    count_files_of_days,
+    other_name_counts,
 )
 
 _SUMS = [("requests", "sum"), ("bytes", "sum")]
@@ -41,12 +41,12 @@ def count_names(segments: Segments, directory: Path, period: Period, sites: Iter
     """What is known of these sites."""
     days = (period.first_day, period.last_day)
     wanted = pa.array(sorted(set(sites)), pa.string())
-    by_name: list[pa.Table] = [file_of_counts_by_other_names.SCHEMA.empty_table()]
+    by_name: list[pa.Table] = [other_name_counts.SCHEMA.empty_table()]
     by_site: list[pd.DataFrame] = []
     unknown: set[str] = set()
-    for one in find_count_files_for_days.files_left(segments, *days):
-        table = file_of_counts_by_other_names.table(directory, one)
-        hours = count_files.hours(directory, one, *days)
+    for file_id in count_files_of_days.files_left(segments, *days):
+        table = other_name_counts.table(directory, file_id)
+        hours = count_files.hours(directory, file_id, *days)
         hours = hours.filter(pc.is_in(hours["site"].cast(pa.string()), wanted))
         by_site.append(
             hours.select(["site", "requests", "bytes"])

@@ -65,16 +65,16 @@ def tidy(
         kept = _segments_by_file(segments)
         old: list[str] = []
         segments_of_old: list[Segment] = []
-        for file_id, found in kept.items():
-            if max(each.last_day for each in found) < keep_from:
+        for file_id, readings in kept.items():
+            if max(each.last_day for each in readings) < keep_from:
                 old.append(file_id)
-                segments_of_old += found
+                segments_of_old += readings
         _move(segments, directory, segments_of_old, old, "")
-        rest = {files: found for files, found in kept.items() if files not in old}
+        rest = {files: readings for files, readings in kept.items() if files not in old}
         weeks = [files for files in _weeks(rest, window_from).values() if len(files) > 1]
         for files in weeks:
             _add_up(segments, directory, files, rest)
-    added = sum(len(rest[one]) for files in weeks for one in files)
+    added = sum(len(rest[week_file]) for files in weeks for week_file in files)
     return Tidied(added, len(weeks), sum(len(kept[files]) for files in old))
 
 
@@ -111,7 +111,7 @@ def _add_up(
             count_files.write_whole(directory / f"{name}.files.parquet") as file,
             pq.ParquetWriter(file, _SUM, **LAYOUT) as to,
         ):
-            for rows in _by_day(directory, files, directory / f"{name}.merged.parquet"):
+            for rows in _sum_by_day(directory, files, directory / f"{name}.merged.parquet"):
                 to.write_table(rows)
         with count_files.write_whole(directory / f"{name}.hours.parquet") as file:
             pq.write_table(
@@ -122,14 +122,16 @@ def _add_up(
         raise count_files.not_written(
             directory, error, "the counts that were to be added up stand"
         ) from error
-    _move(segments, directory, [each for one in files for each in kept[one]], files, name)
+    _move(segments, directory, [each for file_id in files for each in kept[file_id]], files, name)
 
 
-def _by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa.Table]:
+def _sum_by_day(directory: Path, files: Sequence[str], scratch: Path) -> Iterator[pa.Table]:
     """The rows of all files, added up, some ten thousand at a time and never of two days."""
     runs: dict[int, list[SortedRun]] = defaultdict(list)
     for run in (
-        run for one in files for run in count_files.runs(directory, one, 0, LAST_DAY, before=False)
+        run
+        for file_id in files
+        for run in count_files.runs(directory, file_id, 0, LAST_DAY, before=False)
     ):
         assert run.day is not None, "runs of partials are of one day"
         runs[run.day].append(run)
@@ -155,8 +157,8 @@ def _drop_tables(directory: Path, table: Path | None, keep_from: int) -> None:
 
 
 def _move(
-    segments: Moves, directory: Path, found: Sequence[Segment], files: Collection[str], to: str
+    segments: Moves, directory: Path, readings: Sequence[Segment], files: Collection[str], to: str
 ) -> None:
     """The store first: files that it no longer knows are only in the way."""
-    segments.move_counts([segment.id for segment in found], to)
+    segments.move_counts([segment.id for segment in readings], to)
     count_files.remove(directory, files)

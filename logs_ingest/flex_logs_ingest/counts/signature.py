@@ -50,12 +50,12 @@ def signature(counts: Counts) -> str:
 
 def weight(counts: Counts, names: Words) -> int:
     """The sum, modulo 2**64 or not; `names` are the hashes of the sites."""
-    found = counts.found
-    hours = _of(names, found["hour_site"]) + _mix(_words(found["hour"]))
-    total = _weight(hours, found["hour_requests"], found["hour_bytes"])
-    rows = found["tables"].columns()
+    scanned = counts.found
+    hours = _pick_names(names, scanned["hour_site"]) + _mix(_words(scanned["hour"]))
+    total = _weight(hours, scanned["hour_requests"], scanned["hour_bytes"])
+    rows = scanned["tables"].columns()
     if len(rows["day"]):
-        keys = _mix(_of(names, rows["site"]) ^ _mix(_words(rows["day"]))) + _targets(
+        keys = _mix(_pick_names(names, rows["site"]) ^ _mix(_words(rows["day"]))) + _targets(
             rows["text"], rows["offsets"]
         )
         total += _weight(keys, rows["requests"], rows["bytes"])
@@ -64,10 +64,10 @@ def weight(counts: Counts, names: Words) -> int:
 
 def signature_of_all(signatures: Iterable[str]) -> str:
     """That of all their counts together; "" where one of them is."""
-    found = list(signatures)
-    if not all(found):
+    digests = list(signatures)
+    if not all(digests):
         return ""
-    return f"{sum(int(one, 16) for one in found) % _WORD:016x}"
+    return f"{sum(int(digest, 16) for digest in digests) % _WORD:016x}"
 
 
 def _weight(keys: Words, requests: Ints, sent: Ints) -> int:
@@ -77,7 +77,7 @@ def _weight(keys: Words, requests: Ints, sent: Ints) -> int:
     return int(by_request.sum(dtype=np.uint64)) + int(by_byte.sum(dtype=np.uint64))
 
 
-def _of(names: Words, numbers: Ints) -> Words:
+def _pick_names(names: Words, numbers: Ints) -> Words:
     return names[numbers] if len(numbers) else np.zeros(0, dtype=np.uint64)
 
 
@@ -89,17 +89,17 @@ def _hash(name: str) -> int:
 
 def _targets(text: bytes, offsets: Ints) -> Words:
     """A polynomial over the bytes of each target, many at a time."""
-    found = np.zeros(len(offsets) - 1, dtype=np.uint64)
+    hashes = np.zeros(len(offsets) - 1, dtype=np.uint64)
     codes = np.frombuffer(text, dtype=np.uint8)
     begin = 0
-    while begin < len(found):
+    while begin < len(hashes):
         end = int(np.searchsorted(offsets, offsets[begin] + _BLOCK, side="right")) - 1
-        end = min(max(end, begin + 1), len(found))
-        found[begin:end] = _block(
+        end = min(max(end, begin + 1), len(hashes))
+        hashes[begin:end] = _block(
             codes[offsets[begin] : offsets[end]], offsets[begin : end + 1] - offsets[begin]
         )
         begin = end
-    return _mix(found)
+    return _mix(hashes)
 
 
 def _block(codes: npt.NDArray[np.uint8], offsets: Ints) -> Words:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flex_logs_ingest.counts.ask_file_table import ask
 from flex_logs_ingest.counts.file_table import FileTable
+from flex_logs_ingest.counts.file_table_queries import ask
 from flex_logs_ingest.scan.site_rules import UNKNOWN
 
 # Bytes of the smallest file that counts: icons and short answers of programs are alike by chance. A

@@ -94,7 +94,6 @@ def gone_error(path: Path | str, why: str) -> NoData:
     return NoData(
         f"the counts in {path}",
         f"they are gone or damaged: {why}",
-        kept="nothing was changed",
         advice="restore the file from a backup, or set ingest.directory to where the "
         "counts are; to go on without what "
         f"it counted: `flex data --set-aside {path}`",
@@ -119,9 +118,9 @@ class _Passes:
         while not _may_be_open([*kinds[0], *kinds[1]]):
             most, other = sorted(kinds, key=len, reverse=True)
             taken = _shortest(most, other)
-            one = self._one(most[:taken])
+            merged_run = self._one(most[:taken])
             del most[:taken]
-            insort(most, one, key=_rows)
+            insort(most, merged_run, key=_rows)
         return [*kinds[0], *kinds[1]]
 
     def clear(self) -> None:

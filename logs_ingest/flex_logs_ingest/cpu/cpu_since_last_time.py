@@ -61,7 +61,7 @@ class CpuSinceLastTime:
             for counter in counters:
                 used = self._microseconds_since(counter, now, boot)
                 for site, share in self._parts(counter.sites, used, int(now) // 86400):
-                    state.waiting += _by_hours(site, share, state.at, now)
+                    state.waiting += _split_by_hours(site, share, state.at, now)
         oldest = (int(now) // 86400 - WAITS) * 24
         state.waiting = [each for each in state.waiting if each[1] >= oldest]
         state.patterns, state.boot, state.at = list(patterns), boot, now
@@ -165,7 +165,7 @@ def add_up(used: Sequence[Used]) -> list[Used]:
     return [(site, hour, number) for (site, hour), number in sorted(sums.items())]
 
 
-def _by_hours(site: str, used: int, begin: float, end: float) -> Iterator[Used]:
+def _split_by_hours(site: str, used: int, begin: float, end: float) -> Iterator[Used]:
     """Equally over the time; where the clock went back, all of it in this hour."""
     if end <= begin:
         yield site, int(end) // 3600, used
@@ -183,10 +183,10 @@ def _by_hours(site: str, used: int, begin: float, end: float) -> Iterator[Used]:
 
 def _read(file: Path) -> _State:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found.pop("version") != _VERSION:
+        saved = json.loads(file.read_text(encoding="utf-8"))
+        if saved.pop("version") != _VERSION:
             return _State()
-        state = _State(**found)
+        state = _State(**saved)
         state.counters = {
             path: (int(inode), int(used)) for path, (inode, used) in state.counters.items()
         }

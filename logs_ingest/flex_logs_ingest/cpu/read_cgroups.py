@@ -69,7 +69,7 @@ def read(
     if not _is_there(root):
         why = f"there is no cgroup v2 at {root}; systemd starts machines with it by default"
         return (), tuple(Wrong(pattern.text, why) for pattern in patterns)
-    found: dict[str, Counter] = {}
+    counters: dict[str, Counter] = {}
     wrong: list[Wrong] = []
     for pattern in patterns:
         matches = list(_matches(pattern, root))
@@ -91,8 +91,8 @@ def read(
             if counter is None:
                 wrong.append(Wrong(pattern.text, f"{path}/cpu.stat says no usage_usec"))
                 continue
-            found.setdefault(counter.path, counter)
-    return tuple(_outer(found)), tuple(wrong)
+            counters.setdefault(counter.path, counter)
+    return tuple(_outer(counters)), tuple(wrong)
 
 
 def _is_there(root: Path) -> bool:
@@ -135,9 +135,9 @@ def _counter(path: Path, sites: tuple[str, ...]) -> Counter | None:
     return used and Counter(str(path), sites, inode, min(int(used[1]), MOST))
 
 
-def _outer(found: Mapping[str, Counter]) -> Iterator[Counter]:
+def _outer(counters: Mapping[str, Counter]) -> Iterator[Counter]:
     outer = ""
-    for path, counter in sorted(found.items(), key=lambda item: f"{item[0]}/"):
+    for path, counter in sorted(counters.items(), key=lambda item: f"{item[0]}/"):
         if outer and path.startswith(f"{outer}/"):
             continue
         outer = path

@@ -2,7 +2,7 @@
 
 Takes a Source with its globs. Returns paths in canonical order and, for each, a Log: decompressed
 bytes that are streamed, never held whole. The first bytes of a file say what it is packed in, not
-its name. Does not parse a line, and does not remember anything (reading/identity.py does).
+its name. Does not parse a line, and does not remember anything (reading/log_identity.py does).
 """
 
 from __future__ import annotations
@@ -379,8 +379,8 @@ def paths(source: Source) -> tuple[str, ...]:
     """Every path the globs of the source match, each once, sorted, without what its pattern says to
     be no log.
     """
-    found = {path for pattern in source.globs for path in _matches(pattern)}
-    return tuple(sorted(source.site.without_other_files(found)))
+    matches = {path for pattern in source.globs for path in _matches(pattern)}
+    return tuple(sorted(source.site.drop_other_files(matches)))
 
 
 def _matches(pattern: str) -> Iterator[str]:

@@ -47,13 +47,13 @@ def files(pattern: str) -> tuple[File, ...]:
     system, path = _open(pattern)
     folder, _, name = path.rpartition("/")
     try:
-        found = system.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
+        infos = system.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
     except OSError as error:
         raise _unknown_place(pattern, error) from error
     scheme = pattern[: len(pattern) - len(path)] if pattern.endswith(path) else ""
     return tuple(
         File(scheme + info.path, info.size, info.mtime_ns or 0)
-        for info in sorted(found, key=lambda info: str(info.path))
+        for info in sorted(infos, key=lambda info: str(info.path))
         if info.type == fs.FileType.File and fnmatch.fnmatchcase(info.base_name, name)
     )
 

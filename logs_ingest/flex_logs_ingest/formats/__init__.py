@@ -34,7 +34,7 @@ from flex_logs_ingest.formats import (
 )
 from flex_logs_ingest.formats.format_directive import from_directive
 from flex_logs_ingest.formats.server_configuration import from_file
-from flex_logs_ingest.lines.field_values import printable
+from flex_logs_ingest.lines.field_meanings import printable
 from flex_logs_ingest.lines.layout import Layout, columns, is_directive, names, unusable
 from flex_logs_ingest.lines.which_lines_fit_layout import Fits, first_lines, most_of
 from flex_logs_ingest.scan.worldcup_binary_logs import SIZE, is_records
@@ -131,7 +131,7 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
             kept="nothing was read",
             advice="wait for the first request",
         )
-    fits = every_format(unsized).of(lines)
+    fits = every_format(unsized).fit_by_layout(lines)
     most = most_of(tuple(fits.values()))
     if most * 10 < len(records):
         raise (
@@ -139,7 +139,7 @@ def detect(head: bytes, *, unsized: bool = False) -> str:
             or _too_early(records)
             or _nothing_fits(records)
         )
-    return with_columns(next(name for name, fit in fits.items() if fit.is_half(most)), head)
+    return add_columns(next(name for name, fit in fits.items() if fit.is_half(most)), head)
 
 
 def usual_formats(heads: Sequence[bytes], threads: int = 1) -> list[str]:
@@ -148,7 +148,7 @@ def usual_formats(heads: Sequence[bytes], threads: int = 1) -> list[str]:
     So it is for binary records, and where hardly any line fits.
     """
     return [
-        with_columns(name, head) if name and not is_records(head) else ""
+        add_columns(name, head) if name and not is_records(head) else ""
         for head, name in zip(
             heads, every_format(False).usual(heads, HEAD_LINES, threads), strict=True
         )
@@ -167,7 +167,7 @@ def every_format(unsized: bool) -> Fits:
     return Fits(layouts)
 
 
-def with_columns(format_: str, head: bytes) -> str:
+def add_columns(format_: str, head: bytes) -> str:
     """The same, with the columns that the first lines of the log name last, where the format leaves
     that to the log.
     """

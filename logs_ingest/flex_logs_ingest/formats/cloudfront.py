@@ -16,4 +16,4 @@ LAYOUT = from_columns(
         "taken": ("time-taken",),
     },
     {"taken": "s"},
-).with_time_pattern(rb"\t")
+).replace_time_pattern(rb"\t")

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from flex.errors import BadInput
-from flex_logs_ingest.formats.server_variables import Token, of_letter, of_variable
+from flex_logs_ingest.formats.server_variables import Token, token_of_letter, token_of_variable
 from flex_logs_ingest.lines.layout import TIMERS, Layout, Op, unusable
-from flex_logs_ingest.lines.time_formats import of_apache, says, stamp_of
+from flex_logs_ingest.lines.time_formats import says, stamp_of, strftime_format
 
 _FIELD = re.compile(r"%[!0-9,<>]*(?:\{([^}]*)\})?(\^[A-Za-z]{2}|[A-Za-z%])")
 # The port behind a host is the site rule's business and the query behind a path is cut: each pair
@@ -69,7 +69,7 @@ def from_directive(directive: str) -> Layout:
 
 def from_apache(directive: str) -> Layout:
     text = directive.replace('\\"', '"').replace("\\t", "\t").removesuffix("\\n")
-    return _compile(list(_apache_s(_in_one(_PAIRS.sub("", text)), directive)), directive)
+    return _compile(list(_apache_s(_join_times(_PAIRS.sub("", text)), directive)), directive)
 
 
 def from_nginx(directive: str) -> Layout:
@@ -91,11 +91,11 @@ def _apache_s(text: str, directive: str) -> Iterator[Token | str]:
         if match[2] == "%":
             yield "%"
         elif match[2] == "t" and match[1] is None:
-            yield from ("[", of_variable("time_local"), "]")
+            yield from ("[", token_of_variable("time_local"), "]")
         elif match[2] == "t":
             yield _time(match[1], directive)
         else:
-            yield of_letter(match[2], match[1])
+            yield token_of_letter(match[2], match[1])
     yield text[at:]
 
 
@@ -104,15 +104,15 @@ def _nginx_s(text: str) -> Iterator[Token | str]:
     for match in _VARIABLE.finditer(text):
         yield text[at : match.start()]
         at = match.end()
-        yield of_variable(match[1] or match[2])
+        yield token_of_variable(match[1] or match[2])
     yield text[at:]
 
 
-def _in_one(text: str) -> str:
+def _join_times(text: str) -> str:
     """Pieces of a time that stand side by side become one, unless they say the same twice."""
     at = 0
     while match := _TIMES.search(text, at):
-        first, between, second = of_apache(match[1]), match[2], of_apache(match[3])
+        first, between, second = strftime_format(match[1]), match[2], strftime_format(match[3])
         at = match.end()
         if not says(first) & says(second):
             end = at + len(f"%{{{match[3]}}}t")
@@ -122,7 +122,7 @@ def _in_one(text: str) -> str:
 
 
 def _time(argument: str, directive: str) -> Token:
-    format_ = of_apache(argument)
+    format_ = strftime_format(argument)
     if format_ in ("%<msec_frac>", "%<usec_frac>"):
         return Token(None, "number")
     stamp = stamp_of(format_)
@@ -138,12 +138,12 @@ def _time(argument: str, directive: str) -> Token:
 def _compile(parts: Sequence[Token | str], directive: str) -> Layout:
     start, places = _places(parts)
     # Lines are told apart, and counted, whether they say how long an answer took or not.
-    bare = [_without_timer(place) for place in places]
+    bare = [_drop_timer(place) for place in places]
     needed = max((i for i, place in enumerate(bare) if place.token.field), default=-1)
     ops = _ops(bare, range(needed + 1), directive)
     fields = [place.token.field for place in places]
     timed = tuple(replace(op, field=field) for op, field in zip(ops, fields, strict=False))
-    lead, after = _behind(places, timed, directive)
+    lead, after = _timer_tail(places, timed, directive)
     moved = next((place.token.moved for place in places if place.token.field == "time"), ())
     units = {place.token.field: place.token.unit for place in places if place.token.field in TIMERS}
     there = {op.field for op in (*timed, *after)}
@@ -158,7 +158,7 @@ def _compile(parts: Sequence[Token | str], directive: str) -> Layout:
     ).check(directive)
 
 
-def _without_timer(place: _Place) -> _Place:
+def _drop_timer(place: _Place) -> _Place:
     if place.token.field not in TIMERS:
         return place
     return replace(place, token=replace(place.token, field=None))
@@ -175,7 +175,7 @@ def _ops(places: Sequence[_Place], wanted: range, directive: str) -> tuple[Op, .
     )
 
 
-def _behind(
+def _timer_tail(
     places: Sequence[_Place], ops: Sequence[Op], directive: str
 ) -> tuple[bytes, tuple[Op, ...]]:
     """How a line goes on behind these ops to its timers; nothing where it does not, or where it
@@ -185,11 +185,11 @@ def _behind(
     last = max((i for i, place in enumerate(places) if place.token.field in TIMERS), default=-1)
     if not ops or last < begin:
         return b"", ()
-    literal, found = places[begin - 1].after.encode(), ops[-1].literal
-    if not found or not literal.startswith(found):
+    literal, ending = places[begin - 1].after.encode(), ops[-1].literal
+    if not ending or not literal.startswith(ending):
         return b"", ()
     try:
-        return literal.removeprefix(found), _ops(places, range(begin, last + 1), directive)
+        return literal.removeprefix(ending), _ops(places, range(begin, last + 1), directive)
     except BadInput:
         return b"", ()
 

@@ -21,4 +21,4 @@ LAYOUT = replace(
         '$request_cookie $response_cookie $termination $connections $queues "$request"'
     ),
     stops=b"~",
-).with_time_pattern(TIMERS)
+).replace_time_pattern(TIMERS)

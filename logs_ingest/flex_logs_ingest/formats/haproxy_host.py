@@ -12,4 +12,4 @@ LAYOUT = replace(
         '$request_cookie $response_cookie $termination $connections $queues {$host} "$request"'
     ),
     stops=b"|}",
-).with_time_pattern(rb" \{[\w-]+(\.[\w-]+)+(:\d+)?[|}]")
+).replace_time_pattern(rb" \{[\w-]+(\.[\w-]+)+(:\d+)?[|}]")

@@ -9,4 +9,4 @@ from flex_logs_ingest.formats.format_directive import from_apache
 LAYOUT = from_apache(
     '%h %{GEOIP_COUNTRY_CODE}e %u [%{%F %T}t.%{usec_frac}t] "%r" %>s %b '
     '"%{Referer}i" "%{User-Agent}i" %v %A %p'
-).with_time_pattern(rb" \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\] .*\" \S+ [\da-f.:]+ \d+ ")
+).replace_time_pattern(rb" \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\] .*\" \S+ [\da-f.:]+ \d+ ")

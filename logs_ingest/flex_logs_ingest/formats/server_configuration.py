@@ -60,9 +60,9 @@ def _directives(text: str) -> dict[str, tuple[str, str]]:
     """By name: whose it is, and the directive's value. The last of a name is in force, as in the
     servers.
     """
-    found = {name: ("nginx", _join(parts)) for name, parts in _NGINX.findall(text)}
+    directives = {name: ("nginx", _join(parts)) for name, parts in _NGINX.findall(text)}
     lines = text.replace("\\\n", " ")
-    return found | {name: ("apache", _bare(value)) for value, name in _APACHE.findall(lines)}
+    return directives | {name: ("apache", _bare(value)) for value, name in _APACHE.findall(lines)}
 
 
 def _join(parts: str) -> str:

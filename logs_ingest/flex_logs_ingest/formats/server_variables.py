@@ -146,7 +146,7 @@ _BEGINNINGS: Mapping[str, Token] = {
 }
 
 
-def of_variable(name: str) -> Token:
+def token_of_variable(name: str) -> Token:
     """Nothing is known of a variable that the server's own configuration made."""
     if known := VARIABLES.get(name) or _OTHERS.get(name):
         return known
@@ -157,7 +157,7 @@ def of_variable(name: str) -> Token:
     )
 
 
-def of_letter(letter: str, argument: str | None) -> Token:
+def token_of_letter(letter: str, argument: str | None) -> Token:
     if argument is None:
         return LETTERS.get(letter, _ANY)
     if letter == "i":

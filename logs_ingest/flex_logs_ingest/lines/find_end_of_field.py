@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flex_logs_ingest.lines.field_values import METHOD
+from flex_logs_ingest.lines.field_meanings import METHOD
 from flex_logs_ingest.lines.layout import Fit, Op
 
 # Places that are tried for the end of one text. A line that holds the literal more often is not
@@ -25,7 +25,7 @@ def end_of(ops: Sequence[Op], line: bytes, at: int) -> int:
     if not op.ahead and not op.listed:
         return end
     for _ in range(TRIES):
-        if end < 0 or (not (op.listed and _within_list(line, end)) and _goes_on(ops, line, end)):
+        if end < 0 or (not (op.listed and _is_within_list(line, end)) and _goes_on(ops, line, end)):
             return end
         end = line.find(op.literal, end + 1)
     return -1
@@ -39,7 +39,7 @@ def _plain_end(op: Op, line: bytes, at: int) -> int:
     return next((place for place in range(at, len(line)) if line[place] in _BEFORE_PATH), len(line))
 
 
-def _within_list(line: bytes, end: int) -> bool:
+def _is_within_list(line: bytes, end: int) -> bool:
     """Addresses are parted by a comma and a blank, and by a colon between blanks where a request
     went on elsewhere.
     """

@@ -16,7 +16,7 @@ _LONGEST = 2**20
 _HEADING = re.compile(rb"(?:^|(?<=\n))\0*#fields:[^\n]*\n", re.IGNORECASE)
 
 
-def at_headings(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def split_at_headings(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """From the beginning of a line on. The last line of a chunk waits for the next one where it may
     name columns.
     """

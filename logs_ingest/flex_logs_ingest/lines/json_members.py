@@ -38,8 +38,8 @@ def members(line: bytes, wanted: Set[bytes], parents: Set[bytes]) -> dict[bytes,
     are left out. `a.b` is also the member b of the object a, which is one of the `parents`. None
     when the line is no object.
     """
-    found: dict[bytes, bytes] = {}
-    return None if _object(line, 0, b"", wanted, parents, found) < 0 else found
+    values: dict[bytes, bytes] = {}
+    return None if _object(line, 0, b"", wanted, parents, values) < 0 else values
 
 
 def _object(
@@ -48,7 +48,7 @@ def _object(
     prefix: bytes,
     wanted: Set[bytes],
     parents: Set[bytes],
-    found: dict[bytes, bytes],
+    values: dict[bytes, bytes],
 ) -> int:
     """Where the object that begins at `at` has ended; -1 when none does."""
     begin = _BEGIN.match(line, at)
@@ -66,7 +66,7 @@ def _object(
         if mark is None:
             inside = not prefix and key in parents and line[at : at + 1] == b"{"
             end = (
-                _object(line, at, key + b".", wanted, parents, found)
+                _object(line, at, key + b".", wanted, parents, values)
                 if inside
                 else _end_of_nested(line, at)
             )
@@ -75,10 +75,10 @@ def _object(
                 return -1
             at, mark = behind.end(), behind[1]
         if prefix + key in wanted:
-            found.pop(prefix + key, None)
+            values.pop(prefix + key, None)
             value = text if bare is None or bare in _NO_TEXT else bare
             if value is not None:
-                found[prefix + key] = value
+                values[prefix + key] = value
     return at
 
 

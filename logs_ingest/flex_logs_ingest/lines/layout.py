@@ -2,7 +2,7 @@
 
 A Layout is what both scan engines interpret. formats/format_directive.py makes one from a server's
 configuration. Does not decide what the text of a field means (times, targets, sites):
-field_values.py does.
+field_meanings.py does.
 
 A field ends where the literal text after it begins, so a user name may hold a space: what follows
 it is ` [`. In quotes, a quotation mark after a backslash does not count. What stands behind the
@@ -75,7 +75,7 @@ class Layout:
     what lines end with that another layout fits as well, where `#` stands for a number or `-`;
     `shape` is what they look like, where that is not to be told from their end. Only the search for
     a log's format asks for these two. Where no line says how many bytes were sent, the layout is
-    `unsized`: each full answer counts as one byte, for sizes_from_document_root.py to multiply.
+    `unsized`: each full answer counts as one byte, for document_root.py to multiply.
     """
 
     kind: Literal["fields", "json", "w3c", "records"]
@@ -95,8 +95,8 @@ class Layout:
     @property
     def fields(self) -> frozenset[Field]:
         ops = (*self.ops, *self.after)
-        found = {op.field for op in ops if op.field} | set(self._named_fields)
-        return frozenset(found | {"vhost"} if self.url_site else found)
+        known_fields = {op.field for op in ops if op.field} | set(self._named_fields)
+        return frozenset(known_fields | {"vhost"} if self.url_site else known_fields)
 
     @property
     def says_times(self) -> bool:
@@ -123,7 +123,7 @@ class Layout:
     def ending(self, ends: bytes) -> Layout:
         return replace(self, ends=ends)
 
-    def with_time_pattern(self, pattern: bytes) -> Layout:
+    def replace_time_pattern(self, pattern: bytes) -> Layout:
         return replace(self, shape=re.compile(pattern))
 
 
@@ -150,11 +150,11 @@ def from_columns(
 
 
 def _spellings(keys: Mapping[Field, Sequence[str]]) -> tuple[tuple[Field, tuple[bytes, ...]], ...]:
-    found: list[tuple[Field, tuple[bytes, ...]]] = []
+    encoded: list[tuple[Field, tuple[bytes, ...]]] = []
     for name in FIELDS:
         if spellings := keys.get(name):
-            found.append((name, tuple(key.encode() for key in spellings)))
-    return tuple(found)
+            encoded.append((name, tuple(key.encode() for key in spellings)))
+    return tuple(encoded)
 
 
 def is_directive(line: bytes) -> bool:
@@ -174,13 +174,13 @@ def names(directive: bytes) -> list[bytes]:
 def columns(directive: bytes, keys: Sequence[tuple[Field, Sequence[bytes]]]) -> dict[Field, int]:
     """The number of the column of each field that a `#Fields:` line names."""
     named = names(directive)
-    found: dict[Field, int] = {}
+    places: dict[Field, int] = {}
     for field, spellings in keys:
         # The spelling that comes first is the preferred one.
         preferred = next((key for key in spellings if key in named), None)
         if preferred is not None:
-            found[field] = named.index(preferred)
-    return found
+            places[field] = named.index(preferred)
+    return places
 
 
 def unusable(source: str, why: str) -> BadInput:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from flex_logs_ingest.lines.extract import Cut, cells_of, column_places, cutter
+from flex_logs_ingest.lines.field_cutter import Cut, cells_of, column_places, cutter
 from flex_logs_ingest.lines.json_members import members
 from flex_logs_ingest.lines.layout import TIMERS, Field, Layout, Op, Unit, is_directive
 
@@ -41,12 +41,12 @@ def microseconds(text: bytes, unit: Unit) -> int | None:
     """A number's, which may be in another unit that it names itself: `12ms`. None for what is
     none, `-`, and what is below nothing.
     """
-    found = _NUMBER.fullmatch(text) if len(text) <= MOST_TEXT else None
-    if found is None:
+    match = _NUMBER.fullmatch(text) if len(text) <= MOST_TEXT else None
+    if match is None:
         return None
-    whole, part = found["whole"], found["part"] or b""
-    named = (found["unit"] or unit.encode()).decode()
-    power = _POWERS[named] + int(found["power"] or 0) - len(part)
+    whole, part = match["whole"], match["part"] or b""
+    named = (match["unit"] or unit.encode()).decode()
+    power = _POWERS[named] + int(match["power"] or 0) - len(part)
     digits = (whole + part).lstrip(b"0")
     if not digits or len(digits) + power <= 0:
         return 0
@@ -61,15 +61,15 @@ def time_of_server_behind(text: bytes, unit: Unit) -> int | None:
     sum.
     """
     if unit == "haproxy":
-        return _of_haproxy(text)
+        return _haproxy_server_time(text)
     if len(text) > MOST_LIST:
         return None
     total = 0
     for part in text.replace(b":", b",").split(b","):
-        one = part.strip(b" ")
-        if one in (b"-", b"-1"):
+        time_text = part.strip(b" ")
+        if time_text in (b"-", b"-1"):
             continue
-        spent = microseconds(one, unit)
+        spent = microseconds(time_text, unit)
         if spent is None:
             return None
         total += spent
@@ -86,38 +86,46 @@ def whole_time(text: bytes, unit: Unit) -> int | None:
     return microseconds(text, unit)
 
 
-def _of_haproxy(text: bytes) -> int | None:
+def _haproxy_server_time(text: bytes) -> int | None:
     """The server's part of `Tq/Tw/Tc/Tr/Tt`: milliseconds, and -1 for what did not come to its end.
     It is until the first byte, or until the end where that never came.
     """
     parts = text.split(b"/") if len(text) <= MOST_TEXT else []
     if len(parts) != 5:
         return None
-    asked, waited, connected, answered, whole = (
+    requested, waited, connected, answered, whole = (
         -1 if part == b"-1" else microseconds(part.removeprefix(b"+"), "ms") for part in parts
     )
-    if asked is None or waited is None or connected is None or answered is None or whole is None:
+    if (
+        requested is None
+        or waited is None
+        or connected is None
+        or answered is None
+        or whole is None
+    ):
         return None
     if answered >= 0:
         return answered
     if connected < 0:
         return 0
-    return max(0, whole - max(asked, 0) - max(waited, 0) - connected)
+    return max(0, whole - max(requested, 0) - max(waited, 0) - connected)
 
 
-def of_line(layout: Layout) -> TimeOf | None:
+def build_time_of_line(layout: Layout) -> TimeOf | None:
     """None where no line of the layout says a time. Lines that name the columns of what follows
     have to be given, too.
     """
     if layout.kind == "w3c":
         # A later heading may name the column.
-        return _of_columns(layout) if layout.units else None
+        return _build_time_of_columns(layout) if layout.units else None
     if not layout.says_times:
         return None
-    return _of_members(layout) if layout.kind == "json" else _of_fields(layout)
+    return (
+        _build_time_of_members(layout) if layout.kind == "json" else _build_time_of_fields(layout)
+    )
 
 
-def of_rest(layout: Layout) -> TimeOf | None:
+def build_time_of_rest(layout: Layout) -> TimeOf | None:
     """For what stands behind the last op of a line; None where no timer stands there, or another
     stands before it.
     """
@@ -132,17 +140,17 @@ def of_rest(layout: Layout) -> TimeOf | None:
     return time_of
 
 
-def _of_fields(layout: Layout) -> TimeOf:
+def _build_time_of_fields(layout: Layout) -> TimeOf:
     cut, places, units = (cutter(layout.start, layout.ops), _places(layout.ops), dict(layout.units))
     behind: Cut = cutter(layout.lead, layout.after) if layout.after else _no_cut
     places_behind = _places(layout.after)
 
     def time_of(line: bytes) -> int | None:
-        found = cut(line)
-        said = _timers(found, places)
-        if found is not None and found[1] is not None:
-            said |= _timers(behind(found[1]), places_behind)
-        return _time_of(said, units)
+        pieces = cut(line)
+        timers = _timers(pieces, places)
+        if pieces is not None and pieces[1] is not None:
+            timers |= _timers(behind(pieces[1]), places_behind)
+        return _time_of(timers, units)
 
     return time_of
 
@@ -161,12 +169,12 @@ def _places(ops: Sequence[Op]) -> list[tuple[Field, int]]:
 
 
 def _timers(
-    found: tuple[list[bytes], bytes | None] | None, places: Sequence[tuple[Field, int]]
+    pieces: tuple[list[bytes], bytes | None] | None, places: Sequence[tuple[Field, int]]
 ) -> dict[Field, bytes]:
-    return {} if found is None else {field: found[0][place] for field, place in places}
+    return {} if pieces is None else {field: pieces[0][place] for field, place in places}
 
 
-def _of_members(layout: Layout) -> TimeOf:
+def _build_time_of_members(layout: Layout) -> TimeOf:
     keys = [(field, spellings) for field, spellings in layout.keys if field in TIMERS]
     units = dict(layout.units)
     wanted = frozenset(key for _, spellings in layout.keys for key in spellings)
@@ -178,21 +186,21 @@ def _of_members(layout: Layout) -> TimeOf:
         # To look for names costs little beside reading the members again.
         if not any(name in line for name in named):
             return None
-        found = members(line, wanted, parents)
-        if found is None:
+        values = members(line, wanted, parents)
+        if values is None:
             return None
-        said: dict[Field, bytes] = {}
+        timers: dict[Field, bytes] = {}
         for field, spellings in keys:
-            key = next((key for key in spellings if key in found), None)
+            key = next((key for key in spellings if key in values), None)
             if key is not None:
                 # With `escape=json` nginx writes nothing for what it did not ask.
-                said[field] = found[key] or b"-"
-        return _time_of(said, units)
+                timers[field] = values[key] or b"-"
+        return _time_of(timers, units)
 
     return time_of
 
 
-def _of_columns(layout: Layout) -> TimeOf:
+def _build_time_of_columns(layout: Layout) -> TimeOf:
     units, places = dict(layout.units), column_places(layout.start, layout)
 
     def time_of(line: bytes) -> int | None:
@@ -210,11 +218,11 @@ def _of_columns(layout: Layout) -> TimeOf:
     return time_of
 
 
-def _time_of(said: dict[Field, bytes], units: dict[Field, Unit]) -> int | None:
-    behind = said.get("upstream")
+def _time_of(timers: dict[Field, bytes], units: dict[Field, Unit]) -> int | None:
+    behind = timers.get("upstream")
     if behind:
         served = time_of_server_behind(behind, units["upstream"])
         if served is not None:
             return served
-    whole = said.get("taken")
+    whole = timers.get("taken")
     return whole_time(whole, units["taken"]) if whole else None

@@ -1,5 +1,5 @@
 """How a server was told to write its times: which byte of such a time stands where in a time that
-field_values.py reads.
+field_meanings.py reads.
 
 Takes the format of Apache's `%{format}t`, a format of strftime or one of Apache's own. Returns a
 Stamp, or None for a format that is not understood. Each format is tried on a known time; one that
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from flex_logs_ingest.lines.field_values import seconds
+from flex_logs_ingest.lines.field_meanings import seconds
 
 # 2013-12-25 20:17:38 UTC, in seconds since 1970: the sample time that formats are tried with.
 _KNOWN = 1_388_002_658
@@ -54,7 +54,7 @@ _SEVERAL = {
 }
 _OWN = ("sec", "msec", "usec", "msec_frac", "usec_frac")
 _CODE = re.compile(r"%[EO]?(\w|%)|%<(\w+)>")
-# Times as field_values.py reads them, and what stands there for what a format does not say.
+# Times as field_meanings.py reads them, and what stands there for what a format does not say.
 _READ = ("d/b/Cy:H:M:S z", "Cy-m-d H:M:Sz")
 _NOT_SAID = {"C": "20", "S": "00", "z": "+0000"}
 _SINCE_1970 = {"s", "msec", "usec"}
@@ -62,9 +62,9 @@ _SINCE_1970 = {"s", "msec", "usec"}
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """`sample` is a time in the format. `moved` are the bytes of the same time as field_values.py
+    """`sample` is a time in the format. `moved` are the bytes of the same time as field_meanings.py
     reads it: the place of each in the sample, or the byte itself, less than 0. It is empty where
-    field_values.py reads the sample as it is.
+    field_meanings.py reads the sample as it is.
     """
 
     sample: str
@@ -90,7 +90,7 @@ def says(format_: str) -> frozenset[str]:
     return frozenset(code for code, _ in _codes(format_) if code in _PIECES)
 
 
-def of_apache(format_: str) -> str:
+def strftime_format(format_: str) -> str:
     """What stands in the braces of `%{...}t`, as one of strftime's formats; Apache's own become
     `%<msec_frac>`.
     """
@@ -99,7 +99,9 @@ def of_apache(format_: str) -> str:
 
 
 def as_usual_time(time: bytes, moved: tuple[int, ...]) -> bytes:
-    """The time as field_values.py reads it. Blanks stand for zeros, as before days of one digit."""
+    """Return the time as field_meanings.py reads it. Blanks stand for zeros, as before days of one
+    digit.
+    """
     if max(moved) >= len(time):
         return time
     digits = time.replace(b" ", b"0")
@@ -132,7 +134,7 @@ def _byte_moves(read: str, places: Mapping[str, int]) -> tuple[int, ...]:
 
 def _leads_back(sample: str, places: Mapping[str, int], moved: tuple[int, ...]) -> bool:
     text = sample.encode()
-    found = seconds(as_usual_time(text, moved) if moved else text)
+    parsed = seconds(as_usual_time(text, moved) if moved else text)
     if _SINCE_1970 & places.keys():
-        return found == _KNOWN
-    return found == _KNOWN + _ZONE * ("z" not in places) - 38 * ("S" not in places)
+        return parsed == _KNOWN
+    return parsed == _KNOWN + _ZONE * ("z" not in places) - 38 * ("S" not in places)

@@ -2,7 +2,8 @@
 
 Takes layouts. Returns expressions for lines with a time of Apache's, a request in quotes for a
 plain path, a status and a number of bytes, one behind the other. Does not say anything about other
-lines: extract.py and field_values.py read those, and would say the same about the usual ones.
+lines: field_cutter.py and field_meanings.py read those, and would say the same about the usual
+ones.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from flex import native_or_python
-from flex_logs_ingest.lines.extract import HEADING, Texts, extractor
-from flex_logs_ingest.lines.field_values import STATUSES, number, seconds
+from flex_logs_ingest.lines.field_cutter import HEADING, Texts, extractor
+from flex_logs_ingest.lines.field_meanings import STATUSES, number, seconds
 from flex_logs_ingest.lines.layout import Layout
 
 
@@ -39,9 +39,9 @@ class ReferenceFitting:
         return [self._first_with_half(first_lines(head, most), sure) for head in heads]
 
     def _first_with_half(self, lines: Sequence[bytes], sure: Sequence[bool]) -> int | None:
-        found = [len(numbers) for numbers in self.of(lines)]
-        most = max((size for size, is_sure in zip(found, sure, strict=True) if is_sure), default=0)
-        hopeful = [place for place, size in enumerate(found) if size and size * 2 >= most]
+        counts = [len(numbers) for numbers in self.of(lines)]
+        most = max((size for size, is_sure in zip(counts, sure, strict=True) if is_sure), default=0)
+        hopeful = [place for place, size in enumerate(counts) if size and size * 2 >= most]
         if not all(sure[place] for place in hopeful):
             return None
         return hopeful[0] if most and most * 10 >= len(lines) else -1
@@ -49,10 +49,10 @@ class ReferenceFitting:
 
 def _fitting(layout: Layout, lines: Sequence[bytes]) -> list[int]:
     extract, ends = extractor(layout), _end_of(layout.ends)
-    found = ((i, line, extract(line)) for i, line in enumerate(lines) if ends(line))
+    extracted = ((i, line, extract(line)) for i, line in enumerate(lines) if ends(line))
     return [
         i
-        for i, line, texts in found
+        for i, line, texts in extracted
         if texts is not None and texts is not HEADING and _says_all(texts, line)
     ]
 
@@ -98,27 +98,27 @@ class Fits:
         self._sure = [layout.shape is None for layout in layouts.values()]
         self._fitting = _new_fitting([*layouts.values()])
 
-    def of(self, lines: list[bytes]) -> dict[str, Fit]:
+    def fit_by_layout(self, lines: list[bytes]) -> dict[str, Fit]:
         """By the names of the layouts, in their order."""
         numbers = self._fitting.of(lines)
         of_layouts = zip(self._shapes.items(), numbers, strict=True)
-        return {name: Fit(shape, lines, found) for (name, shape), found in of_layouts}
+        return {name: Fit(shape, lines, line_numbers) for (name, shape), line_numbers in of_layouts}
 
     def usual(self, heads: Sequence[bytes], most: int, threads: int) -> list[str]:
         """For each of these beginnings of logs, of which so many lines are looked at, the first
         layout of half as many lines as are of the one that has most. "" where less than a tenth of
         the lines are of that one.
         """
-        found = self._fitting.first_with_half(heads, most, self._sure, threads)
+        numbers = self._fitting.first_with_half(heads, most, self._sure, threads)
         names = [*self._shapes, ""]
         return [
-            self._with_shapes(head, most) if number is None else names[number]
-            for head, number in zip(heads, found, strict=True)
+            self._layout_by_shapes(head, most) if number is None else names[number]
+            for head, number in zip(heads, numbers, strict=True)
         ]
 
-    def _with_shapes(self, head: bytes, limit: int) -> str:
+    def _layout_by_shapes(self, head: bytes, limit: int) -> str:
         lines = first_lines(head, limit)
-        fits = self.of(lines)
+        fits = self.fit_by_layout(lines)
         most = most_of(tuple(fits.values()))
         if not most or most * 10 < len(lines):
             return ""
@@ -143,25 +143,25 @@ class Fit:
     """
 
     def __init__(
-        self, shape: re.Pattern[bytes] | None, lines: Sequence[bytes], found: list[int]
+        self, shape: re.Pattern[bytes] | None, lines: Sequence[bytes], numbers: list[int]
     ) -> None:
         self._shape = shape
         self._lines = lines
-        self._numbers = found
+        self._numbers = numbers
 
     @property
-    def at_most(self) -> int:
+    def upper_bound(self) -> int:
         return len(self._numbers)
 
     @property
     def is_sure(self) -> bool:
-        """Whether `at_most` is how many they are."""
+        """Whether `upper_bound` is how many they are."""
         return self._shape is None
 
     def is_half(self, most: int) -> bool:
         """Whether they are at least half as many as the most."""
-        if self.at_most * 2 < most or self._shape is None:
-            return self.at_most * 2 >= most
+        if self.upper_bound * 2 < most or self._shape is None:
+            return self.upper_bound * 2 >= most
         return _has(self._shape, self._lines, self._numbers, (most + 1) // 2)
 
     def count(self) -> int:
@@ -176,8 +176,8 @@ class Fit:
 
 def most_of(fits: Sequence[Fit]) -> int:
     """How many lines the one has that has most."""
-    most = max((fit.at_most for fit in fits if fit.is_sure), default=0)
+    most = max((fit.upper_bound for fit in fits if fit.is_sure), default=0)
     for fit in fits:
-        if fit.at_most > most:
+        if fit.upper_bound > most:
             most = max(most, fit.count())
     return most

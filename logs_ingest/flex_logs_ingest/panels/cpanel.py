@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flex_logs_ingest.panels.configuration_files import Tree
 from flex_logs_ingest.panels.hosted_site import HostedSite, plain_path, site_of
-from flex_logs_ingest.panels.tree_of_configuration import Tree
 
 USERDATA = "/var/cpanel/userdata"
 PLACES = (USERDATA,)
@@ -35,19 +35,19 @@ def read(tree: Tree) -> Iterator[HostedSite]:
         for name in tree.names_in(f"{USERDATA}/{user}"):
             if name in _NO_HOST or name.endswith((".cache", ".yaml", ".json", "~")):
                 continue
-            if site := _of_file(tree.text(f"{USERDATA}/{user}/{name}") or "", name):
+            if site := _site_of_file(tree.text(f"{USERDATA}/{user}/{name}") or "", name):
                 yield site
 
 
-def _of_file(text: str, name: str) -> HostedSite | None:
-    found = margin(text)
-    main = _value(found, "servername") or name.removesuffix(_SSL)
+def _site_of_file(text: str, name: str) -> HostedSite | None:
+    settings = margin(text)
+    main = _value(settings, "servername") or name.removesuffix(_SSL)
     return site_of(
         main,
-        _value(found, "serveralias").split(),
-        root=plain_path(_value(found, "documentroot")),
-        logs=list(dict.fromkeys(_logs(found.get("customlog", [])))),
-        addresses=(_value(found, "ip"), _value(found, "ipv6")),
+        _value(settings, "serveralias").split(),
+        root=plain_path(_value(settings, "documentroot")),
+        logs=list(dict.fromkeys(_logs(settings.get("customlog", [])))),
+        addresses=(_value(settings, "ip"), _value(settings, "ipv6")),
     )
 
 
@@ -55,20 +55,20 @@ def margin(text: str) -> dict[str, list[str]]:
     """What stands at each key that begins a line: the rest of that line, and the lines below it
     that belong to it.
     """
-    found: dict[str, list[str]] = {}
+    settings: dict[str, list[str]] = {}
     here: list[str] = []
     for line in text.splitlines():
         if line[:1] in ("", " ", "\t", "-", "#"):
             here.append(line.strip())
             continue
         key, _, rest = line.partition(":")
-        here = found.setdefault(key.strip().strip("\"'"), [])
+        here = settings.setdefault(key.strip().strip("\"'"), [])
         here.append(rest.strip())
-    return found
+    return settings
 
 
-def _value(found: dict[str, list[str]], key: str) -> str:
-    return found.get(key, [""])[0].strip("\"'")
+def _value(settings: dict[str, list[str]], key: str) -> str:
+    return settings.get(key, [""])[0].strip("\"'")
 
 
 def _logs(lines: list[str]) -> Iterator[str]:

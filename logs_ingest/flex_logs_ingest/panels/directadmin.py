@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from flex_logs_ingest.panels.configuration_files import Tree, pairs
 from flex_logs_ingest.panels.hosted_site import HOMES, HostedSite, plain_path, site_of
-from flex_logs_ingest.panels.tree_of_configuration import Tree, pairs
 
 USERS = "/usr/local/directadmin/data/users"
 PLACES = (USERS,)
@@ -27,15 +27,17 @@ def read(tree: Tree) -> Iterator[HostedSite]:
     for user in tree.names_in(USERS):
         listed = (tree.text(f"{USERS}/{user}/domains.list") or "").split()
         for domain in dict.fromkeys(listed):
-            yield from _of_domain(tree, user, domain, logs)
+            yield from _sites_of_domain(tree, user, domain, logs)
 
 
-def _of_domain(tree: Tree, user: str, domain: str, logs: str) -> Iterator[HostedSite]:
+def _sites_of_domain(tree: Tree, user: str, domain: str, logs: str) -> Iterator[HostedSite]:
     if "/" in domain or domain.startswith("."):
         return
     files = f"{USERS}/{user}/domains/{domain}"
     # `IP=` and `ip=` are both written, by version.
-    said = {key.lower(): value for key, value in pairs(tree.text(f"{files}.conf") or "").items()}
+    settings = {
+        key.lower(): value for key, value in pairs(tree.text(f"{files}.conf") or "").items()
+    }
     root = f"{HOMES}/{user}/domains/{domain}/public_html"
     pointers = [
         line.partition("=")[0] for line in (tree.text(f"{files}.pointers") or "").splitlines()
@@ -44,20 +46,20 @@ def _of_domain(tree: Tree, user: str, domain: str, logs: str) -> Iterator[Hosted
     site = site_of(
         domain,
         (f"www.{domain}", *pointers, *www),
-        root=plain_path(said.get("documentroot", "")) or plain_path(root),
+        root=plain_path(settings.get("documentroot", "")) or plain_path(root),
         logs=(plain_path(f"{logs}/{domain}.log"),),
-        addresses=(said.get("ip", ""),),
+        addresses=(settings.get("ip", ""),),
     )
     if not site:
         return
     yield site
     for sub in dict.fromkeys((tree.text(f"{files}.subdomains") or "").split()):
-        found = site_of(
+        sub_site = site_of(
             f"{sub}.{domain}",
             (f"www.{sub}.{domain}",),
             root=plain_path(f"{root}/{sub}"),
             logs=(plain_path(f"{logs}/{domain}.{sub}.log"),),
             addresses=site.addresses,
         )
-        if found:
-            yield found
+        if sub_site:
+            yield sub_site

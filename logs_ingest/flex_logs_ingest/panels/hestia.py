@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from flex_logs_ingest.panels.configuration_files import Tree
 from flex_logs_ingest.panels.hosted_site import HOMES, HostedSite, plain_path, site_of
-from flex_logs_ingest.panels.tree_of_configuration import Tree
 
 HOME = "/usr/local/hestia"
 USERS = f"{HOME}/data/users"
@@ -30,15 +30,15 @@ def read(tree: Tree) -> Iterator[HostedSite]:
     for user in tree.names_in(USERS):
         text = tree.text(f"{USERS}/{user}/web.conf") or ""
         for line in text.splitlines():
-            found = _values(line, _WANTED)
-            name = found.get("DOMAIN", "")
-            root = plain_path(found.get("CUSTOM_DOCROOT", "")).rstrip("/")
+            settings = _values(line, _WANTED)
+            name = settings.get("DOMAIN", "")
+            root = plain_path(settings.get("CUSTOM_DOCROOT", "")).rstrip("/")
             site = site_of(
                 name,
-                found.get("ALIAS", "").split(","),
+                settings.get("ALIAS", "").split(","),
                 root=root or plain_path(f"{HOMES}/{user}/web/{name}/public_html"),
                 logs=(plain_path(f"{logs}/{name}.log"),),
-                addresses=(found.get("IP", ""), found.get("IP6", "")),
+                addresses=(settings.get("IP", ""), settings.get("IP6", "")),
             )
             if site and name:
                 yield site

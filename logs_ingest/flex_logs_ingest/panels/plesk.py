@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from flex_logs_ingest.panels.configuration_files import Tree
 from flex_logs_ingest.panels.hosted_site import HostedSite
 from flex_logs_ingest.panels.sites_of_vhosts import sites_of
-from flex_logs_ingest.panels.tree_of_configuration import Tree
 from flex_logs_ingest.vhosts.read_vhosts import read_what_can_be_read
 
 SYSTEM = "/var/www/vhosts/system"
@@ -33,7 +33,7 @@ def read(tree: Tree) -> Iterator[HostedSite]:
     for domain in tree.names_in(SYSTEM):
         there = tree.names_in(f"{SYSTEM}/{domain}/conf")
         for names in (_APACHE, _NGINX):
-            files += [f"{SYSTEM}/{domain}/conf/{one}" for one in names if one in there][:1]
+            files += [f"{SYSTEM}/{domain}/conf/{name}" for name in names if name in there][:1]
     sites = list(sites_of(read_what_can_be_read(files, tree), tree))
     counted = any(tree.has(f"{log}{COUNTED}") for site in sites for log in site.logs)
     for site in sites:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flex_logs_ingest.panels import cpanel, directadmin, hestia, ispconfig, plesk
+from flex_logs_ingest.panels.configuration_files import Tree
 from flex_logs_ingest.panels.hosted_site import HostedSite
 from flex_logs_ingest.panels.sites_of_vhosts import sites_of
-from flex_logs_ingest.panels.tree_of_configuration import Tree
 from flex_logs_ingest.vhosts.read_vhosts import read_what_can_be_read
 
 
@@ -83,28 +83,28 @@ def read_hosting(folder: Path, patterns: Sequence[str] = ()) -> Hosting:
     """With patterns only the files that match, of this machine wherever they are."""
     root = os.path.abspath(folder).rstrip("/")  # noqa: PTH100 - strings all the way
     if patterns:
-        return _by_vhosts(patterns, root, _folders_of(patterns))
+        return _read_by_vhosts(patterns, root, _folders_of(patterns))
     there = [name for name, panel in PANELS.items() if panel.is_there(Tree(root, panel.places))]
     if not there:
-        return _by_vhosts(HOSTS, root, SERVERS)
+        return _read_by_vhosts(HOSTS, root, SERVERS)
     trees = [Tree(root, PANELS[name].places) for name in there]
     sites: list[HostedSite] = []
     for name, tree in zip(there, trees, strict=True):
         sites += PANELS[name].read(tree)
-    found = _hosting(sites, there, trees)
-    if found.sites:
-        return found
+    hosting = _hosting(sites, there, trees)
+    if hosting.sites:
+        return hosting
     # A panel that was taken off, or that cannot be read, leaves folders.
-    other = _by_vhosts(HOSTS, root, SERVERS)
+    other = _read_by_vhosts(HOSTS, root, SERVERS)
     return replace(
         other,
         found_by=(*there, VHOSTS),
-        unread={**found.unread, **other.unread},
-        left_alone={**found.left_alone, **other.left_alone},
+        unread={**hosting.unread, **other.unread},
+        left_alone={**hosting.left_alone, **other.left_alone},
     )
 
 
-def _by_vhosts(patterns: Sequence[str], root: str, places: Sequence[str]) -> Hosting:
+def _read_by_vhosts(patterns: Sequence[str], root: str, places: Sequence[str]) -> Hosting:
     tree = Tree(root, tuple(places))
     sites = list(sites_of(read_what_can_be_read(patterns, tree), tree))
     return _hosting(sites, [VHOSTS], [tree])
@@ -122,9 +122,11 @@ def _folders_of(patterns: Sequence[str]) -> tuple[str, ...]:
     return (*filter(None, named), *SERVERS)
 
 
-def _hosting(found: Iterable[HostedSite], by: Sequence[str], trees: Sequence[Tree]) -> Hosting:
+def _hosting(
+    hosted_sites: Iterable[HostedSite], by: Sequence[str], trees: Sequence[Tree]
+) -> Hosting:
     sites: dict[str, HostedSite] = {}
-    for site in found:
+    for site in hosted_sites:
         known = sites.get(site.name)
         sites[site.name] = known.and_(site) if known else site
     return Hosting(
@@ -133,7 +135,7 @@ def _hosting(found: Iterable[HostedSite], by: Sequence[str], trees: Sequence[Tre
         {path: why for tree in trees for path, why in tree.unread.items()},
         {path: why for tree in trees for path, why in tree.left_alone.items()},
         sum(tree.not_kept for tree in trees),
-        tuple(dict.fromkeys(one for tree in trees for one in tree.patterns)),
+        tuple(dict.fromkeys(pattern for tree in trees for pattern in tree.patterns)),
     )
 
 

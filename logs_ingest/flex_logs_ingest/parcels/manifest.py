@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from flex.model.log_reading import BadLine, Segment, Stream
-from flex_logs_ingest.counts import file_of_counts_by_other_names
-from flex_logs_ingest.lines.field_values import LAST_TIME, MOST
+from flex_logs_ingest.counts import other_name_counts
+from flex_logs_ingest.lines.field_meanings import LAST_TIME, MOST
 from flex_logs_ingest.parcels.pack_parcels import KINDS, VERSION, Reading
-from flex_logs_ingest.reading.identity import HEAD, Start, place, segment_id
+from flex_logs_ingest.reading.log_identity import HEAD, Start, place, segment_id
 from flex_logs_ingest.scan.counts_as_columns import OtherCount
 from flex_logs_ingest.scan.frequent_unknown_hosts import KEPT
-from flex_logs_ingest.scan.malformed_counts_and_samples import REASONS
+from flex_logs_ingest.scan.malformed_lines import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES
 
 # Characters of a name or path. A guess: the longest path that Linux opens (PATH_MAX).
@@ -53,25 +53,25 @@ class Manifest:
 
 def manifest(line: bytes) -> Manifest:
     try:
-        found = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise Unsound("it does not begin with a line of JSON") from error
-    if _object(found, "parcel").get("parcel") != VERSION:
+    if _object(document, "parcel").get("parcel") != VERSION:
         raise Unsound(f"it is no parcel of version {VERSION}")
-    segment = _segment(_member(found, "segment"))
-    stream = _stream(_member(found, "stream"))
-    replaces = None if found.get("replaces") is None else _stream(_member(found, "replaces"))
+    segment = _segment(_member(document, "segment"))
+    stream = _stream(_member(document, "stream"))
+    replaces = None if document.get("replaces") is None else _stream(_member(document, "replaces"))
     _agree(segment, stream, replaces)
     segment = replace(segment, begins=place(replaces), ends=place(stream))
-    files = _member(found, "files")
+    files = _member(document, "files")
     sums = tuple(_file(files, kind) for kind in KINDS)
-    names = None if found.get("names") is None else _many(found, "names", _other)
+    names = None if document.get("names") is None else _many(document, "names", _other)
     return Manifest(
         Reading(segment, stream, replaces),
         sums,
-        _many(found, "strangers", _stranger)[:KEPT],
+        _many(document, "strangers", _stranger)[:KEPT],
         names,
-        0 if found.get("cpu") is None else _number(found, "cpu"),
+        0 if document.get("cpu") is None else _number(document, "cpu"),
     )
 
 
@@ -98,40 +98,40 @@ def _agree(segment: Segment, stream: Stream, replaces: Stream | None) -> None:
         raise Unsound("its reasons do not add up to its malformed lines")
 
 
-def _segment(found: Mapping[str, object]) -> Segment:
+def _segment(fields: Mapping[str, object]) -> Segment:
     return Segment(
-        id=_text(found, "id", _ID),
-        source=_text(found, "source"),
-        node=_text(found, "node"),
-        path=_text(found, "path"),
-        format=_text(found, "format"),
-        first_byte=_number(found, "first_byte"),
-        last_byte=_number(found, "last_byte"),
-        first_day=_number(found, "first_day", LAST_TIME // 86400),
-        last_day=_number(found, "last_day", LAST_TIME // 86400),
-        first_time=_number(found, "first_time", LAST_TIME),
-        last_time=_number(found, "last_time", LAST_TIME),
-        lines=_counts(found, "lines", CLASSES),
-        reasons=_counts(found, "reasons", REASONS),
-        samples=_many(found, "samples", _sample),
-        hours=_many(found, "hours", _hour),
-        read_at=_number(found, "read_at", LAST_TIME),
-        after=_text(found, "after", _ID) if found.get("after") else "",
-        signature=_text(found, "signature", _SIGNATURE) if found.get("signature") else "",
-        opening=_text(found, "opening", _ID) if found.get("opening") else "",
-        copy_of=_text(found, "copy_of", _ID) if found.get("copy_of") else "",
+        id=_text(fields, "id", _ID),
+        source=_text(fields, "source"),
+        node=_text(fields, "node"),
+        path=_text(fields, "path"),
+        format=_text(fields, "format"),
+        first_byte=_number(fields, "first_byte"),
+        last_byte=_number(fields, "last_byte"),
+        first_day=_number(fields, "first_day", LAST_TIME // 86400),
+        last_day=_number(fields, "last_day", LAST_TIME // 86400),
+        first_time=_number(fields, "first_time", LAST_TIME),
+        last_time=_number(fields, "last_time", LAST_TIME),
+        lines=_counts(fields, "lines", CLASSES),
+        reasons=_counts(fields, "reasons", REASONS),
+        samples=_many(fields, "samples", _sample),
+        hours=_many(fields, "hours", _hour),
+        read_at=_number(fields, "read_at", LAST_TIME),
+        after=_text(fields, "after", _ID) if fields.get("after") else "",
+        signature=_text(fields, "signature", _SIGNATURE) if fields.get("signature") else "",
+        opening=_text(fields, "opening", _ID) if fields.get("opening") else "",
+        copy_of=_text(fields, "copy_of", _ID) if fields.get("copy_of") else "",
     )
 
 
-def _stream(found: Mapping[str, object]) -> Stream:
+def _stream(fields: Mapping[str, object]) -> Stream:
     return Stream(
-        source=_text(found, "source"),
-        head=_text(found, "head", _SUM),
-        head_size=_number(found, "head_size", HEAD),
-        offset=_number(found, "offset"),
-        tail=_text(found, "tail", _SUM),
-        path=_text(found, "path"),
-        format=_text(found, "format"),
+        source=_text(fields, "source"),
+        head=_text(fields, "head", _SUM),
+        head_size=_number(fields, "head_size", HEAD),
+        offset=_number(fields, "offset"),
+        tail=_text(fields, "tail", _SUM),
+        path=_text(fields, "path"),
+        format=_text(fields, "format"),
     )
 
 
@@ -143,23 +143,23 @@ def _file(files: Mapping[str, object], kind: str) -> tuple[int, str]:
 
 
 def _counts(
-    found: Mapping[str, object], name: str, known: tuple[str, ...]
+    fields: Mapping[str, object], name: str, known: tuple[str, ...]
 ) -> tuple[tuple[str, int], ...]:
     counts = dict.fromkeys(known, 0) if known is CLASSES else {}
-    for key, number in map(_pair, _list(found, name)):
+    for key, number in map(_pair, _list(fields, name)):
         if key not in known:
             raise Unsound(f"{key!r:.100} is none of its {name}")
         counts[str(key)] = _int(number)
     return tuple(counts.items())
 
 
-def _many(found: Mapping[str, object], name: str, make: Callable[[object], T]) -> tuple[T, ...]:
-    return tuple(make(each) for each in _list(found, name))
+def _many(fields: Mapping[str, object], name: str, make: Callable[[object], T]) -> tuple[T, ...]:
+    return tuple(make(each) for each in _list(fields, name))
 
 
 def _sample(given: object) -> BadLine:
-    found = _object(given, "sample")
-    return BadLine(_number(found, "offset"), _text(found, "reason"), _text(found, "text"))
+    fields = _object(given, "sample")
+    return BadLine(_number(fields, "offset"), _text(fields, "reason"), _text(fields, "text"))
 
 
 def _stranger(given: object) -> tuple[str, int]:
@@ -168,7 +168,7 @@ def _stranger(given: object) -> tuple[str, int]:
 
 
 def _other(given: object) -> OtherCount:
-    if not isinstance(given, list) or len(given) != len(file_of_counts_by_other_names.SCHEMA):
+    if not isinstance(given, list) or len(given) != len(other_name_counts.SCHEMA):
         raise Unsound("a name of it is not told as names are")
     site, name = (_text({"name": text}, "name", _HOST) for text in given[:2])
     day, requests, sent = map(_int, given[2:])
@@ -180,15 +180,15 @@ def _hour(given: object) -> tuple[int, int]:
     return _int(hour), _int(answers)
 
 
-def _list(found: Mapping[str, object], name: str) -> list[object]:
-    given = found.get(name)
+def _list(fields: Mapping[str, object], name: str) -> list[object]:
+    given = fields.get(name)
     if not isinstance(given, list):
         raise Unsound(f"its {name} are no list")
     return given
 
 
-def _member(found: Mapping[str, object], name: str) -> Mapping[str, object]:
-    return _object(found.get(name), name)
+def _member(fields: Mapping[str, object], name: str) -> Mapping[str, object]:
+    return _object(fields.get(name), name)
 
 
 def _object(given: object, name: str) -> Mapping[str, object]:
@@ -203,8 +203,8 @@ def _pair(given: object) -> list[object]:
     return given
 
 
-def _text(found: Mapping[str, object], name: str, form: re.Pattern[str] | None = None) -> str:
-    given = found.get(name)
+def _text(fields: Mapping[str, object], name: str, form: re.Pattern[str] | None = None) -> str:
+    given = fields.get(name)
     if (
         not isinstance(given, str)
         or len(given) > TEXT
@@ -215,9 +215,9 @@ def _text(found: Mapping[str, object], name: str, form: re.Pattern[str] | None =
     return given
 
 
-def _number(found: Mapping[str, object], name: str, most: int = MOST) -> int:
+def _number(fields: Mapping[str, object], name: str, most: int = MOST) -> int:
     try:
-        return _int(found.get(name), most)
+        return _int(fields.get(name), most)
     except Unsound as error:
         raise Unsound(f"its {name}: {error}") from error
 

@@ -4,12 +4,14 @@ of a log.
 Takes a reading's segment, its stream and its files of counts. Writes a parcel, `<id>.parcel`: one
 line of JSON, then three files one after another. The line says what was read, how far, the length
 and checksum of each file, which names were asked for that are no sites, and how much processor time
-came with the hours (add_cpu.py). Does not send the parcel: the operator decides how it travels. It
-may arrive twice, late, and in any order.
+came with the hours. Does not send the parcel: the operator decides how it travels. It may arrive
+twice, late, and in any order.
 
 The Outbox is the store of the machine with the logs, and makes a parcel of every reading that is
 recorded in it. It keeps what a parcel needs before the reading is recorded, so a run that is killed
 anywhere leaves no reading without its parcel, and none with two.
+
+The processor time of sites is added to the hours of a reading before its parcel is made.
 """
 
 from __future__ import annotations
@@ -17,22 +19,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+import pyarrow as pa
+
 from flex.errors import NotWritten
 from flex.model.log_reading import Segment, Stream
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
-from flex_logs_ingest.counts import (
-    count_files,
-    file_of_counts_by_other_names,
-    file_of_unknown_hosts,
-)
-from flex_logs_ingest.cpu.cpu_since_last_time import CpuSinceLastTime
-from flex_logs_ingest.parcels import add_cpu
+from flex_logs_ingest.counts import count_files, file_of_unknown_hosts, other_name_counts
+from flex_logs_ingest.cpu.cpu_since_last_time import CpuSinceLastTime, Used
+from flex_logs_ingest.scan.counts_as_columns import Ints, hours_table, write_table
 
 # The version of the format of a parcel.
 VERSION = 1
@@ -44,6 +46,8 @@ KINDS = ("files", "hours", "sample")
 _NOTE = ".json"
 # The file that says which reading's parcel was made last.
 _LATEST = "latest"
+# What HOURS counts, beside the processor time.
+_COUNTS = ("requests", "bytes", "timed", "service_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class Outbox:
         # A parcel speaks of one source, whatever the log was counted as before.
         before = replace(replaces, source=stream.source) if replaces else None
         told = replace(segment, after=self._latest())
-        used = add_cpu.to_reading(self._counts, segment, self._cpu) if self._cpu else 0
+        used = add_cpu_to_reading(self._counts, segment, self._cpu) if self._cpu else 0
         note = json.dumps(asdict(Reading(told, stream, before)) | {"cpu": used})
         self._write(self._note_of(segment.id), note.encode())
         recorded = self._store.record(told, stream, replaces)
@@ -152,7 +156,7 @@ class Outbox:
             except OSError as error:
                 raise _not_written(self._out, error) from error
         file_of_unknown_hosts.delete(self._counts, id_)
-        file_of_counts_by_other_names.delete(self._counts, id_)
+        other_name_counts.delete(self._counts, id_)
         # The files go before the note: without it nobody would know what is left of them.
         for path in (*files.values(), self._note_of(id_)):
             path.unlink(missing_ok=True)
@@ -182,7 +186,7 @@ def manifest_fields(counts: Path, id_: str) -> dict[str, object]:
     """What the line of a parcel says of a reading beside its sums: names that are no sites, other
     names of sites.
     """
-    others = file_of_counts_by_other_names.fitting(file_of_counts_by_other_names.read(counts, id_))
+    others = other_name_counts.fitting(other_name_counts.read(counts, id_))
     return {"strangers": file_of_unknown_hosts.names_of(counts, id_), "names": others}
 
 
@@ -213,3 +217,67 @@ def _not_written(directory: Path, error: OSError) -> NotWritten:
         advice="make room or rights there, then run again: nothing is lost and "
         "nothing is counted twice",
     )
+
+
+def add_cpu_to_reading(counts: Path, segment: Segment, cpu: CpuSinceLastTime) -> int:
+    """Return how many microseconds came with it. A copy counts nothing, and takes none along."""
+    path = counts / f"{segment.id}.hours.parquet"
+    if segment.copy_of or not path.exists():
+        return 0
+    hours = count_files.hours(counts, segment.id, segment.first_day, segment.last_day)
+    _note_requests(hours, cpu)
+    used = cpu.take(segment.id, segment.first_day, segment.last_day)
+    if not used:
+        return 0
+    unfinished = path.with_name(f"{path.name}.part")
+    try:
+        write_table(str(unfinished), _add_cpu_column(hours, used))
+        count_files.sync(unfinished)
+        unfinished.replace(path)
+        count_files.sync(counts)
+    except OSError as error:
+        raise NotWritten(
+            f"writing counts to {counts}",
+            error.strerror or str(error),
+            kept="the log being read counts as unread; what was counted before it stands",
+            advice="make room or rights there, then run again: nothing is lost and "
+            "nothing is counted twice",
+        ) from error
+    return sum(number for _, _, number in used)
+
+
+def _note_requests(hours: pa.Table, cpu: CpuSinceLastTime) -> None:
+    requests: Counter[tuple[str, int]] = Counter()
+    for site, hour, number in zip(
+        hours["site"].to_pylist(),
+        hours["hour"].to_pylist(),
+        hours["requests"].to_pylist(),
+        strict=True,
+    ):
+        requests[site, hour // 24] += number
+    cpu.note_requests(requests)
+
+
+def _add_cpu_column(hours: pa.Table, used: Sequence[Used]) -> pa.Table:
+    """HOURS in order; hours of a site in which it was not asked for have no requests."""
+    rows: dict[tuple[str, int], list[int]] = {}
+    places = zip(hours["site"].to_pylist(), hours["hour"].to_pylist(), strict=True)
+    counts = zip(*(hours[name].to_pylist() for name in _COUNTS), strict=True)
+    for place, row in zip(places, counts, strict=True):
+        rows[place] = [*row, 0]
+    for site, hour, spent in used:
+        rows.setdefault((site, hour), [0] * (len(_COUNTS) + 1))[-1] = spent
+    ordered = sorted(rows.items(), key=lambda item: (item[0][0].encode(), item[0][1]))
+    names = sorted({site for (site, _), _ in ordered}, key=str.encode)
+    number_of = {name: number for number, name in enumerate(names)}
+
+    def ints(values: Sequence[int]) -> Ints:
+        return np.array(values, dtype=np.int64)
+
+    columns = {
+        "site": ints([number_of[site] for (site, _), _ in ordered]),
+        "hour": ints([hour for (_, hour), _ in ordered]),
+    }
+    for number, name in enumerate((*_COUNTS, "cpu_us")):
+        columns[name] = ints([row[number] for _, row in ordered])
+    return hours_table(columns, names)

@@ -4,11 +4,19 @@ it.
 Takes a segment and the three Parquet files of a parcel. Returns Counts that could have been counted
 here: sorted, of the right types, each sum that of the segment. Raises Unsound, which says what is
 wrong. Does not know whether the log says so; a node can only lie about its own traffic.
+
+The first look at a table is taken in a process of its own, with limits of memory and time that the
+system keeps. So whatever a few bytes unfold to, and whatever a reader of them does wrong, ends
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import resource
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -22,10 +30,9 @@ from flex.errors import BadTable
 from flex.model.log_reading import Segment
 from flex.table_schemas import HOURS, PARTIAL, SAMPLE, Schema
 from flex_logs_ingest.lines import service_time
-from flex_logs_ingest.lines.field_values import LARGEST, LAST_TIME, MOST, PATH_LIMIT
-from flex_logs_ingest.parcels import bounded_process
+from flex_logs_ingest.lines.field_meanings import LARGEST, LAST_TIME, MOST, PATH_LIMIT
 from flex_logs_ingest.parcels.manifest import Unsound
-from flex_logs_ingest.reading.one_log import by_hour
+from flex_logs_ingest.reading.one_log import answers_by_hour
 from flex_logs_ingest.scan.counts_as_columns import (
     LEVEL,
     Columns,
@@ -35,8 +42,13 @@ from flex_logs_ingest.scan.counts_as_columns import (
     ScannedColumns,
     hours_table,
 )
-from flex_logs_ingest.scan.malformed_counts_and_samples import REASONS
+from flex_logs_ingest.scan.malformed_lines import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES, Counts
+
+TOO_MUCH = "it takes too much memory or time to look at, or breaks what looks at it"
+# Characters of an error: a sentence, and no more. A guess.
+_LONGEST_ERROR = 400
+
 
 # Bytes of one table, unpacked. A reading ends when it holds 64 MiB of counts; as columns none of
 # its tables takes four times that.
@@ -77,7 +89,7 @@ def counts_of(segment: Segment, files: Sequence[BinaryIO], cpu: int = 0) -> Coun
     _check_days(hours, partial)
     _check_sample(sample, level, partial)
     counts = Counts(_as_found(segment, partial, hours, sample, level))
-    _need(by_hour(counts) == segment.hours, "its hours are not those it says")
+    _need(answers_by_hour(counts) == segment.hours, "its hours are not those it says")
     return counts
 
 
@@ -138,7 +150,7 @@ def _table(file: BinaryIO, schema: Schema, most: int) -> tuple[pd.DataFrame, int
     line.
     """
     content = file.read()
-    if wrong := bounded_process.why_not(lambda: _unfit(content, schema, most), ROOM, SECONDS):
+    if wrong := look_within_limits(lambda: _unfit(content, schema, most), ROOM, SECONDS):
         raise Unsound(f"its {schema.name}: {wrong}")
     try:
         with pq.ParquetFile(pa.BufferReader(content), **FOOTER) as parquet:
@@ -181,7 +193,7 @@ def _unfit(content: bytes, schema: Schema, most: int) -> str:
                 if wrong := _too_large(batch, schema, room):
                     return wrong
     except MemoryError:
-        return bounded_process.TOO_MUCH
+        return TOO_MUCH
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         return f"they cannot be read: {error!s:.{QUOTED}}"
     return ""
@@ -320,3 +332,43 @@ def _total(column: pd.Series) -> int:
 def _need(holds: object, otherwise: str) -> None:
     if not holds:
         raise Unsound(otherwise)
+
+
+def look_within_limits(look: Callable[[], str], room: int, seconds: int) -> str:
+    """Return what `look` says in a process of its own, which may take so many bytes beside those
+    that this process has, and so many seconds of a processor.
+    """
+    to_read, to_write = os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of forks beside threads; the child starts none, and waits for no lock of
+        # theirs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        os.close(to_read)
+        _look(look, room, seconds, to_write)
+    os.close(to_write)
+    with os.fdopen(to_read, "rb") as pipe:
+        reason = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return reason.decode() if os.waitstatus_to_exitcode(status) == 0 else TOO_MUCH
+
+
+def _look(look: Callable[[], str], room: int, seconds: int, to: int) -> None:
+    """Does not come back: nothing of this process may be tidied up twice."""
+    try:
+        _limit(room, seconds)
+        os.write(to, look()[:_LONGEST_ERROR].encode())
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _limit(room: int, seconds: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    data = int(pages[5]) * resource.getpagesize() + room
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = data if hard == resource.RLIM_INFINITY else min(data, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

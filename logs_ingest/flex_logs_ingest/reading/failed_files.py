@@ -51,11 +51,11 @@ def save(directory: Path, reports: Sequence[FileReport], whole: Collection[str])
         for report in reports
         if needs_look(report) or report.outcome in ("copy", "rewritten")
     )
-    found = [
+    unread_files = [
         *before,
         *(UnreadFile(report.source, report.path, report.outcome, report.note) for report in now),
     ]
     unfinished = directory / f"{_NAME}.part"
     with contextlib.suppress(OSError):
-        unfinished.write_text(json.dumps([asdict(one) for one in found[:_MOST]]))
+        unfinished.write_text(json.dumps([asdict(file) for file in unread_files[:_MOST]]))
         unfinished.replace(directory / _NAME)

@@ -2,7 +2,7 @@
 
 Takes a Reader and a log of its source. Returns a FileReport; each segment leaves its counts on the
 way. A file is looked at where its streams say they ended. One that nobody knows is compared with
-logs that open alike (rewritten_logs.py). Does not read pipes: one_pipe.py does.
+logs that open alike (rewritten_logs.py). Does not read pipes: read_logs.py does.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from flex.errors import BadInput, NoData
 from flex.model.log_reading import Segment, Stream
 from flex_logs_ingest.counts.signature import signature
+from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.find_and_unpack_logs import (
     BEING_PACKED,
     CHUNK,
@@ -28,11 +29,18 @@ from flex_logs_ingest.files.find_and_unpack_logs import (
     path_text,
 )
 from flex_logs_ingest.files.pipes import Pipe
-from flex_logs_ingest.files.sizes_from_document_root import Documents
 from flex_logs_ingest.formats import LOOK, going_on, layout_of, record_size
-from flex_logs_ingest.lines.headings import at_headings, heading_of
+from flex_logs_ingest.lines.headings import heading_of, split_at_headings
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.reading.identity import HEAD, Mark, Start, place, place_at, segment_id, start
+from flex_logs_ingest.reading.log_identity import (
+    HEAD,
+    Mark,
+    Start,
+    place,
+    place_at,
+    segment_id,
+    start,
+)
 from flex_logs_ingest.reading.report import (
     FileReport,
     Outcome,
@@ -226,7 +234,7 @@ class LogReading(ABC):
             lines=tuple(counts.lines.items()),
             reasons=tuple((name, number) for name, number in counts.reasons.items() if number),
             samples=counts.bad,
-            hours=by_hour(counts),
+            hours=answers_by_hour(counts),
             read_at=self._reader.run.read_at,
             begins=place(self._begin.stream),
             ends=place(stream),
@@ -270,13 +278,13 @@ class FileReading(LogReading):
     def _report(self, outcome: Outcome, note: str = "") -> FileReport:
         if self._is_cut:
             note = f"{TIME_OVER}, so only a part of it was read"
-        made = super()._report(outcome, note)
-        if not made.damaged or not has_plain_beside(self._file.path):
-            return made
+        report = super()._report(outcome, note)
+        if not report.damaged or not has_plain_beside(self._file.path):
+            return report
         left = self._reader.run.read_at - self._file.status.st_mtime_ns // 10**9
         if left > PACKING_PAUSE:
-            return replace(made, note=f"{made.note}; {LEFT_BEHIND}")
-        return replace(made, note=f"{made.note}; {BEING_PACKED}", damaged=False)
+            return replace(report, note=f"{report.note}; {LEFT_BEHIND}")
+        return replace(report, note=f"{report.note}; {BEING_PACKED}", damaged=False)
 
     def report(self) -> FileReport:
         log, reader = self._file, self._reader
@@ -382,7 +390,7 @@ class FileReading(LogReading):
             self._begin_at(start(self._file, self._head, streams, ()))
             self._file.seek(self._begin.offset)
             return self._report(
-                self._count(_up_to(self._file.chunks(), copy.last_byte - self._begin.offset))
+                self._count(_first_bytes(self._file.chunks(), copy.last_byte - self._begin.offset))
             )
         return None
 
@@ -411,7 +419,7 @@ class FileReading(LogReading):
 
     def _count(self, chunks: Iterable[bytes]) -> Outcome:
         in_time = self._while_in_time(chunks)
-        for chunk in at_headings(in_time) if self._documents else in_time:
+        for chunk in split_at_headings(in_time) if self._documents else in_time:
             self._feed(chunk)
             self._tell_invalid()
             if self._is_sized_otherwise(chunk) and (stopped := self._turn()):
@@ -436,7 +444,7 @@ class FileReading(LogReading):
         return self._file.begins_with(self._head)
 
 
-def _up_to(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+def _first_bytes(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
     """The first so many bytes."""
     for chunk in chunks:
         yield chunk[:size]
@@ -447,7 +455,7 @@ def _up_to(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 def _days(counts: Counts, read_at: int) -> tuple[int, int]:
     """The first and the last day it tells of; that of the reading where no line says its time."""
-    hours, _ = counts.by_hour()
+    hours, _ = counts.hourly_answers()
     if len(hours):
         return int(hours[0]) // 24, int(hours[-1]) // 24
     if counts.last_time:
@@ -455,9 +463,9 @@ def _days(counts: Counts, read_at: int) -> tuple[int, int]:
     return read_at // 86400, read_at // 86400
 
 
-def by_hour(counts: Counts) -> tuple[tuple[int, int], ...]:
+def answers_by_hour(counts: Counts) -> tuple[tuple[int, int], ...]:
     """Answers in each hour; the busiest ones of a log that claims to reach over years."""
-    hours, answers = counts.by_hour()
+    hours, answers = counts.hourly_answers()
     if len(hours) <= MOST_HOURS:
         return tuple(zip(hours.tolist(), answers.tolist(), strict=True))
     busiest = np.sort(np.argsort(-answers, kind="stable")[:MOST_HOURS])

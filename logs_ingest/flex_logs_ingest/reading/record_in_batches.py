@@ -21,9 +21,9 @@ from typing import Protocol, runtime_checkable
 from flex.errors import FlexError
 from flex.model.log_reading import Segment, Stream
 from flex.ports import Segments
-from flex.traffic import which_reading_continues_which
-from flex_logs_ingest.counts import count_files, put_small_readings_into_shared_files
-from flex_logs_ingest.files.sizes_from_document_root import Documents
+from flex.traffic import reading_chains
+from flex_logs_ingest.counts import count_files, shared_count_files
+from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.scan.segment_scan import Counts
 from flex_logs_ingest.scan.site_rules import UNKNOWN
 
@@ -100,13 +100,13 @@ class Batch:
         """Whether its counts go into files with others. What is kept beside the counts of one
         reading alone is in files of its own.
         """
-        found = counts.found
+        scanned = counts.found
         return (
             self._can_share
             and segment.last_byte - segment.first_byte <= SMALL
             and documents is None
-            and not found["strangers"]
-            and UNKNOWN not in found["sites"]
+            and not scanned["strangers"]
+            and UNKNOWN not in scanned["sites"]
         )
 
     def add(
@@ -158,11 +158,11 @@ class Batch:
         """As the store has it and will have it."""
         if self._openings.isdisjoint((opening, first_time)):
             return ()
-        waiting = which_reading_continues_which.with_opening(self._now(), opening, first_time)
+        waiting = reading_chains.segments_with_opening(self._now(), opening, first_time)
         return _each_once(waiting, self._segments.with_opening(opening, first_time))
 
     def behind(self, places: Collection[str]) -> tuple[Segment, ...]:
-        waiting = which_reading_continues_which.behind(self._now(), places)
+        waiting = reading_chains.segments_beginning_at(self._now(), places)
         return _each_once(waiting, self._segments.behind(places))
 
     def _now(self) -> list[Segment]:
@@ -187,7 +187,7 @@ class Batch:
             if len(ids) == 1:
                 count_files.begin(self._directory, *readings[0])
             else:
-                files = put_small_readings_into_shared_files.id_of(ids)
+                files = shared_count_files.id_of(ids)
                 count_files.begin_shared(self._directory, files, readings)
                 shared[files] = ids
         sharing = {id_ for ids in shared.values() for id_ in ids}
@@ -232,7 +232,7 @@ def _groups(waiting: Iterable[_Waiting]) -> list[list[tuple[str, Counts]]]:
     In order of their ids: whichever was read first, the files are the same.
     """
     groups: dict[tuple[bool, int], list[tuple[str, Counts]]] = {}
-    for each in sorted(waiting, key=lambda one: one.segment.id):
+    for each in sorted(waiting, key=lambda reading: reading.segment.id):
         if each.counts:
             group = each.counts.others is not None, each.segment.last_day
             groups.setdefault(group, []).append((each.segment.id, each.counts))
@@ -245,5 +245,5 @@ def _openings(segments: Iterable[Segment]) -> set[str | int]:
 
 
 def _each_once(waiting: Iterable[Segment], stored: Iterable[Segment]) -> tuple[Segment, ...]:
-    found = {segment.id: segment for segment in (*waiting, *stored)}
-    return tuple(found[id_] for id_ in sorted(found))
+    by_id = {segment.id: segment for segment in (*waiting, *stored)}
+    return tuple(by_id[id_] for id_ in sorted(by_id))

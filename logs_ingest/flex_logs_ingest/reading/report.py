@@ -11,7 +11,7 @@ from typing import Literal
 
 from flex.model.log_reading import BadLine, Segment
 from flex.site_names_in_words import first_of_files
-from flex_logs_ingest.scan.malformed_counts_and_samples import REASONS
+from flex_logs_ingest.scan.malformed_lines import REASONS
 from flex_logs_ingest.scan.segment_scan import CLASSES
 
 Outcome = Literal[
@@ -64,16 +64,16 @@ def needs_look(report: FileReport) -> bool:
     return report.outcome in FAILED or report.damaged
 
 
-def with_reasons(reports: Iterable[FileReport]) -> list[str]:
-    """Files with why they were not read; where many have one reason, it is told once."""
+def describe_unread(reports: Iterable[FileReport]) -> list[str]:
+    """Return the files with why they were not read; where many have one reason, it is told once."""
     of_reason: dict[str, list[str]] = {}
-    for one in reports:
-        said = one.note or one.outcome
-        of_reason.setdefault(said, []).append(one.path or one.source)
-    return [f"{first_of_files(paths)}: {said}" for said, paths in of_reason.items()]
+    for report in reports:
+        reason = report.note or report.outcome
+        of_reason.setdefault(reason, []).append(report.path or report.source)
+    return [f"{first_of_files(paths)}: {reason}" for reason, paths in of_reason.items()]
 
 
-def without(report: FileReport, refused: Iterable[Segment]) -> FileReport:
+def subtract_refused(report: FileReport, refused: Iterable[Segment]) -> FileReport:
     """The report without those of its readings that somebody else had counted meanwhile."""
     of_file = [each for each in refused if (each.source, each.path) == (report.source, report.path)]
     if not of_file:

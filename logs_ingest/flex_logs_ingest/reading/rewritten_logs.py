@@ -21,7 +21,7 @@ from typing import Protocol
 from flex.model.log_reading import Segment
 from flex_logs_ingest.counts.signature import signature, signature_of_all
 from flex_logs_ingest.files.find_and_unpack_logs import Log
-from flex_logs_ingest.reading.identity import Mark
+from flex_logs_ingest.reading.log_identity import Mark
 from flex_logs_ingest.scan.count_small_logs import first_lines
 from flex_logs_ingest.scan.segment_scan import Counts, Scanner
 
@@ -136,8 +136,8 @@ def edited_note(path: str, lines: int, new: int = 0) -> str:
     behind them.
     """
     which = f"its first {lines:,} lines" if new else f"its {lines:,} lines"
-    said = f"{which} are those of {path}, edited since they were counted, and are not counted again"
-    return said + (f"; {new:,} behind them are new" if new else "")
+    note = f"{which} are those of {path}, edited since they were counted, and are not counted again"
+    return note + (f"; {new:,} behind them are new" if new else "")
 
 
 def find(
@@ -158,12 +158,12 @@ def find(
         return None
     first = _first(segments, source, opened)
     copied = {each.copy_of: each.ends for each in first if each.copy_of}
-    found = []
+    matches = []
     for each in [each for each in first if not each.copy_of][:_CANDIDATES]:
         readings = tuple(_readings(segments, each, copied))
-        if same := _Comparison(log, begin, scanner, room).with_(readings):
-            found.append(same)
-    return max(found, key=lambda one: (not one.few, one.lines), default=None)
+        if same := _Comparison(log, begin, scanner, room).compare_readings(readings):
+            matches.append(same)
+    return max(matches, key=lambda match: (not match.few, match.lines), default=None)
 
 
 def opens_like(segments: Openings, source: str, opened: Opening) -> Segment | None:
@@ -196,8 +196,8 @@ def _readings(segments: Openings, first: Segment, copied: dict[str, str]) -> Ite
         seen.add(reading.id)
         yield reading
         places = [reading.ends, copied.get(reading.id, "")]
-        found = [each for place in places if place for each in segments.behind([place])]
-        waiting = [each for each in found if each.source == first.source][:1]
+        following = [each for place in places if place for each in segments.behind([place])]
+        waiting = [each for each in following if each.source == first.source][:1]
 
 
 class _Comparison:
@@ -210,14 +210,14 @@ class _Comparison:
         self._room = room
         self._heading = b""
 
-    def with_(self, readings: Sequence[Segment]) -> KnownLines | None:
+    def compare_readings(self, readings: Sequence[Segment]) -> KnownLines | None:
         self._log.seek(0)
         pieces = _Lines(self._log.chunks(), self._mark.record)
         ours = _sum_of(())
         theirs = _sum_of(())
         same: Segment | None = None
         for reading in readings:
-            new = self._count(pieces.up_to(sum(number for _, number in reading.lines)))
+            new = self._count(pieces.take_lines(sum(number for _, number in reading.lines)))
             before = theirs
             theirs = _both(theirs, _sum_of((reading,)))
             ours = _both(ours, new)
@@ -267,7 +267,7 @@ class _Lines:
         self._record = record
         self._rest = b""
 
-    def up_to(self, number: int) -> Iterator[bytes]:
+    def take_lines(self, number: int) -> Iterator[bytes]:
         """Pieces with so many lines, or all that there are; what follows the last of these is
         left.
         """
@@ -329,7 +329,7 @@ def _sum_of(readings: Sequence[Segment]) -> _Sum:
 
 
 def _sum_of_counts(counts: Counts) -> _Sum:
-    hours, answers = counts.by_hour()
+    hours, answers = counts.hourly_answers()
     of_hours = Counter(dict(zip(hours.tolist(), answers.tolist(), strict=True)))
     return _Sum(
         tuple(counts.lines.values()),
@@ -340,11 +340,11 @@ def _sum_of_counts(counts: Counts) -> _Sum:
     )
 
 
-def _both(one: _Sum, other: _Sum) -> _Sum:
+def _both(first_sum: _Sum, other: _Sum) -> _Sum:
     return _Sum(
-        tuple(a + b for a, b in zip(one.lines, other.lines, strict=True)),
-        min(filter(None, (one.first, other.first)), default=0),
-        max(one.last, other.last),
-        one.hours + other.hours,
-        signature_of_all((one.signature, other.signature)),
+        tuple(a + b for a, b in zip(first_sum.lines, other.lines, strict=True)),
+        min(filter(None, (first_sum.first, other.first)), default=0),
+        max(first_sum.last, other.last),
+        first_sum.hours + other.hours,
+        signature_of_all((first_sum.signature, other.signature)),
     )

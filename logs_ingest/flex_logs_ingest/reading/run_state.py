@@ -1,14 +1,31 @@
 """What one run, and the reading of one of its sources, remember: what the store holds, and what is
 known beside it.
 
-Does not read a line: one_log.py and one_pipe.py do.
+Does not read a line: one_log.py and read_logs.py do.
+
+A log may have been counted under another name: as one of another source, or of a site that has
+another name now. Rotation can carry a log into the glob of another source, and an alias renames the
+site that a log's name says; what was counted stays counted. Content alone does not tell: two
+servers that only ever heard from the same monitor have the very same lines. A stream belongs to
+another log as long as the file that it was last seen in is there and still begins as it did. Where
+that was in another folder, or a pipe brought it, its first 4 KiB have to be the same, or its node.
+
+Packed logs that were read to their end are listed, so that nobody unpacks them again to learn that
+nothing is new. Two files are the same when device, inode, size and time of change are. A file is
+skipped only as long as the store holds the very stream that its reading left, so a lost, stale or
+foreign list costs time, never a line.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -17,21 +34,130 @@ from flex.model.log_reading import Segment, Stream
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
 from flex_logs_ingest.counts import count_files
+from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable
 from flex_logs_ingest.files.pipes import Pipe
-from flex_logs_ingest.files.sizes_from_document_root import Documents
-from flex_logs_ingest.formats import detect, with_columns
+from flex_logs_ingest.formats import add_columns, detect
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.reading import finished_files as finished
+from flex_logs_ingest.reading.log_identity import HEAD, digest, farthest_first
 from flex_logs_ingest.reading.malformed_lines_file import Invalid
-from flex_logs_ingest.reading.may_log_continue_stream_of_other_source_or_site import (
-    may_be,
-    may_be_piped,
-)
 from flex_logs_ingest.reading.record_in_batches import READINGS, SMALL, Batch
-from flex_logs_ingest.reading.streams_by_head import StreamsByHead
 from flex_logs_ingest.reading.which_in_parallel import ReadApart
 from flex_logs_ingest.scan.segment_scan import Counts
+
+Streams = dict[str, Stream]
+
+_FINISHED_FILE = "finished.json"
+
+
+def load_finished_files(directory: Path) -> Streams:
+    """Return the streams by file: none when there is no list, or one that cannot be read."""
+    try:
+        listed = json.loads((directory / _FINISHED_FILE).read_bytes())
+        return {key: Stream(**fields) for key, fields in listed.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def save_finished_files(directory: Path, finished: Streams) -> None:
+    unfinished = directory / f"{_FINISHED_FILE}.part"
+    # The counts are safe already: a list that cannot be written is no reason to fail.
+    with contextlib.suppress(OSError):
+        unfinished.write_text(json.dumps({key: asdict(finished[key]) for key in sorted(finished)}))
+        unfinished.replace(directory / _FINISHED_FILE)
+
+
+def file_key(log: Log) -> str:
+    status = log.status
+    return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
+
+
+class StreamsByHead:
+    """Streams, found by what a log begins with, in as many steps as there are sizes of heads,
+    however many streams there are.
+    """
+
+    def __init__(self, streams: Iterable[Stream] = ()) -> None:
+        self._by_head: dict[tuple[int, str], list[Stream]] = {}
+        self._sizes: list[int] = []
+        for stream in streams:
+            self._add(stream)
+
+    def __contains__(self, stream: Stream) -> bool:
+        return stream in self._by_head.get(_head_key(stream), ())
+
+    def replace(self, old: Stream | None, new: Stream) -> None:
+        """What is new takes the place of the old one, where that is there."""
+        for stream in (old, new):
+            if stream and stream in self:
+                self._by_head[_head_key(stream)].remove(stream)
+        self._add(new)
+
+    def begin_as(self, head: bytes) -> list[Stream]:
+        """Streams that began as this log does, those read farthest first."""
+        sizes = self._sizes[: bisect_right(self._sizes, len(head))]
+        streams: list[Stream] = []
+        for key in zip(sizes, _digests(head, sizes), strict=True):
+            streams += self._by_head.get(key, ())
+        return farthest_first(streams)
+
+    def _add(self, stream: Stream) -> None:
+        key = _head_key(stream)
+        if key not in self._by_head:
+            self._by_head[key] = []
+            place = bisect_right(self._sizes, stream.head_size)
+            if not place or self._sizes[place - 1] != stream.head_size:
+                insort(self._sizes, stream.head_size)
+        self._by_head[key].append(stream)
+
+
+def _head_key(stream: Stream) -> tuple[int, str]:
+    return stream.head_size, stream.head
+
+
+def _digests(head: bytes, sizes: Sequence[int]) -> Iterator[str]:
+    """What the first bytes have, so many of them each time; the sizes are in order."""
+    hashed, at = hashlib.sha256(), 0
+    for size in sizes:
+        if size == len(head):
+            yield digest(head)
+        else:
+            hashed.update(head[at:size])
+            at = size
+            yield hashed.hexdigest()
+
+
+def may_continue(log: Log, stream: Stream, source: Source) -> bool:
+    """Whether this file, which the source reads, may be where the log of the stream is now."""
+    if _is_same_file(log, stream.path):
+        return True
+    folder, last = Path(log.path).absolute().parent, Path(stream.path).absolute()
+    near = last.parent == folder or any(fnmatch(str(last), glob) for glob in source.globs)
+    return (near or may_continue_anywhere(stream, source)) and not _is_there(stream)
+
+
+def may_continue_anywhere(stream: Stream, source: Source) -> bool:
+    """Whether what begins alike may be the same wherever it is: it is long enough, or comes from
+    the same node.
+    """
+    return stream.head_size == HEAD or stream.source.partition(":")[0] == source.node
+
+
+def _is_same_file(log: Log, path: str) -> bool:
+    try:
+        there = Path(path).stat()
+    except OSError:
+        return False
+    return (log.status.st_dev, log.status.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _is_there(stream: Stream) -> bool:
+    """Whether the log is where it was last seen, packed or not."""
+    try:
+        with Log(stream.path) as log:
+            return digest(log.read(stream.head_size)) == stream.head
+    except Unusable:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +210,8 @@ class ReadingRun:
     small: int = SMALL
     batch: Batch = field(init=False)
     known: set[str] = field(init=False)
-    finished_before: finished.Streams = field(init=False)
-    finished: finished.Streams = field(init=False, default_factory=dict)
+    finished_before: Streams = field(init=False)
+    finished: Streams = field(init=False, default_factory=dict)
     # The families of logs that were read: see Reader.family.
     families: set[str] = field(init=False, default_factory=set)
     # Which source has read each file, by device and inode.
@@ -101,7 +227,7 @@ class ReadingRun:
         stored = self.segments.segments(0, LAST_DAY)
         self.batch = Batch(self.segments, self.directory, stored, self.together)
         self.known = {segment.id for segment in stored}
-        self.finished_before = finished.load(self.directory)
+        self.finished_before = load_finished_files(self.directory)
 
     def save_finished(self) -> None:
         """Files of other logs than those that were read are as finished as they were."""
@@ -110,7 +236,7 @@ class ReadingRun:
             for key, stream in self.finished_before.items()
             if stream.source not in self.families
         }
-        finished.save(self.directory, others | self.finished)
+        save_finished_files(self.directory, others | self.finished)
 
 
 class Reader:
@@ -123,7 +249,7 @@ class Reader:
         self.source = source
         self.run = run
         # The rule for one of its files, None where its name does not say the site.
-        self.rule_of = cache(source.site.of_files())
+        self.rule_of = cache(source.site.rule_finder())
         self._streams: dict[str, StreamsByHead] = {}
         self._heads: dict[str, list[bytes]] = {}
         self.size = self._lines = self._read = 0
@@ -144,9 +270,9 @@ class Reader:
     def alike(self, family: str, head: bytes) -> list[Stream]:
         """The streams of the family that began as this log does, those read farthest first."""
         with self.run.apart.serial():
-            return self._of(family).begin_as(head)
+            return self._streams_of_family(family).begin_as(head)
 
-    def _of(self, family: str) -> StreamsByHead:
+    def _streams_of_family(self, family: str) -> StreamsByHead:
         if family not in self._streams:
             streams = self.run.segments.streams(family)
             self._streams[family] = StreamsByHead(streams)
@@ -158,10 +284,10 @@ class Reader:
         """
         for heads in self._heads.values():
             heads.sort()
-        found: dict[str, list[Stream]] = {family: [] for family in self._heads}
-        for stream in self.run.segments.streams_of(found):
-            found[stream.source].append(stream)
-        self._streams = {family: StreamsByHead(streams) for family, streams in found.items()}
+        by_family: dict[str, list[Stream]] = {family: [] for family in self._heads}
+        for stream in self.run.segments.streams_of(by_family):
+            by_family[stream.source].append(stream)
+        self._streams = {family: StreamsByHead(streams) for family, streams in by_family.items()}
 
     def heads(self, family: str) -> Sequence[bytes]:
         """The first bytes of all its logs that are there now, in order."""
@@ -171,18 +297,16 @@ class Reader:
         self._heads.setdefault(self.family(path), []).append(head)
 
     def elsewhere(self, log: Log | Pipe, head: bytes, family: str) -> list[Stream]:
-        """What it may go on with of other families and sources: see
-        may_log_continue_stream_of_other_source_or_site.py.
-        """
+        """Return the streams of other families and sources that the log may continue."""
         with self.run.apart.serial():
             if self.run.elsewhere is None:
                 self.run.batch.settle()
                 every = self.run.segments.every_stream()
                 self.run.elsewhere = StreamsByHead(every)
-            found = [each for each in self.run.elsewhere.begin_as(head) if each.source != family]
+            streams = [each for each in self.run.elsewhere.begin_as(head) if each.source != family]
         if isinstance(log, Pipe):
-            return [each for each in found if may_be_piped(each, self.source)]
-        return [each for each in found if may_be(log, each, self.source)]
+            return [each for each in streams if may_continue_anywhere(each, self.source)]
+        return [each for each in streams if may_continue(log, each, self.source)]
 
     def refuse_claimed(self, log: Log) -> None:
         """A log belongs to one source: read for two of them, every line would count twice. Raises
@@ -213,7 +337,7 @@ class Reader:
         ):
             return stream.format
         if self.source.format != "auto":
-            return with_columns(self.source.format, look)
+            return add_columns(self.source.format, look)
         if ahead:
             return ahead
         unsized = bool(self.source.document_root)
@@ -281,7 +405,7 @@ class Reader:
             self.run.known.add(segment.id)
             if self.run.elsewhere:
                 self.run.elsewhere.replace(replaces, stream)
-            self._of(stream.source).replace(replaces, stream)
+            self._streams_of_family(stream.source).replace(replaces, stream)
             self.run.batch.add(segment, stream, replaces, counts if shares else None)
         return True
 
@@ -291,7 +415,7 @@ class Reader:
             self.run.batch.settle()
 
     def is_finished(self, log: Log) -> bool:
-        stream = None if log.is_plain else self.run.finished_before.get(finished.key_of(log))
+        stream = None if log.is_plain else self.run.finished_before.get(file_key(log))
         if stream is None or not self._has(stream, self.family(log.path)):
             return False
         self.finish(log, stream)
@@ -299,11 +423,11 @@ class Reader:
 
     def _has(self, stream: Stream, family: str) -> bool:
         with self.run.apart.serial():
-            return stream in self._of(family)
+            return stream in self._streams_of_family(family)
 
     def finish(self, log: Log, stream: Stream | None) -> None:
         if stream and not log.is_plain and not log.note:
-            self.run.finished[finished.key_of(log)] = stream
+            self.run.finished[file_key(log)] = stream
 
 
 def _inode(log: Log) -> tuple[int, int]:

@@ -22,9 +22,9 @@ from flex import native_or_python
 from flex.errors import FlexError
 from flex_logs_ingest.files.find_and_unpack_logs import PACKINGS, Log
 from flex_logs_ingest.files.small_log_in_memory import HeldLog, Seen
-from flex_logs_ingest.formats import LOOK, layout_of, record_size, usual_formats, with_columns
+from flex_logs_ingest.formats import LOOK, add_columns, layout_of, record_size, usual_formats
 from flex_logs_ingest.lines.layout import Layout
-from flex_logs_ingest.reading.identity import HEAD
+from flex_logs_ingest.reading.log_identity import HEAD
 from flex_logs_ingest.reading.rewritten_logs import Opening, opening_of
 from flex_logs_ingest.reading.run_state import Reader
 from flex_logs_ingest.scan.count_small_logs import Foreseen, Task, count_logs
@@ -149,8 +149,8 @@ class SmallLogs:
         with self._lock:
             if number not in self._made:
                 self._made[number] = _look_ahead(self._reader, self._steps[number])
-            found = self._made[number].pop(path, None)
-        return found or (Log(path), Ahead())
+            opened = self._made[number].pop(path, None)
+        return opened or (Log(path), Ahead())
 
 
 def _steps(logs: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
@@ -171,12 +171,12 @@ def _look_ahead(reader: Reader, paths: Sequence[str]) -> _Step:
     looks = _look_at_logs(paths, _MAGICS, os.O_NONBLOCK, most, True, HEAD, threads)
     texts = {path: look[4] for path, look in zip(paths, looks, strict=True) if look and look[4]}
     ahead = _found_out(reader, texts)
-    found: _Step = {}
+    step: _Step = {}
     for path, look in zip(paths, looks, strict=True):
         if look and look[4]:
             log = HeldLog(path, Seen(*look[:4]), look[4])
-            found[path] = log, ahead.get(path, Ahead())
-    return found
+            step[path] = log, ahead.get(path, Ahead())
+    return step
 
 
 def _found_out(reader: Reader, texts: dict[str, bytes]) -> dict[str, Ahead]:
@@ -210,13 +210,13 @@ def _count_texts(
     ]
     every = [*layouts.values()]
     told = count_logs(tasks, every, run.sample_limit, LOOK, run.apart.workers)
-    found: dict[str, CountedAhead] = {}
+    counted: dict[str, CountedAhead] = {}
     for path, (first, whole, memory) in zip(rules, told, strict=True):
         if memory < run.memory:
             opening = opening_of(Counts(first)) if first else Opening()
             size = len(texts[path])
-            found[path] = CountedAhead(opening, Counts(whole), memory, size)
-    return found
+            counted[path] = CountedAhead(opening, Counts(whole), memory, size)
+    return counted
 
 
 def _formats(reader: Reader, texts: dict[str, bytes]) -> list[str]:
@@ -225,7 +225,7 @@ def _formats(reader: Reader, texts: dict[str, bytes]) -> list[str]:
     named = reader.source.format
     if named == "auto":
         return usual_formats(heads, reader.run.apart.workers)
-    return ["" if record_size(named, head) else with_columns(named, head) for head in heads]
+    return ["" if record_size(named, head) else add_columns(named, head) for head in heads]
 
 
 def _can_count(format_: str, rule: SiteRule, layouts: dict[str, Layout]) -> bool:

@@ -44,10 +44,10 @@ class ReadApart:
         """Meanwhile no log that begins like this one is read. Logs are renamed while they are
         looked at.
         """
-        return self._without_others(head) if self._several else nullcontext()
+        return self._keep_alike_out(head) if self._several else nullcontext()
 
     @contextmanager
-    def _without_others(self, head: bytes) -> Iterator[None]:
+    def _keep_alike_out(self, head: bytes) -> Iterator[None]:
         with self._changed:
             self._changed.wait_for(lambda: not any(_alike(head, other) for other in self._inside))
             self._inside.append(head)
@@ -92,9 +92,9 @@ class ReadApart:
         """What `read` says of each log, given with its first bytes; those that begin alike in this
         order.
         """
-        return self.in_turns(read, self.turns(logs))
+        return self.read_turns(read, self.turns(logs))
 
-    def in_turns(self, read: Callable[[str], T], turns: Sequence[Sequence[str]]) -> list[T]:
+    def read_turns(self, read: Callable[[str], T], turns: Sequence[Sequence[str]]) -> list[T]:
         """What `read` says of each log; those of one turn in this order."""
         if len(turns) < 2:
             return [read(path) for turn in turns for path in turn]
@@ -130,6 +130,6 @@ def _groups(logs: Sequence[tuple[str, bytes]]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _alike(one: bytes, other: bytes) -> bool:
-    size = min(len(one), len(other), _LEAD)
-    return size > 0 and one[:size] == other[:size]
+def _alike(head: bytes, other: bytes) -> bool:
+    size = min(len(head), len(other), _LEAD)
+    return size > 0 and head[:size] == other[:size]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from flex import native_or_python
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.counts_as_columns import ScannedColumns
-from flex_logs_ingest.scan.malformed_counts_and_samples import Bad
+from flex_logs_ingest.scan.malformed_lines import Bad
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -52,9 +52,9 @@ def _opening_and_counts(
 def _opening(look: bytes, scan: ReferenceScan) -> ScannedColumns | None:
     for line in first_lines(look, 0):
         scan.feed(line)
-        found = scan.finish()
-        if found["lines"][0] or found["lines"][1]:
-            return found
+        scanned = scan.finish()
+        if scanned["lines"][0] or scanned["lines"][1]:
+            return scanned
     return None
 
 
@@ -77,8 +77,8 @@ class Foreseen:
     same.
     """
 
-    def __init__(self, found: ScannedColumns, memory: int, size: int) -> None:
-        self._found = found
+    def __init__(self, scanned: ScannedColumns, memory: int, size: int) -> None:
+        self._found = scanned
         self._left = size
         self.memory = memory
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flex_logs_ingest.scan.malformed_counts_and_samples import Bad
+from flex_logs_ingest.scan.malformed_lines import Bad
 
 Ints = npt.NDArray[np.int64]
 # All answers of a day to requests that called a site by another name: site, name, day, requests,
@@ -73,9 +73,9 @@ class ScannedColumns(TypedDict):
     by site and hour, with the answers that say how long they took, and their microseconds.
 
     `lines` counts by class, in the order counted, other status, no request, malformed. `reasons`
-    and `bad` are as malformed_counts_and_samples.py gives them. `strangers` are names that stand
+    and `bad` are as malformed_lines.py gives them. `strangers` are names that stand
     for no site, with their requests (frequent_unknown_hosts.py). `others` are requests that called
-    a site by another of its names (requests_by_other_names.py): site, name, day, requests and
+    a site by another of its names (python_loop.py): site, name, day, requests and
     bytes, in this order; None where the lines do not say the name. `heading` is the line that names
     the columns of what follows.
     """
@@ -122,39 +122,39 @@ class ColumnTables:
 
     @staticmethod
     def join(tables: Sequence[Tables], sites: Sequence[Sequence[int]]) -> tuple[Columns, list[int]]:
-        every = [one.columns() for one in tables]
-        rows = np.cumsum([0, *(len(one["day"]) for one in every)])
-        ends = np.cumsum([0, *(len(one["text"]) for one in every)])
+        every = [part.columns() for part in tables]
+        rows = np.cumsum([0, *(len(part["day"]) for part in every)])
+        ends = np.cumsum([0, *(len(part["text"]) for part in every)])
         of_site: list[Ints] = []
         offsets: list[Ints] = []
         sampled: list[Ints] = []
-        for number, one in enumerate(every):
-            of_site.append(np.array(sites[number], dtype=np.int64)[one["site"]])
-            offsets.append(one["offsets"][:-1] + ends[number])
-            sampled.append(one["sample_row"] + rows[number])
-        found = Columns(
-            day=join([one["day"] for one in every]),
+        for number, part in enumerate(every):
+            of_site.append(np.array(sites[number], dtype=np.int64)[part["site"]])
+            offsets.append(part["offsets"][:-1] + ends[number])
+            sampled.append(part["sample_row"] + rows[number])
+        joined = Columns(
+            day=join([part["day"] for part in every]),
             site=join(of_site),
-            text=b"".join(one["text"] for one in every),
+            text=b"".join(part["text"] for part in every),
             offsets=join([*offsets, ends[-1:]]),
-            requests=join([one["requests"] for one in every]),
-            bytes=join([one["bytes"] for one in every]),
-            size=join([one["size"] for one in every]),
-            last=join([one["last"] for one in every]),
-            sample_time=join([one["sample_time"] for one in every]),
+            requests=join([part["requests"] for part in every]),
+            bytes=join([part["bytes"] for part in every]),
+            size=join([part["size"] for part in every]),
+            last=join([part["last"] for part in every]),
+            sample_time=join([part["sample_time"] for part in every]),
             sample_row=join(sampled),
-            sample_level=join([one["sample_level"] for one in every]),
+            sample_level=join([part["sample_level"] for part in every]),
         )
-        return found, [len(one["sample_time"]) for one in every]
+        return joined, [len(part["sample_time"]) for part in every]
 
     def write(self, files: str, hours: str, sample: str) -> None:
-        found = self._columns
-        write_rows(files, found, self._sites)
+        columns = self._columns
+        write_rows(files, columns, self._sites)
         write_table(hours, self._hours)
         accesses = {
-            "time": found["sample_time"],
-            "target": found["sample_row"],
-            "level": found["sample_level"],
+            "time": columns["sample_time"],
+            "target": columns["sample_row"],
+            "level": columns["sample_level"],
         }
         write_table(sample, plain_table(accesses), {LEVEL: str(self._level)})
 
@@ -166,14 +166,14 @@ def join(columns: Sequence[Ints]) -> Ints:
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
-def write_rows(path: str, found: Columns, sites: list[str]) -> None:
+def write_rows(path: str, columns: Columns, sites: list[str]) -> None:
     """The rows as a Parquet file; the sample is none of them."""
-    site = names_by_number(found["site"], sites)
-    target = texts(found["text"], found["offsets"])
-    counts = {name: found[name] for name in ("requests", "bytes", "size", "last")}
-    rows = plain_table({"day": found["day"], "site": site, "target": target, **counts})
+    site = names_by_number(columns["site"], sites)
+    target = texts(columns["text"], columns["offsets"])
+    counts = {name: columns[name] for name in ("requests", "bytes", "size", "last")}
+    rows = plain_table({"day": columns["day"], "site": site, "target": target, **counts})
     with _writer(path, rows.schema, column_encoding={"target": "DELTA_BYTE_ARRAY"}) as file:
-        for start, end in _groups(found["day"], found["offsets"]):
+        for start, end in _groups(columns["day"], columns["offsets"]):
             file.write_table(rows.slice(start, end - start), row_group_size=GROUP_ROWS)
 
 

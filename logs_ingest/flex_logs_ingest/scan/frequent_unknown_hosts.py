@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from flex_logs_ingest.lines.field_values import printable
+from flex_logs_ingest.lines.field_meanings import printable
 from flex_logs_ingest.scan.site_rules import site_name
 
 # Names that are listed. Up to twice as many are counted at a time. A guess.
@@ -32,8 +32,8 @@ class Strangers:
 
     def take_found(self) -> list[tuple[bytes, int]]:
         """Those since the last call, in order of their names."""
-        found, self._requests = sorted(self._requests.items()), {}
-        return found
+        hosts, self._requests = sorted(self._requests.items()), {}
+        return hosts
 
 
 def _heaviest(requests: dict[bytes, int]) -> dict[bytes, int]:
@@ -44,12 +44,12 @@ def _heaviest(requests: dict[bytes, int]) -> dict[bytes, int]:
     return {name: number - least for name, number in requests.items() if number > least}
 
 
-def names_to_show(found: Iterable[tuple[bytes, int]]) -> dict[str, int]:
+def names_to_show(hosts: Iterable[tuple[bytes, int]]) -> dict[str, int]:
     """The names as they can be shown and stored, those asked for most first, and at most a thousand
     of them.
     """
     requests: Counter[str] = Counter()
-    for name, number in found:
+    for name, number in hosts:
         requests[_name_to_show(name)] += number
     return dict(sorted(requests.items(), key=lambda each: (-each[1], each[0]))[:KEPT])
 

@@ -4,6 +4,9 @@ Takes a layout, a rule for sites and chunks of a log. Returns ScannedColumns. It
 what the native loop computes, and stands in for it where that is not installed. Memory grows with
 the number of distinct targets, sites and hours, not with the log; `memory` says how far. Does not
 write anything.
+
+Requests that called a site by another of its names are added up by name and day (Others), as the
+native scan does.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ from zlib import crc32
 import numpy as np
 
 from flex_logs_ingest.lines import service_time
-from flex_logs_ingest.lines.extract import HEADING, extractor
-from flex_logs_ingest.lines.field_values import (
+from flex_logs_ingest.lines.field_cutter import HEADING, extractor
+from flex_logs_ingest.lines.field_meanings import (
     LAST_TIME,
     MOST,
     STATUSES,
@@ -34,11 +37,12 @@ from flex_logs_ingest.scan.counts_as_columns import (
     Columns,
     ColumnTables,
     Ints,
+    OtherCount,
     ScannedColumns,
     hours_table,
 )
 from flex_logs_ingest.scan.frequent_unknown_hosts import Strangers
-from flex_logs_ingest.scan.malformed_counts_and_samples import (
+from flex_logs_ingest.scan.malformed_lines import (
     NO_BYTES,
     NO_FIELDS,
     NO_STATUS,
@@ -47,9 +51,28 @@ from flex_logs_ingest.scan.malformed_counts_and_samples import (
     Bad,
     Malformed,
 )
-from flex_logs_ingest.scan.requests_by_other_names import Others, Sums
 from flex_logs_ingest.scan.site_rules import UNKNOWN, SiteRule
 from flex_logs_ingest.scan.target_tally import Tally
+
+# Requests and bytes.
+Sums = list[int]
+
+
+class Others:
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, str, int], Sums] = {}
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def sums(self, site: str, name: str, day: int) -> Sums:
+        return self._sums.setdefault((site, name, day), [0, 0])
+
+    def sorted_counts(self) -> list[OtherCount]:
+        """In order of sites, names and days."""
+        ordered = sorted(self._sums.items())
+        return [(*key, requests, min(sent, MOST)) for key, (requests, sent) in ordered if requests]
+
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -123,8 +146,8 @@ class ReferenceScan:
     ) -> None:
         self._extract = extractor(layout)
         self._usual = usual(layout)
-        self._spent = service_time.of_line(layout)
-        self._spent_behind = service_time.of_rest(layout)
+        self._spent = service_time.build_time_of_line(layout)
+        self._spent_behind = service_time.build_time_of_rest(layout)
         self._fixed = rule.fixed
         self._site_of, self._other_of = rule.naming(), rule.other_naming()
         self._directory = rule.directory
@@ -187,9 +210,9 @@ class ReferenceScan:
         if complete and self._pending:
             self._end_line()
         self._tally.thin(self._limit)
-        found = self._take_found()
+        scanned = self._take_found()
         self._begin()
-        return found
+        return scanned
 
     def _grow(self, piece: bytes) -> None:
         self._pending += len(piece)
@@ -322,23 +345,25 @@ class ReferenceScan:
             return NO_BYTES if size is None else NO_STATUS if status not in STATUSES else NO_TIME
         if not self._first <= time <= self._last:
             self._first, self._last = min(self._first, time), max(self._last, time)
-        found = method_and_path(request)
+        parsed_request = method_and_path(request)
         self._lines[
-            NO_REQUEST if found is None else self._answer(vhost, found, status, size, time, line)
+            NO_REQUEST
+            if parsed_request is None
+            else self._answer(vhost, parsed_request, status, size, time, line)
         ] += 1
         return None
 
     def _answer(
         self,
         vhost: bytes,
-        found: tuple[bytes, bytes],
+        parsed_request: tuple[bytes, bytes],
         status: bytes,
         size: int,
         time: int,
         line: bytes,
     ) -> int:
         """Count an answer to a request for something; its class."""
-        method, path = found
+        method, path = parsed_request
         if self._directory:
             vhost = path[: path.find(b"/", 1) + 1] or b"/"
         site, hours, targets, came = self._place(time // 86400, vhost)
@@ -407,11 +432,11 @@ class ReferenceScan:
         return place
 
     def _hour(self, hours: Hours, hour: int) -> list[int]:
-        found = hours.get(hour)
-        if found is None:
-            found = hours[hour] = [0, 0, 0, 0]
+        sums = hours.get(hour)
+        if sums is None:
+            sums = hours[hour] = [0, 0, 0, 0]
             self._entries += 1
-        return found
+        return sums
 
     def _row(self, site: str, targets: Targets, path: bytes) -> int:
         row = targets.get(path)

@@ -9,7 +9,7 @@ Every line is exactly one of
 - other_status: any other answer to a request; it is in the hours, but not in the counts per target,
 - no_request: `-`, bytes of another protocol, a request for nothing of a site,
 - malformed: a needed field is missing or says nothing, or the line is longer than 1 MiB;
-  malformed_counts_and_samples.py has the reasons.
+  malformed_lines.py has the reasons.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flex import native_or_python
 from flex.errors import BadInput
 from flex.model.log_reading import BadLine
 from flex.table_schemas import HOURS, PARTIAL, SAMPLE
-from flex_logs_ingest.lines.field_values import printable
+from flex_logs_ingest.lines.field_meanings import printable
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.counts_as_columns import (
     Ints,
@@ -36,7 +36,7 @@ from flex_logs_ingest.scan.counts_as_columns import (
     texts,
 )
 from flex_logs_ingest.scan.frequent_unknown_hosts import names_to_show
-from flex_logs_ingest.scan.malformed_counts_and_samples import MOST, REASONS, WIDTH, Bad
+from flex_logs_ingest.scan.malformed_lines import MOST, REASONS, WIDTH, Bad
 from flex_logs_ingest.scan.python_loop import ReferenceScan
 from flex_logs_ingest.scan.site_rules import SiteRule
 from flex_logs_ingest.scan.worldcup_binary_logs import RecordScan
@@ -84,14 +84,14 @@ class Counts:
 
     @property
     def hours(self) -> pd.DataFrame:
-        found = self.found
-        site = pd.Series(names_by_number(found["hour_site"], found["sites"]), dtype="str")
+        scanned = self.found
+        site = pd.Series(names_by_number(scanned["hour_site"], scanned["sites"]), dtype="str")
         counts = {
-            "hour": found["hour"],
-            "requests": found["hour_requests"],
-            "bytes": found["hour_bytes"],
-            "timed": found["hour_timed"],
-            "service_us": found["hour_service"],
+            "hour": scanned["hour"],
+            "requests": scanned["hour_requests"],
+            "bytes": scanned["hour_bytes"],
+            "timed": scanned["hour_timed"],
+            "service_us": scanned["hour_service"],
         }
         return HOURS.make(pd.DataFrame({"site": site, **counts}))
 
@@ -140,14 +140,14 @@ class Counts:
     @property
     def others(self) -> tuple[OtherCount, ...] | None:
         """What came by other names of sites; None where nobody counted that."""
-        found = self.found.get("others")
-        return None if found is None else tuple(found)
+        other_counts = self.found.get("others")
+        return None if other_counts is None else tuple(other_counts)
 
     @property
     def heading(self) -> bytes:
         return self.found["heading"]
 
-    def by_hour(self) -> tuple[Ints, Ints]:
+    def hourly_answers(self) -> tuple[Ints, Ints]:
         """The hours that have answers, in order, and how many each has."""
         if len(self.found["sites"]) == 1:
             return self.found["hour"], self.found["hour_requests"]
@@ -228,8 +228,8 @@ def says_site(layout: Layout, rule: SiteRule) -> bool:
     return rule.fixed is not None or rule.directory or "vhost" in layout.fields
 
 
-def _bad_lines(found: Sequence[Bad], first_byte: int, most: int) -> tuple[BadLine, ...]:
+def _bad_lines(samples: Sequence[Bad], first_byte: int, most: int) -> tuple[BadLine, ...]:
     return tuple(
         BadLine(first_byte + start, REASONS[reason], printable(line, most))
-        for start, reason, line in found
+        for start, reason, line in samples
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from flex_logs_ingest.lines.field_values import spell_path, unescape
+from flex_logs_ingest.lines.field_meanings import spell_path, unescape
 
 # The site that stands for all names that are no site of ours.
 UNKNOWN = "(unknown)"
@@ -55,9 +55,9 @@ def site_name(vhost: bytes) -> str:
     in no host name is percent-encoded. A name that says nothing (empty, `-`, `_`) or that is too
     long for DNS is empty.
     """
-    plain = _without_port(unescape(vhost[: 8 * SITE_LIMIT]))
+    plain = _strip_port(unescape(vhost[: 8 * SITE_LIMIT]))
     name = unquote_to_bytes(plain) if b"%" in plain else plain
-    name = (name if name.isascii() else _of_dns(name)).rstrip(b".").lower()
+    name = (name if name.isascii() else _spell_as_dns(name)).rstrip(b".").lower()
     if name in (b"", b"-", b"_") or len(name) > SITE_LIMIT:
         return ""
     return _NOT_HOST.sub(lambda match: b"%%%02X" % match[0][0], name).decode("ascii")
@@ -74,14 +74,14 @@ def ascii_name(name: str) -> str:
     return name.encode("idna").decode("ascii")
 
 
-def _of_dns(name: bytes) -> bytes:
+def _spell_as_dns(name: bytes) -> bytes:
     try:
         return ascii_name(name.decode()).encode()
     except UnicodeError:
         return name
 
 
-def _without_port(vhost: bytes) -> bytes:
+def _strip_port(vhost: bytes) -> bytes:
     if vhost.startswith(b"["):
         return vhost.partition(b"]")[0] + b"]"
     return vhost.partition(b":")[0] if vhost.count(b":") == 1 else vhost
@@ -135,31 +135,31 @@ class SiteRule:
             not self.aliases and self.listed is None and not self.directory and self.www != "same"
         )
 
-    def of_file(self, path: str) -> SiteRule | None:
+    def rule_of_file(self, path: str) -> SiteRule | None:
         """The rule for this one file; None when its name does not say which site it is of."""
-        return self.of_files()(path)
+        return self.rule_finder()(path)
 
-    def of_files(self) -> Callable[[str], SiteRule | None]:
-        """As `of_file`, for many: what all of them have in common is worked out once."""
+    def rule_finder(self) -> Callable[[str], SiteRule | None]:
+        """As `rule_of_file`, for many: what all of them have in common is worked out once."""
         if not self.pattern:
             return lambda _: self
         match, main_name = self._matching(), self._renaming()
 
         def rule_of(path: str) -> SiteRule | None:
-            found = match(path)
-            name = site_name(os.fsencode(found["site"] or "")) if found else ""
+            matched = match(path)
+            name = site_name(os.fsencode(matched["site"] or "")) if matched else ""
             return SiteRule(fixed=main_name(name)) if name else None
 
         return rule_of
 
-    def without_other_files(self, paths: Iterable[str]) -> Iterable[str]:
+    def drop_other_files(self, paths: Iterable[str]) -> Iterable[str]:
         """Those of the paths that may be logs: without files that the pattern matches and that name
         no site.
         """
         if not self.pattern:
             return paths
         match = self._matching()
-        return (path for path in paths if not (found := match(path)) or found["site"])
+        return (path for path in paths if not (matched := match(path)) or matched["site"])
 
     def _matching(self) -> Callable[[str], re.Match[str] | None]:
         """A pattern with a slash matches the shortest end of a path that it can."""
@@ -217,14 +217,14 @@ class SiteRule:
             f"www.{site}" if site == site.removeprefix("www.") else site.removeprefix("www.")
             for site in sites
         }
-        found: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []
         every = {*twins, *map(spelling_in_logs, self.aliases)} - sites
         for name in sorted(filter(is_host, every)):
             of_alone = name.removeprefix("www.") if name.startswith("www.") else f"www.{name}"
             site = of_alone if of_alone in alone and self.www != "apart" else site_of(name)
             if site in sites and site != name:
-                found.append((site, name))
-        return sorted(found)
+                pairs.append((site, name))
+        return sorted(pairs)
 
     def _renaming(self) -> Callable[[str], str]:
         """The name that a site is placed under, of any of its names."""

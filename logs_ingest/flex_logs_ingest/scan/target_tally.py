@@ -10,7 +10,7 @@ from array import array
 
 import numpy as np
 
-from flex_logs_ingest.lines.field_values import MOST
+from flex_logs_ingest.lines.field_meanings import MOST
 from flex_logs_ingest.scan.counts_as_columns import Ints
 
 # Accesses that are added up at once. So many of the largest size that one can have do not add up to

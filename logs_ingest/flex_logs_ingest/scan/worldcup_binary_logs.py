@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from flex_logs_ingest.scan.counts_as_columns import Loop, ScannedColumns
-from flex_logs_ingest.scan.malformed_counts_and_samples import Bad
+from flex_logs_ingest.scan.malformed_lines import Bad
 
 RECORD = np.dtype(
     [("time", ">u4"), ("client", ">u4"), ("object", ">u4"), ("sent", ">u4")]
@@ -49,9 +49,9 @@ def is_records(head: bytes) -> bool:
     if len(types.translate(None, _KNOWN_TYPES)) * 4 > len(types):
         # As of nearly every log of lines: what follows takes ten times as long.
         return False
-    found = _whole(head)[:_LOOK]
-    sound = found[_sound(found)]
-    if not len(found) or len(sound) * 4 < len(found) * 3:
+    records = _whole(head)[:_LOOK]
+    sound = records[_sound(records)]
+    if not len(records) or len(sound) * 4 < len(records) * 3:
         return False
     times = sound["time"].astype(np.int64)
     return bool(times.min() >= _FIRST_TIME and (np.abs(np.diff(times)) < _APART).all())
@@ -71,57 +71,57 @@ class RecordScan:
 
     def feed(self, chunk: bytes) -> None:
         data = self._rest + chunk
-        found = _whole(data)
-        self._lines.feed(_as_lines(found, self._start))
-        self._rest = data[len(found) * SIZE :]
-        self._start += len(found) * SIZE
+        records = _whole(data)
+        self._lines.feed(_as_lines(records, self._start))
+        self._rest = data[len(records) * SIZE :]
+        self._start += len(records) * SIZE
 
     def take_bad(self) -> list[Bad]:
-        return [_with_place(line) for line in self._lines.take_bad()]
+        return [_move_to_record(line) for line in self._lines.take_bad()]
 
     def finish(self, complete: bool = False) -> ScannedColumns:
         """The rest of a record says nothing, complete or not."""
-        found = self._lines.finish(complete)
-        found["bad"] = [_with_place(line) for line in found["bad"]]
-        found["pending"] = len(self._rest)
-        return found
+        scanned = self._lines.finish(complete)
+        scanned["bad"] = [_move_to_record(line) for line in scanned["bad"]]
+        scanned["pending"] = len(self._rest)
+        return scanned
 
 
 def _whole(data: bytes) -> np.ndarray:
     return np.frombuffer(data, RECORD, len(data) // SIZE)
 
 
-def _sound(found: np.ndarray) -> np.ndarray:
-    known = (found["status"] & 63) < len(_STATUSES)
-    return np.asarray(known & (found["method"] < len(_METHODS)) & (found["type"] < _TYPES))
+def _sound(records: np.ndarray) -> np.ndarray:
+    known = (records["status"] & 63) < len(_STATUSES)
+    return np.asarray(known & (records["method"] < len(_METHODS)) & (records["type"] < _TYPES))
 
 
-def _as_lines(found: np.ndarray, start: int) -> bytes:
+def _as_lines(records: np.ndarray, start: int) -> bytes:
     """As lines of the format's layout. A record that is not sound becomes a malformed line with its
     place and bytes.
     """
     methods = [
-        _METHODS[number] for number in np.minimum(found["method"], len(_METHODS) - 1).tolist()
+        _METHODS[number] for number in np.minimum(records["method"], len(_METHODS) - 1).tolist()
     ]
     statuses = [
         _STATUSES[number]
-        for number in np.minimum(found["status"] & 63, len(_STATUSES) - 1).tolist()
+        for number in np.minimum(records["status"] & 63, len(_STATUSES) - 1).tolist()
     ]
     # No bytes are written as -1.
-    sent = np.where(found["sent"] == 2**32 - 1, 0, found["sent"]).tolist()
+    sent = np.where(records["sent"] == 2**32 - 1, 0, records["sent"]).tolist()
     values = zip(
-        found["time"].tolist(), methods, found["object"].tolist(), statuses, sent, strict=True
+        records["time"].tolist(), methods, records["object"].tolist(), statuses, sent, strict=True
     )
     lines = list(map(b"%d %b /%d %b %d\n".__mod__, values))
-    for number in np.flatnonzero(~_sound(found)).tolist():
+    for number in np.flatnonzero(~_sound(records)).tolist():
         lines[number] = b"@%d %b\n" % (
             start + number * SIZE,
-            found[number].tobytes().hex().encode(),
+            records[number].tobytes().hex().encode(),
         )
     return b"".join(lines)
 
 
-def _with_place(line: Bad) -> Bad:
+def _move_to_record(line: Bad) -> Bad:
     """A malformed line where its record is."""
     _, reason, text = line
     place, _, record = text[1:].partition(b" ")

@@ -31,10 +31,10 @@ def apache_steps(text: str) -> Iterator[Step]:
         elif low.startswith(_CLOSES):
             yield Step("closes", (), number)
         else:
-            yield from _of_directive(plain, number)
+            yield from _steps_of_directive(plain, number)
 
 
-def _of_directive(line: str, number: int) -> Iterator[Step]:
+def _steps_of_directive(line: str, number: int) -> Iterator[Step]:
     directive, _, rest = line.partition(" ")
     if "\t" in directive:
         directive, _, rest = line.partition("\t")

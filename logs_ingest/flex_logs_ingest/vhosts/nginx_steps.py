@@ -34,14 +34,14 @@ def nginx_steps(text: str) -> Iterator[Step]:
     words: list[str] = []
     line, at, counted = 1, 0, 0
     # A backslash at the very end is no token.
-    while found := _TOKEN.match(text, at):
-        written, at = found[0], found.end()
+    while token := _TOKEN.match(text, at):
+        written, at = token[0], token.end()
         if written[0].isspace() or written[0] in "#\ufeff":
             continue
-        line += text.count("\n", counted, found.start())
-        counted = found.start()
+        line += text.count("\n", counted, token.start())
+        counted = token.start()
         if written not in (";", "{", "}"):
-            words.append(_without_quotes(written))
+            words.append(_strip_quotes(written))
             continue
         if written == "{" and words and words[-1].endswith(_PROGRAM):
             at = _end_of_program(text, at)
@@ -66,7 +66,7 @@ def _step(end: str, words: list[str], line: int) -> Iterator[Step]:
         yield Step("includes", tuple(words[1:]), line)
 
 
-def _without_quotes(word: str) -> str:
+def _strip_quotes(word: str) -> str:
     if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'":
         return word[1:-1]
     return word

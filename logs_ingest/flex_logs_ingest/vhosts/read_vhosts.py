@@ -97,10 +97,10 @@ def read_vhosts(patterns: Sequence[str], setting: str) -> Vhosts:
     empty: list[str] = []
     seen: set[str] = set()
     for pattern in patterns:
-        found = files_of(pattern)
-        if not found:
+        paths = files_of(pattern)
+        if not paths:
             empty.append(pattern)
-        for path in found:
+        for path in paths:
             real = os.path.realpath(path)
             if real not in seen:
                 seen.add(real)
@@ -142,10 +142,10 @@ def read_what_can_be_read(patterns: Sequence[str], files: Files) -> Vhosts:
     run = _Run("", files)
     empty: list[str] = []
     for pattern in patterns:
-        found = files.find(pattern)
-        if not found:
+        paths = files.find(pattern)
+        if not paths:
             empty.append(pattern)
-        for path in found:
+        for path in paths:
             run.read_if_possible(path)
     return run.result(empty)
 
@@ -247,13 +247,13 @@ class _Run:
         is_apache = any(block.word == "virtualhost" for block in blocks)
         for pattern in step.words:
             self._left -= STEPS_OF_FILE
-            for found in self._find_included(path, pattern):
+            for included in self._find_included(path, pattern):
                 self._left -= STEPS_OF_FILE
                 try:
-                    self._follow(found, blocks, inside, is_apache)
+                    self._follow(included, blocks, inside, is_apache)
                 except (OSError, ValueError) as error:
                     self.unread.append(
-                        f"{found}, which {path} includes in line {step.line}: {_why(error)}"
+                        f"{included}, which {path} includes in line {step.line}: {_why(error)}"
                     )
 
     def _find_included(self, path: str, pattern: str) -> list[str]:
@@ -327,13 +327,13 @@ def _name(word: str) -> tuple[str, str]:
 def files_of(pattern: str) -> list[str]:
     """In order; a folder stands for all files below it."""
     try:
-        found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - strings all the way
+        paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - strings all the way
     except (ValueError, re.error):
         return []
-    return [file for path in found for file in _below(path)]
+    return [file for path in paths for file in _walk_files(path)]
 
 
-def _below(path: str) -> Iterator[str]:
+def _walk_files(path: str) -> Iterator[str]:
     if not os.path.isdir(path):  # noqa: PTH112 - strings all the way
         yield path
         return
@@ -350,28 +350,28 @@ def _included_from(folder: str, pattern: str, find: Callable[[str], list[str]]) 
         return find(pattern)
     here = Path(folder).absolute()
     for place in (here, *list(here.parents)[:FOLDERS_ABOVE]):
-        if found := find(f"{glob.escape(str(place))}/{pattern}"):
-            return found
+        if paths := find(f"{glob.escape(str(place))}/{pattern}"):
+            return paths
     return []
 
 
-def stamp_of(found: os.stat_result) -> Stamp:
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def stamp_of(status: os.stat_result) -> Stamp:
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _text(path: str) -> tuple[str, Stamp]:
     """Raises OSError, or ValueError with the reason."""
-    with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+    with open(path, "rb", buffering=0, opener=_open_without_waiting) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is not a regular file")
-        found = file.read(LARGEST_FILE + 1)
-    if len(found) > LARGEST_FILE:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
         raise ValueError(f"it has more than {LARGEST_FILE // 2**20} MiB, so it is no such file")
-    return found.decode("utf-8", errors="replace"), stamp_of(status)
+    return content.decode("utf-8", errors="replace"), stamp_of(status)
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _open_without_waiting(path: str, flags: int) -> int:
     """A named pipe that nobody writes to would keep us forever."""
     return os.open(path, flags | os.O_NONBLOCK)
 

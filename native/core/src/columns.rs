@@ -1,4 +1,4 @@
-//! Lines whose columns the log itself names: see flex_logs_ingest/lines/extract.py, which defines it.
+//! Lines whose columns the log itself names: see flex_logs_ingest/lines/field_cutter.py, which defines it.
 
 use memchr::{memchr, memchr_iter, memmem};
 

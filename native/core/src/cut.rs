@@ -1,4 +1,4 @@
-//! A line of a layout cut into the texts of its fields: see flex_logs_ingest/lines/extract.py, which defines it.
+//! A line of a layout cut into the texts of its fields: see flex_logs_ingest/lines/field_cutter.py, which defines it.
 //! JSON lines are cut in members.rs, lines with named columns in columns.rs.
 
 use crate::clock::Clock;

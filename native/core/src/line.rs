@@ -1,4 +1,4 @@
-//! What the texts of a log line mean: flex_logs_ingest/lines/field_values.py and
+//! What the texts of a log line mean: flex_logs_ingest/lines/field_meanings.py and
 //! flex_logs_ingest/scan/site_rules.py define every function here.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Malformed lines: see flex_logs_ingest/scan/malformed_counts_and_samples.py, which defines it.
+//! Malformed lines: see flex_logs_ingest/scan/malformed_lines.py, which defines it.
 
 pub const TOO_LONG: usize = 0;
 pub const NO_FIELDS: usize = 1;

@@ -1,4 +1,4 @@
-//! Accesses through the nodes' caches: see reference_replay in flex/prediction/replay_accesses_through_caches.py, which defines what it computes.
+//! Accesses through the nodes' caches: see reference_replay in flex/prediction/cache_replay.py, which defines what it computes.
 
 use crate::cache::policy::Cache;
 

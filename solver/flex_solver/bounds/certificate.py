@@ -22,13 +22,13 @@ import numpy as np
 from flex.placing.check_proof import MOST_SMALL, MOVE, WEIGHT
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver.bounds.linear import Relaxed, relax
-from flex_solver.bounds.pins_kept_first import PinsKept, keep_pins
+from flex_solver.bounds.pinned_problem import PinsKept, keep_pins
 from flex_solver.bounds.priced import MARGIN, SIZE, Priced, price_bound
 from flex_solver.bounds.problem_arrays import cluster_of, may_leave
 from flex_solver.programs import highs_linear
-from flex_solver.programs.cheapest_changes_into_band import Changes, remedies
+from flex_solver.programs.cheapest_changes import Changes, remedies
 from flex_solver.programs.highs_program import Program
-from flex_solver.programs.tradable_sites import notable
+from flex_solver.programs.row_market import notable
 from flex_solver.wishes_as_row_rules import RowRules
 
 # What a node is said to pay is less than what was found by this, in moves: sums of floats are off
@@ -77,11 +77,11 @@ def certificate(
     if known is None:
         known = Known(relax(problem), price_bound(problem))
     pins = keep_pins(problem)
-    made = list[dict[str, Any]]()
+    certificates = list[dict[str, Any]]()
     for prices in _choices(pins.problem, known):
-        if not made or time.monotonic() < until:
-            made.append(_certificate(pins, prices))
-    best = max(made, key=lambda one: float(one.pop("total")))
+        if not certificates or time.monotonic() < until:
+            certificates.append(_certificate(pins, prices))
+    best = max(certificates, key=lambda candidate: float(candidate.pop("total")))
     return best if best["bound"] else None
 
 
@@ -173,8 +173,8 @@ class _Market:
         reduced = cost - load @ v
         least = float(v @ edge + np.minimum(reduced, 0.0).sum())
         most = least + _gap_to_look_at(np.sort(np.abs(reduced)))
-        found = min(self._cheapest(n, cost, load), most)
-        return max(least, found) - INEXACT, vector
+        payment = min(self._cheapest(n, cost, load), most)
+        return max(least, payment) - INEXACT, vector
 
     def _changes(self, n: int) -> tuple[Floats, Floats]:
         """What each change that has a name costs, and the load that it brings."""
@@ -202,9 +202,11 @@ class _Market:
             low, high = self.low[n] - reach, self.high[n] + reach
             if ((low <= 0) & (high >= 0)).all():
                 paid = min(paid, price)
-            found = remedies(low, high, Changes(load, cost), paid - price, size=SIZE, keep=1)
-            thorough = min(thorough, found.thorough)
-            paid = min([paid, *(price + one.price for one in found.found)])
+            band_remedies = remedies(
+                low, high, Changes(load, cost), paid - price, size=SIZE, keep=1
+            )
+            thorough = min(thorough, band_remedies.thorough)
+            paid = min([paid, *(price + remedy.price for remedy in band_remedies.found)])
             small += 1
         return min(paid, (thorough + 1) * least)
 
@@ -224,5 +226,5 @@ class _Market:
             program.add(np.full(len(cost), resource), each, load[:, resource])
         program.add(d, len(cost) + d, 1.0)
         program.add(d, len(cost) + resources + d, -1.0)
-        found = highs_linear.minimum(program)
-        return np.zeros(resources) if found is None else found.duals
+        optimum = highs_linear.minimum(program)
+        return np.zeros(resources) if optimum is None else optimum.duals

@@ -42,7 +42,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver.bounds import counting, one_node
-from flex_solver.bounds.pins_kept_first import keep_pins
+from flex_solver.bounds.pinned_problem import keep_pins
 from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
 from flex_solver.programs import highs_linear
 from flex_solver.programs.highs_program import Program
@@ -114,14 +114,14 @@ def rows_to_give_up(problem: Problem, until: float) -> GivenUp:
     """As the program says without what one_node.py counts: that says how many rows, not which."""
     cluster, free = cluster_of(problem), np.flatnonzero(may_leave(problem))
     none = np.zeros(len(cluster.load), dtype=np.int64)
-    found = highs_linear.minimum(
+    optimum = highs_linear.minimum(
         _program(cluster, one_node.RowCounts(none, none, none), np.arange(len(free))), until
     )
     chosen = np.zeros(len(problem.old), dtype=np.bool_)
     saved = np.full(len(problem.old), -np.inf)
-    if found is not None:
-        chosen[free] = found.values[: len(free)] > HALF
-        saved[free] = -_reduced_costs(cluster, _duals(cluster, found.duals))
+    if optimum is not None:
+        chosen[free] = optimum.values[: len(free)] > HALF
+        saved[free] = -_reduced_costs(cluster, _duals(cluster, optimum.duals))
     return GivenUp(chosen, saved)
 
 
@@ -159,10 +159,10 @@ def _best(
     shown = _largest_of_each(cluster, np.maximum(first, counts.leave))
     best, reduced, best_duals = 0.0, np.zeros(len(cluster.node)), None
     for _ in range(rounds):
-        found = highs_linear.minimum(_program(cluster, counts, np.flatnonzero(shown)), until)
-        if found is None:
+        optimum = highs_linear.minimum(_program(cluster, counts, np.flatnonzero(shown)), until)
+        if optimum is None:
             break
-        duals = _duals(cluster, found.duals)
+        duals = _duals(cluster, optimum.duals)
         of_rows = _reduced_costs(cluster, duals)
         if (least := _bound_by_duals(cluster, counts, duals, of_rows)) > best:
             best, reduced, best_duals = least, of_rows, duals

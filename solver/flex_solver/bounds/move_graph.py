@@ -62,7 +62,7 @@ class Net:
     def __len__(self) -> int:
         return len(self.load)
 
-    def between(self, place: int, other: int) -> LoadChanges:
+    def moves_between(self, place: int, other: int) -> LoadChanges:
         """The moves between a place and another one; the changes are those of the other."""
         goes = self._some(np.flatnonzero((self.at == place) & self.able[:, other]), other)
         comes = self._some(np.flatnonzero((self.at == other) & self.able[:, place]), place)
@@ -77,10 +77,10 @@ class Net:
         )
         keys = np.stack([rows, len(self.site) + self.site[rows] * len(self) + to], axis=1)
         few = (count <= TWINS)[alike]
-        one = first[count > TWINS]
+        samples = first[count > TWINS]
         return LoadChanges(
-            np.concatenate([self.asks[rows[few]], self.asks[rows[one]]]),
-            np.concatenate([keys[few], np.full((len(one), 2), -1)]),
+            np.concatenate([self.asks[rows[few]], self.asks[rows[samples]]]),
+            np.concatenate([keys[few], np.full((len(samples), 2), -1)]),
         )
 
 

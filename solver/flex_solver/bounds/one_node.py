@@ -64,27 +64,31 @@ def counts(problem: Problem, cluster: ProblemArrays) -> RowCounts:
     ordered = np.argsort(cluster.node, kind="stable")
     cuts = np.searchsorted(cluster.node[ordered], np.arange(len(load) + 1))
     sites = EnteringSites(cluster.of_site)
-    found = np.zeros((len(load), 3), dtype=np.int64)
+    row_counts = np.zeros((len(load), 3), dtype=np.int64)
     for n, number in enumerate(np.flatnonzero(problem.open).tolist()):
         leaves = cluster.asks[ordered[cuts[n] : cuts[n + 1]]]
         node = NodeGap(load[n], low[n], high[n], leaves)
         if node.is_off:
             may_come = RowRules(problem).free_to_come(number)
-            found[n] = (sites.leave(node), sites.enter(node, may_come), sites.touch(node, may_come))
-    return RowCounts(*found.T)
+            row_counts[n] = (
+                sites.leave(node),
+                sites.enter(node, may_come),
+                sites.touch(node, may_come),
+            )
+    return RowCounts(*row_counts.T)
 
 
 def mixtures(dimensions: int) -> Floats:
     """Weights of the resources: each alone, and each two in steps, where these are not too many."""
     if dimensions == 1 or dimensions > FEW_RESOURCES:
         return np.eye(dimensions)
-    found = []
+    mixes = []
     for first, second in combinations(range(dimensions), 2):
         for share in np.linspace(0, 1, MIXTURES).tolist():
             weights = [0.0] * dimensions
             weights[first], weights[second] = share, 1 - share
-            found.append(weights)
-    return np.array(found)
+            mixes.append(weights)
+    return np.array(mixes)
 
 
 class EnteringSites:

@@ -31,10 +31,10 @@ import numpy as np
 
 from flex.placing.problem import Bools, Floats, Problem
 from flex_solver.bounds.linear import INEXACT
-from flex_solver.bounds.pins_kept_first import keep_pins
+from flex_solver.bounds.pinned_problem import keep_pins
 from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
+from flex_solver.programs.row_market import Market, notable, offers
 from flex_solver.programs.site_prices import Trade
-from flex_solver.programs.tradable_sites import Market, notable, offers
 from flex_solver.wishes_as_row_rules import RowRules
 
 # No change costs less than this part of a move. A guess.
@@ -77,8 +77,8 @@ def price_bound(problem: Problem, more: Floats | None = None, until: float = mat
     looked at, the bound is lower and holds as well.
     """
     pins = keep_pins(problem)
-    found = _price_bound(pins.problem, more, until)
-    return replace(found, least=found.least + pins.moves) if found.least else found
+    priced = _price_bound(pins.problem, more, until)
+    return replace(priced, least=priced.least + pins.moves) if priced.least else priced
 
 
 def _price_bound(problem: Problem, more: Floats | None, until: float) -> Priced:
@@ -98,7 +98,7 @@ def _price_bound(problem: Problem, more: Floats | None, until: float) -> Priced:
     trade = Trade(market, -MARGIN * market.worth, with_small=True)
     now = time.monotonic()
     settled_by = now + FOR_PRICES * (until - now)
-    trade.settle(np.flatnonzero(market.off).tolist(), SIZE, settled_by)
+    trade.settle(np.flatnonzero(market.nodes_off).tolist(), SIZE, settled_by)
     prices = worth / 2
     prices[by_name] = trade.prices.site
     payments = _least_payments(trade, until)
@@ -144,10 +144,10 @@ def _least_payments(trade: Trade, until: float) -> Floats:
     """
     paid = np.zeros(len(trade.market.low))
     of_any_change = MARGIN * 2 * trade.market.small_price
-    for node in np.flatnonzero(trade.market.off).tolist():
+    for node in np.flatnonzero(trade.market.nodes_off).tolist():
         if time.monotonic() > until:
             break
         most = float(trade.prices.node[node])
-        found, thorough = trade.cheapest(node, most, SIZE, 1)
-        paid[node] = min([most, (thorough + 1) * of_any_change, *(price for price, _ in found)])
+        deals, thorough = trade.cheapest(node, most, SIZE, 1)
+        paid[node] = min([most, (thorough + 1) * of_any_change, *(price for price, _ in deals)])
     return paid

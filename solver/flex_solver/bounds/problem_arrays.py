@@ -65,7 +65,7 @@ def cluster_of(problem: Problem) -> ProblemArrays:
     place = np.full(len(lacking), -1)
     place[giving] = np.arange(len(giving))
     site, node = problem.old[rows, 0], np.searchsorted(opened, problem.old[rows, 1])
-    giver, gives = _with_crowds(problem, rows, place[site], to_give[giving].astype(np.float64))
+    giver, gives = _add_crowds(problem, rows, place[site], to_give[giving].astype(np.float64))
     return ProblemArrays(
         of_site=of_site,
         node=node,
@@ -84,7 +84,7 @@ def cluster_of(problem: Problem) -> ProblemArrays:
     )
 
 
-def _with_crowds(problem: Problem, rows: Ints, giver: Ints, gives: Floats) -> tuple[Ints, Floats]:
+def _add_crowds(problem: Problem, rows: Ints, giver: Ints, gives: Floats) -> tuple[Ints, Floats]:
     """Where sites that are to be apart are on one node, all but one leave. A row counts in one
     crowd at most, and in none where it leaves for another reason: it may be the one to go then.
     """
@@ -109,14 +109,14 @@ def _crowds(problem: Problem, staying: Ints) -> list[list[tuple[int, int]]]:
     nodes: dict[int, list[int]] = {}
     for site, node in staying[np.isin(staying[:, 0], rivals)].tolist():
         nodes.setdefault(site, []).append(node)
-    found = list[list[tuple[int, int]]]()
+    crowds = list[list[tuple[int, int]]]()
     for group in problem.apart:
         of_node: dict[int, list[tuple[int, int]]] = {}
         for site in sorted(group):
             for node in nodes.get(site, ()):
                 of_node.setdefault(node, []).append((site, node))
-        found += [crowd for crowd in of_node.values() if len(crowd) > 1]
-    return sorted(found, key=lambda crowd: (-len(crowd), crowd))
+        crowds += [crowd for crowd in of_node.values() if len(crowd) > 1]
+    return sorted(crowds, key=lambda crowd: (-len(crowd), crowd))
 
 
 def _bands(problem: Problem, of_site: Floats, opened: Ints) -> tuple[Floats, Floats, Floats]:
@@ -124,7 +124,7 @@ def _bands(problem: Problem, of_site: Floats, opened: Ints) -> tuple[Floats, Flo
     held = problem.old[RowRules(problem).may_stay]
     at = np.searchsorted(opened, held[:, 1])
     load: Floats = np.stack(
-        [np.bincount(at, asked[held[:, 0]], len(opened)) for asked in of_site.T], axis=1
+        [np.bincount(at, demand[held[:, 0]], len(opened)) for demand in of_site.T], axis=1
     )
     count = np.bincount(at, minlength=len(opened)).tolist()
     forgiven = np.array(

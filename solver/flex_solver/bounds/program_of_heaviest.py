@@ -1,7 +1,7 @@
 """The integer program in which some sites are decided, and all others are sums or stay.
 
 Takes a Problem whose pins are kept, the sites to decide and where the others are. Returns a
-Program. Does not run it: place_heaviest.py does.
+Program. Does not run it: heavy_site_programs.py does.
 
 Columns: each decided site on each open node where it may be, at the moves that its row is there. A
 row that stays has a column too, at no cost: without it HiGHS proves next to nothing.
@@ -30,7 +30,7 @@ from flex.placing import score
 from flex.placing.problem import Bools, Floats, Ints, Problem
 from flex_solver.bounds.problem_arrays import SHARE, ProblemArrays, cluster_of, may_leave
 from flex_solver.programs.highs_program import Program
-from flex_solver.programs.program_of_sums import Sums, program_with
+from flex_solver.programs.program_assembly import Sums, program_with
 from flex_solver.wishes_as_row_rules import RowRules
 
 # A mean node's share in the program: what HiGHS forgives, 1e-6, is 1e-9 of a share then, which is
@@ -69,19 +69,21 @@ def cells_of(problem: Problem, sites: Ints) -> Cells:
     return Cells(sites, site[able], rows[able, 1], at[able], cost, cold)
 
 
-def with_others_fixed(problem: Problem, cells: Cells, others: Ints) -> Program:
-    return _with_others_fixed(problem, cells, others, cells.cost.astype(np.float64), ())
+def program_with_others_fixed(problem: Problem, cells: Cells, others: Ints) -> Program:
+    return _make_program(problem, cells, others, cells.cost.astype(np.float64), ())
 
 
-def with_fewer_cold_bytes(problem: Problem, cells: Cells, others: Ints, known: Floats) -> Program:
+def program_for_fewer_cold_bytes(
+    problem: Problem, cells: Cells, others: Ints, known: Floats
+) -> Program:
     """A point has no more moves than the known one has."""
     moves, cold = cells.cost.astype(np.float64), cells.cold.astype(np.float64)
     cold *= COLDEST / max(1.0, cold.max(initial=0.0))
     fewer = tuple(_fewer(moves, float(moves @ known) + 1))
-    return _with_others_fixed(problem, cells, others, cold, fewer)
+    return _make_program(problem, cells, others, cold, fewer)
 
 
-def _with_others_fixed(
+def _make_program(
     problem: Problem, cells: Cells, others: Ints, cost: Floats, more: tuple[Sums, ...]
 ) -> Program:
     cluster = cluster_of(problem)
@@ -89,7 +91,7 @@ def _with_others_fixed(
     share = problem.share[opened, None] / SHARE
     reach = share * problem.tolerance
     base = _loads(problem, cluster, others)
-    free = ~RowRules(problem).rows_among(cells.rows, _beside(problem, others))
+    free = ~RowRules(problem).rows_among(cells.rows, _nodes_of_rivals(problem, others))
     return program_with(
         cost=cost,
         lower=_demand_pins(problem, cells),
@@ -109,7 +111,7 @@ def _with_others_fixed(
     )
 
 
-def _beside(problem: Problem, others: Ints) -> dict[int, frozenset[int]]:
+def _nodes_of_rivals(problem: Problem, others: Ints) -> dict[int, frozenset[int]]:
     """The nodes where each site would meet others that it is to be apart from."""
     nodes = dict[int, set[int]]()
     for site, node in others[np.isin(others[:, 0], list(problem.rivals))].tolist():
@@ -128,7 +130,9 @@ class Bound:
     spent: int
 
 
-def with_others_as_sums(problem: Problem, cells: Cells, fewer_than: float = math.inf) -> Bound:
+def bound_with_others_as_sums(
+    problem: Problem, cells: Cells, fewer_than: float = math.inf
+) -> Bound:
     """The program of partitions with fewer moves. None of the others may have more rows in force
     than it needs, if it asks for anything.
     """
@@ -183,7 +187,7 @@ class _Few:
         at = np.searchsorted(opened, leaving[:, 1])
         rows = np.bincount(at, minlength=nodes)
         self._leaves = np.zeros((nodes, dimensions + 1))
-        np.maximum.at(self._leaves, at, self._with_sum(leaving[:, 0]))
+        np.maximum.at(self._leaves, at, self._asks_with_sum(leaving[:, 0]))
         price = RowRules(problem).prices[leaving[:, 0]].min(initial=sys.maxsize)
         first = len(cells.site)
         self.rows_out, self.rows_in = first + np.arange(2 * nodes).reshape(2, -1)
@@ -197,7 +201,7 @@ class _Few:
         self.upper[:nodes] = rows
         self.whole = np.arange(len(cost)) < 2 * nodes
 
-    def _with_sum(self, sites: Ints) -> Floats:
+    def _asks_with_sum(self, sites: Ints) -> Floats:
         """What rows of the sites ask, and the sum of that."""
         asks = self._asks[sites]
         return np.concatenate([asks, asks.sum(axis=1, keepdims=True)], axis=1)
@@ -228,7 +232,7 @@ class _Few:
     def largest(self) -> Sums:
         """No row that leaves or enters asks more than the largest that may, nor all together."""
         nodes, dimensions = self.load_in.shape
-        most = self._with_sum(self._loaded).max(axis=0, initial=0.0)
+        most = self._asks_with_sum(self._loaded).max(axis=0, initial=0.0)
         enters = np.broadcast_to(most, self._leaves.shape)
         terms: list[tuple[Ints, Ints, Floats | float]] = []
         first = 0
@@ -250,7 +254,7 @@ def _loads(problem: Problem, cluster: ProblemArrays, rows: Ints) -> Floats:
     at = np.searchsorted(np.flatnonzero(problem.open), rows[:, 1])
     nodes = int(problem.open.sum())
     loads: Floats = np.stack(
-        [np.bincount(at, asked[rows[:, 0]], nodes) for asked in cluster.of_site.T], axis=1
+        [np.bincount(at, demand[rows[:, 0]], nodes) for demand in cluster.of_site.T], axis=1
     )
     return loads
 

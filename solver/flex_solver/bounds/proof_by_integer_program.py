@@ -23,12 +23,12 @@ from threading import Event
 import numpy as np
 
 from flex.placing import score
-from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
+from flex.placing.problem import Bools, Floats, Ints, Problem, sort_by_site
 from flex_solver.bounds import one_node
 from flex_solver.bounds.problem_arrays import ProblemArrays, cluster_of, may_leave
 from flex_solver.programs import highs_proof
 from flex_solver.programs.highs_program import Program
-from flex_solver.programs.program_of_sums import Sums, program_with
+from flex_solver.programs.program_assembly import Sums, program_with
 from flex_solver.wishes_as_row_rules import RowRules
 
 # Steps that the budget must have for each pair of a row, in force or to come, and an open node:
@@ -77,7 +77,7 @@ def is_small(problem: Problem, steps: int) -> bool:
     return len(problem.old) > 0 and rows * int(problem.open.sum()) * STEPS <= steps
 
 
-def with_so_few(
+def judge_so_few_moves(
     problem: Problem,
     moves: int,
     seconds: float,
@@ -249,4 +249,4 @@ def _rows(problem: Problem, columns: _Columns, chosen: Ints) -> Ints:
     stays[left[left >= 0]] = False
     new = chosen[columns.node[chosen] >= 0]
     come = np.stack([columns.site[new], np.flatnonzero(problem.open)[columns.node[new]]], axis=1)
-    return in_order(np.concatenate([problem.old[stays], come]))
+    return sort_by_site(np.concatenate([problem.old[stays], come]))

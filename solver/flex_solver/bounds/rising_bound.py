@@ -51,7 +51,7 @@ class RisingBound:
         )
 
     @property
-    def in_time(self) -> bool:
+    def has_time(self) -> bool:
         return self.has_time_for(0.0)
 
     def has_time_for(self, seconds: float) -> bool:
@@ -88,7 +88,7 @@ class RisingBound:
         self._unwanted.set()
 
     @contextmanager
-    def beside(self) -> Iterator[Future[None]]:
+    def go_up_in_background(self) -> Iterator[Future[None]]:
         """It goes up while this is open: nobody wants to know more afterwards."""
         with ThreadPoolExecutor(1) as pool:
             try:
@@ -104,11 +104,11 @@ class RisingBound:
             self._least = max(self._least, move_forest.least(self.problem, self._unwanted))
         while self.with_highs and not self._unwanted.is_set() and self._least < self.moves:
             seconds = self.until - time.monotonic()
-            verdict = proof_by_integer_program.with_so_few(
+            verdict = proof_by_integer_program.judge_so_few_moves(
                 self.problem, self._least, seconds, unwanted=self._unwanted
             )
             if not verdict.impossible:
                 self._rows = verdict.rows
-                self.late |= not self.in_time
+                self.late |= not self.has_time
                 return
             self._least += 1

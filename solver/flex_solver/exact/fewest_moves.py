@@ -23,8 +23,8 @@ import numpy as np
 from flex.model import best_effort_shortfalls as short
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score
-from flex.placing.causes_of_imbalance import LIMITS
-from flex.placing.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, in_order
+from flex.placing.obstacles_to_balance import LIMITS
+from flex.placing.problem import Bools, Budget, Ints, MoveLimits, Problem, Solution, sort_by_site
 from flex_solver.bounds import move_forest, proof_by_integer_program
 from flex_solver.bounds.certificate import certificate
 from flex_solver.bounds.linear import relax
@@ -34,7 +34,7 @@ from flex_solver.exact.integer_program import SHARE, Cost, Give, KindCounts, Par
 from flex_solver.rows_to_solution import COLDER, IMPOSSIBLE, LATE, NOT_NEAREST, answer
 from flex_solver.search import all_move_sets, local_solver
 from flex_solver.search.cause_trials import CauseTrials, limits_to_exceed
-from flex_solver.search.choose_rows_to_search import with_all_movable
+from flex_solver.search.choose_rows_to_search import make_all_movable
 from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.repair_wishes import repair, repair_all
@@ -103,19 +103,21 @@ def place(problem: Problem, budget: Budget) -> Solution:
     of_kind = kinds(problem, sites.tolist())
     search = _Search(problem, of_kind, spent, known, lambda: max(0.0, until - time.monotonic()))
     try:
-        found = _find(search) if len(sites) else _Answer(problem.old[:0], 0)
+        exact_answer = _find(search) if len(sites) else _Answer(problem.old[:0], 0)
     except run_pulp_with_highs.NoAnswer as error:
-        found = _Answer(repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}")
-    rows = np.concatenate([found.rows, repair(problem, others, found.rows)])
-    least = None if found.bound is None else found.bound + spent
+        exact_answer = _Answer(
+            repair(problem, sites, problem.old[:0]), None, f"no exact answer: {error}"
+        )
+    rows = np.concatenate([exact_answer.rows, repair(problem, others, exact_answer.rows)])
+    least = None if exact_answer.bound is None else exact_answer.bound + spent
     answered = answer(
         problem,
         rows,
         "exact",
         least=least,
-        note=found.note,
-        instead=found.instead,
-        finder=CauseTrials(limits_to_exceed(found.instead)),
+        note=exact_answer.note,
+        instead=exact_answer.instead,
+        finder=CauseTrials(limits_to_exceed(exact_answer.instead)),
     )
     return replace(answered, certificate=certificate(problem))
 
@@ -126,8 +128,8 @@ def _first_answer(problem: Problem, budget: Budget) -> Ints | None:
     """
     free, _ = local_solver.search(problem, relax(problem), budget)
     searched = limit_moves(problem, free).rows
-    rows = in_order(repair_all(problem))
-    whole = with_all_movable(problem, rows)
+    rows = sort_by_site(repair_all(problem))
+    whole = make_all_movable(problem, rows)
     dealt = deal_remedies(whole, problem.tolerance).rows
     able = [rows for rows in (searched, dealt) if not score.violations(problem, rows)]
     return min(able, key=lambda rows: score.moves(problem, rows), default=None)
@@ -145,26 +147,26 @@ def _asking(problem: Problem) -> Bools:
 
 
 def _find(search: _Search) -> _Answer:
-    if search.known is not None and (found := _from_known(search, search.known)) is not None:
-        return found
+    if search.known is not None and (known_answer := _from_known(search, search.known)) is not None:
+        return known_answer
     try:
-        return _by_program(search)
+        return _solve_by_program(search)
     except run_pulp_with_highs.Impossible:
         return _best_effort(search)
 
 
 def _from_known(search: _Search, rows: Ints) -> _Answer | None:
     """The answer, where it takes no program to know how few moves there can be."""
-    asked = price_bound(search.problem)
+    priced = price_bound(search.problem)
     if (
         all_move_sets.is_small(search.problem)
-        and (found := _try_all_ways(search, rows, asked)) is not None
+        and (tried_answer := _try_all_ways(search, rows, priced)) is not None
     ):
-        return found
-    return _prove_fewest(search, rows, asked.least)
+        return tried_answer
+    return _prove_fewest(search, rows, priced.least)
 
 
-def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
+def _try_all_ways(search: _Search, rows: Ints, priced: Priced) -> _Answer | None:
     """By looking at all ways there are: those with fewer moves, and then those with fewer cold
     bytes.
 
@@ -173,29 +175,30 @@ def _try_all_ways(search: _Search, rows: Ints, asked: Priced) -> _Answer | None:
     unwanted, others = Event(), (1 - FOR_SIFTING) * search.left()
     with ThreadPoolExecutor(1) as pool:
         settled = pool.submit(_settle_ties, search, rows, BESIDE, unwanted)
-        fewest = all_move_sets.fewest(search.problem, rows, asked, lambda: search.left() - others)
+        fewest = all_move_sets.fewest(search.problem, rows, priced, lambda: search.left() - others)
         if fewest is rows:
             coldest, every = all_move_sets.coldest(
-                search.problem, rows, asked, lambda: search.left() - others
+                search.problem, rows, priced, lambda: search.left() - others
             )
         if fewest is not rows or every:
             unwanted.set()
     if fewest is not rows:
         least = 0 if fewest is None else score.moves(search.problem, fewest)
         return (
-            None if fewest is None else _try_all_ways(search, fewest, replace(asked, least=least))
+            None if fewest is None else _try_all_ways(search, fewest, replace(priced, least=least))
         )
     return _coldest(search, settled.result(), coldest, every=every)
 
 
-def _coldest(search: _Search, found: _Answer, coldest: Ints, *, every: bool) -> _Answer:
+def _coldest(search: _Search, program_answer: _Answer, coldest: Ints, *, every: bool) -> _Answer:
     """The better answer: what the program found, or what was found by looking at ways, at `every`
     one or at some.
     """
     if not every and (
-        not found.note or not _cheaper(search.problem, coldest, found.rows, search.spent)
+        not program_answer.note
+        or not _cheaper(search.problem, coldest, program_answer.rows, search.spent)
     ):
-        return found
+        return program_answer
     program = search.program(Give())
     settled = _settle_order(program, program.take(coldest, coldest=True), search.left)
     return _answer_with_note(search, program, replace(settled, best=every and settled.best))
@@ -206,9 +209,9 @@ def _prove_fewest(search: _Search, rows: Ints, least: int) -> _Answer | None:
     fewer.
     """
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(_fewest, search, rows, least)
+        fewest_rows = pool.submit(_fewest, search, rows, least)
         settled = _settle_ties(search, rows)
-        fewest = asked.result()
+        fewest = fewest_rows.result()
     if fewest is None:
         return None
     return settled if fewest is rows else _settle_ties(search, fewest)
@@ -222,7 +225,7 @@ def _fewest(search: _Search, rows: Ints, least: int) -> Ints | None:
     if score.moves(problem, rows) > least and move_forest.is_small(problem):
         least = max(least, move_forest.least(problem))
     while (moves := score.moves(problem, rows)) > least:
-        verdict = proof_by_integer_program.with_so_few(
+        verdict = proof_by_integer_program.judge_so_few_moves(
             problem, moves - 1, (1 - FOR_PROGRAM) * search.left(), PROOF, SHARE
         )
         if verdict.rows is None:
@@ -241,13 +244,15 @@ def _settle_ties(
     )
 
 
-def _by_program(search: _Search) -> _Answer:
+def _solve_by_program(search: _Search) -> _Answer:
     program, known = search.program(Give()), search.known
-    found = program.minimise(program.moves(), search.left())
-    if known is not None and _cheaper(search.problem, known, program.rows(found), search.spent):
+    kind_counts = program.minimise(program.moves(), search.left())
+    if known is not None and _cheaper(
+        search.problem, known, program.rows(kind_counts), search.spent
+    ):
         program.start_from(known)
-    settled = _settle(program, found, search.left)
-    if not found.best:
+    settled = _settle(program, kind_counts, search.left)
+    if not kind_counts.best:
         return _Answer(
             program.rows(settled), None, f"{LATE} before the proof that fewer moves cannot do"
         )
@@ -266,20 +271,22 @@ def _cheaper(problem: Problem, known: Ints, rows: Ints, spent: int) -> bool:
 
 
 def _settle(
-    program: PartitionProgram, found: KindCounts, left: Clock, cases: int = CASES
+    program: PartitionProgram, kind_counts: KindCounts, left: Clock, cases: int = CASES
 ) -> KindCounts:
     """The partition with the fewest cold bytes among those with as few moves. If several are left,
     always the same one.
     """
-    return _settle_order(program, _next(program, program.cold(), left(), found, cases=cases), left)
+    return _settle_order(
+        program, _next(program, program.cold(), left(), kind_counts, cases=cases), left
+    )
 
 
-def _settle_order(program: PartitionProgram, found: KindCounts, left: Clock) -> KindCounts:
-    if program.open_choices(found) > FEW_TARGETS:
-        return found
-    program.keep_sources(found)
-    settled = _next(program, program.any_order(), left(), found, cases=CASES)
-    return replace(settled, best=settled.best and found.best)
+def _settle_order(program: PartitionProgram, kind_counts: KindCounts, left: Clock) -> KindCounts:
+    if program.open_choices(kind_counts) > FEW_TARGETS:
+        return kind_counts
+    program.keep_sources(kind_counts)
+    settled = _next(program, program.any_order(), left(), kind_counts, cases=CASES)
+    return replace(settled, best=settled.best and kind_counts.best)
 
 
 def _best_effort(search: _Search) -> _Answer:
@@ -291,12 +298,12 @@ def _best_effort(search: _Search) -> _Answer:
     """
     band = search.problem.tolerance * SHARE
     program, nearest = _nearest(search, band)
-    found = _next(program, program.outside(price=band), search.left(), nearest, within=band)
+    kind_counts = _next(program, program.outside(price=band), search.left(), nearest, within=band)
     note = IMPOSSIBLE + ("" if nearest.best else NOT_NEAREST)
     rules = RowRules(search.problem)
     forced = int((rules.rows_demanded * rules.prices).sum()) - search.spent
     return _Answer(
-        program.rows(found), forced, note, (*_with_more(search), *_with_fewer_pins(search))
+        program.rows(kind_counts), forced, note, (*_relax_move_limits(search), *_relax_pins(search))
     )
 
 
@@ -314,7 +321,7 @@ def _nearest(search: _Search, band: float) -> tuple[PartitionProgram, KindCounts
         raise run_pulp_with_highs.NoAnswer("no partition keeps every wish") from error
 
 
-def _with_more(search: _Search) -> tuple[Relaxation, ...]:
+def _relax_move_limits(search: _Search) -> tuple[Relaxation, ...]:
     """The limits of moves with which a balanced partition could be had, exceeded by as little as
     can be.
 
@@ -325,10 +332,10 @@ def _with_more(search: _Search) -> tuple[Relaxation, ...]:
         return ()
     program = search.program(Give(limits=True))
     try:
-        found = program.minimise(program.overspent(), search.left() / 3, within=0.5)
+        kind_counts = program.minimise(program.overspent(), search.left() / 3, within=0.5)
     except (run_pulp_with_highs.Impossible, run_pulp_with_highs.NoAnswer):
         return ()
-    limits, rows = search.problem.limits, program.rows(found)
+    limits, rows = search.problem.limits, program.rows(kind_counts)
     needed = [
         (LIMITS["moves"], limits.moves, score.moves(search.problem, rows) + search.spent),
         (LIMITS["cold"], limits.cold_bytes, score.cold_bytes(search.problem, rows)),
@@ -337,14 +344,14 @@ def _with_more(search: _Search) -> tuple[Relaxation, ...]:
     short = [
         (rule, limit, needs) for rule, limit, needs in needed if limit is not None and needs > limit
     ]
-    best = found.best and len(short) == 1 and short[0][0] != LIMITS["inflow"]
+    best = kind_counts.best and len(short) == 1 and short[0][0] != LIMITS["inflow"]
     return tuple(
         Relaxation(rule, float(needs), least=best and limit <= SHARE)
         for rule, limit, needs in short
     )
 
 
-def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
+def _relax_pins(search: _Search) -> tuple[Relaxation, ...]:
     """How many pins to nodes would have to go, at least, or how many sites could not rest where
     they are.
 
@@ -356,10 +363,10 @@ def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
         return ()
     program = search.program(Give(pins=True))
     try:
-        found = program.minimise(program.cost_of_lost_pins(), search.left() / 3)
+        kind_counts = program.minimise(program.cost_of_lost_pins(), search.left() / 3)
     except (run_pulp_with_highs.Impossible, run_pulp_with_highs.NoAnswer):
         return ()
-    there = set(map(tuple, program.rows(found).tolist()))
+    there = set(map(tuple, program.rows(kind_counts).tolist()))
     lost = [
         site
         for kind in search.kinds
@@ -373,7 +380,7 @@ def _with_fewer_pins(search: _Search) -> tuple[Relaxation, ...]:
     counts_alike = all(len(pinned.get(site, ())) <= 1 for site in resting)
     is_least = counts_alike and not _pins_elsewhere_cost_moves(search)
     # None at all is not enough, so one is always the least.
-    least = found.best and (is_least or wishes + rests == 1)
+    least = kind_counts.best and (is_least or wishes + rests == 1)
     return (short.less_of(wishes, rests, least=least),)
 
 
@@ -395,7 +402,7 @@ def _next(
     program: PartitionProgram,
     cost: Cost,
     seconds: float,
-    found: KindCounts,
+    kind_counts: KindCounts,
     *,
     within: float | None = None,
     cases: int | None = None,
@@ -404,4 +411,4 @@ def _next(
     try:
         return program.minimise(cost, seconds, within=within, nodes=cases, polish=cases is not None)
     except (run_pulp_with_highs.NoAnswer, run_pulp_with_highs.Impossible):
-        return replace(found, best=False)
+        return replace(kind_counts, best=False)

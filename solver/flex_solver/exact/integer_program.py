@@ -175,32 +175,32 @@ class PartitionProgram:
             seconds, 0.5 if within is None else within, self._hint, polish, nodes, self._unwanted
         )
         best = run(self._model, effort)
-        found = KindCounts(
+        kind_counts = KindCounts(
             {at: round(variable.value()) for at, variable in self._count.items()}, best
         )
-        self._check(found)
+        self._check(kind_counts)
         self._hint = {variable.name: variable.value() for variable in self._model.variables()}
         if cost:
             met = sum(variable.value() * each for variable, each in cost.items())
             self._model += cost <= (round(met) if within is None else met + within)
-        return found
+        return kind_counts
 
-    def open_choices(self, found: KindCounts) -> int:
+    def open_choices(self, kind_counts: KindCounts) -> int:
         """How many new rows there are, times the nodes each could go to."""
-        return sum(found.counts[at] for at, (moves, _) in self._price.items() if moves) * len(
+        return sum(kind_counts.counts[at] for at, (moves, _) in self._price.items() if moves) * len(
             self._nodes
         )
 
-    def keep_sources(self, found: KindCounts) -> None:
-        """From here on, each node keeps just the rows that it keeps in `found`: only where moves go
+    def keep_sources(self, kind_counts: KindCounts) -> None:
+        """Have each node keep just the rows that it keeps in `kind_counts`: only where moves go
         stays open.
         """
         for k, kind in enumerate(self._kinds):
             for n in kind.held:
-                self._count[k, n].bounds(found.counts[k, n], found.counts[k, n])
+                self._count[k, n].bounds(kind_counts.counts[k, n], kind_counts.counts[k, n])
 
-    def rows(self, found: KindCounts) -> Ints:
-        return rows_of(self._kinds, found.counts, self._nodes)
+    def rows(self, kind_counts: KindCounts) -> Ints:
+        return rows_of(self._kinds, kind_counts.counts, self._nodes)
 
     def _rows_of_kind(self, k: int, n: int) -> Any:
         """A pin is held even where its node is barred."""
@@ -209,10 +209,13 @@ class PartitionProgram:
         most = count * (n not in kind.barred - kind.pinned)
         return self._model.add_variable(f"x_{k}_{n}", least, most, "Integer")
 
-    def _check(self, found: KindCounts) -> None:
+    def _check(self, kind_counts: KindCounts) -> None:
         """An answer that was cut short may be a fraction of one."""
         for k, kind in enumerate(self._kinds):
-            if sum(found.counts[k, n] for n in self._nodes) != len(kind.sites) * kind.replicas:
+            if (
+                sum(kind_counts.counts[k, n] for n in self._nodes)
+                != len(kind.sites) * kind.replicas
+            ):
                 raise NoAnswer("the solver's answer is not whole")
 
     def _band(self) -> None:

@@ -27,8 +27,8 @@ import numpy as np
 
 from flex.placing.problem import Floats
 from flex_solver.programs import highs_linear
-from flex_solver.programs.cheapest_changes_into_band import Changes, remedies
-from flex_solver.programs.tradable_sites import Market, Offers
+from flex_solver.programs.cheapest_changes import Changes, remedies
+from flex_solver.programs.row_market import Market, Offers
 
 # Remedies of each size that are kept for a node in the first round. A guess.
 AT_FIRST = 40
@@ -73,12 +73,12 @@ class Trade:
         self.market, self.deals = market, list[Deal]()
         self._known: set[Deal] = set()
         self._margin, self._with_small = margin, with_small
-        off = market.off
+        off = market.nodes_off
         rows = np.concatenate([off, market.lacking])
         self._program = highs_linear.Growing(
             rows, np.concatenate([np.ones(len(off)), market.lacking])
         )
-        self._with_nobody()
+        self._add_columns_of_nobody()
         self.prices = Prices(market.worth / 2, np.where(off, DEAR, 0.0))
 
     def settle(
@@ -121,19 +121,19 @@ class Trade:
         """
         market, offers = self.market, self.market.offers[node]
         changes = Changes(market.load[offers.site] * offers.sign[:, None], self._price_of(offers))
-        found, thorough = list[tuple[float, Deal]](), size
+        deals, thorough = list[tuple[float, Deal]](), size
         for small in range(self._most_small(below) + 1):
             price, reach = small * market.small_price, small * market.small
             low, high = market.low[node] - reach, market.high[node] + reach
             if small and np.all((low <= 0) & (high >= 0)):
-                found.append((price, Deal(node, (), (), small)))
+                deals.append((price, Deal(node, (), (), small)))
             some = remedies(low, high, changes, below - price, size=size, keep=keep)
             thorough = min(thorough, some.thorough)
-            found += [
-                (price + one.price, self._deal(node, offers, one.changes, small))
-                for one in some.found
+            deals += [
+                (price + remedy.price, self._deal(node, offers, remedy.changes, small))
+                for remedy in some.found
             ]
-        return found, thorough
+        return deals, thorough
 
     def dearer(self) -> Floats:
         """By how much each deal is dearer than the best of its node."""
@@ -153,15 +153,15 @@ class Trade:
         if self._with_small and time.monotonic() > until:
             return []
         for size in (2, 3):
-            if found := self.cheapest(node, self.prices.node[node], size, AT_FIRST)[0]:
-                return [deal for _, deal in found]
+            if deals := self.cheapest(node, self.prices.node[node], size, AT_FIRST)[0]:
+                return [deal for _, deal in deals]
         return []
 
     def _better(self, node: int, size: int, until: float) -> list[Deal]:
         if time.monotonic() > until:
             return []
-        found, _ = self.cheapest(node, self.prices.node[node] - NEARLY, size, LATER)
-        return [deal for _, deal in found if deal not in self._known]
+        deals, _ = self.cheapest(node, self.prices.node[node] - NEARLY, size, LATER)
+        return [deal for _, deal in deals if deal not in self._known]
 
     def _most_small(self, below: float) -> int:
         """With so many small sites a remedy may still be cheap enough."""
@@ -175,14 +175,14 @@ class Trade:
         site, sign = offers.site[list(changes)], offers.sign[list(changes)]
         return Deal(node, tuple(site[sign < 0].tolist()), tuple(site[sign > 0].tolist()), small)
 
-    def _with_nobody(self) -> None:
+    def _add_columns_of_nobody(self) -> None:
         """Columns: a row of each site comes out of nowhere, one of each goes there, a node is left
         as it is.
         """
         market = self.market
         nodes = len(market.low)
         sites = len(market.load)
-        left = np.flatnonzero(market.off)
+        left = np.flatnonzero(market.nodes_off)
         cost = np.concatenate([market.worth + self._margin, self._margin, np.full(len(left), LEFT)])
         row = np.concatenate([np.tile(nodes + np.arange(sites), 2), left])
         value = np.concatenate([np.ones(sites), -np.ones(sites), np.ones(len(left))])
@@ -217,6 +217,9 @@ class Trade:
         nodes, worth = len(self.market.low), self.market.worth
         site = np.clip(best.duals[nodes:], -self._margin, worth + self._margin)
         self.prices = Prices(
-            site, np.where(self.market.off, best.duals[:nodes], np.minimum(best.duals[:nodes], 0.0))
+            site,
+            np.where(
+                self.market.nodes_off, best.duals[:nodes], np.minimum(best.duals[:nodes], 0.0)
+            ),
         )
         return True

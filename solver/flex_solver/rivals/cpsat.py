@@ -19,7 +19,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Budget, Ints, Problem, Solution
 from flex.placing.score import costs
-from flex_solver.programs.call_in_own_process import OwnProcess, ProcessEnded
+from flex_solver.programs.library_process import OwnProcess, ProcessEnded
 from flex_solver.rows_to_solution import answer
 from flex_solver.search.repair_wishes import repair_all
 
@@ -116,17 +116,17 @@ class _Question:
             on_node[node].append((site, there))
         for d in np.flatnonzero(problem.load.sum(axis=0) > 0).tolist():
             for node, rows in on_node.items():
-                asked = [
+                demands = [
                     (there, problem.load[site, d] / problem.share[node] * SHARE)
                     for site, there in rows
                 ]
                 most = int(SHARE * (1 + problem.tolerance))
                 least = int(np.ceil(SHARE * (1 - problem.tolerance)))
                 self._model.add(
-                    sum(int(np.ceil(load)) * there for there, load in asked) <= most + self._worst
+                    sum(int(np.ceil(load)) * there for there, load in demands) <= most + self._worst
                 )
                 self._model.add(
-                    sum(int(load) * there for there, load in asked) >= least - self._worst
+                    sum(int(load) * there for there, load in demands) >= least - self._worst
                 )
 
     def _prices(self) -> None:

@@ -28,9 +28,11 @@ def place(problem: Problem, budget: Budget) -> Solution:  # noqa: ARG001  # Noth
         rows += [(site, node) for node in chosen]
         if site in taken:
             taken[site] |= set(chosen)
-    found = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    all_rows = np.array(rows, dtype=np.int64).reshape(-1, 2)
     return answer(
-        problem, separate(problem, np.arange(len(problem.sites)), found[:0], found), "round_robin"
+        problem,
+        separate(problem, np.arange(len(problem.sites)), all_rows[:0], all_rows),
+        "round_robin",
     )
 
 

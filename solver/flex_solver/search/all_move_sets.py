@@ -23,7 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from flex.placing import score
-from flex.placing.problem import Bools, Floats, Ints, Problem, in_order
+from flex.placing.problem import Bools, Floats, Ints, Problem, sort_by_site
 from flex_solver.bounds import counting, move_forest
 from flex_solver.bounds.move_graph import Net, net
 from flex_solver.bounds.priced import Priced, price_bound
@@ -50,16 +50,16 @@ def is_small(problem: Problem) -> bool:
     return most <= CHANGES and problem.tolerance > 0 and move_forest.is_small(problem)
 
 
-def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | None:
+def fewest(problem: Problem, known: Ints, priced: Priced, left: Clock) -> Ints | None:
     """Rows with the fewest moves, those known if there are none with fewer; None where nothing is
     said.
     """
     if _idle_moves(problem, known) > counting.idle(problem):
         return None
     most, cold = _moves(problem, known), int(problem.cold @ problem.replicas)
-    for moves in range(max(0, asked.least - score.moves(problem, known) + most), most):
+    for moves in range(max(0, priced.least - score.moves(problem, known) + most), most):
         wanted = MoveSetLimits((moves * MOVE,), cold, any=True, steps=PROOF, seconds=left())
-        rows, every = _try_all(problem, asked, known, wanted)
+        rows, every = _try_all(problem, priced, known, wanted)
         if rows is not None:
             return rows
         if not every:
@@ -67,7 +67,7 @@ def fewest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> Ints | 
     return known
 
 
-def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> tuple[Ints, bool]:
+def coldest(problem: Problem, known: Ints, priced: Priced, left: Clock) -> tuple[Ints, bool]:
     """The best rows found with no more moves than those known, and whether none have fewer cold
     bytes.
 
@@ -80,7 +80,7 @@ def coldest(problem: Problem, known: Ints, asked: Priced, left: Clock) -> tuple[
         return known, True
     price, reads = (moves * MOVE, (moves + READS) * COUNTS), (0, READS * COUNTS)
     wanted = MoveSetLimits(price, cold, any=False, steps=COLDER, seconds=left(), reads=reads)
-    rows, every = _try_all(problem, asked, known, wanted)
+    rows, every = _try_all(problem, priced, known, wanted)
     return (known if rows is None else rows), every
 
 
@@ -100,15 +100,15 @@ def _asking(problem: Problem) -> Bools:
 
 
 def _try_all(
-    problem: Problem, asked: Priced, known: Ints, wanted: MoveSetLimits
+    problem: Problem, priced: Priced, known: Ints, wanted: MoveSetLimits
 ) -> tuple[Ints | None, bool]:
     """The best rows found, if they keep all rules, and whether there are none that are better."""
     places = net(problem)
-    puzzle = _puzzle(problem, places, _shares(problem, asked, wanted), wanted.cold)
-    found, every = sift(puzzle, wanted)
-    if found is None:
+    puzzle = _puzzle(problem, places, _shares(problem, priced, wanted), wanted.cold)
+    moves, every = sift(puzzle, wanted)
+    if moves is None:
         return None, every
-    rows = _rows(problem, known, places, puzzle.row[found], puzzle.target[found])
+    rows = _rows(problem, known, places, puzzle.row[moves], puzzle.target[moves])
     return (None, False) if score.violations(problem, rows) else (rows, every)
 
 
@@ -125,16 +125,16 @@ def _rows(problem: Problem, known: Ints, places: Net, row: Ints, target: Ints) -
     asking = _asking(problem)
     keys, away = (rows @ [len(problem.nodes), 1] for rows in (held, gone))
     stays = asking[held[:, 0]] & ~np.isin(keys, away)
-    return in_order(np.concatenate([held[stays], come, known[~asking[known[:, 0]]]]))
+    return sort_by_site(np.concatenate([held[stays], come, known[~asking[known[:, 0]]]]))
 
 
-def _shares(problem: Problem, asked: Priced, wanted: MoveSetLimits) -> list[tuple[Ints, Ints]]:
+def _shares(problem: Problem, priced: Priced, wanted: MoveSetLimits) -> list[tuple[Ints, Ints]]:
     """By each price, what a row of each site costs the node that gives it, and the one that takes
     it.
 
     By the second price a part is for the move, and a part for the bytes that it reads.
     """
-    gives = np.rint(asked.prices * MOVE).astype(np.int64)
+    gives = np.rint(priced.prices * MOVE).astype(np.int64)
     shares = [(gives, MOVE - gives)]
     if len(wanted.price) > 1:
         reads = np.minimum(problem.cold, wanted.cold) / max(1, wanted.cold)

@@ -105,19 +105,19 @@ class _Table:
         self._cell = np.maximum((self._high - self._low) / CELLS, top / MOST_CELLS)
         self._size = [int(size) + 1 for size in (top / self._cell).tolist()]
         ordered = np.sort(prices)
-        one, three, five = (
+        single, three, five = (
             int(ordered[:count].sum()) if count <= len(ordered) else DEAR for count in (1, 3, 5)
         )
-        self._any = one
-        sums, paid = _up_to_three(changes, prices)
-        self._least = self._in_reach(sums, paid)
-        found = paid[_within(load + sums, self._low, self._high)].min(initial=DEAR)
+        self._any = single
+        sums, paid = _sum_up_to_three(changes, prices)
+        self._least = self._cheapest_in_reach(sums, paid)
+        direct = paid[_is_in_band(load + sums, self._low, self._high)].min(initial=DEAR)
         four = (prices + self._places_seen(load + changes, three)).min(initial=DEAR)
-        self.at_first = int(min(found, four, five))
-        self._with_one_more(changes, prices, three)
+        self.at_first = int(min(direct, four, five))
+        self._add_one_change(changes, prices, three)
         self._least = np.minimum(self._least, five)
 
-    def at(self, load: Floats) -> Ints:
+    def price_at_load(self, load: Floats) -> Ints:
         """For loads outside the band."""
         return np.maximum(self._places_seen(load, self._any), self._any)
 
@@ -127,7 +127,7 @@ class _Table:
         row, column = np.where(inside[:, None], place, 0).astype(np.int64).T
         return np.where(inside, self._least[row, column], far)
 
-    def _in_reach(self, sums: Floats, paid: Ints) -> Ints:
+    def _cheapest_in_reach(self, sums: Floats, paid: Ints) -> Ints:
         """The cheapest sum that brings a load somewhere in each cell into the band."""
         beyond = ((self._high - self._low) / self._cell).astype(np.int64) + 1
         least = np.full(self._size + beyond, DEAR)
@@ -138,7 +138,7 @@ class _Table:
             least = _least_ahead(least, axis, ahead)
         return least[: self._size[0], : self._size[1]]
 
-    def _with_one_more(self, changes: Floats, prices: Ints, far: int) -> None:
+    def _add_one_change(self, changes: Floats, prices: Ints, far: int) -> None:
         """A change leads from a cell to one of two in each direction; `far` is what three cost
         elsewhere.
         """
@@ -161,31 +161,31 @@ class _Table:
             self._least = np.minimum(self._least, there + price)
 
 
-def _up_to_three(changes: Floats, prices: Ints) -> tuple[Floats, Ints]:
+def _sum_up_to_three(changes: Floats, prices: Ints) -> tuple[Floats, Ints]:
     """The sums of all sets of changes, and what they cost."""
     sums, paid = [np.zeros((1, 2)), changes], [np.zeros(1, dtype=np.int64), prices]
-    for one in range(len(changes)):
-        two, both = changes[one] + changes[:one], prices[one] + prices[:one]
-        first, third = np.tril_indices(one, -1)
+    for last in range(len(changes)):
+        two, both = changes[last] + changes[:last], prices[last] + prices[:last]
+        first, third = np.tril_indices(last, -1)
         sums += [two, two[first] + changes[third]]
         paid += [both, both[first] + prices[third]]
     return np.concatenate(sums), np.concatenate(paid)
 
 
-def _within(load: Floats, low: Floats, high: Floats) -> Bools:
+def _is_in_band(load: Floats, low: Floats, high: Floats) -> Bools:
     within: Bools = np.all((load >= low) & (load <= high), axis=-1)
     return within
 
 
 def _least_ahead(cells: Ints, axis: int, ahead: int) -> Ints:
     """The least of each cell and so many that follow along the axis."""
-    found = np.moveaxis(cells.copy(), axis, 0)
+    lowest = np.moveaxis(cells.copy(), axis, 0)
     reach = 1
     while reach <= ahead:
         step = min(reach, ahead + 1 - reach)
-        found[:-step] = np.minimum(found[:-step], found[step:])
+        lowest[:-step] = np.minimum(lowest[:-step], lowest[step:])
         reach += step
-    return np.moveaxis(found, 0, axis)
+    return np.moveaxis(lowest, 0, axis)
 
 
 class _Search:
@@ -206,13 +206,13 @@ class _Search:
         self.best: list[int] | None = None
 
     def run(self) -> bool:
-        return any(bill.at_least > bill.most for bill in self._bills) or self._go_on(0)
+        return any(bill.lower_bound > bill.most for bill in self._bills) or self._go_on(0)
 
     def _go_on(self, cold: int) -> bool:
         """Looks at all that goes on from the moves chosen; whether there were steps enough for
         that.
         """
-        off = np.flatnonzero(~_within(self._load, self._puzzle.low, self._puzzle.high))
+        off = np.flatnonzero(~_is_in_band(self._load, self._puzzle.low, self._puzzle.high))
         if not len(off):
             self.best, self._cold = self._chosen.copy(), cold - 1
             for bill, most, reads in zip(
@@ -225,40 +225,40 @@ class _Search:
         self._steps -= 1
         dearest_first = off[np.argsort(-self._bills[0].least[off], kind="stable")].tolist()
         nexts = min((self._nexts(place, cold) for place in dearest_first), key=len)
-        every = all(self._try_out(one, cold) for one in nexts.tolist())
+        every = all(self._try_out(move, cold) for move in nexts.tolist())
         self._banned[nexts] = False
         return every
 
-    def _try_out(self, one: int, cold: int) -> bool:
+    def _try_out(self, move: int, cold: int) -> bool:
         """What goes on from one more move, which is banned from then on; false when the steps are
         used up.
         """
-        puzzle, its = self._puzzle, int(self._puzzle.cold[one])
-        self._banned[one] = True
+        puzzle, its = self._puzzle, int(self._puzzle.cold[move])
+        self._banned[move] = True
         if (self._wanted.any and self.best is not None) or cold + its > self._cold:
             return True
-        ends = [int(puzzle.source[one]), int(puzzle.target[one])]
+        ends = [int(puzzle.source[move]), int(puzzle.target[move])]
         load, before = self._load[ends], [bill.least[ends] for bill in self._bills]
-        self._load[ends] = [load[0] - puzzle.asks[one], load[1] + puzzle.asks[one]]
+        self._load[ends] = [load[0] - puzzle.asks[move], load[1] + puzzle.asks[move]]
         for bill in self._bills:
             bill.least[ends] = [
                 int(bill.put_right(place, self._load[place][None])[0]) for place in ends
             ]
-            bill.paid += int(bill.price[one])
-        self._mark(one, made=True)
+            bill.paid += int(bill.price[move])
+        self._mark(move, made=True)
         every = self._go_on(cold + its)
-        self._mark(one, made=False)
+        self._mark(move, made=False)
         self._load[ends] = load
         for bill, least in zip(self._bills, before, strict=True):
             bill.least[ends] = least
-            bill.paid -= int(bill.price[one])
+            bill.paid -= int(bill.price[move])
         return every
 
-    def _mark(self, one: int, *, made: bool) -> None:
+    def _mark(self, move: int, *, made: bool) -> None:
         puzzle = self._puzzle
-        self._moved[puzzle.row[one]] = self._taken[puzzle.site[one], puzzle.target[one]] = made
+        self._moved[puzzle.row[move]] = self._taken[puzzle.site[move], puzzle.target[move]] = made
         if made:
-            self._chosen.append(one)
+            self._chosen.append(move)
         else:
             self._chosen.pop()
 
@@ -273,17 +273,17 @@ class _Search:
         some = some[~barred & (cold + puzzle.cold[some] <= self._cold)]
         left = self._load[puzzle.source[some]] - puzzle.asks[some]
         full = self._load[puzzle.target[some]] + puzzle.asks[some]
-        after = [bill.after(some, left, full) for bill in self._bills]
+        after = [bill.lower_bound_after(some, left, full) for bill in self._bills]
         cheap = np.all(
             [its <= bill.most for bill, its in zip(self._bills, after, strict=True)], axis=0
         )
-        found: Ints = some[cheap][np.argsort(after[0][cheap], kind="stable")]
-        return found
+        next_moves: Ints = some[cheap][np.argsort(after[0][cheap], kind="stable")]
+        return next_moves
 
 
-def _part(whole: int, one: int, of: int) -> int:
+def _part(whole: int, share: int, of: int) -> int:
     """Rounded up, and not less than nothing."""
-    return max(0, -(-whole * one // max(1, of)))
+    return max(0, -(-whole * share // max(1, of)))
 
 
 class _Bill:
@@ -295,34 +295,34 @@ class _Bill:
         self._puzzle, self.most, self.paid = puzzle, most, 0
         self.price, self._off = puzzle.price[number], puzzle.off[number]
         self._tables = _tables(puzzle, puzzle.change_price[number])
-        self.least = self._of_each(np.arange(len(puzzle.load)), puzzle.load)
+        self.least = self._price_of_each(np.arange(len(puzzle.load)), puzzle.load)
         for n, table in enumerate(self._tables):
-            if not _within(puzzle.load[n], puzzle.low[n], puzzle.high[n]):
+            if not _is_in_band(puzzle.load[n], puzzle.low[n], puzzle.high[n]):
                 self.least[n] = table.at_first
 
     @property
-    def at_least(self) -> int:
+    def lower_bound(self) -> int:
         return self.paid + int(self.least.sum())
 
-    def after(self, some: Ints, left: Floats, full: Floats) -> Ints:
+    def lower_bound_after(self, some: Ints, left: Floats, full: Floats) -> Ints:
         """What is paid at least once one of these moves is made, which leave the loads of their two
         places so.
         """
         source, target = self._puzzle.source[some], self._puzzle.target[some]
-        after: Ints = self.at_least + self.price[some] - self.least[source] - self.least[target]
-        return after + self._of_each(source, left) + self._of_each(target, full)
+        after: Ints = self.lower_bound + self.price[some] - self.least[source] - self.least[target]
+        return after + self._price_of_each(source, left) + self._price_of_each(target, full)
 
-    def _of_each(self, place: Ints, load: Floats) -> Ints:
+    def _price_of_each(self, place: Ints, load: Floats) -> Ints:
         least = np.zeros(len(place), dtype=np.int64)
-        for one in np.unique(place).tolist():
-            least[place == one] = self.put_right(one, load[place == one])
+        for number in np.unique(place).tolist():
+            least[place == number] = self.put_right(number, load[place == number])
         return least
 
     def put_right(self, place: int, load: Floats) -> Ints:
         """What is paid at least to put a place right that carries so much."""
-        right = _within(load, self._puzzle.low[place], self._puzzle.high[place])
+        right = _is_in_band(load, self._puzzle.low[place], self._puzzle.high[place])
         if place < len(self._tables):
-            return np.where(right, 0, self._tables[place].at(load[:, :2]))
+            return np.where(right, 0, self._tables[place].price_at_load(load[:, :2]))
         return np.where(right, 0, self._off[place])
 
 

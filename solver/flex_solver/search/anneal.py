@@ -17,7 +17,7 @@ import numpy as np
 from flex.placing.problem import Floats, Problem
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.rows_to_solution import LATE
-from flex_solver.search.choose_rows_to_search import with_all_movable, with_some_movable
+from flex_solver.search.choose_rows_to_search import make_all_movable, make_some_movable
 from flex_solver.search.local_search_loop import CHANCES, MOVE, UNIT, Ints, Schedule, improve
 from flex_solver.search.needless_moves import drop_needless_moves
 from flex_solver.search.partition_in_integers import Placed
@@ -56,24 +56,24 @@ def search_around(
     """The best partition found around the one in force, starting from the rows, and a word where
     time ran out.
     """
-    start = with_some_movable(problem, known, rows)
+    start = make_some_movable(problem, known, rows)
     weight = WEIGHT * weight_in_band(problem.tolerance)
-    found, parts = _anneal(start, changes(start, steps), in_time, seed, weight)
+    placed, parts = _anneal(start, changes(start, steps), in_time, seed, weight)
     late = f"{LATE} after {parts} of {PARTS} parts of the search: another run may differ"
-    return drop_needless_moves(found), "" if parts == PARTS else late
+    return drop_needless_moves(placed), "" if parts == PARTS else late
 
 
-def only_balance(problem: Problem, found: Placed, steps: int, in_time: InTime) -> Placed:
+def only_balance(problem: Problem, placed: Placed, steps: int, in_time: InTime) -> Placed:
     """The partition with less load outside the band, or the same: how many rows move hardly counts.
 
     All that may move is tried, as small sites are what fills the last gaps.
     """
-    return drop_needless_moves(search_balance(problem, found, steps, in_time))
+    return drop_needless_moves(search_balance(problem, placed, steps, in_time))
 
 
-def search_balance(problem: Problem, found: Placed, steps: int, in_time: InTime) -> Placed:
+def search_balance(problem: Problem, placed: Placed, steps: int, in_time: InTime) -> Placed:
     """The same, with needless moves in it."""
-    start = with_all_movable(problem, found.rows)
+    start = make_all_movable(problem, placed.rows)
     weight = WEIGHT * FOR_BALANCE * weight_in_band(problem.tolerance)
     balanced, _ = _anneal(start, changes(start, steps), in_time, PARTS, weight)
     return min(start, balanced, key=Placed.merit)
@@ -84,14 +84,14 @@ def weight_in_band(tolerance: float) -> float:
     return max(1.0, USUAL_TOLERANCE / tolerance)
 
 
-def changes(found: Placed, steps: int) -> int:
+def changes(placed: Placed, steps: int) -> int:
     """How many changes a search tries for so many of the budget's steps."""
-    return steps * len(found.items.low) // STEPS
+    return steps * len(placed.items.low) // STEPS
 
 
-def make_colder(found: Placed, steps: int) -> Placed:
+def make_colder(placed: Placed, steps: int) -> Placed:
     """The same moves or fewer, for fewer cold bytes."""
-    return drop_needless_moves(_with_fewer_cold_bytes(found, int(steps * FOR_COLD)))
+    return drop_needless_moves(_search_fewer_cold_bytes(placed, int(steps * FOR_COLD)))
 
 
 def _anneal(
@@ -110,7 +110,7 @@ def _anneal(
     return placed, PARTS
 
 
-def _with_fewer_cold_bytes(placed: Placed, steps: int) -> Placed:
+def _search_fewer_cold_bytes(placed: Placed, steps: int) -> Placed:
     return _search(placed, COLD, np.full(HEATS, WEIGHT[-1]), steps, PARTS)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Ints
 from flex_solver.search.local_search_loop import SHARE
-from flex_solver.search.partition_in_integers import Placed, off
+from flex_solver.search.partition_in_integers import Placed, load_off_band
 from flex_solver.search.where_items_may_be import may_be_on
 
 # Load outside its band with which a node is far off: a quarter of a share. A guess.
@@ -31,7 +31,7 @@ def bring_nodes_near(placed: Placed) -> Placed:
     work = _Work(placed, placed.node.copy(), placed.totals())
     given_up = np.zeros(len(work.totals), dtype=np.bool_)
     for _ in range(MOST_MOVES * len(given_up)):
-        left = np.where(given_up, 0, work.off(slice(None), work.totals))
+        left = np.where(given_up, 0, work.outside_load(slice(None), work.totals))
         farthest = int(left.argmax())
         if left[farthest] <= FAR:
             break
@@ -47,8 +47,8 @@ class _Work:
     node: Ints
     totals: Ints
 
-    def off(self, nodes: Ints | int | slice, totals: Ints) -> Ints:
-        return off(self.placed.items, nodes, totals)
+    def outside_load(self, nodes: Ints | int | slice, totals: Ints) -> Ints:
+        return load_off_band(self.placed.items, nodes, totals)
 
     def relieve(self, n: int) -> bool:
         """Make the best move of the node that wishes allow, if there is one."""
@@ -65,31 +65,33 @@ class _Work:
     def _likely(self, n: int) -> Iterator[tuple[int, int]]:
         movable = self.placed.items.movable
         here: Bools = self.node[movable] == n
-        moves = self._out(n, movable[here]), self._into(n, movable[~here])
+        moves = self._moves_from_node(n, movable[here]), self._moves_to_node(n, movable[~here])
         item, to, gain = (np.concatenate(both) for both in zip(*moves, strict=True))
         for best in np.argsort(-gain, kind="stable")[:LIKELY].tolist():
             if gain[best] >= LEAST:
                 yield int(item[best]), int(to[best])
 
-    def _out(self, n: int, here: Ints) -> tuple[Ints, Ints, Ints]:
+    def _moves_from_node(self, n: int, here: Ints) -> tuple[Ints, Ints, Ints]:
         """For each item on the node the best node to go to."""
         items = self.placed.items
         load = items.load[items.site[here]]
-        there = self.off(slice(None), self.totals + load[:, None, :]) - self.off(
+        there = self.outside_load(slice(None), self.totals + load[:, None, :]) - self.outside_load(
             slice(None), self.totals
         )
         there[:, n] = np.iinfo(np.int64).max
         to = there.argmin(axis=1)
         gain = (
-            self.off(n, self.totals[n])
-            - self.off(n, self.totals[n] - load)
+            self.outside_load(n, self.totals[n])
+            - self.outside_load(n, self.totals[n] - load)
             - there[np.arange(len(here)), to]
         )
         return here, to, gain
 
-    def _into(self, n: int, others: Ints) -> tuple[Ints, Ints, Ints]:
+    def _moves_to_node(self, n: int, others: Ints) -> tuple[Ints, Ints, Ints]:
         items = self.placed.items
         load, at = items.load[items.site[others]], self.node[others]
-        gain = self.off(n, self.totals[n]) - self.off(n, self.totals[n] + load)
-        gain += self.off(at, self.totals[at]) - self.off(at, self.totals[at] - load)
+        gain = self.outside_load(n, self.totals[n]) - self.outside_load(n, self.totals[n] + load)
+        gain += self.outside_load(at, self.totals[at]) - self.outside_load(
+            at, self.totals[at] - load
+        )
         return others, np.full(len(others), n), gain

@@ -16,13 +16,13 @@ import numpy as np
 
 from flex.model.best_effort_shortfalls import Relaxation
 from flex.placing import score
-from flex.placing.causes_of_imbalance import LIMITS, Cause, farthest_causes, limit_causes
-from flex.placing.problem import Ints, Problem, in_order
+from flex.placing.obstacles_to_balance import LIMITS, Cause, farthest_causes, limit_causes
+from flex.placing.problem import Ints, Problem, sort_by_site
 from flex.placing.score import ROUNDING
 from flex.placing.why_best_effort import BAND
 from flex_solver.search.anneal import search_balance
 from flex_solver.search.bring_nodes_near_band import bring_nodes_near
-from flex_solver.search.choose_rows_to_search import with_all_movable
+from flex_solver.search.choose_rows_to_search import make_all_movable
 from flex_solver.search.keep_move_limits import limit_moves
 from flex_solver.search.off_loading import hand_over
 from flex_solver.search.repair_wishes import repair_all
@@ -59,13 +59,13 @@ class CauseTrials:
         """As few as possible of the limits of moves and of what is counted."""
         known = limit_causes(problem, self.limits)
         if _is_large(problem):
-            off = _off(problem, rows)[-1]
+            off = _measure_off(problem, rows)[-1]
             return known or farthest_causes(counted, off, NEAR * problem.tolerance)
         # Luck of one more search is no cause.
-        now = min(_off(problem, rows), _least_off(problem))
+        now = min(_measure_off(problem, rows), _least_off(problem))
 
         def is_enough(causes: Sequence[Cause]) -> bool:
-            return _is_nearer(_least_off(_without(problem, causes)), now)
+            return _is_nearer(_least_off(_remove_causes(problem, causes)), now)
 
         # Each of these alone keeps a node as far off as the nearest has it.
         needed = [cause for cause in counted if cause.least >= now[-1] - ROUNDING]
@@ -85,23 +85,23 @@ class CauseTrials:
         """Within the limits of moves."""
         if _is_large(problem):
             return False
-        less = _least_off(_without_site(problem, site))
+        less = _least_off(_silence_site(problem, site))
         return not less[-1] and _is_nearer(less, _least_off(problem))
 
 
 def limits_of_nearer(problem: Problem, rows: Ints, nearer: Ints) -> frozenset[str]:
     """The kinds of limits that are between the rows and others, if these are nearer to the band."""
-    broken, _, off = _off(problem, nearer)
-    now = _off(problem, rows)
+    broken, _, off = _measure_off(problem, nearer)
+    now = _measure_off(problem, rows)
     if broken > now[0] or off >= now[-1]:
         return frozenset()
-    kinds = {one.kind for one in score.violations(problem, nearer)}
+    kinds = {violation.kind for violation in score.violations(problem, nearer)}
     return frozenset(kinds & LIMITS.keys())
 
 
 def limits_to_exceed(instead: Sequence[Relaxation]) -> frozenset[str]:
     """The kinds of limits with more of which a balanced partition is known."""
-    rules = {one.rule for one in instead}
+    rules = {relaxation.rule for relaxation in instead}
     return frozenset(kind for kind, rule in LIMITS.items() if rule in rules)
 
 
@@ -109,23 +109,25 @@ def _is_large(problem: Problem) -> bool:
     return len(problem.sites) * max(int(problem.open.sum()), FEW_NODES) > MOST
 
 
-def _is_nearer(one: Off, other: Off) -> bool:
-    return one[0] <= other[0] and one[1] <= other[1] and one[2] < other[2]
+def _is_nearer(distance: Off, other: Off) -> bool:
+    return distance[0] <= other[0] and distance[1] <= other[1] and distance[2] < other[2]
 
 
 def _least_off(problem: Problem) -> Off:
     """The nearest that short searches find."""
-    return min(_off(problem, rows) for rows in _short_searches(problem))
+    return min(_measure_off(problem, rows) for rows in _short_searches(problem))
 
 
-def _off(problem: Problem, rows: Ints) -> Off:
+def _measure_off(problem: Problem, rows: Ints) -> Off:
     broken = score.violations(problem, rows)
-    outside = [abs(one.actual) for one in broken if one.kind in BAND]
+    outside = [abs(violation.actual) for violation in broken if violation.kind in BAND]
     beyond = [
-        (one.actual - one.limit) / max(one.limit, 1.0) for one in broken if one.kind in LIMITS
+        (violation.actual - violation.limit) / max(violation.limit, 1.0)
+        for violation in broken
+        if violation.kind in LIMITS
     ]
     return (
-        sum(one.is_wish for one in broken),
+        sum(violation.is_wish for violation in broken),
         round(sum(beyond), DIGITS),
         round(max(outside, default=0.0), DIGITS),
     )
@@ -138,25 +140,25 @@ def _short_searches(problem: Problem) -> Iterator[Ints]:
     """
     if not problem.limits.none:
         yield hand_over(problem, STEPS)
-    near = bring_nodes_near(with_all_movable(problem, in_order(repair_all(problem))))
+    near = bring_nodes_near(make_all_movable(problem, sort_by_site(repair_all(problem))))
     yield limit_moves(problem, near).rows
     anew = repair_all(replace(problem, old=problem.old[:0]))
     nodes = max(int(problem.open.sum()), FEW_NODES)
     steps = STEPS * FEW_NODES // nodes
-    for start in (near, with_all_movable(problem, in_order(anew))):
-        found = search_balance(problem, start, steps, lambda seconds: True)  # noqa: ARG005
-        yield limit_moves(problem, found).rows
+    for start in (near, make_all_movable(problem, sort_by_site(anew))):
+        balanced = search_balance(problem, start, steps, lambda seconds: True)  # noqa: ARG005
+        yield limit_moves(problem, balanced).rows
 
 
-def _without(problem: Problem, causes: Sequence[Cause]) -> Problem:
-    return reduce(lambda made, cause: cause.without(made), causes, problem)
+def _remove_causes(problem: Problem, causes: Sequence[Cause]) -> Problem:
+    return reduce(lambda reduced, cause: cause.without(reduced), causes, problem)
 
 
-def _without_site(problem: Problem, site: int) -> Problem:
+def _silence_site(problem: Problem, site: int) -> Problem:
     """The site asks for nothing. What all the others ask is the whole then."""
     load = problem.load.copy()
     load[site] = 0.0
-    asked = (load * problem.replicas[:, None]).sum(axis=0)
+    demand = (load * problem.replicas[:, None]).sum(axis=0)
     share = problem.share[problem.open].sum()
-    scale = np.divide(share, asked, out=np.ones_like(asked), where=asked > 0)
+    scale = np.divide(share, demand, out=np.ones_like(demand), where=demand > 0)
     return replace(problem, load=load * scale)

@@ -21,12 +21,12 @@ SMALL = 40
 OF_EACH = 4
 
 
-def with_some_movable(problem: Problem, known: Relaxed, rows: Ints) -> Placed:
+def make_some_movable(problem: Problem, known: Relaxed, rows: Ints) -> Placed:
     """The rows in order. Searches may change those that `choose` chooses."""
     return to_integers(problem, rows, choose(problem, rows, known, OF_EACH))
 
 
-def with_all_movable(problem: Problem, rows: Ints) -> Placed:
+def make_all_movable(problem: Problem, rows: Ints) -> Placed:
     """The rows in order. Searches may change all that ask for anything and are not pinned."""
     return to_integers(problem, rows, np.flatnonzero(movable_rows(problem, rows)))
 
@@ -52,7 +52,10 @@ def _overloading(problem: Problem, rows: Ints, wanted: Bools) -> Bools:
     """All rows of the nodes that would be over their bands even without those that are wanted."""
     rest = rows[~wanted]
     load = np.stack(
-        [np.bincount(rest[:, 1], asked[rest[:, 0]], len(problem.nodes)) for asked in problem.load.T]
+        [
+            np.bincount(rest[:, 1], demand[rest[:, 0]], len(problem.nodes))
+            for demand in problem.load.T
+        ]
     )
     overloading: Bools = (load.max(axis=0) > problem.share * (1 + problem.tolerance))[rows[:, 1]]
     return overloading

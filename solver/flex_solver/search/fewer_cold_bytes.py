@@ -15,7 +15,7 @@ import numpy as np
 
 from flex.placing.problem import Ints, Problem
 from flex_solver.search.choose_rows_to_search import movable_rows
-from flex_solver.search.partition_in_integers import Placed, off
+from flex_solver.search.partition_in_integers import Placed, load_off_band
 from flex_solver.search.where_items_may_be import homes_of, may_be_on
 
 # How often all moves are gone through. A guess.
@@ -24,11 +24,11 @@ PASSES = 4
 LIKELY = 20
 
 
-def colder(problem: Problem, found: Placed, until: float = math.inf) -> tuple[Placed, bool]:
+def colder(problem: Problem, placed: Placed, until: float = math.inf) -> tuple[Placed, bool]:
     """The partition, and whether there was time for all of it."""
-    rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
+    rows = np.stack([placed.items.site, placed.open_nodes[placed.node]], axis=1)
     work = _Work(
-        found, found.node.copy(), found.totals(), np.flatnonzero(movable_rows(problem, rows))
+        placed, placed.node.copy(), placed.totals(), np.flatnonzero(movable_rows(problem, rows))
     )
     is_whole = True
     for _ in range(PASSES):
@@ -42,7 +42,7 @@ def colder(problem: Problem, found: Placed, until: float = math.inf) -> tuple[Pl
             exchanged += is_whole and work.exchange(i)
         if not exchanged:
             break
-    return replace(found, node=work.node), is_whole
+    return replace(placed, node=work.node), is_whole
 
 
 @dataclass(slots=True, eq=False)
@@ -77,12 +77,14 @@ class _Work:
         items, t = self.placed.items, self.node[i]
         near = self.able[self.node[self.able] == home]
         far = items.movable[self.node[items.movable] != home]
-        found = np.concatenate([near, far[self.node[far] != t]])
-        site, at = items.site[found], self.node[found]
-        more = self.placed.costs_at(site, np.full(len(found), t)) - self.placed.costs_at(site, at)
-        found, more = found[more < cost], more[more < cost]
-        fits = self._fits(i, home, found)
-        return found[fits][np.argsort(more[fits], kind="stable")][:LIKELY]
+        candidates = np.concatenate([near, far[self.node[far] != t]])
+        site, at = items.site[candidates], self.node[candidates]
+        more = self.placed.costs_at(site, np.full(len(candidates), t)) - self.placed.costs_at(
+            site, at
+        )
+        candidates, more = candidates[more < cost], more[more < cost]
+        fits = self._fits(i, home, candidates)
+        return candidates[fits][np.argsort(more[fits], kind="stable")][:LIKELY]
 
     def _fits(self, i: int, home: int, others: Ints) -> Ints:
         """Those whose coming leaves no more load outside the bands."""
@@ -91,18 +93,23 @@ class _Work:
         load = items.load[items.site[others]]
         at = self.node[others]
         at_home = (at == home)[:, None]
-        more = self._off(t, self.totals[t] - own + load) - self._off(t, self.totals[t])
-        more += self._off(home, self.totals[home] + own - load * at_home) - self._off(
-            home, self.totals[home]
+        more = self._outside_load(t, self.totals[t] - own + load) - self._outside_load(
+            t, self.totals[t]
         )
+        more += self._outside_load(
+            home, self.totals[home] + own - load * at_home
+        ) - self._outside_load(home, self.totals[home])
         more += np.where(
-            at == home, 0, self._off(at, self.totals[at] - load) - self._off(at, self.totals[at])
+            at == home,
+            0,
+            self._outside_load(at, self.totals[at] - load)
+            - self._outside_load(at, self.totals[at]),
         )
         fitting: Ints = np.flatnonzero(more <= 0)
         return fitting
 
-    def _off(self, nodes: Ints | int, totals: Ints) -> Ints:
-        return off(self.placed.items, nodes, totals)
+    def _outside_load(self, nodes: Ints | int, totals: Ints) -> Ints:
+        return load_off_band(self.placed.items, nodes, totals)
 
     def _swap(self, i: int, home: int, j: int, t: int) -> None:
         items = self.placed.items

@@ -16,7 +16,7 @@ from flex.placing import score
 from flex.placing.problem import Bools, Ints, MoveLimits, Problem
 from flex_solver.search.choose_rows_to_search import movable_rows
 from flex_solver.search.local_search_loop import Items
-from flex_solver.search.partition_in_integers import Placed, off
+from flex_solver.search.partition_in_integers import Placed, load_off_band
 from flex_solver.search.where_items_may_be import may_be_on
 
 # Ways around, at most, for them to be looked at. A guess.
@@ -38,27 +38,27 @@ class Ways:
         return Ways(np.concatenate([self.item, others.item]), np.concatenate([self.to, others.to]))
 
 
-def limit_moves(problem: Problem, found: Placed) -> Placed:
+def limit_moves(problem: Problem, placed: Placed) -> Placed:
     if problem.limits.none:
-        return found
-    rows = np.stack([found.items.site, found.open_nodes[found.node]], axis=1)
+        return placed
+    rows = np.stack([placed.items.site, placed.open_nodes[placed.node]], axis=1)
     taken = np.zeros(len(rows), dtype=np.bool_)
     ledger = _Ledger(
-        problem.limits, score.costs(problem, rows), found.node.copy(), len(found.items.low), taken
+        problem.limits, score.costs(problem, rows), placed.node.copy(), len(placed.items.low), taken
     )
     moved = np.flatnonzero(movable_rows(problem, rows) & ledger.cost.any(axis=1))
-    back, around = _ways_home(found.items, moved), _ways_around(found, moved, problem)
-    total = found.totals()
+    back, around = _ways_home(placed.items, moved), _ways_around(placed, moved, problem)
+    total = placed.totals()
     while ledger.is_exceeded and (
-        way := _least_harmful(found.items, ledger.helpful(back, around), ledger, total)
+        way := _least_harmful(placed.items, ledger.helpful(back, around), ledger, total)
     ):
         item, to = way
-        load = found.items.load[found.items.site[item]]
+        load = placed.items.load[placed.items.site[item]]
         total[ledger.node[item]] -= load
         total[to] += load
-        row = np.array([[found.items.site[item], found.open_nodes[to]]])
+        row = np.array([[placed.items.site[item], placed.open_nodes[to]]])
         ledger.take(item, to, score.costs(problem, row)[0])
-    return replace(found, node=ledger.node)
+    return replace(placed, node=ledger.node)
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +73,7 @@ class _Ledger:
 
     @property
     def is_exceeded(self) -> bool:
-        return self._spends_too_much or bool(self._over_limit.any())
+        return self._spends_too_much or bool(self._swamped_nodes.any())
 
     def helpful(self, back: Ways, around: Ways) -> Ways:
         """The ways of items that cost something, from nodes where too much arrives if that is all
@@ -82,7 +82,7 @@ class _Ledger:
         costing: Bools = np.asarray(self.cost.any(axis=1))
         if self._spends_too_much:
             return back[costing[back.item]]
-        costing = costing & self._over_limit[self.node]
+        costing = costing & self._swamped_nodes[self.node]
         room = self.limits.inflow or 0
         fits = self._arriving[around.to] + self.cost[around.item, 1] <= room
         return (
@@ -108,7 +108,7 @@ class _Ledger:
         return arriving
 
     @property
-    def _over_limit(self) -> Bools:
+    def _swamped_nodes(self) -> Bools:
         most = self.limits.inflow
         swamped: Bools = self._arriving > (NEVER if most is None else most)
         return swamped
@@ -128,13 +128,13 @@ def _ways_home(items: Items, moved: Ints) -> Ways:
     return Ways(np.repeat(moved, count)[whole], items.home[place[whole]])
 
 
-def _ways_around(found: Placed, moved: Ints, problem: Problem) -> Ways:
+def _ways_around(placed: Placed, moved: Ints, problem: Problem) -> Ways:
     """Each item with every other node."""
-    nodes = len(found.items.low)
+    nodes = len(placed.items.low)
     if problem.limits.inflow is None or len(moved) * nodes > DETOURS:
         return Ways(moved[:0], moved[:0])
     item, to = np.repeat(moved, nodes), np.tile(np.arange(nodes), len(moved))
-    return Ways(item, to)[found.node[item] != to]
+    return Ways(item, to)[placed.node[item] != to]
 
 
 def _least_harmful(
@@ -143,8 +143,8 @@ def _least_harmful(
     """An item and the node it goes to; None where none can."""
     item, to = ways.item, ways.to
     here, load = ledger.node[item], items.load[items.site[item]]
-    harm = off(items, here, total[here] - load) - off(items, here, total[here])
-    harm += off(items, to, total[to] + load) - off(items, to, total[to])
+    harm = load_off_band(items, here, total[here] - load) - load_off_band(items, here, total[here])
+    harm += load_off_band(items, to, total[to] + load) - load_off_band(items, to, total[to])
     for way in np.argsort(harm, kind="stable").tolist():
         if may_be_on(items, ledger.node, int(items.site[item[way]]), int(to[way])):
             return int(item[way]), int(to[way])

@@ -167,7 +167,7 @@ class _Search:
         self.total = [[0] * items.load.shape[1] for _ in self.low]
         for i, n in enumerate(self.node):
             self._shift_load(self.site[i], n, 1)
-        self.off = [self._off(n, self.total[n]) for n in range(self.nodes)]
+        self.off = [self._outside_load(n, self.total[n]) for n in range(self.nodes)]
         self.outside = _Listed(self.nodes)
         for n in range(self.nodes):
             if self.off[n]:
@@ -237,7 +237,7 @@ class _Search:
         if over and under:
             over = self._random() & 1 == 0
         if not over:
-            return self._into(n)
+            return self._fill_node(n)
         if not self.here.members[n]:
             return []
         i = self._one_of(self.here.members[n])
@@ -246,18 +246,18 @@ class _Search:
             to = self.left[i]
         return self._perhaps_exchanged(i, n, to)
 
-    def _into(self, n: int) -> Changes:
+    def _fill_node(self, n: int) -> Changes:
         """The best of some items elsewhere."""
         best, least = -1, 0
         for _ in range(SOME):
-            m = self._below(self.nodes)
+            m = self._random_below(self.nodes)
             if m == n or not self.here.members[m]:
                 continue
             i = self._one_of(self.here.members[m])
             load = self.load[self.site[i]]
             worse = (
-                self._off(n, _plus(self.total[n], load))
-                + self._off(m, _minus(self.total[m], load))
+                self._outside_load(n, _plus(self.total[n], load))
+                + self._outside_load(m, _minus(self.total[m], load))
                 - self.off[m]
             )
             if best < 0 or worse < least:
@@ -268,10 +268,12 @@ class _Search:
         """The best of some nodes for an item, or -1."""
         best, least = -1, 0
         for _ in range(tries):
-            m = self._below(self.nodes)
+            m = self._random_below(self.nodes)
             if m == self.node[i]:
                 continue
-            worse = self._off(m, _plus(self.total[m], self.load[self.site[i]])) - self.off[m]
+            worse = (
+                self._outside_load(m, _plus(self.total[m], self.load[self.site[i]])) - self.off[m]
+            )
             if best < 0 or worse < least:
                 best, least = m, worse
         return best
@@ -314,7 +316,7 @@ class _Search:
         return [(i, home), (j, middle), (k, to)]
 
     def _anything(self) -> Changes:
-        n, to = self._below(self.nodes), self._below(self.nodes)
+        n, to = self._random_below(self.nodes), self._random_below(self.nodes)
         if n == to or not self.here.members[n]:
             return []
         return self._perhaps_exchanged(self._one_of(self.here.members[n]), n, to)
@@ -337,7 +339,7 @@ class _Search:
             self._shift_load(s, to, 1)
             self.node[i] = to
             for n in (at, to):
-                before, self.off[n] = self.off[n], self._off(n, self.total[n])
+                before, self.off[n] = self.off[n], self._outside_load(n, self.total[n])
                 off += self.off[n] - before
                 nodes += (self.off[n] > 0) - (before > 0)
         return undo, off, cost, nodes
@@ -349,8 +351,8 @@ class _Search:
             self._shift_load(s, at, 1)
             self.node[i] = at
             self.off[to], self.off[at] = (
-                self._off(to, self.total[to]),
-                self._off(at, self.total[at]),
+                self._outside_load(to, self.total[to]),
+                self._outside_load(at, self.total[at]),
             )
 
     def _keep(self, done: Changes) -> None:
@@ -392,7 +394,7 @@ class _Search:
     def _cost(self, s: int, n: int) -> int:
         return self.at_home[s][self.homes[s].index(n)] if n in self.homes[s] else self.price[s]
 
-    def _off(self, n: int, total: list[int]) -> int:
+    def _outside_load(self, n: int, total: list[int]) -> int:
         off = 0
         for low, load, high in zip(self.low[n], total, self.high[n], strict=True):
             if load > high:
@@ -403,13 +405,13 @@ class _Search:
 
     def _shift_load(self, s: int, n: int, times: int) -> None:
         total = self.total[n]
-        for d, asked in enumerate(self.load[s]):
-            total[d] += times * asked
+        for d, demand in enumerate(self.load[s]):
+            total[d] += times * demand
 
     def _one_of(self, members: list[int]) -> int:
-        return members[self._below(len(members))]
+        return members[self._random_below(len(members))]
 
-    def _below(self, limit: int) -> int:
+    def _random_below(self, limit: int) -> int:
         """A number below the limit from the lowest 31 bits of a random one."""
         return (self._random() & 0x7FFFFFFF) * limit >> 31
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from flex.placing.problem import Budget, Problem, Solution, in_order
+from flex.placing.problem import Budget, Problem, Solution, sort_by_site
 from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.rows_to_solution import answer
 from flex_solver.search.anneal import changes, make_colder, search_around
@@ -36,8 +36,8 @@ def place(problem: Problem, budget: Budget) -> Solution:
 def search(problem: Problem, known: Relaxed, budget: Budget) -> tuple[Placed, str]:
     """The best partition found without limits of moves, and a word where time ran out."""
     until = time.monotonic() + budget.seconds
-    rows = in_order(repair_all(problem))
-    found, note = search_around(
+    rows = sort_by_site(repair_all(problem))
+    placed, note = search_around(
         problem, known, rows, budget.steps, lambda more: time.monotonic() + more < until
     )
-    return (found if note else make_colder(found, changes(found, budget.steps))), note
+    return (placed if note else make_colder(placed, changes(placed, budget.steps))), note

@@ -13,21 +13,21 @@ import numpy as np
 
 from flex.placing.problem import Ints
 from flex_solver.search.local_search_loop import MOVE, SHARE, Items
-from flex_solver.search.partition_in_integers import Placed, off, outside
+from flex_solver.search.partition_in_integers import Placed, load_off_band, outside
 from flex_solver.search.where_items_may_be import homes_of, may_be_on
 
 
-def drop_needless_moves(found: Placed) -> Placed:
-    return _without(found, _Worth(0, 0))
+def drop_needless_moves(placed: Placed) -> Placed:
+    return _send_items_home(placed, _Worth(0, 0))
 
 
-def drop_small_moves(found: Placed, worth: float) -> Placed:
+def drop_small_moves(placed: Placed, worth: float) -> Placed:
     """Without moves that put less than so much of a share back, as long as no node gets farther off
     than the worst.
     """
-    totals = found.totals()
-    worst = int(off(found.items, slice(None), totals).max())
-    return _without(found, _Worth(round(worth * SHARE), worst)) if worst else found
+    totals = placed.totals()
+    worst = int(load_off_band(placed.items, slice(None), totals).max())
+    return _send_items_home(placed, _Worth(round(worth * SHARE), worst)) if worst else placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +37,24 @@ class _Worth:
     load: int
     most: int
 
-    def of(self, items: Items, site: int) -> _Worth:
+    def scale_to_site(self, items: Items, site: int) -> _Worth:
         """A row of the site may be several moves."""
         return replace(self, load=self.load * int(items.price[site]) // MOVE)
 
 
-def _without(found: Placed, worth: _Worth) -> Placed:
-    items, node, total = found.items, found.node.copy(), found.totals()
+def _send_items_home(placed: Placed, worth: _Worth) -> Placed:
+    items, node, total = placed.items, placed.node.copy(), placed.totals()
     while any(
-        _goes_home(items, node, total, i, worth) for i in _new_ones(replace(found, node=node))
+        _goes_home(items, node, total, i, worth) for i in _new_ones(replace(placed, node=node))
     ):
         pass
-    return replace(found, node=node)
+    return replace(placed, node=node)
 
 
-def _new_ones(found: Placed) -> list[int]:
+def _new_ones(placed: Placed) -> list[int]:
     """Movable items that cost something where they are, the dearest first."""
-    movable = found.items.movable
-    cost = found.costs()[movable]
+    movable = placed.items.movable
+    cost = placed.costs()[movable]
     new = movable[cost > 0]
     dearest_first: list[int] = new[np.lexsort((new, -cost[cost > 0]))].tolist()
     return dearest_first
@@ -69,7 +69,7 @@ def _goes_home(items: Items, node: Ints, total: Ints, i: int, worth: _Worth) -> 
         both = [here, home]
         after = total[both] + np.stack([-items.load[site], items.load[site]])
         if may_be_on(items, node, site, home) and _is_no_loss(
-            items, both, (total[both], after), worth.of(items, site)
+            items, both, (total[both], after), worth.scale_to_site(items, site)
         ):
             total[both], node[i] = after, home
             return True
@@ -81,4 +81,4 @@ def _is_no_loss(items: Items, both: list[int], loads: tuple[Ints, Ints], worth: 
     more = outside(items, both, after) - outside(items, both, before)
     if more <= 0 or not worth.load:
         return more <= 0
-    return more < worth.load and int(off(items, both, after).max()) <= worth.most
+    return more < worth.load and int(load_off_band(items, both, after).max()) <= worth.most

@@ -32,9 +32,9 @@ def _hand_over(problem: Problem, ledger: Ledger) -> bool:
     apart = busy[source] - busy[target]
     if apart <= 2 * problem.tolerance + ROUNDING:
         return False
-    asked: Floats = problem.load.mean(axis=1)
-    for site in ledger.movable(source, asked).tolist():
-        shift = asked[site] / ledger.scale[source, 0] + asked[site] / ledger.scale[target, 0]
+    demand: Floats = problem.load.mean(axis=1)
+    for site in ledger.movable(source, demand).tolist():
+        shift = demand[site] / ledger.scale[source, 0] + demand[site] / ledger.scale[target, 0]
         if abs(apart - shift) < apart - ROUNDING and ledger.may_take(site)[target]:
             ledger.move(site, source, target)
             return True

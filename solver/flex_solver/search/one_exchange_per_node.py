@@ -22,8 +22,8 @@ import numpy as np
 from flex.placing.problem import Bools, Floats, Ints
 from flex_solver.programs import highs_integer
 from flex_solver.programs.highs_program import Program
+from flex_solver.programs.row_market import Market, notable, offers
 from flex_solver.programs.site_prices import Deal, Trade
-from flex_solver.programs.tradable_sites import Market, notable, offers
 from flex_solver.search.local_search_loop import MOVE, SHARE
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.where_items_may_be import may_be_on
@@ -132,7 +132,7 @@ def _program(market: Market, deals: list[Deal]) -> Program:
     """Columns: deals, a row of each site that comes out of nowhere, one that goes there, nodes that
     are left.
     """
-    nodes, sites, left = len(market.low), len(market.load), np.flatnonzero(market.off)
+    nodes, sites, left = len(market.low), len(market.load), np.flatnonzero(market.nodes_off)
     costs = [
         np.array([market.worth[list(deal.takes)].sum() for deal in deals]),
         UNTAKEN + UNMATCHED_SHARE * market.load.max(axis=1),
@@ -144,7 +144,7 @@ def _program(market: Market, deals: list[Deal]) -> Program:
         cost=cost,
         lower=np.zeros(len(cost)),
         upper=np.repeat([1.0, nodes, 1.0], [len(deals), 2 * sites, len(left)]),
-        row_lower=np.concatenate([market.off, np.zeros(sites)]),
+        row_lower=np.concatenate([market.nodes_off, np.zeros(sites)]),
         row_upper=np.concatenate([np.ones(nodes), np.zeros(sites)]),
         whole=np.ones(len(cost), dtype=np.bool_),
     )
@@ -161,7 +161,7 @@ def _program(market: Market, deals: list[Deal]) -> Program:
 
 def _nothing(market: Market, deals: list[Deal]) -> Floats:
     hint = np.zeros(len(deals) + 2 * len(market.load))
-    return np.concatenate([hint, np.ones(np.count_nonzero(market.off))])
+    return np.concatenate([hint, np.ones(np.count_nonzero(market.nodes_off))])
 
 
 def _carried_out(placed: Placed, sites: Ints, deals: Sequence[Deal]) -> Placed:

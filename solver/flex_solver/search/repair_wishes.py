@@ -38,8 +38,8 @@ def repair(problem: Problem, sites: Ints, decided: Ints) -> Ints:
         for site in _hardest_first(problem, changed)
         for n in room.take(site, nodes_of.get(site, []))
     ]
-    found = np.concatenate([stays, np.array(placed, dtype=np.int64).reshape(-1, 2)])
-    return separate(problem, sites, decided, found)
+    repaired = np.concatenate([stays, np.array(placed, dtype=np.int64).reshape(-1, 2)])
+    return separate(problem, sites, decided, repaired)
 
 
 def _hardest_first(problem: Problem, sites: Ints) -> list[int]:
@@ -71,10 +71,10 @@ def _too_near(problem: Problem, rows: Ints) -> list[int]:
 
 
 def _nodes_of(rows: Ints) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    nodes: dict[int, list[int]] = {}
     for site, node in rows.tolist():
-        found.setdefault(site, []).append(node)
-    return found
+        nodes.setdefault(site, []).append(node)
+    return nodes
 
 
 class _Room:
@@ -126,7 +126,7 @@ class _Room:
 
         Each node takes as many of the sites that ask for nothing as the next.
         """
-        after = self._after(site)
+        after = self._fullness_after(site)
         if (
             wanted == 1
             and not held
@@ -140,11 +140,11 @@ class _Room:
         nodes: list[int] = self._open[np.lexsort((self._open, self._count, after))].tolist()
         return [node for node in nodes if node in held] + nodes
 
-    def _after(self, site: int) -> Floats:
-        asked = self._problem.load[site].tolist()
-        if not any(asked):
+    def _fullness_after(self, site: int) -> Floats:
+        demand = self._problem.load[site].tolist()
+        if not any(demand):
             return np.zeros(len(self._open))
-        after: Floats = (self._load[0] + asked[0]) / self._share
-        for load, more in zip(self._load[1:], asked[1:], strict=True):
+        after: Floats = (self._load[0] + demand[0]) / self._share
+        for load, more in zip(self._load[1:], demand[1:], strict=True):
             np.maximum(after, (load + more) / self._share, out=after)
         return after

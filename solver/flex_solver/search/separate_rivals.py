@@ -32,15 +32,15 @@ def separate(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
     if not len(wrong):
         return rows
     rivals = {site: set(others) for site, others in problem.rivals.items()}
-    placed, seen, found = set(sites.tolist()), set[int](), Nodes()
+    placed, seen, seated = set(sites.tolist()), set[int](), Nodes()
     order = _Order(problem, np.concatenate([decided, rows]), _nodes_of_rivals(problem, decided))
     for site in wrong.tolist():
         if site not in seen:
             circle = next(seat_rivals_apart.circles([site, *sorted(rivals)], rivals))
             seen.update(circle)
-            found |= _nodes(problem, [one for one in circle if one in placed], order)
-    new = [(site, node) for site, nodes in found.items() for node in nodes]
-    others = rows[~np.isin(rows[:, 0], list(found))]
+            seated |= _nodes(problem, [member for member in circle if member in placed], order)
+    new = [(site, node) for site, nodes in seated.items() for node in nodes]
+    others = rows[~np.isin(rows[:, 0], list(seated))]
     return np.concatenate([others, np.array(new, dtype=np.int64).reshape(-1, 2)])
 
 
@@ -49,7 +49,7 @@ def _wrong(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
     count = np.bincount(rows[:, 0], minlength=len(problem.sites))
     wrong = {*sites[count[sites] != problem.replicas[sites]].tolist()}
     if problem.apart:
-        nodes_of = _by_site(np.concatenate([rows, decided]), problem.rivals)
+        nodes_of = _nodes_of_each_site(np.concatenate([rows, decided]), problem.rivals)
         here = set(sites.tolist())
         for site, rivals in problem.rivals.items():
             nodes = nodes_of.get(site, set())
@@ -58,22 +58,22 @@ def _wrong(problem: Problem, sites: Ints, decided: Ints, rows: Ints) -> Ints:
     return np.array(sorted(wrong), dtype=np.int64)
 
 
-def _by_site(rows: Ints, sites: Mapping[int, Set[int]]) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {}
+def _nodes_of_each_site(rows: Ints, sites: Mapping[int, Set[int]]) -> dict[int, set[int]]:
+    nodes_of: dict[int, set[int]] = {}
     for site, node in rows[np.isin(rows[:, 0], list(sites))].tolist():
-        found.setdefault(site, set()).add(node)
-    return found
+        nodes_of.setdefault(site, set()).add(node)
+    return nodes_of
 
 
 def _nodes_of_rivals(problem: Problem, decided: Ints) -> dict[int, set[int]]:
     """For each site, the nodes where a rival is by decision."""
     rivals = problem.rivals
-    nodes_of = _by_site(decided, rivals)
-    found: dict[int, set[int]] = {}
+    nodes_of = _nodes_of_each_site(decided, rivals)
+    rival_nodes: dict[int, set[int]] = {}
     for site, others in rivals.items():
         for other in others & nodes_of.keys():
-            found.setdefault(site, set()).update(nodes_of[other])
-    return found
+            rival_nodes.setdefault(site, set()).update(nodes_of[other])
+    return rival_nodes
 
 
 class _Order:
@@ -87,7 +87,7 @@ class _Order:
         )
         self._by_fullness = np.lexsort((np.arange(len(problem.nodes)), self._full))
 
-    def of(self, site: int, shut: Set[int]) -> tuple[int, ...]:
+    def nodes_for_site(self, site: int, shut: Set[int]) -> tuple[int, ...]:
         problem = self._problem
         first, last = np.searchsorted(problem.old[:, 0], (site, site + 1))
         holds: Bools = np.zeros(len(problem.nodes), dtype=np.bool_)
@@ -100,14 +100,16 @@ class _Order:
     def guest(self, site: int) -> Guest[int]:
         on = self._problem.pinned.get(site, frozenset())
         shut = on | self._problem.barred.get(site, frozenset()) | self._taken.get(site, frozenset())
-        return Guest(int(self._problem.replicas[site]), on, self.of(site, shut))
+        return Guest(int(self._problem.replicas[site]), on, self.nodes_for_site(site, shut))
 
     def anywhere(self, site: int, rivals: Set[int]) -> tuple[int, ...]:
         """As many nodes as it wants, or as are not barred; one at least. Those where a rival is are
         the last.
         """
         on = self._problem.pinned.get(site, frozenset())
-        able = self.of(site, on | self._problem.barred.get(site, frozenset())) or self.of(site, on)
+        able = self.nodes_for_site(
+            site, on | self._problem.barred.get(site, frozenset())
+        ) or self.nodes_for_site(site, on)
         wanted = max(1, int(self._problem.replicas[site])) - len(on)
         shut = rivals | self._taken.get(site, frozenset())
         return (*sorted(on), *sorted(able, key=lambda node: node in shut)[: max(0, wanted)])
@@ -116,10 +118,10 @@ class _Order:
 def _nodes(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     guests, there = {site: order.guest(site) for site in circle}, set(circle)
     groups = [group & there for group in problem.apart if group & there]
-    found = seat_rivals_apart.seat(guests, groups).nodes
-    if found is None and len(groups) <= GROUPS:
-        found = seat_rivals_apart.seat(guests, _separable_groups(guests, groups), STEPS).nodes
-    return dict(found) if found is not None else _somewhere(problem, circle, order)
+    seated = seat_rivals_apart.seat(guests, groups).nodes
+    if seated is None and len(groups) <= GROUPS:
+        seated = seat_rivals_apart.seat(guests, _separable_groups(guests, groups), STEPS).nodes
+    return dict(seated) if seated is not None else _somewhere(problem, circle, order)
 
 
 def _separable_groups(
@@ -135,8 +137,8 @@ def _separable_groups(
 
 def _somewhere(problem: Problem, circle: Sequence[int], order: _Order) -> Nodes:
     """One after the other, where as few rivals are as can be."""
-    found, rivals = Nodes(), problem.rivals
-    for site in sorted(circle, key=lambda one: (one not in problem.pinned, one)):
-        there = {node for rival in rivals.get(site, frozenset()) for node in found.get(rival, ())}
-        found[site] = order.anywhere(site, there)
-    return found
+    seated, rivals = Nodes(), problem.rivals
+    for site in sorted(circle, key=lambda member: (member not in problem.pinned, member)):
+        there = {node for rival in rivals.get(site, frozenset()) for node in seated.get(rival, ())}
+        seated[site] = order.anywhere(site, there)
+    return seated

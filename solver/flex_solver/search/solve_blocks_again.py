@@ -4,7 +4,7 @@ Takes a partition, a bound that rises meanwhile, and a number of steps. Returns 
 few moves or fewer. Does not solve a block itself: solve_few_nodes_exactly.py does, with HiGHS. The
 nodes of a block are those that moves connect. Blocks that share no node are solved at the same
 time. It ends when the moves are as few as the bound, when the steps are used up, or when no block
-gets better.
+gets better. The same moves and random generator always give the same blocks.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from flex.placing.problem import Ints
+from flex.placing.problem import Bools, Ints
 from flex_solver.bounds.linear import Relaxed
 from flex_solver.bounds.rising_bound import RisingBound
 from flex_solver.rows_to_solution import LATE
 from flex_solver.search import solve_few_nodes_exactly
 from flex_solver.search.anneal import changes
-from flex_solver.search.choose_node_block import linked_block
-from flex_solver.search.choose_rows_to_search import with_some_movable
+from flex_solver.search.choose_rows_to_search import make_some_movable
 from flex_solver.search.partition_in_integers import Placed
+
+# How often a block grows along moves of its nodes, rather than by a move from elsewhere. A guess.
+ALONG = 0.6
+
 
 # A block costs as much as so many changes that the search before it tries. A guess.
 STEPS_OF_A_BLOCK = 400
@@ -58,7 +61,7 @@ def improve_blocks(
     if bound.is_met and not search.best.merit()[0]:
         return search.first[bound.moves], late if search.is_cut else ""
     if bound.rows is not None:
-        return with_some_movable(bound.problem, known, bound.rows), late
+        return make_some_movable(bound.problem, known, bound.rows), late
     if bound.late and not late:
         late = f"{LATE} for a better bound: another run may have one"
     return search.best, late
@@ -72,7 +75,7 @@ def _solve_again(search: _Blocks, threads: int, rising: Future[None]) -> str:
     with ThreadPoolExecutor(threads) as every, ThreadPoolExecutor(max(1, threads - 1)) as others:
         for size in SIZES:
             while search.is_cut or search.choose(size):
-                if search.is_cut or not search.bound.in_time:
+                if search.is_cut or not search.bound.has_time:
                     return (
                         f"{LATE} after {search.solved} blocks that were solved "
                         "again: another run may differ"
@@ -110,24 +113,24 @@ class _Blocks:
 
     def solve(self, nodes: Ints) -> Placed | None:
         """The block solved anew; None where that is no better, or time is up."""
-        self.is_cut |= not self.bound.in_time
+        self.is_cut |= not self.bound.has_time
         if self.is_cut:
             return None
-        found = solve_few_nodes_exactly.solve_block(
+        placed = solve_few_nodes_exactly.solve_block(
             self.best, self._totals, nodes, self.bound.until
         )
-        self.is_cut |= not self.bound.in_time
-        return found
+        self.is_cut |= not self.bound.has_time
+        return placed
 
     def improve(self, answers: Sequence[Placed | None]) -> None:
         before, node = self.best, self.best.node.copy()
-        for nodes, found in zip(self.next, answers, strict=True):
+        for nodes, placed in zip(self.next, answers, strict=True):
             self.solved += 1
-            if found is None:
+            if placed is None:
                 self._tried.add(nodes.tobytes())
                 continue
-            changed = np.flatnonzero(found.node != before.node)
-            node[changed] = found.node[changed]
+            changed = np.flatnonzero(placed.node != before.node)
+            node[changed] = placed.node[changed]
         better = replace(before, node=node)
         if better.merit() < before.merit():
             self.best, self._totals = better, better.totals()
@@ -138,16 +141,16 @@ class _Blocks:
     def _disjoint(self, size: int) -> list[Ints]:
         source, target = _moved_from_to(self.best)
         taken = np.zeros(len(self.best.items.low), dtype=np.bool_)
-        found: list[Ints] = []
+        blocks: list[Ints] = []
         for _ in range(DRAWS):
             nodes = linked_block(source, target, size, taken, self._random)
             if len(nodes) < 2 or nodes.tobytes() in self._tried:
                 continue
-            found.append(nodes)
+            blocks.append(nodes)
             taken[nodes] = True
-            if len(found) == ABREAST:
+            if len(blocks) == ABREAST:
                 break
-        return found
+        return blocks
 
 
 def _moved_from_to(placed: Placed) -> tuple[Ints, Ints]:
@@ -163,3 +166,40 @@ def _moved_from_to(placed: Placed) -> tuple[Ints, Ints]:
     homes = np.flatnonzero(items.first_home[site + 1] > items.first_home[site])
     source[homes] = items.home[items.first_home[site[homes]]]
     return source, target
+
+
+def linked_block(
+    source: Ints, target: Ints, size: int, taken: Bools, random: np.random.Generator
+) -> Ints:
+    """A block around one of the moves, from `source[m]` to `target[m]`, none of its nodes `taken`;
+    maybe empty.
+
+    It grows to `size` nodes, or to as many moves: the more of them, the longer it takes to solve.
+    """
+    free = ~(taken[source] | taken[target])
+    source, target = source[free], target[free]
+    inside = np.zeros(len(taken), dtype=np.bool_)
+    move = int(random.integers(len(source))) if len(source) else -1
+    while move >= 0:
+        grown = inside.copy()
+        grown[[source[move], target[move]]] = True
+        if np.count_nonzero(inside) and _is_large(source, target, grown, size):
+            break
+        inside = grown
+        move = _next_move(source, target, inside, random)
+    return np.flatnonzero(inside)
+
+
+def _is_large(source: Ints, target: Ints, inside: Bools, size: int) -> bool:
+    moves = np.count_nonzero(inside[source] & inside[target])
+    return bool(np.count_nonzero(inside) > size or moves > size)
+
+
+def _next_move(source: Ints, target: Ints, inside: Bools, random: np.random.Generator) -> int:
+    """A move that leads out of the block, or mostly so; -1 where all moves are inside."""
+    outside = np.flatnonzero(~(inside[source] & inside[target]))
+    across = outside[inside[source[outside]] | inside[target[outside]]]
+    if not len(outside):
+        return -1
+    pool = across if len(across) and random.random() < ALONG else outside
+    return int(pool[random.integers(len(pool))])

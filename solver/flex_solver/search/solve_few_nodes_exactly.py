@@ -62,12 +62,12 @@ def solve_block(placed: Placed, totals: Ints, nodes: Ints, until: float) -> Plac
     block = _block(placed, totals, nodes)
     if not 0 < block.cost.size <= MOST_CELLS:
         return None
-    found = highs_integer.whole_minimum(
+    optimum = highs_integer.whole_minimum(
         _program(block), _as_it_is(block).ravel(), TREE, until - time.monotonic()
     )
-    if found is None:
+    if optimum is None:
         return None
-    at = found.values.reshape(-1, len(nodes)).argmax(axis=1)
+    at = optimum.values.reshape(-1, len(nodes)).argmax(axis=1)
     if _is_outside(block, at) or (
         not _is_outside(block, block.at) and _moves(block, at) >= _moves(block, block.at)
     ):
@@ -84,7 +84,7 @@ def _block(placed: Placed, totals: Ints, nodes: Ints) -> _Block:
     movable = np.sort(items.movable)
     chosen = movable[place[placed.node[movable]] >= 0]
     asks, load, low, high = (
-        _in_units(ints)
+        _convert_to_units(ints)
         for ints in (
             items.load[items.site[chosen]],
             totals[nodes],
@@ -110,7 +110,7 @@ def _block(placed: Placed, totals: Ints, nodes: Ints) -> _Block:
     )
 
 
-def _in_units(loads: Ints) -> Floats:
+def _convert_to_units(loads: Ints) -> Floats:
     return loads.astype(np.float64) * (UNIT / SHARE)
 
 

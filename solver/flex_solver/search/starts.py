@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flex.placing.problem import Floats, Ints, Problem, in_order
+from flex.placing.problem import Floats, Ints, Problem, sort_by_site
 from flex_solver.bounds.linear import Relaxed, rows_to_give_up
-from flex_solver.bounds.pins_kept_first import keep_pins
+from flex_solver.bounds.pinned_problem import keep_pins
 from flex_solver.search.bring_nodes_near_band import bring_nodes_near
-from flex_solver.search.choose_rows_to_search import with_all_movable, with_some_movable
+from flex_solver.search.choose_rows_to_search import make_all_movable, make_some_movable
 from flex_solver.search.one_exchange_per_node import deal_remedies
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
@@ -57,13 +57,13 @@ def first_start(problem: Problem, known: Relaxed, until: float) -> Start:
     kept = pins.problem
     forced = pins.moves + int(RowRules(kept).rows_demanded @ RowRules(kept).prices)
     if known.least - forced < MANY_MOVES or problem.open.sum() > FEW_NODES:
-        return Start(in_order(repair_all(problem)))
+        return Start(sort_by_site(repair_all(problem)))
     given_up = rows_to_give_up(kept, until)
     # Where sites go that are nowhere yet makes no difference in moves.
     doubt = np.where(RowRules(kept).lacking > 0, 0.0, -np.inf)
     np.maximum.at(doubt, kept.old[:, 0], -np.abs(given_up.saved))
     staying = replace(kept, old=kept.old[~given_up.chosen])
-    return Start(in_order(repair_all(staying)), doubt)
+    return Start(sort_by_site(repair_all(staying)), doubt)
 
 
 def starts(
@@ -74,8 +74,8 @@ def starts(
 
     Deals may take until `until`; where it is None there are none.
     """
-    nodes, rows = int(problem.open.sum()), in_order(repair_all(problem))
-    near = bring_nodes_near(with_some_movable(problem, known, start.rows))
+    nodes, rows = int(problem.open.sum()), sort_by_site(repair_all(problem))
+    near = bring_nodes_near(make_some_movable(problem, known, start.rows))
     plain = [rows] * (SEARCHES if nodes <= FEW_NODES else 2)
     if until is None or not len(problem.old) or nodes > MOST_NODES_FOR_DEALS:
         return [*plain[1:], near.rows]
@@ -85,32 +85,32 @@ def starts(
         moved = np.count_nonzero(rows[:, 1] != near.open_nodes[near.node])
         dealing = [near.rows] if moved > nodes * FAR else [near.rows, rows]
     deals = _deals(problem, dealing, threads, until)
-    right = [found.rows for found in deals if not found.merit()[0]]
+    right = [deal.rows for deal in deals if not deal.merit()[0]]
     if right and nodes > FEW_NODES:
         return right
-    return [*(found.rows for found in deals), *plain[len(deals) :]]
+    return [*(deal.rows for deal in deals), *plain[len(deals) :]]
 
 
 def _deals(problem: Problem, starts: list[Ints], threads: int, until: float) -> list[Placed]:
     """What deals make of each start, while there is time. Equal starts are dealt once."""
-    found = dict[bytes, Placed]()
+    dealt = dict[bytes, Placed]()
     for rows in starts:
-        if rows.tobytes() not in found and (not found or time.monotonic() < until):
-            found[rows.tobytes()] = _deal(problem, until, rows, threads)
-    return [found[rows.tobytes()] for rows in starts if rows.tobytes() in found]
+        if rows.tobytes() not in dealt and (not dealt or time.monotonic() < until):
+            dealt[rows.tobytes()] = _deal(problem, until, rows, threads)
+    return [dealt[rows.tobytes()] for rows in starts if rows.tobytes() in dealt]
 
 
 def _deal(problem: Problem, until: float, rows: Ints, threads: int) -> Placed:
-    start = with_all_movable(problem, rows)
+    start = make_all_movable(problem, rows)
     for _ in range(DEALS):
-        found = deal_remedies(
+        dealt = deal_remedies(
             start,
             problem.tolerance,
             until,
             finely=len(start.items.low) <= FEW_NODES,
             threads=threads,
         )
-        if not found.merit()[0] or found.merit() >= start.merit():
+        if not dealt.merit()[0] or dealt.merit() >= start.merit():
             break
-        start = found
-    return found
+        start = dealt
+    return dealt

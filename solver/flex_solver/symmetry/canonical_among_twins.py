@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from flex.placing.problem import Floats, Ints, Problem, in_order
+from flex.placing.problem import Floats, Ints, Problem, sort_by_site
 from flex_solver.symmetry.site_kinds import counts_of, kinds, rows_of
 
 
 def told_apart(problem: Problem, rows: Ints) -> Ints:
     """The rows in order, with twins in the order of their names."""
-    ordered = in_order(rows)
-    sites = _complete(problem, ordered, _with_twins(problem, _changed_sites(problem, ordered)))
+    ordered = sort_by_site(rows)
+    sites = _complete(
+        problem, ordered, _find_possible_twins(problem, _changed_sites(problem, ordered))
+    )
     if not len(sites):
         return ordered
     of_kind = kinds(problem, sites.tolist())
@@ -23,7 +25,7 @@ def told_apart(problem: Problem, rows: Ints) -> Ints:
     again = rows_of(
         of_kind, counts_of(of_kind, ordered[theirs]), np.flatnonzero(problem.open).tolist()
     )
-    return in_order(np.concatenate([ordered[~theirs], again]))
+    return sort_by_site(np.concatenate([ordered[~theirs], again]))
 
 
 def _changed_sites(problem: Problem, rows: Ints) -> Ints:
@@ -44,7 +46,7 @@ def _complete(problem: Problem, rows: Ints, sites: Ints) -> Ints:
     return complete
 
 
-def _with_twins(problem: Problem, changed: Ints) -> Ints:
+def _find_possible_twins(problem: Problem, changed: Ints) -> Ints:
     """Those of the sites that others may be twins of, and these others."""
     if not len(changed):
         return changed
@@ -55,8 +57,8 @@ def _with_twins(problem: Problem, changed: Ints) -> Ints:
     sites = np.flatnonzero(alike)
     _, group, size = np.unique(measures[sites], axis=0, return_inverse=True, return_counts=True)
     group = group.ravel()
-    found: Ints = sites[(size[group] > 1) & np.isin(group, group[np.isin(sites, changed)])]
-    return found
+    twins: Ints = sites[(size[group] > 1) & np.isin(group, group[np.isin(sites, changed)])]
+    return twins
 
 
 def _measures(problem: Problem) -> Floats:

@@ -103,23 +103,23 @@ def counts_of(of_kind: tuple[Kind, ...], rows: Ints) -> dict[tuple[int, int], in
 
 
 def _nodes_in_force(problem: Problem, sites: Sequence[int]) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = defaultdict(set)
+    nodes: dict[int, set[int]] = defaultdict(set)
     held = problem.open[problem.old[:, 1]] & np.isin(problem.old[:, 0], sites)
     for site, node in problem.old[held].tolist():
-        found[site].add(node)
-    return found
+        nodes[site].add(node)
+    return nodes
 
 
 def _partly(problem: Problem) -> dict[int, list[tuple[int, int, int]]]:
-    found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    partial_prices: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for site, node, moves, cold in () if problem.partly is None else problem.partly.tolist():
-        found[site].append((node, moves, cold))
-    return found
+        partial_prices[site].append((node, moves, cold))
+    return partial_prices
 
 
 def _groups(problem: Problem) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = defaultdict(set)
+    groups: dict[int, set[int]] = defaultdict(set)
     for number, group in enumerate(problem.apart):
         for site in group:
-            found[site].add(number)
-    return found
+            groups[site].add(number)
+    return groups

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
-from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
-from flex_api.schemas.rest_bodies_and_answers import FreezeGiven
+from flex_api.schemas.nodes_and_jobs import FreezeOutput
+from flex_api.schemas.rest_bodies import FreezeGiven
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flex_api.client import Client
-from flex_api.facts import plan_by_zone_for_other_tools
+from flex_api.facts import plan_by_zone
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.verbs_output import FilesOutput, UnknownOutput
 
@@ -33,15 +33,15 @@ class ExportsThere:
     def together(self, form: str, plan: str, zones: Sequence[str]) -> str:
         return self.client.export(plan or self._latest(), form, ",".join(zones))
 
-    def by_zone(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]:
-        found = self.client.plan(plan or self._latest())[0]
-        names = [plan_by_zone_for_other_tools.zone_name(zone) for zone in zones]
+    def export_zones(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]:
+        plan_output = self.client.plan(plan or self._latest())[0]
+        names = [plan_by_zone.zone_name(zone) for zone in zones]
         return {
-            name: self.client.export(found.id, form, name)
-            for name in names or [zone.zone for zone in found.zones]
+            name: self.client.export(plan_output.id, form, name)
+            for name in names or [zone.zone for zone in plan_output.zones]
         }
 
     def _latest(self) -> str:
         for row in self.client.plans(limit=1):
             return row.id
-        raise plan_by_zone_for_other_tools.no_plan()
+        raise plan_by_zone.no_plan()

@@ -10,9 +10,9 @@ from flex_api.cli.common import Context
 from flex_api.cli.node_options import NodeSaid
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as, result_of
 from flex_api.client import Client
-from flex_api.in_words import preview_text, results_in_terminal
-from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput
-from flex_api.schemas.rest_bodies_and_answers import (
+from flex_api.in_words import dry_run_text, results_in_terminal
+from flex_api.schemas.nodes_and_jobs import NodesOutput
+from flex_api.schemas.rest_bodies import (
     DownGiven,
     DrainGiven,
     NodeChange,
@@ -29,8 +29,8 @@ class NodesThere:
     def every(self) -> NodesOutput:
         return NodesOutput(items=list(self.client.nodes()), dead=self.client.dead_nodes())
 
-    def add(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
-        wanted = said.new(node)
+    def add(self, node: str, node_options: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
+        wanted = node_options.new(node)
         given = given_as(
             NodeGiven,
             node=wanted.name,
@@ -41,9 +41,11 @@ class NodesThere:
         )
         return self._all_after(self.client.add_node(given, dry_run=dry_run))
 
-    def change(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
+    def change(
+        self, node: str, node_options: NodeSaid, reason: str, *, dry_run: bool
+    ) -> NodesOutput:
         row, tag = self.client.node(node)
-        wanted = said.instead_of(node, row.addresses, row.ram_bytes, row.capacity_ratio)
+        wanted = node_options.instead_of(node, row.addresses, row.ram_bytes, row.capacity_ratio)
         given = given_as(
             NodeChange,
             addresses=wanted.addresses,
@@ -81,16 +83,16 @@ class NodesThere:
         return self._all_after(self.client.try_take_down(node, given))
 
     def take_down(self, node: str, reason: str, *, without_content: bool) -> None:
-        found = self.context
+        context = self.context
         given = given_as(DownGiven, reason=reason, without_content=without_content)
         job = self.client.take_down(node, given)
-        kind, name = result_of(found, self.client, job)
+        kind, name = result_of(context, self.client, job)
         if kind == "plans":
             plan = self.client.plan(name)[0]
-            found.show(plan, lambda console: results_in_terminal.plan(console, plan))
+            context.show(plan, lambda console: results_in_terminal.plan(console, plan))
         elif kind == "nodes":
             output = self.every()
-            found.show(output, lambda console: preview_text.nodes(console, output))
+            context.show(output, lambda console: dry_run_text.nodes(console, output))
 
     def _tag(self, node: str) -> str:
         return self.client.node(node)[1]

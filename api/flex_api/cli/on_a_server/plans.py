@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from flex.errors import NoData
-from flex.planning.refuse_ended_or_outdated import WAITING
+from flex.planning.outdated_plans import WAITING
 from flex_api.cli.common import Context
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as, plan_of, result_of
 from flex_api.client import Client
-from flex_api.night import person_says_yes_or_no_to_plan, rules_that_stop_plans
-from flex_api.night.end_half_applied_plans import Way
-from flex_api.schemas.rest_bodies_and_answers import (
+from flex_api.night import plan_approvals, rules_that_stop_plans
+from flex_api.night.recovery import Way
+from flex_api.schemas.rest_bodies import (
     ApplyGiven,
     ApprovalGiven,
     PlanGiven,
@@ -45,18 +45,18 @@ class PlansThere:
         return self.one(plan or self._next())
 
     def discard(self, plan: str, reason: str, *, dry_run: bool) -> PlanOutput:
-        found, tag = self.client.plan(plan)
+        plan_output, tag = self.client.plan(plan)
         if dry_run:
-            return self.client.try_discard(found.id, tag, reason)
-        self.client.discard(found.id, tag, reason)
-        return self.one(found.id)
+            return self.client.try_discard(plan_output.id, tag, reason)
+        self.client.discard(plan_output.id, tag, reason)
+        return self.one(plan_output.id)
 
     def apply(
         self, plan: str, checksum: str, force: Sequence[str], reason: str, *, by_hand: bool
     ) -> PlanOutput | None:
-        found = self._looked_at(plan or self._next(), checksum)
+        plan_output = self._looked_at(plan or self._next(), checksum)
         given = given_as(ApplyGiven, force=tuple(force), by_hand=by_hand, reason=reason)
-        job = self.client.apply(found.id, found.digest, given)
+        job = self.client.apply(plan_output.id, plan_output.digest, given)
         return plan_of(self.context, self.client, job)
 
     def end(self, way: Way, reason: str) -> Sequence[PlanOutput]:
@@ -78,8 +78,10 @@ class PlansThere:
         given = given_as(RollbackGiven, to=to, reason=reason)
         if dry_run:
             return self.client.try_rollback(given)
-        made = plan_of(self.context, self.client, self.client.rollback(given))
-        return made and self.apply(made.id, made.digest, force, reason, by_hand=False)
+        plan_output = plan_of(self.context, self.client, self.client.rollback(given))
+        return plan_output and self.apply(
+            plan_output.id, plan_output.digest, force, reason, by_hand=False
+        )
 
     def move_site(
         self, site: str, to: Sequence[str], force: Sequence[str], reason: str, *, dry_run: bool
@@ -89,8 +91,10 @@ class PlansThere:
         given = given_as(SiteMoveGiven, site=site, to=tuple(to), reason=reason)
         if dry_run:
             return self.client.try_move_site(given)
-        made = plan_of(self.context, self.client, self.client.move_site(given))
-        return made and self.apply(made.id, made.digest, force, reason, by_hand=False)
+        plan_output = plan_of(self.context, self.client, self.client.move_site(given))
+        return plan_output and self.apply(
+            plan_output.id, plan_output.digest, force, reason, by_hand=False
+        )
 
     def approve(self, plan: str, checksum: str, force: Sequence[str], reason: str) -> PlanOutput:
         given = given_as(ApprovalGiven, decision="approve", force=tuple(force), reason=reason)
@@ -101,14 +105,14 @@ class PlansThere:
         return self._decide(plan, checksum, given)
 
     def _decide(self, plan: str, checksum: str, given: ApprovalGiven) -> PlanOutput:
-        found = self._looked_at(plan, checksum)
-        return self.client.decide(found.id, found.digest, given)
+        plan_output = self._looked_at(plan, checksum)
+        return self.client.decide(plan_output.id, plan_output.digest, given)
 
     def _looked_at(self, plan: str, checksum: str) -> PlanOutput:
         """Raises Held where it is another plan than that whose checksum somebody wrote down."""
-        found = self.one(plan)
-        person_says_yes_or_no_to_plan.refuse_other(found.id, found.digest, checksum, "deciding on")
-        return found
+        plan_output = self.one(plan)
+        plan_approvals.refuse_other(plan_output.id, plan_output.digest, checksum, "deciding on")
+        return plan_output
 
     def _next(self) -> str:
         """The latest that can still be applied; one that was begun comes first. Raises NoData."""
@@ -118,12 +122,7 @@ class PlansThere:
             if row.state in (*WAITING, "applying") and not row.outdated
         ]
         begun = [row for row in waiting if row.state == "applying"]
-        found = [*begun, *waiting]
-        if not found:
-            raise NoData(
-                "the plan to apply",
-                "none waits",
-                kept="nothing was changed",
-                advice="make one with `flex plan`",
-            )
-        return found[0].id
+        candidates = [*begun, *waiting]
+        if not candidates:
+            raise NoData("the plan to apply", "none waits", advice="make one with `flex plan`")
+        return candidates[0].id

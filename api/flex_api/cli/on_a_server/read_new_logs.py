@@ -9,16 +9,16 @@ from flex_api.cli.common import Context
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
 from flex_api.client_http import error_of
-from flex_api.schemas.nodes_holders_jobs_freezes import JobOutput
-from flex_api.schemas.rest_bodies_and_answers import IngestGiven
+from flex_api.schemas.nodes_and_jobs import JobOutput
+from flex_api.schemas.rest_bodies import IngestGiven
 
 
 def read_logs(
-    found: Context, client: Client, source: str, reason: str
+    context: Context, client: Client, source: str, reason: str
 ) -> tuple[JobOutput, FlexError | None]:
     """All sources, where none is named. Beside the job, which files could not be read."""
     job = client.read_logs(given_as(IngestGiven, source=source, reason=reason))
-    ended = client.follow(job, found.say)
+    ended = client.follow(job, context.say)
     output = JobOutput(
         id=ended.id, kind=ended.kind, state=ended.state, stage=ended.stage, result=ended.result
     )

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from flex.errors import BadInput
 from flex_api.cli.common import Context
 from flex_api.client import Client
-from flex_api.schemas.rest_bodies_and_answers import JobShown
+from flex_api.schemas.rest_bodies import JobShown
 from flex_api.schemas.verbs_output import PlanOutput
 
 Given = TypeVar("Given", bound=BaseModel)
@@ -29,19 +29,19 @@ def given_as(model: type[Given], **values: object) -> Given:
         ) from error
 
 
-def result_of(found: Context, client: Client, job: JobShown) -> tuple[str, str]:
+def result_of(context: Context, client: Client, job: JobShown) -> tuple[str, str]:
     """What came of a job, by its kind and name; nothing where it was ended before its end, which is
     said. Raises what the job failed with.
     """
-    ended = client.follow(job, found.say)
+    ended = client.follow(job, context.say)
     kind, _, name = ended.result.removeprefix("/api/v1/").partition("/")
     if ended.state != "done":
-        found.show_nothing(f"The job {ended.id} was {ended.state}: {ended.stage}")
+        context.show_nothing(f"The job {ended.id} was {ended.state}: {ended.stage}")
         return "", ""
     return kind, name
 
 
-def plan_of(found: Context, client: Client, job: JobShown) -> PlanOutput | None:
+def plan_of(context: Context, client: Client, job: JobShown) -> PlanOutput | None:
     """The plan that came of a job."""
-    kind, name = result_of(found, client, job)
+    kind, name = result_of(context, client, job)
     return client.plan(name)[0] if kind == "plans" else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from flex.errors import Unknown
 from flex.model.wish import Pin
-from flex.wishes.wishes_in_force_now import until_text
+from flex.wishes.wishes_in_force_now import campaign_name
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
 from flex_api.schemas.sites_and_wishes import PinGiven, PinOutput, PinShown, SiteRow, SitesOutput
@@ -38,10 +38,10 @@ class SitesThere:
         site, campaign = wanted.site, wanted.campaign
         standing, tag = self._find(site, campaign)
         if standing and wanted.until and not campaign and standing.until is None:
-            campaign = until_text(wanted.until)
+            campaign = campaign_name(wanted.until)
             _, tag = self._find(site, campaign)
-        made = self.client.put_pin(site, given, tag, campaign=campaign, dry_run=dry_run)
-        return _output(made, pinned=True, dry_run=dry_run)
+        pin = self.client.put_pin(site, given, tag, campaign=campaign, dry_run=dry_run)
+        return _output(pin, pinned=True, dry_run=dry_run)
 
     def unpin(self, site: str, campaign: str, reason: str, *, dry_run: bool) -> PinOutput:
         if not campaign:

@@ -10,7 +10,7 @@ from flex.model.roles_and_tokens import Role
 from flex_api import verify_audit_log
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
-from flex_api.schemas.rest_bodies_and_answers import TokenGiven
+from flex_api.schemas.rest_bodies import TokenGiven
 from flex_api.schemas.tokens_and_audit import (
     AuditOutput,
     AuditVerifyOutput,
@@ -31,9 +31,9 @@ class DeskThere:
         self, name: str, role: Role, expires: datetime | None, reason: str
     ) -> TokenOutput:
         given = given_as(TokenGiven, name=name, role=role, expires=expires, reason=reason)
-        made = self.client.make_token(given)
-        row = TokenRow(**made.model_dump(exclude={"secret"}))
-        return TokenOutput(token=row, secret=made.secret)
+        token = self.client.make_token(given)
+        row = TokenRow(**token.model_dump(exclude={"secret"}))
+        return TokenOutput(token=row, secret=token.secret)
 
     def tokens(self) -> TokensOutput:
         return TokensOutput(items=list(self.client.tokens()))
@@ -50,7 +50,7 @@ class DeskThere:
         return AuditOutput(items=list(islice(entries, limit)))
 
     def check_audit(self, last: str) -> AuditVerifyOutput:
-        found = self.client.audit_verified(last)
-        if not found.holds:
-            raise verify_audit_log.altered_error(found.wrong)
-        return AuditVerifyOutput(entries=found.entries, last=found.last)
+        verification = self.client.audit_verified(last)
+        if not verification.holds:
+            raise verify_audit_log.altered_error(verification.wrong)
+        return AuditVerifyOutput(entries=verification.entries, last=verification.last)

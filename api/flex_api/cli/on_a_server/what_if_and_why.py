@@ -8,7 +8,7 @@ from flex.planning.what_if import Supposition
 from flex_api.cli.on_a_server.send_and_follow_jobs import given_as
 from flex_api.client import Client
 from flex_api.schemas.explain_output import ExplainOutput
-from flex_api.schemas.rest_bodies_and_answers import Supposed
+from flex_api.schemas.rest_bodies import Supposed
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, WhatIfOutput
 
 
@@ -33,8 +33,8 @@ class QuestionsThere:
     def frontier(self) -> FrontierOutput:
         return self.client.frontier()
 
-    def difference(self, one: str, other: str) -> DiffOutput:
-        return self.client.difference(one, other)
+    def difference(self, plan: str, other: str) -> DiffOutput:
+        return self.client.difference(plan, other)
 
     def explanation(self, site: str) -> ExplainOutput:
         return self.client.explanation(site)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from flex.model.operator_orders import Freeze
+from flex.model.drains_and_freezes import Freeze
 from flex_api.cli.common import Context, author
 from flex_api.cli.open_installation import open_world
-from flex_api.night import freeze_and_change_windows
-from flex_api.schemas.nodes_holders_jobs_freezes import FreezeOutput
+from flex_api.night import freezes
+from flex_api.schemas.nodes_and_jobs import FreezeOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +18,18 @@ class FreezingHere:
 
     def now(self) -> FreezeOutput:
         with open_world(self.context) as here:
-            found = freeze_and_change_windows.freeze_in_force(here)
-        return _output(found, frozen=found is not None, dry_run=False)
+            freeze = freezes.freeze_in_force(here)
+        return _output(freeze, frozen=freeze is not None, dry_run=False)
 
     def freeze(self, until: datetime | None, reason: str, *, dry_run: bool) -> FreezeOutput:
         with open_world(self.context, reason=reason) as here:
             wanted = Freeze(here.time_of_day(), until, reason, author())
-            freeze_and_change_windows.freeze(here, wanted, dry_run=dry_run)
+            freezes.freeze(here, wanted, dry_run=dry_run)
         return _output(wanted, frozen=True, dry_run=dry_run)
 
     def thaw(self, reason: str, *, dry_run: bool) -> FreezeOutput:
         with open_world(self.context, reason=reason) as here:
-            ended = freeze_and_change_windows.thaw(here, dry_run=dry_run)
+            ended = freezes.thaw(here, dry_run=dry_run)
         return _output(ended, frozen=False, dry_run=dry_run)
 
 

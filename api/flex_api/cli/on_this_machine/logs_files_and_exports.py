@@ -10,11 +10,11 @@ from pathlib import Path
 from flex.model.plan import Plan
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
-from flex_api.facts import plan_by_zone_for_other_tools
-from flex_api.files_visitors_ask_for import files_output
+from flex_api.data_and_unknown_names import data_output, unknown_output
+from flex_api.facts import plan_by_zone
+from flex_api.requested_files import files_output
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.verbs_output import FilesOutput, UnknownOutput
-from flex_api.trust_in_logs_and_unknown_names import data_output, unknown_output
 from flex_api.wiring import World
 from flex_dns.exports import ZoneToExport
 from flex_logs_ingest.counts.damaged_count_files import set_aside
@@ -46,15 +46,15 @@ class ExportsHere:
 
     def together(self, form: str, plan: str, zones: Sequence[str]) -> str:
         with open_world(self.context) as here:
-            return plan_by_zone_for_other_tools.together(form, _zones(here, form, plan, zones))
+            return plan_by_zone.together(form, _zones(here, form, plan, zones))
 
-    def by_zone(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]:
+    def export_zones(self, form: str, plan: str, zones: Sequence[str]) -> dict[str, str]:
         with open_world(self.context) as here:
-            return plan_by_zone_for_other_tools.by_zone(form, _zones(here, form, plan, zones))
+            return plan_by_zone.texts_by_zone(form, _zones(here, form, plan, zones))
 
 
 def _zones(here: World, form: str, plan: str, zones: Sequence[str]) -> list[ZoneToExport]:
-    return plan_by_zone_for_other_tools.zones_for(here, _plan_to_export(here, plan), form, zones)
+    return plan_by_zone.zones_for(here, _plan_to_export(here, plan), form, zones)
 
 
 def _plan_to_export(here: World, plan: str) -> Plan:
@@ -62,5 +62,5 @@ def _plan_to_export(here: World, plan: str) -> Plan:
         return here.store.plan(plan)
     latest = here.store.plans(1)
     if not latest:
-        raise plan_by_zone_for_other_tools.no_plan()
+        raise plan_by_zone.no_plan()
     return latest[0]

@@ -9,18 +9,18 @@ from functools import partial
 
 import typer
 
+from flex.model.drains_and_freezes import NodeOrder, OrderState
 from flex.model.nodes import Node
-from flex.model.operator_orders import NodeOrder, OrderState
 from flex.model.plan import Plan
 from flex.planning import which_servers_agree
 from flex_api.cli.common import Context, author, now
 from flex_api.cli.node_options import NodeSaid
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, dead_nodes_in_dns
-from flex_api.in_words import amounts, preview_text, results_in_terminal
-from flex_api.night import change_nodes, dead_nodes_due_for_retry, failover, leases
+from flex_api.in_words import amounts, dry_run_text, results_in_terminal
+from flex_api.night import change_nodes, failover, leases, pending_failovers
 from flex_api.night.failover import Taken
-from flex_api.schemas.nodes_holders_jobs_freezes import NodesOutput, StayingRow
+from flex_api.schemas.nodes_and_jobs import NodesOutput, StayingRow
 from flex_api.wiring import World
 
 # What follows from a change, and the node as it would be.
@@ -35,18 +35,20 @@ class NodesHere:
         with open_world(self.context) as here:
             return _nodes(here)
 
-    def add(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
-        wanted = said.new(node)
+    def add(self, node: str, node_options: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
+        wanted = node_options.new(node)
         return self._change(
             lambda here: (change_nodes.add(here, wanted, dry_run=dry_run), wanted),
             reason,
             dry_run=dry_run,
         )
 
-    def change(self, node: str, said: NodeSaid, reason: str, *, dry_run: bool) -> NodesOutput:
+    def change(
+        self, node: str, node_options: NodeSaid, reason: str, *, dry_run: bool
+    ) -> NodesOutput:
         def change(here: World) -> Noted:
             old = change_nodes.find(here, node)
-            wanted = said.instead_of(node, old.addresses, old.ram, old.capacity)
+            wanted = node_options.instead_of(node, old.addresses, old.ram, old.capacity)
             notes = change_nodes.put(here, wanted, dry_run=dry_run)
             return notes, replace(wanted, state=old.state)
 
@@ -68,7 +70,7 @@ class NodesHere:
             old = change_nodes.find(here, node)
             order = _order(here, node, "removed", reason)
             notes = change_nodes.remove(here, order, dry_run=dry_run)
-            return notes, change_nodes.in_state(old, "removed")
+            return notes, change_nodes.node_in_state(old, "removed")
 
         return self._change(remove, reason, dry_run=dry_run)
 
@@ -81,7 +83,7 @@ class NodesHere:
             dead = change_nodes.find(here, node)
             change_nodes.refuse_last(here, dead.name)
             stopped = change_nodes.stopped_by(here, node, "down")
-            look = partial(previewing.of_failure, here, dead, without_content=without_content)
+            look = partial(previewing.preview_failure, here, dead, without_content=without_content)
             preview, why = previewing.look_if_possible(look)
             stay = {} if without_content else failover.staying(here, node)
             output = _nodes(here, [*stopped, *why], staying=stay)
@@ -113,17 +115,17 @@ class NodesHere:
             raise typer.Exit(failover.LEFT_CODE)
 
     def _show_taken(self, taken: Taken, output: NodesOutput) -> None:
-        found, done = self.context, taken.plan
-        found.show(output, lambda console: preview_text.nodes(console, output))
+        context, done = self.context, taken.plan
+        context.show(output, lambda console: dry_run_text.nodes(console, output))
         if done:
             # What it changed in DNS, line by line, is not said here, and would take a while of tens
             # of thousands.
             moved = results_in_terminal.moves_text(
                 core_to_output_models.plan_output(replace(done, zone_plans=()))
             )
-            found.say(f"Plan {done.id}: {moved}{_agreement(done)}.")
+            context.say(f"Plan {done.id}: {moved}{_agreement(done)}.")
         if done and done.old_answers_until:
-            found.say(
+            context.say(
                 results_in_terminal.countdown(done.old_answers_until, now(), is_failover=True)
             )
 
@@ -137,7 +139,7 @@ class NodesHere:
         dry_run: bool,
     ) -> NodesOutput:
         def order(here: World) -> Noted:
-            changed = change_nodes.in_state(change_nodes.find(here, node), state)
+            changed = change_nodes.node_in_state(change_nodes.find(here, node), state)
             wanted = _order(here, node, state, reason, deadline)
             return change_nodes.order(here, wanted, dry_run=dry_run), changed
 
@@ -169,7 +171,7 @@ def _try(here: World, output: NodesOutput, changed: Node) -> NodesOutput:
     """With what the next plan would do. It takes a while to load what makes plans."""
     from flex_api.wishes import previewing
 
-    look = partial(previewing.of_node, here, changed)
+    look = partial(previewing.preview_node, here, changed)
     preview, why = previewing.look_if_possible(look)
     return output.model_copy(update={"preview": preview, "notes": [*output.notes, *why]})
 
@@ -190,7 +192,7 @@ def _nodes(
     """The plan `in_force` is read where nobody has it: one of many sites takes its time."""
     base, sites = here.store.in_force(), here.store.sites_of_nodes()
     plan = in_force or (here.store.plan(base) if base else None)
-    made = core_to_output_models.nodes_output(
+    output = core_to_output_models.nodes_output(
         here.nodes,
         sites,
         plan,
@@ -203,11 +205,11 @@ def _nodes(
             sites,
             here.store.attempts(),
             here.store,
-            partial(dead_nodes_due_for_retry.why_held_back, here),
+            partial(pending_failovers.why_held_back, here),
         ),
     )
     rows = [StayingRow(site=site, reason=why) for site, why in (staying or {}).items()]
-    return made.model_copy(update={"staying": rows})
+    return output.model_copy(update={"staying": rows})
 
 
 def _agreement(plan: Plan) -> str:

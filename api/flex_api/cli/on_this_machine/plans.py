@@ -14,24 +14,24 @@ from flex.errors import NoData
 from flex.model.limits_and_approvals import Approval
 from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
-from flex.planning.refuse_ended_or_outdated import WAITING
+from flex.planning.outdated_plans import WAITING
 from flex_api.cli.common import Context, author
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, logs_good_enough
 from flex_api.night import (
     apply_or_accept_plan,
-    end_half_applied_plans,
     leases,
     may_plan_be_applied,
     move_site_by_hand,
     nightly,
-    person_says_yes_or_no_to_plan,
-    plan_output_with_rules_that_stop_it,
+    plan_approvals,
+    plan_with_stops,
     preview_rollback,
     record_stages,
+    recovery,
     rules_that_stop_plans,
 )
-from flex_api.night.end_half_applied_plans import Way
+from flex_api.night.recovery import Way
 from flex_api.schemas.verbs_output import PlanOutput, PlansOutput
 from flex_api.wiring import World
 
@@ -51,7 +51,7 @@ class PlansHere:
             nightly.learn(here, force)
             plan = nightly.propose(here, force, author=author(), take_back=take_back).plan
             held.concerns(plan)
-            return plan_output_with_rules_that_stop_it.plan_with_stops(here, plan)
+            return plan_with_stops.plan_with_stops(here, plan)
 
     def every(self, limit: int) -> PlansOutput:
         with open_world(self.context) as here:
@@ -63,21 +63,19 @@ class PlansHere:
 
     def one(self, plan: str) -> PlanOutput:
         with open_world(self.context) as here:
-            return plan_output_with_rules_that_stop_it.plan_with_stops(here, here.store.plan(plan))
+            return plan_with_stops.plan_with_stops(here, here.store.plan(plan))
 
     def to_apply(self, plan: str) -> PlanOutput:
         with open_world(self.context, self.as_of) as here:
-            return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here, _plan_to_apply(here, plan)
-            )
+            return plan_with_stops.plan_with_stops(here, _plan_to_apply(here, plan))
 
     def discard(self, plan: str, reason: str, *, dry_run: bool) -> PlanOutput:
         with (
             open_world(self.context, reason=reason) as here,
             nullcontext() if dry_run else leases.lease(here, "discard"),
         ):
-            return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here, person_says_yes_or_no_to_plan.discard(here, plan, reason, dry_run=dry_run)
+            return plan_with_stops.plan_with_stops(
+                here, plan_approvals.discard(here, plan, reason, dry_run=dry_run)
             )
 
     def apply(
@@ -94,24 +92,22 @@ class PlansHere:
                     if by_hand
                     else partial(apply_or_accept_plan.apply, enters=step.enter)
                 )
-                done = step.through(
+                done = step.run_work(
                     lambda: way(here, wanted.id, force=force, checksum=checksum), _became
                 )
-            return plan_output_with_rules_that_stop_it.plan_with_stops(here, done)
+            return plan_with_stops.plan_with_stops(here, done)
 
     def end(self, way: Way, reason: str) -> Sequence[PlanOutput]:
         with open_world(self.context, self.as_of, reason=reason) as here:
-            ended = end_half_applied_plans.end(here, way)
-            return [
-                plan_output_with_rules_that_stop_it.plan_with_stops(here, plan) for plan in ended
-            ]
+            ended = recovery.end(here, way)
+            return [plan_with_stops.plan_with_stops(here, plan) for plan in ended]
 
     def go_back(self, to: str, force: Sequence[str], reason: str, *, dry_run: bool) -> PlanOutput:
         rules_that_stop_plans.refuse_unknown(force, "going back")
         if dry_run:
             with open_world(self.context, self.as_of) as here:
-                made = preview_rollback.try_back(here, nightly.earlier(here.store, to), author())
-                return plan_output_with_rules_that_stop_it.plan_with_stops(here, made)
+                preview = preview_rollback.try_back(here, nightly.earlier(here.store, to), author())
+                return plan_with_stops.plan_with_stops(here, preview)
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
             leases.lease(here, "rollback") as held,
@@ -119,9 +115,7 @@ class PlansHere:
             may_plan_be_applied.refuse_half_applied(here, "making a plan back")
             plan = nightly.go_back(here, nightly.earlier(here.store, to), author=author()).plan
             held.concerns(plan)
-            return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here, _apply(here, held.run, plan, force)
-            )
+            return plan_with_stops.plan_with_stops(here, _apply(here, held.run, plan, force))
 
     def move_site(
         self, site: str, to: Sequence[str], force: Sequence[str], reason: str, *, dry_run: bool
@@ -129,17 +123,15 @@ class PlansHere:
         rules_that_stop_plans.refuse_unknown(force, f"moving {site}")
         if dry_run:
             with open_world(self.context, self.as_of) as here:
-                made = move_site_by_hand.try_plan(here, site, to, author())
-                return plan_output_with_rules_that_stop_it.plan_with_stops(here, made)
+                preview = move_site_by_hand.try_plan(here, site, to, author())
+                return plan_with_stops.plan_with_stops(here, preview)
         with (
             open_world(self.context, self.as_of, reason=reason) as here,
             leases.lease(here, "move") as held,
         ):
             plan = move_site_by_hand.make_plan(here, site, to, author())
             held.concerns(plan)
-            return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here, _apply(here, held.run, plan, force)
-            )
+            return plan_with_stops.plan_with_stops(here, _apply(here, held.run, plan, force))
 
     def approve(self, plan: str, checksum: str, force: Sequence[str], reason: str) -> PlanOutput:
         rules_that_stop_plans.refuse_unknown(force, f"approving {plan}")
@@ -147,9 +139,9 @@ class PlansHere:
             open_world(self.context, self.as_of, reason=reason) as here,
             leases.lease(here, "approve"),
         ):
-            said = Approval("approve", author(), here.time_of_day(), reason, tuple(force))
-            return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here, person_says_yes_or_no_to_plan.approve(here, plan, said, checksum=checksum)
+            decision = Approval("approve", author(), here.time_of_day(), reason, tuple(force))
+            return plan_with_stops.plan_with_stops(
+                here, plan_approvals.approve(here, plan, decision, checksum=checksum)
             )
 
     def reject(self, plan: str, checksum: str, reason: str) -> PlanOutput:
@@ -157,16 +149,16 @@ class PlansHere:
             open_world(self.context, self.as_of, reason=reason) as here,
             leases.lease(here, "reject"),
         ):
-            said = Approval("reject", author(), here.time_of_day(), reason)
-            return plan_output_with_rules_that_stop_it.plan_with_stops(
-                here, person_says_yes_or_no_to_plan.reject(here, plan, said, checksum=checksum)
+            decision = Approval("reject", author(), here.time_of_day(), reason)
+            return plan_with_stops.plan_with_stops(
+                here, plan_approvals.reject(here, plan, decision, checksum=checksum)
             )
 
 
 def _apply(here: World, run: NightlyRun, plan: Plan, force: Sequence[str]) -> Plan:
     """What was just made."""
     step = record_stages.Steps(here, run)
-    return step.through(
+    return step.run_work(
         lambda: apply_or_accept_plan.apply(here, plan.id, force=force, enters=step.enter), _became
     )
 
@@ -180,13 +172,12 @@ def _plan_to_apply(here: World, plan: str) -> Plan:
     if plan:
         return here.store.plan(plan)
     in_force = here.store.in_force()
-    waiting = [one for one in here.store.plans() if one.state in WAITING and one.base == in_force]
-    found = (*here.store.plans(state="applying"), *waiting)
-    if not found:
-        raise NoData(
-            "the plan to apply",
-            "none waits",
-            kept="nothing was changed",
-            advice="make one with `flex plan`",
-        )
-    return found[0]
+    waiting = [
+        candidate
+        for candidate in here.store.plans()
+        if candidate.state in WAITING and candidate.base == in_force
+    ]
+    candidates = (*here.store.plans(state="applying"), *waiting)
+    if not candidates:
+        raise NoData("the plan to apply", "none waits", advice="make one with `flex plan`")
+    return candidates[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
-from flex_api.moving import end_rest_of_site
+from flex_api.moving import failed_move_release
 from flex_api.moving.ask_ready_by_hand import ask_ready
 from flex_api.moving.ready_output import ready_output
 from flex_api.schemas.site_moves import MovesOutput, ReadyOutput, RestOutput
@@ -21,7 +21,7 @@ class MovesHere:
 
     def moves(self, limit: int, *, site: str, plan: str, node: str, state: str) -> MovesOutput:
         with open_world(self.context) as here:
-            found = page_of_moves(
+            page = page_of_moves(
                 here.store,
                 limit,
                 with_output=True,
@@ -30,12 +30,14 @@ class MovesHere:
                 node=node,
                 state=state,
             )
-        return MovesOutput(items=found.items)
+        return MovesOutput(items=page.items)
 
     def again(self, site: str, reason: str, *, dry_run: bool) -> RestOutput:
         with open_world(self.context, reason=reason) as here:
             name = site_name(site)
-            end_rest_of_site.let_move_again(here.store, name, here.time_of_day(), dry_run=dry_run)
+            failed_move_release.let_move_again(
+                here.store, name, here.time_of_day(), dry_run=dry_run
+            )
         return RestOutput(sites=[name], dry_run=dry_run)
 
     def ready(self, sites: Sequence[str], to: Sequence[str]) -> ReadyOutput:

@@ -11,7 +11,7 @@ from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, leaning_on_sites, names_of_sites
-from flex_api.facts.remarks_on_names_that_stay import newest_plan
+from flex_api.facts.names_that_stay import newest_plan
 from flex_api.schemas.sites_and_wishes import PinOutput, PinShown, SitesOutput, values
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes, previewing
@@ -40,11 +40,11 @@ class SitesHere:
 
     def pin(self, wanted: Pin, *, dry_run: bool) -> PinOutput:
         with open_world(self.context, reason=wanted.reason) as here:
-            pin = make_and_drop_wishes.beside(here.store, wanted)
+            pin = make_and_drop_wishes.pin_beside_stored(here.store, wanted)
             make_and_drop_wishes.pin(here, pin, dry_run=dry_run)
             tried = NOT_TRIED
             if dry_run:
-                tried = previewing.look_if_possible(lambda: previewing.of_pin(here, pin))
+                tried = previewing.look_if_possible(lambda: previewing.preview_pin(here, pin))
         return _output(pin, tried, pinned=True, dry_run=dry_run)
 
     def unpin(self, site: str, campaign: str, reason: str, *, dry_run: bool) -> PinOutput:
@@ -52,7 +52,7 @@ class SitesHere:
             pin = make_and_drop_wishes.unpin(here, site, campaign, dry_run=dry_run)
             tried = NOT_TRIED
             if dry_run:
-                tried = previewing.look_if_possible(lambda: previewing.without_pin(here, pin))
+                tried = previewing.look_if_possible(lambda: previewing.preview_unpin(here, pin))
         return _output(pin, tried, pinned=False, dry_run=dry_run)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flex_api import which_names_are_sites
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
-from flex_api.wishes import what_if_frontier_compare, why_site_is_there
+from flex_api.wishes import explain_site, what_if_frontier_compare
 
 if TYPE_CHECKING:
     from flex.planning.what_if import Supposition
@@ -28,10 +28,10 @@ class QuestionsHere:
         with open_world(self.context) as here:
             return what_if_frontier_compare.frontier_of(here)
 
-    def difference(self, one: str, other: str) -> DiffOutput:
+    def difference(self, plan: str, other: str) -> DiffOutput:
         with open_world(self.context) as here:
-            return what_if_frontier_compare.difference(here, one, other)
+            return what_if_frontier_compare.difference(here, plan, other)
 
     def explanation(self, site: str) -> ExplainOutput:
         with open_world(self.context) as here:
-            return why_site_is_there.explain_site(here, which_names_are_sites.site_name(site))
+            return explain_site.explain_site(here, which_names_are_sites.site_name(site))

@@ -1,0 +1,34 @@
+"""Visitors who come to nodes that do not have the site, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from flex.model.stray_requests import MOST_READ
+from flex_api.in_words import amounts
+from flex_api.schemas.explain_output import ExplainOutput
+from flex_api.schemas.strays import StrayRow
+
+# As many nodes are named.
+_MOST = 5
+
+
+def visitor_lines(output: ExplainOutput, now: datetime) -> Iterator[str]:
+    for row in output.visitors:
+        yield sentence(row, now)
+    if missing := output.visitors_not_known:
+        named = ", ".join(missing[:_MOST])
+        more = f" and {len(missing) - _MOST:,} more" if len(missing) > _MOST else ""
+        yield (
+            f"whether visitors still come to {named}{more} is not known: a door there was "
+            f"not read for a day, or has counted more names than the {MOST_READ:,} that are kept"
+        )
+
+
+def sentence(row: StrayRow, now: datetime) -> str:
+    return (
+        f"visitors still come to {row.node}, which does not have the site: "
+        f"{amounts.count(row.requests, 'request')} since {row.since:%Y-%m-%d}, "
+        f"last {amounts.ago(row.last, now)}"
+    )

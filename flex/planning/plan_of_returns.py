@@ -1,0 +1,63 @@
+"""A plan that leads single sites back to the nodes that they came from, and moves nothing else.
+
+Takes facts, rules, by site the node that it goes back to, and a name server to read. Returns a
+proposal. A site that is not ours to change, or that mail leans on, stays as in any plan. Does not
+judge whether a site should go back, and stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import pandas as pd
+
+from flex.model.plan import Proven
+from flex.placing import problem
+from flex.planning import propose_plan
+from flex.planning.facts_and_rules import Facts, Rules
+from flex.planning.given_partition import plan_of_what_may_move
+from flex.planning.names_edited_by_others import WithoutEdited
+from flex.planning.propose_plan import Proposal
+from flex.planning.unmovable_sites import limit_to_reach
+from flex.ports import Publisher, Solver
+from flex.site_names_in_words import first_few
+from flex.table_schemas import PLACEMENT
+
+# What made a plan that leads sites back which were worse off where they moved to.
+WENT_BACK = "went back"
+
+
+def lead_back(
+    facts: Facts,
+    rules: Rules,
+    to: Mapping[str, str],
+    *,
+    scratch: Solver,
+    publisher: Publisher,
+    now: datetime,
+) -> Proposal:
+    return plan_of_what_may_move(
+        facts, rules, publisher, now, lambda apart: _proposal(apart, rules, to, scratch, now)
+    )
+
+
+def _proposal(
+    apart: WithoutEdited, rules: Rules, to: Mapping[str, str], scratch: Solver, now: datetime
+) -> Proposal:
+    facts = limit_to_reach(apart.reach, apart.facts)
+    placing_problem = propose_plan.build(facts, rules)
+    rows = problem.rows_of(placing_problem, _partition(facts, to))
+    note = f"led back, as worse off than before: {first_few(sorted(to))}"
+    quality = Proven(WENT_BACK, bound=0, proven=False, note=note)
+    fresh = scratch(placing_problem, rules.budget).rows
+    return propose_plan.draft(placing_problem, rows, quality, fresh, facts, rules, apart, now)
+
+
+def _partition(facts: Facts, to: Mapping[str, str]) -> pd.DataFrame:
+    """The one in force, but for the sites that may go."""
+    here = set(facts.placement["site"]) - facts.fixed
+    going = {site: node for site, node in to.items() if site in here}
+    others = facts.placement[~facts.placement["site"].isin(list(going))]
+    back = PLACEMENT.from_columns({"site": list(going), "node": [going[site] for site in going]})
+    return PLACEMENT.make(pd.concat([others, back], ignore_index=True))

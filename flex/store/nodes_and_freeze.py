@@ -1,0 +1,134 @@
+"""What the database knows of nodes: orders for them, nodes of people's own, attempts to take dead
+ones out of DNS and members' slots of HAProxy. Also the freeze, and the last look at the name
+servers. Who changed what is noted around these methods, by audit_writer.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from sqlalchemy import Column, Integer, Table, delete, insert, select
+
+from flex.model.drains_and_freezes import Freeze, NodeOrder
+from flex.model.nodes import Node
+from flex.model.retry_schedule import Attempt
+from flex.store import schema
+from flex.store.database import StorePart
+from flex.store.plans_as_json import check_from_text, check_to_text
+from flex.store.schema import TEXT, Utc, metadata, node_orders, nodes
+from flex.zones.last_dns_check import Check
+
+
+class SqlRoutingState(StorePart):
+    def slots(self) -> Mapping[str, Mapping[str, int]]:
+        return self._database.remember("slots", self._slots)
+
+    def _slots(self) -> dict[str, dict[str, int]]:
+        slots: dict[str, dict[str, int]] = {}
+        with self._database.reading() as connection:
+            # Columns by their places: names for each row would take longer than reading it.
+            for site, node, slot in connection.execute(select(schema.slots)):
+                slots.setdefault(site, {})[node] = slot
+        return slots
+
+    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
+        rows = [{"site": site, "node": node, "slot": slot} for node, slot in slots.items()]
+        of_site = schema.slots.c.site == site
+        with self._database.writing() as connection:
+            there = connection.execute(select(schema.slots).where(of_site))
+            if {row.node: row.slot for row in there} != before:
+                return False
+            connection.execute(delete(schema.slots).where(of_site))
+            if rows:
+                connection.execute(insert(schema.slots), rows)
+        return True
+
+
+# A row for each node that is still to be taken out.
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("node", TEXT, primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("since", Utc, nullable=False),
+    Column("last", Utc, nullable=False),
+    Column("error", TEXT, nullable=False),
+)
+
+
+class SqlAttempts(StorePart):
+    def attempts(self) -> tuple[Attempt, ...]:
+        with self._database.reading() as connection:
+            rows = connection.execute(select(attempts).order_by(attempts.c.node)).mappings()
+            return tuple(Attempt(**row) for row in rows)
+
+    def put_attempt(self, attempt: Attempt) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(attempts).where(attempts.c.node == attempt.node))
+            connection.execute(insert(attempts), asdict(attempt))
+
+    def drop_attempt(self, node: str) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(attempts).where(attempts.c.node == node))
+
+
+class SqlOrders(StorePart):
+    def node_orders(self) -> tuple[NodeOrder, ...]:
+        with self._database.reading() as connection:
+            rows = connection.execute(select(node_orders).order_by(node_orders.c.node)).mappings()
+            return tuple(NodeOrder(**row) for row in rows)
+
+    def order_node(self, order: NodeOrder) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(node_orders).where(node_orders.c.node == order.node))
+            connection.execute(insert(node_orders), asdict(order))
+
+    def own_nodes(self) -> tuple[Node, ...]:
+        with self._database.reading() as connection:
+            rows = connection.execute(select(nodes).order_by(nodes.c.name))
+            return tuple(
+                Node(row.name, tuple(row.addresses), row.ram, row.capacity) for row in rows
+            )
+
+    def put_node(self, node: Node) -> None:
+        row = {
+            "name": node.name,
+            "addresses": list(node.addresses),
+            "ram": node.ram,
+            "capacity": node.capacity,
+        }
+        with self._database.writing() as connection:
+            connection.execute(delete(nodes).where(nodes.c.name == node.name))
+            connection.execute(insert(nodes), row)
+
+    def drop_node(self, name: str) -> bool:
+        with self._database.writing() as connection:
+            return connection.execute(delete(nodes).where(nodes.c.name == name)).rowcount > 0
+
+    def freeze(self) -> Freeze | None:
+        wanted = select(
+            schema.freeze.c.since,
+            schema.freeze.c.until,
+            schema.freeze.c.reason,
+            schema.freeze.c.author,
+        )
+        with self._database.reading() as connection:
+            row = connection.execute(wanted).mappings().one_or_none()
+            return Freeze(**row) if row else None
+
+    def put_freeze(self, freeze: Freeze | None) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(schema.freeze))
+            if freeze:
+                connection.execute(insert(schema.freeze), {"id": 1, **asdict(freeze)})
+
+    def last_check(self) -> Check | None:
+        with self._database.reading() as connection:
+            check_text = connection.execute(select(schema.dns_check.c.said)).scalar_one_or_none()
+            return check_from_text(check_text) if check_text is not None else None
+
+    def put_check(self, check: Check) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(schema.dns_check))
+            connection.execute(insert(schema.dns_check), {"id": 1, "said": check_to_text(check)})
