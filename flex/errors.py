@@ -104,10 +104,6 @@ class Unconditional(BadInput):
     slug = "precondition-required"
 
 
-class Reused(BadInput):
-    slug = "idempotency-conflict"
-
-
 class TooLarge(BadInput):
     slug = "too-large"
 

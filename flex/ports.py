@@ -16,7 +16,7 @@ from flex.model.audit_chain import Author, Entry, Head
 from flex.model.dns_update_journal import Journal
 from flex.model.drains_and_freezes import Freeze, NodeOrder
 from flex.model.http_answers import AnswersOfSites
-from flex.model.jobs import Job, Once
+from flex.model.jobs import Job
 from flex.model.log_reading import Segment, Stream
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun, Stage
@@ -517,18 +517,6 @@ class Jobs(Protocol):
     def put_job(self, job: Job) -> None: ...
 
 
-class Answers(Protocol):
-    def answer(self, once: Once) -> Once | None:
-        """The answer that is stored under its key. Where there is none, stores this one and returns
-        None.
-        """
-        ...
-
-    def keep_answer(self, once: Once) -> None: ...
-    def drop_answer(self, key: str) -> None: ...
-    def drop_answers(self, before: datetime) -> None: ...
-
-
 class Store(
     Wishes,
     Orders,
@@ -546,7 +534,6 @@ class Store(
     Audit,
     Tokens,
     Jobs,
-    Answers,
     Protocol,
 ):
     """All of the above in one place, as in the database."""

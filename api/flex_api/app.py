@@ -60,7 +60,6 @@ from flex_api.web.cached_views import Views
 from flex_api.web.door_watch import DoorWatch
 from flex_api.web.gate import Gate, present
 from flex_api.web.head_requests import Heads
-from flex_api.web.idempotency import OnceOnly
 from flex_api.web.keep_views_fresh import refreshing
 from flex_api.web.known_hosts import hosts
 from flex_api.web.latency_histogram import Timing
@@ -159,7 +158,6 @@ def create_app(
     app.openapi = lambda: openapi_document.describe(app)  # type: ignore[method-assign]
     # The last one added is the first one asked.
     app.add_middleware(ResponseCache, store=store)
-    app.add_middleware(OnceOnly, store=store, problem=problems.respond_to_error)
     app.add_middleware(
         Asking,
         gate=gate,

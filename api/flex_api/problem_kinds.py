@@ -150,9 +150,6 @@ KINDS: dict[str, Kind] = {
         "What they made of it stays.",
         "Read it again, then decide again.",
     ),
-    "idempotency-conflict": Kind(
-        422, "The key belongs to another request", NOTHING, "Take a new key for a new request."
-    ),
     "too-large": Kind(
         413,
         "The request is larger than allowed",

@@ -39,19 +39,3 @@ class Job:
     @property
     def live(self) -> bool:
         return self.state == "running"
-
-
-@dataclass(frozen=True, slots=True)
-class Once:
-    """What was answered to a request that must not be done twice.
-
-    While it is still being done its `status` is 0, and its `headers` are the name of the process
-    that does it.
-    """
-
-    key: str
-    fingerprint: str
-    created: datetime
-    status: int = 0
-    headers: str = ""
-    body: bytes = b""

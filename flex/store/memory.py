@@ -17,7 +17,7 @@ import pandas as pd
 
 from flex.model.audit_chain import Entry, Head, entry
 from flex.model.drains_and_freezes import Freeze, NodeOrder
-from flex.model.jobs import Job, Once
+from flex.model.jobs import Job
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.nodes import Node
@@ -69,7 +69,6 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
         self._entries: dict[int, Entry] = {}
         self._tokens: dict[str, Token] = {}
         self._jobs: dict[str, Job] = {}
-        self._answers: dict[str, Once] = {}
         self._name = secrets.token_hex(8)
 
     @property
@@ -570,24 +569,6 @@ class MemoryStore(MemoryDoorOrders, MemoryStrays, MemorySiteMoves, MemoryAnswers
 
     def put_job(self, job: Job) -> None:
         self._jobs[job.id] = job
-
-    def answer(self, once: Once) -> Once | None:
-        with self._lock:
-            if once.key in self._answers:
-                return self._answers[once.key]
-            self._answers[once.key] = once
-            return None
-
-    def keep_answer(self, once: Once) -> None:
-        self._answers[once.key] = once
-
-    def drop_answer(self, key: str) -> None:
-        self._answers.pop(key, None)
-
-    def drop_answers(self, before: datetime) -> None:
-        with self._lock:
-            for key in [key for key, once in self._answers.items() if once.created < before]:
-                del self._answers[key]
 
 
 def _content(stream: Stream) -> tuple[object, ...]:

@@ -494,15 +494,3 @@ jobs = Table(
     Column("seen", Utc),
     CheckConstraint("state IN ('running', 'done', 'failed', 'cancelled')", name="state"),
 )
-
-# Answers to requests that came with a key, for when they come again.
-answers = Table(
-    "answers",
-    metadata,
-    Column("key", TEXT, primary_key=True),
-    Column("fingerprint", TEXT, nullable=False),
-    Column("created", Utc, nullable=False, index=True),
-    Column("status", Integer, nullable=False),
-    Column("headers", TEXT, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-)

@@ -23,7 +23,7 @@ from flex.store.plans import SqlPlans
 from flex.store.profiles import SqlProfiles
 from flex.store.runs_and_lease import SqlRuns
 from flex.store.stray_counts import SqlStrays
-from flex.store.tokens_jobs_answers import SqlAnswers, SqlJobs, SqlTokens
+from flex.store.tokens_and_jobs import SqlJobs, SqlTokens
 from flex.store.wishes import SqlWishes
 
 
@@ -45,7 +45,6 @@ class SqlStore(
     SqlAudit,
     SqlTokens,
     SqlJobs,
-    SqlAnswers,
 ):
     """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections
     back.

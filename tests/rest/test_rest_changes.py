@@ -9,17 +9,14 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from hashlib import sha256
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from flex.model.audit_chain import fault_of_chain
-from flex.model.jobs import Once
-from flex.model.roles_and_tokens import digest_of
 from flex.model.wish import Pin
-from flex.store import holder, migrate, open_store
+from flex.store import migrate, open_store
 from flex_api.night import apply_or_accept_plan, nightly, rules_that_stop_plans
 from flex_api.night.leases import lease
 from flex_api.web.request_context import world
@@ -253,40 +250,14 @@ def test_a_plan_is_applied_only_as_it_was_looked_at(door: Door) -> None:
     )
 
 
-def test_of_a_request_whose_process_was_killed_nobody_knows_whether_it_was_done(door: Door) -> None:
-    token = door.store.token_of(digest_of(door.secrets["operator"]))
-    assert token is not None
-    headers, address = {"Idempotency-Key": "k1"}, "/api/v1/plans"
-    job = door.open("operator").post(address, json={}, headers=headers).json()["id"]
-    door.app.state.house.workers.wait(job)
-    key = sha256(f"{token.id}\nk1".encode()).hexdigest()
-    kept = door.store.answer(Once(key, "", datetime.now(UTC)))
-    assert kept is not None
-    for at_it, code in (
-        (holder(), "busy"),
-        (f"{holder().rpartition(':')[0]}:1", "idempotency-conflict"),
-    ):
-        door.store.keep_answer(replace(kept, status=0, headers=at_it, body=b""))
-        assert door.open("operator").post(address, json={}, headers=headers).json()["code"] == code
-    assert [one.id for one in door.store.jobs() if one.live or one.id == job] == [job]
-
-
-def test_a_request_that_comes_twice_with_its_key_is_done_once(door: Door) -> None:
-    admin, key = door.open("admin"), {"Idempotency-Key": "a-1"}
-    body = {"name": "n5", "addresses": ["192.0.2.50"], "ram_bytes": 2**30}
-    first = admin.post("/api/v1/nodes", json=body, headers=key)
-    again = admin.post("/api/v1/nodes", json=body, headers=key)
-    assert (first.status_code, again.status_code, again.content) == (201, 201, first.content)
-    assert again.headers["location"] == first.headers["location"]
-    other = admin.post("/api/v1/nodes", json={**body, "name": "n6"}, headers=key)
-    assert (other.status_code, other.json()["code"]) == (422, "idempotency-conflict")
-
-
-def test_a_secret_is_not_kept_for_a_second_answer(door: Door) -> None:
-    admin, key = door.open("admin"), {"Idempotency-Key": "t-1"}
-    assert admin.post("/api/v1/tokens", json={"name": "x"}, headers=key).status_code == 201
-    again = admin.post("/api/v1/tokens", json={"name": "x"}, headers=key)
-    assert (again.status_code, "secret" in again.json()) == (422, False)
+def test_a_request_that_counts_on_being_done_once_is_told_that_it_would_not_be(door: Door) -> None:
+    operator, jobs = door.open("operator"), len(door.store.jobs())
+    answer = operator.post("/api/v1/plans", json={}, headers={"Idempotency-Key": "k1"})
+    assert (answer.status_code, len(door.store.jobs())) == (422, jobs)
+    problem = answer.json()
+    assert (problem["code"], problem["unchanged"]) == ("validation", "nothing was changed")
+    assert "Idempotency-Key" in problem["detail"]
+    assert "GET /api/v1/jobs" in problem["next_step"]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,4 +1,4 @@
-"""What every store promises about the audit log, tokens, jobs and kept answers, and about changing
+"""What every store promises about the audit log, tokens and jobs, and about changing
 things together.
 """
 
@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from flex.errors import StoreError
 from flex.model.audit_chain import Author, Entry, Head, fault_of_chain
-from flex.model.jobs import Job, Once
+from flex.model.jobs import Job
 from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.roles_and_tokens import Token, digest_of
@@ -117,7 +117,7 @@ def test_that_a_lease_was_taken_over_is_noted_with_what_the_lost_run_came_to(sto
 # What keeps the books of a run or of the API itself: no wish of a person, no plan, nothing that
 # changes DNS.
 BOOKS = {
-    "put_job", "keep_answer", "drop_answer", "drop_answers", "use_token", "note", "answer", "beat",
+    "put_job", "use_token", "note", "beat",
     "stage", "record", "adopt", "move_counts", "drop_profiles", "new_journal", "wait", "go_on",
     "put_check", "put_slots", "put_large_map", "put_attempt", "drop_attempt", "record_all",
     "put_door_order", "note_door_reports", "note_strays", "put_site_moves", "put_stage_run",
@@ -341,18 +341,6 @@ def test_a_job_is_kept_as_it_was_last_put(store: Store) -> None:
     assert [(one.id, one.state) for one in store.jobs()] == [("j2", "running"), ("j1", "done")]
     assert store.job("j1") == store.jobs()[1]
     assert store.job("j3") is None
-
-
-def test_an_answer_is_kept_once_for_each_key(store: Store) -> None:
-    asked = Once("k", "f", NOW)
-    assert store.answer(asked) is None
-    assert store.answer(replace(asked, fingerprint="other")) == asked
-    store.keep_answer(replace(asked, status=201, headers="{}", body=b"\x00{}"))
-    assert store.answer(asked) == replace(asked, status=201, headers="{}", body=b"\x00{}")
-    store.drop_answer("k")
-    assert store.answer(asked) is None
-    store.drop_answers(NOW + DAY)
-    assert store.answer(asked) is None
 
 
 def test_the_last_word_about_each_subject_is_found(store: Store) -> None:

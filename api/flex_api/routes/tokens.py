@@ -12,7 +12,6 @@ from flex_api.schemas.request_and_list_base import CLEAN, ListQuery
 from flex_api.schemas.rest_bodies import TokenGiven, TokenMade, TokensPage
 from flex_api.schemas.tokens_and_audit import TokenRow, token_row
 from flex_api.web.etag_responses import nothing, page_response, reply
-from flex_api.web.idempotency import SHOWN_ONCE
 from flex_api.web.paging import page
 from flex_api.web.request_context import Admin
 
@@ -67,11 +66,7 @@ def create(desk: Admin, given: TokenGiven) -> Response:
         desk.store, desk.caller, given.name, given.role, desk.now, given.expires
     )
     created = TokenMade(**token_row(token).model_dump(), secret=secret)
-    headers = {
-        "Location": f"/api/v1/tokens/{token.id}",
-        SHOWN_ONCE: "yes",
-        "Cache_Control": "no-store",
-    }
+    headers = {"Location": f"/api/v1/tokens/{token.id}", "Cache_Control": "no-store"}
     return reply(desk.request, created, 201, **headers)
 
 

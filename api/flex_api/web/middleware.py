@@ -57,6 +57,8 @@ OPEN = re.compile(
 
 # What whoever looks after the process has to hear, however many ask: it is not counted.
 HEALTH = frozenset({"/livez", "/readyz"})
+# It once had a request done once, and answered alike for a day.
+KEY = "Idempotency-Key"
 SIGN_IN = frozenset({"/login", "/logout"})
 
 # What a form has a box each for, so that a browser says it as often as boxes are ticked.
@@ -149,6 +151,7 @@ class Asking:
             self._count(_name(request.state.caller, path, at))
         # Whoever it is, it is counted before what was sent is looked through.
         _refuse_twice(request)
+        _refuse_key(request)
 
     def _address(self, request: Request, peer: str) -> str:
         auth = self.gate.auth
@@ -188,6 +191,17 @@ def _refuse_twice(request: Request) -> None:
             "it is there more than once",
             kept="nothing was read or changed",
             advice="give it once",
+        )
+
+
+def _refuse_key(request: Request) -> None:
+    """Who counts on a request with a key being done once hears that it would be done again."""
+    if request.method == "POST" and KEY in request.headers:
+        raise BadInput(
+            f"a request with the header {KEY}",
+            "answers are not kept for requests that come again",
+            advice="leave it out; a change with If-Match is made once, and GET /api/v1/jobs says "
+            "what was begun",
         )
 
 

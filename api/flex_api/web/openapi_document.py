@@ -59,8 +59,6 @@ def _exact(path: str, method: str, operation: dict[str, Any]) -> None:
     if method == "get" and "200" in answers:
         answers["304"] = {"description": "As the caller has it already, by `If-None-Match`"}
         _etag(answers["200"])
-    if method == "post":
-        operation.setdefault("parameters", []).append(_key())
     for status in READING if method == "get" else WRITING:
         answers[str(status)] = _problem(status)
 
@@ -68,22 +66,6 @@ def _exact(path: str, method: str, operation: dict[str, Any]) -> None:
 def _etag(answer: dict[str, Any]) -> None:
     if "application/json" in answer.get("content", {}):
         answer.setdefault("headers", {})["ETag"] = {"schema": {"type": "string"}, "required": True}
-
-
-def _key() -> dict[str, Any]:
-    return {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "required": False,
-        "description": "the same request with the same key is done once, and "
-        "answered alike for a day",
-        "schema": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 255,
-            "pattern": "^[A-Za-z0-9._:-]+$",
-        },
-    }
 
 
 def _problem(status: int) -> dict[str, Any]:

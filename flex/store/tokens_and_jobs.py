@@ -1,4 +1,4 @@
-"""Tokens, jobs and kept answers in the database: what the API needs besides."""
+"""Tokens and jobs in the database: what the API needs besides."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import datetime
 
 from sqlalchemy import delete, insert, or_, select, update
 
-from flex.model.jobs import Job, Once
+from flex.model.jobs import Job
 from flex.model.roles_and_tokens import Token
 from flex.store.database import StorePart
-from flex.store.schema import answers, jobs, tokens
+from flex.store.schema import jobs, tokens
 
 
 class SqlTokens(StorePart):
@@ -75,30 +75,3 @@ class SqlJobs(StorePart):
         with self._database.writing() as connection:
             connection.execute(delete(jobs).where(jobs.c.id == job.id))
             connection.execute(insert(jobs), asdict(job))
-
-
-class SqlAnswers(StorePart):
-    def answer(self, once: Once) -> Once | None:
-        with self._database.writing() as connection:
-            row = (
-                connection.execute(select(answers).where(answers.c.key == once.key))
-                .mappings()
-                .one_or_none()
-            )
-            if row is None:
-                connection.execute(insert(answers), asdict(once))
-        return Once(**row) if row else None
-
-    def keep_answer(self, once: Once) -> None:
-        with self._database.writing() as connection:
-            connection.execute(
-                update(answers).where(answers.c.key == once.key).values(asdict(once))
-            )
-
-    def drop_answer(self, key: str) -> None:
-        with self._database.writing() as connection:
-            connection.execute(delete(answers).where(answers.c.key == key))
-
-    def drop_answers(self, before: datetime) -> None:
-        with self._database.writing() as connection:
-            connection.execute(delete(answers).where(answers.c.created < before))
