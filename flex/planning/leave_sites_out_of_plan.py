@@ -18,7 +18,12 @@ from flex.errors import Held, Outdated
 from flex.model.plan import Plan, Proven
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
-from flex.planning import dependents_of_sites, names_edited_by_others, propose_plan
+from flex.planning import (
+    dependents_of_sites,
+    names_edited_by_others,
+    plan_notes_on_sites,
+    propose_plan,
+)
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.names_edited_by_others import WithoutEdited
 from flex.planning.propose_plan import Proposal
@@ -91,7 +96,7 @@ def _rest(
     placing_problem = propose_plan.build(facts, rules)
     staying = _add_tied_sites(placing_problem, partition, facts, staying, gone)
     rows = _rows_without(placing_problem, partition, facts, staying)
-    sentences = (f"{site} stays where it is: {why}" for site, why in staying.items())
+    sentences = plan_notes_on_sites.remark_on_held(staying)
     facts = replace(facts, remarks=(*facts.remarks, *sentences))
     quality = Proven(plan.quality.solver, bound=0, proven=False, note=_note(plan, staying))
     fresh = scratch(placing_problem, rules.budget).rows

@@ -23,6 +23,8 @@ from flex.zones.records_of_partition import ANSWERED
 LEANING = "left where they are, for what leans on their names"
 # What a plan says of sites without records of their own, for which a wildcard answers.
 BELOW_WILDCARDS = "left without records of their own"
+# Between a site that is not to move tonight and the reason, as after a move that failed.
+HELD = " stays where it is: "
 # In what a plan says of other names that do not move with their sites.
 OF_OTHER_NAMES = "with addresses of their own, which FLEX never moves"
 # In what a plan says of those that would follow, if mail or another service did not lean on them.
@@ -193,6 +195,17 @@ def _share_of_bytes(strays: Iterable[NameLeftBehind], profiles: pd.DataFrame) ->
         sent.get(stray.site, 0) * stray.other.share.bytes for stray in strays if stray.other.share
     )
     return f"{by_names / total:.1%}" if total else "nothing"
+
+
+def remark_on_held(held: Mapping[str, str]) -> Iterator[str]:
+    for site, why in sorted(held.items()):
+        yield f"{site}{HELD}{why}"
+
+
+def held_in(notes: Iterable[str]) -> dict[str, str]:
+    """By the notes of a plan, the sites that were not to move, with the reason."""
+    parts = (note.partition(HELD) for note in notes)
+    return {site: why for site, told, why in parts if told}
 
 
 def remark_on_wishes(suspended: Sequence[str]) -> Iterator[str]:

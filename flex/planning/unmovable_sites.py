@@ -133,7 +133,7 @@ def limit_to_reach(reach: Reach, facts: Facts) -> Facts:
         *within.remarks,
         *plan_notes_on_sites.remark_on_reach(reach, facts.profiles),
         *plan_notes_on_sites.remark_on_other_names(reach.others, facts.profiles),
-        *(f"{site} stays where it is: {why}" for site, why in sorted(within.held.items())),
+        *plan_notes_on_sites.remark_on_held(within.held),
         *plan_notes_on_sites.remark_on_names_given_up(_names_given_up(facts)),
         *plan_notes_on_sites.remark_on_wishes(kept.suspended),
     )
@@ -165,6 +165,8 @@ def as_in(plan: Plan, facts: Facts, rules: Rules, kept_site: str = "") -> Facts:
     """
     known = set(facts.sites)
     facts = _fix_stuck_sites(immovable_in(plan, facts, rules), facts, kept_site)
+    movable = facts.placement[~facts.placement["site"].isin(list(facts.fixed))]
+    facts = replace(facts, held=held_where_they_are(movable, facts))
     unready = {not_ready.site: not_ready.why for not_ready in plan.not_ready}
     facts = hold(replace(leave(facts, kept_site), unready=unready), kept_site)
     strays = [stray for stray in strays_in(plan) if stray.site in known and stray.name not in known]

@@ -25,7 +25,7 @@ from flex.planning.ask_checker_of_proofs import ask_checker
 from flex.planning.decide_moves_of_tonight import decide
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.forwarding_load import count_forwarding
-from flex.planning.plan_notes_on_sites import remark_on_wishes
+from flex.planning.plan_notes_on_sites import remark_on_held, remark_on_wishes
 from flex.planning.unmovable_sites import as_in
 from flex.ports import Solver
 from flex.prediction import replay_forecast
@@ -109,7 +109,11 @@ def suppose(
         quality=quality,
         forecasts=_forecasts(changed, partition, placing_problem.sites),
         asked=float(changed.profiles["requests"].sum()) / facts.period.seconds,
-        notes=(*filter(None, [quality.note]), *remark_on_wishes(kept.suspended)),
+        notes=(
+            *filter(None, [quality.note]),
+            *remark_on_held(changed.held),
+            *remark_on_wishes(kept.suspended),
+        ),
     )
 
 

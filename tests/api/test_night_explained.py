@@ -18,7 +18,7 @@ from flex.model.limits_and_approvals import Stop
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.site_moves import FOREVER, SiteMove
 from flex.model.wish import Pin
-from flex.planning import movement_rules
+from flex.planning import movement_rules, plan_notes_on_sites
 from flex.planning.movement_rules import COOLDOWN
 from flex.planning.which_rules_stop_moves import Stops
 from flex_api.facts import core_to_output_models
@@ -103,6 +103,17 @@ def test_a_site_that_rests_after_its_move_failed_is_told_so_and_so_is_who_stays_
     beside = explain_site.explain_site(world, companion).reasons
     assert f"it stays together with {site}" in beside
     assert explain_site.explain_site(world, other).others
+    # What would come of a wish is what the next plan would do.
+    tried = previewing.preview_pin(world, Pin(site, (there,)))
+    assert site not in {move.site for move in tried.items}
+    assert f"{site} stays where it is: {told}" in tried.notes
+    assert what_if_frontier_compare.frontier_of(world).items
+    world.store.put_pin(Pin(site, (here,), reason="their own machine"))
+    pinned = explain_site.explain_site(world, site).reasons
+    assert not any("failed" in reason for reason in pinned), pinned
+    world.store.drop_pin(site)
+    waiting = nightly.propose(world).plan
+    assert plan_notes_on_sites.held_in(waiting.notes).keys() == {site, companion}
     # The next plan moves it off a node that is drained, whatever failed.
     world.store.order_node(NodeOrder(here, "draining", cluster.now))
     drained = explain_site.explain_site(world, site).reasons

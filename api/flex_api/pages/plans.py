@@ -19,6 +19,7 @@ from flex.model.dns_edits_by_others import REASON
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Plan
 from flex.model.wish import Pin
+from flex.planning import plan_notes_on_sites
 from flex.planning.outdated_plans import WAITING
 from flex.zones.records_of_partition import name_of
 from flex_api.facts.changed_since_plan import BASE
@@ -301,6 +302,7 @@ def kept_apart(desk: Desk, plan: Plan) -> tuple[StayingSite, ...]:
     put_off = {move.site: move.reason for move in reversed(plan.put_off)}
     edited = {edit.name for edit in plan.said.edits}
     unready = {unready_site.site for unready_site in plan.not_ready}
+    held = plan_notes_on_sites.held_in(plan.notes)
     kept = []
     for row in busiest[:BUSIEST]:
         site = str(catalogue.sites[row])
@@ -309,6 +311,8 @@ def kept_apart(desk: Desk, plan: Plan) -> tuple[StayingSite, ...]:
             if name_of(site) in edited
             else UNREADY
             if site in unready
+            else held[site]
+            if site in held
             else _why(site, pins.get(site), stopped, put_off, plan)
         )
         kept.append(StayingSite(site, tuple(catalogue.nodes_of(row)), int(sent[row]) / total, why))

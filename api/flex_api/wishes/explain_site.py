@@ -101,13 +101,15 @@ def explain_site(world: World, site: str) -> ExplainOutput:
     moves_it = [made for made in waiting if any(move.site == site for move in made.moves)]
     # A plan that moves it was made past its rest, or before the move that failed.
     since = moves_it[0].wall_time if moves_it else None
-    if not stuck:
+    # What is pinned to just these nodes would stay without its rest, too.
+    planned_nodes = set(rows[rows[:, 0] == position, 1].tolist())
+    if not stuck and planned_nodes - problem.pinned.get(position, frozenset()):
         held_back += _rests(world, replace(facts, pins=wished), site, since)
     ahead = [] if later or edit or held_back else _not_yet(problem, rows, position, why)
     return ExplainOutput(
         site=site,
         plan=plan,
-        nodes=[problem.nodes[node] for node in rows[rows[:, 0] == position, 1].tolist()],
+        nodes=[problem.nodes[node] for node in sorted(planned_nodes)],
         replicas=int(problem.replicas[position]),
         asks_units=dict(zip(problem.dimensions, problem.load[position].tolist(), strict=True)),
         reasons=[

@@ -23,6 +23,7 @@ from flex.wishes import suspended_wishes
 from flex_api.facts import (
     core_to_output_models,
     earlier_nights,
+    failed_moves,
     forecast_rows,
     names_that_stay,
     partition_differences,
@@ -105,7 +106,8 @@ def frontier_of(world: World) -> FrontierOutput:
     The plan that waits is one of the partitions compared; no name server is asked for names that
     are not ours.
     """
-    known, _ = expect(world, gather_facts.facts(world, replayed=False))
+    held = failed_moves.resting_sites(world)
+    known, _ = expect(world, replace(gather_facts.facts(world, replayed=False), held=held))
     guard = earlier_nights.guard(world, known.period)
     seen = names_that_stay.newest_plan(world)
     counted = as_in(seen, known, world.rules) if seen else count_forwarding(known)
