@@ -30,6 +30,7 @@ from bench.figures import Figures
 from bench.ingest import real, synthetic
 from flex import native_or_python
 from flex.errors import FlexError
+from flex.frame_schemas import PLACEMENT
 from flex.model.nodes import Node
 from flex.model.predicted_node_loads import Forecast
 from flex.placing.problem import Floats, Ints
@@ -37,11 +38,10 @@ from flex.prediction.cache_replay import Sample, reference_replay
 from flex.prediction.replay_forecast import forecast
 from flex.prediction.target_classes import kinds
 from flex.sim.access_rules import hash_numbers
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.trace_twins import twin
 from flex.sim.traces import Trace
 from flex.store import MemoryStore
-from flex.table_schemas import PLACEMENT
 from flex_api.simulation.traces_and_solver import trace_of_logs
 from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading.read_logs import ingest

@@ -15,11 +15,11 @@ import pandas as pd
 from flex.model.audit_chain import Author, Entry, Head
 from flex.model.dns_update_journal import Journal
 from flex.model.drains_and_freezes import Freeze, NodeOrder
-from flex.model.http_answers import AnswersOfSites
 from flex.model.jobs import Job
 from flex.model.log_reading import Segment, Stream
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun, Stage
+from flex.model.node_answer_counts import AnswersOfSites
 from flex.model.nodes import Node
 from flex.model.orders_to_doors import DoorOrders
 from flex.model.period import Period

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, BadTable
+from flex.frame_schemas import PLACEMENT
 from flex.model.nodes import Node, NodeState
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.prediction.cache_replay import Sample
@@ -27,7 +28,6 @@ from flex.prediction.replay_forecast import (
     utilisation,
 )
 from flex.sim import made_up_cluster
-from flex.table_schemas import PLACEMENT
 
 MIB = 2**20
 

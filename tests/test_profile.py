@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.table_schemas import FILES, HOURS
+from flex.frame_schemas import FILES, HOURS
 from flex.traffic.rate_and_working_set import profiles, profiles_of, spreads, spreads_of
 from tests.thorough import times
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.nodes import Node
 from flex.model.predicted_node_loads import Forecast
 from flex.planning import remarks_on_forecasts
@@ -20,7 +21,6 @@ from flex.prediction.replay_forecast import forecast, round_robin
 from flex.prediction.scale_up_sample import Flags
 from flex.prediction.target_classes import Kinds, kinds
 from flex.sim import made_up_cluster
-from flex.table_schemas import PLACEMENT
 
 NODES = [Node(f"n{number}", (), 4 * 2**20) for number in range(4)]
 

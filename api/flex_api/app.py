@@ -57,8 +57,8 @@ from flex_api.settings.file import Settings
 from flex_api.web import openapi_document
 from flex_api.web.background_answers import Later
 from flex_api.web.cached_views import Views
+from flex_api.web.caller_identity import Gate, present
 from flex_api.web.door_watch import DoorWatch
-from flex_api.web.gate import Gate, present
 from flex_api.web.head_requests import Heads
 from flex_api.web.keep_views_fresh import refreshing
 from flex_api.web.known_hosts import hosts

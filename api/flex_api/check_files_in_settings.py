@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from flex.errors import FlexError
-from flex.store import database
+from flex.store import database_by_url
 from flex.why_file_unreadable import why_unreadable
 from flex_api import other_names_in_settings, which_names_are_sites
-from flex_api.moving import move_hooks
+from flex_api.moving import hook_commands
 from flex_api.other_names_in_settings import NamesInSettings
 from flex_api.settings.name_servers_and_zones import Primary
 from flex_api.settings.whole_settings import Settings
@@ -54,24 +54,24 @@ def problems(settings: Settings, hidden: Collection[str]) -> Iterator[str]:
     yield from _site_list_problems(settings)
     yield from _other_names_problems(settings)
     for hook in settings.move.hook:
-        for why in move_hooks.troubles(hook):
+        for why in hook_commands.troubles(hook):
             yield f"move.hook: {hook.stage} ({hook.shown_name}): {why}"
 
 
 def _database_problems(settings: Settings) -> Iterator[str]:
     """SQLite makes files beside its own."""
     try:
-        url, _ = database.parse_url(settings.database.url)
+        url, _ = database_by_url.parse_url(settings.database.url)
     except FlexError as error:
-        yield f"database.url: {error.answer}; {error.advice}"
+        yield f"database_by_url.url: {error.answer}; {error.advice}"
         return
     file = Path(url.database or "")
     if url.get_backend_name() != "sqlite" or not file.is_absolute():
         return
     if why := _not_writable(file.parent):
-        yield f"database.url: {file.parent}: {why}"
+        yield f"database_by_url.url: {file.parent}: {why}"
     elif file.exists() and not _may_write(file, os.W_OK):
-        yield f"database.url: {file}: {_who()} may not write to it; {_AS_SERVICE}"
+        yield f"database_by_url.url: {file}: {_who()} may not write to it; {_AS_SERVICE}"
 
 
 def _site_list_problems(settings: Settings) -> Iterator[str]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from flex.errors import NoData
+from flex.frame_schemas import texts
 from flex.model.period import LAST_DAY, Period
-from flex.table_schemas import texts
 from flex_api.facts import core_to_output_models, logs_good_enough, proposed_names
 from flex_api.facts.names_that_stay import newest_plan
 from flex_api.facts.proposed_names import NamesInLogs

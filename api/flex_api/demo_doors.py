@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flex.errors import Unverified
+from flex.frame_schemas import texts
 from flex.model.dns_update_journal import Journal
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.name_server_verdict import NameServerVerdict
@@ -21,11 +22,10 @@ from flex.model.wish import Pin
 from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.ports import Publisher
 from flex.routing.haproxy_program import HaproxyProgram
-from flex.table_schemas import texts
 from flex.zones.records_of_partition import ZoneState, name_of
 from flex.zones.what_leans_on_names import Pointed
 from flex_api.in_words import amounts
-from flex_api.night import apply_or_accept_plan, doors_behind_order, failover, nightly
+from flex_api.night import doors_behind_order, failover, nightly, plan_orders_by_hand
 from flex_api.night.leases import lease
 from flex_api.run_nodes_on_loopback import PATIENCE, Ports, PrivateNodes
 from flex_api.schemas.verbs_output import AskedRow, DemoDoors, DoorsShown
@@ -86,7 +86,7 @@ def _move(stage: DoorsStage) -> DoorsShown:
     looking, heard = _looking(stage, [site])
     with lease(looking, "apply") as held:
         held.concerns(proposal.plan)
-        done = apply_or_accept_plan.apply(looking, proposal.plan.id)
+        done = plan_orders_by_hand.apply(looking, proposal.plan.id)
     shown = _doors_shown(stage, done, {site: source}, heard[0])
     _tell(stage, shown)
     return shown

@@ -36,7 +36,7 @@ from flex_api import other_names_in_settings, which_names_are_sites, wiring
 from flex_api.doctor_routing import routing_checks
 from flex_api.facts import leaning_on_sites, logs_good_enough, other_names
 from flex_api.in_words import amounts
-from flex_api.night import decisions_in_zones
+from flex_api.night import human_decision_records
 from flex_api.schemas.verbs_output import CheckRow
 from flex_api.settings.file import Settings
 from flex_api.settings.name_servers_and_zones import Primary
@@ -315,7 +315,7 @@ def _decisions(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     name = "decisions in DNS"
     try:
         with open_store(settings.database.url) as store:
-            left, every = decisions_in_zones.unsaid_decisions(settings, store, now)
+            left, every = human_decision_records.unsaid_decisions(settings, store, now)
     except FlexError:
         return
     if left:

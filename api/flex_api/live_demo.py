@@ -44,7 +44,7 @@ from flex_api.night.health_watch import HealthWatch
 from flex_api.report.page import page
 from flex_api.routes.sessions import open_session
 from flex_api.settings.file import Settings
-from flex_api.web.gate import COOKIE
+from flex_api.web.caller_identity import COOKIE
 from flex_api.wiring import World, world
 
 # How much faster than ours the demo's time runs: a day in six minutes. A guess.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from flex.errors import BadInput, BadSetting
-from flex.table_schemas import PROFILES
+from flex.frame_schemas import PROFILES
 from flex.why_file_unreadable import why_unreadable
 from flex_logs_ingest.scan.site_rules import LABEL, ascii_name, spelling_in_logs
 

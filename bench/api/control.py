@@ -18,8 +18,8 @@ from time import perf_counter, process_time
 from typing import TypeVar
 
 from bench.api import given
+from flex.frame_schemas import SPREADS
 from flex.model.period import Period
-from flex.table_schemas import SPREADS
 from flex.zones import records_of_partition, zone_changes
 from flex_api import wiring
 from flex_api.facts import earlier_nights

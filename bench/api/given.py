@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, insert, text
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.balance import Balance, NodeLoad
 from flex.model.limits_and_approvals import Stop
 from flex.model.nightly_run import NightlyRun, Stage
@@ -25,9 +26,8 @@ from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import SqlStore, migrate, open_store, schema
-from flex.store.database import Database
+from flex.store.database_by_url import Database
 from flex.store.plans import row_of
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.marker import marker_name, marker_text
 from flex_api.settings import file as config
 from flex_api.settings.file import Settings

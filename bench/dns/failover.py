@@ -23,10 +23,10 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 
 from bench.dns.rig import OWNER, ZONE, Rig, plan, rig
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.period import Period
 from flex.model.zone_plan import ZonePlan
 from flex.store import migrate, open_store
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.marker import marker_name, marker_text
 
 NODES = {f"n{number}": f"192.0.2.{number}" for number in range(1, 5)}

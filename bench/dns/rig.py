@@ -19,13 +19,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, RECORDS
 from flex.model.balance import Balance
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import migrate, open_store
 from flex.store.dns_journal_store import SqlJournal
-from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones.marker import marker_text
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed

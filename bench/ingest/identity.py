@@ -40,9 +40,9 @@ from rich.table import Table
 from bench.ingest.rounds import ROOT
 from flex import native_or_python
 from flex.errors import FlexError, NoData
+from flex.frame_schemas import FILES, HOURS
 from flex.model.period import LAST_DAY, Period
 from flex.store import MemoryStore
-from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import read_with_spark
 from flex_logs_ingest.counts import add_up_hours_and_sample, merge_expression
 from flex_logs_ingest.counts.file_table import file_table

@@ -17,10 +17,10 @@ from statistics import median
 from bench.figures import Figures
 from bench.routing.follow_doors import FLEX, Cluster, following_cluster, put_in_force
 from flex.errors import FlexError
+from flex.frame_schemas import PROFILES, SPREADS
 from flex.model.period import Period
 from flex.routing import haproxy_program, host_to_node_maps, owners_map
 from flex.routing.haproxy_socket import Socket
-from flex.table_schemas import PROFILES, SPREADS
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors
 from flex_api.settings.file import Settings, load
 

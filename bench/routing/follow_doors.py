@@ -28,6 +28,7 @@ from bench.figures import Figures
 from bench.routing.network_namespaces import VISITORS, Hosts
 from bench.routing.web_servers import until_listens
 from flex.errors import Away
+from flex.frame_schemas import PLACEMENT
 from flex.model.balance import Balance
 from flex.model.orders_to_doors import DoorOrder
 from flex.model.period import Period
@@ -37,7 +38,6 @@ from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import Heading, maps_of, set_heading
 from flex.store import SqlStore, migrate, open_store
-from flex.table_schemas import PLACEMENT
 from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
 from flex_api.settings.file import load

@@ -17,7 +17,7 @@ import numpy as np
 from bench.ingest import real
 from flex.errors import FlexError
 from flex.placing.problem import Floats, Ints
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.trace_twins import twin
 from flex.sim.traces import Trace, first
 from flex_api.simulation.traces_and_solver import trace_of_logs

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
+from flex.frame_schemas import RECORDS
 from flex.model.dns_update_journal import Journal, JournalRow, RowState
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.ports import Publisher
-from flex.table_schemas import RECORDS
 from flex.zones import waves, zone_changes
 from flex.zones.address_hints import HINTED, hinted_addresses
 from flex.zones.marker import site_name

@@ -46,9 +46,9 @@ from flex_dns.zone.change_states import (
     withhold_names_leant_on,
 )
 from flex_dns.zone.make_zone_state import state
-from flex_dns.zone.names_below_wildcards import TYPES
 from flex_dns.zone.pointing_records import pointing_records
 from flex_dns.zone.where_names_lead import ADDRESSES, LONGEST_CHAIN
+from flex_dns.zone.wildcard_answered_names import TYPES
 
 HERE = "memory"
 

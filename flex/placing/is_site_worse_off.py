@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from flex.model.http_answers import BOUNDS, Answers
+from flex.model.node_answer_counts import BOUNDS, Answers
 
 # What would come so seldom by chance is not taken for chance. A site is looked at some hundred
 # times while it is watched: with 10,000 sites that move that makes some million looks, and a look

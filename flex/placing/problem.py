@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from flex.errors import BadInput, Infeasible
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS, texts
 from flex.model.best_effort_shortfalls import Shortfall
 from flex.model.nodes import Node
 from flex.model.wish import Pin
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS, texts
 from flex.traffic.replicas_and_demand import RESOURCES, Demand, Marks, ReplicaCounts
 from flex.wishes.pins_for_solvers import Wished, fit_replicas, read_wishes
 

@@ -13,6 +13,7 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import DnsError, OnTheWay, PartlyApplied, StoreError, Unverified
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
@@ -20,7 +21,6 @@ from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
 from flex.planning import outdated_plans, verify_dns
 from flex.ports import Doors, Plans, Publisher, Store
-from flex.table_schemas import PLACEMENT, texts
 from flex.zones import names_going_along, records_of_partition
 
 # How many answers that differ are named, each with its server and zone; and how many nodes.

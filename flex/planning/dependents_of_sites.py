@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.dependents_of_moves import Dependents
 from flex.model.nodes import Node
 from flex.model.zone_plan import LeansOnSite, ZonePlan
@@ -33,7 +34,6 @@ from flex.planning.facts_and_rules import Facts
 from flex.planning.names_edited_by_others import WithoutEdited
 from flex.ports import Publisher
 from flex.site_names_in_words import first_few
-from flex.table_schemas import PLACEMENT, texts
 from flex.zones import records_of_partition
 from flex.zones.what_leans_on_names import HOLDING, Leaning
 from flex.zones.zone_changes import ADDRESSES

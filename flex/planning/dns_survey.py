@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from flex.errors import DnsError
+from flex.frame_schemas import PLACEMENT
 from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.nodes import Node
 from flex.model.zone_plan import HintedSet
 from flex.planning.dependents_text import is_reason
 from flex.ports import Publisher
-from flex.table_schemas import PLACEMENT
 from flex.zones import (
     address_hints,
     names_going_along,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.dependents_of_moves import Dependents
 from flex.model.dns_edits_by_others import Said
 from flex.model.led_by_doors_or_dns import Publishing
@@ -25,7 +26,6 @@ from flex.model.zone_plan import Families
 from flex.placing.problem import Budget, Terms
 from flex.planning.movement_rules import Guard
 from flex.prediction.cache_replay import Sample
-from flex.table_schemas import PLACEMENT, texts
 from flex.zones.decisions_in_markers import LastWords
 from flex.zones.names_not_following import OtherName
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, PROFILES
 from flex.model.nodes import Node
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.cache_replay import Ints
 from flex.prediction.replay_forecast import PAPER
-from flex.table_schemas import PLACEMENT, PROFILES
 
 # What the site of a node's forwarding is called in a problem, behind the node's name. No host name
 # has the sign.

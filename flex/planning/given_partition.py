@@ -14,6 +14,7 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import BadInput, FlexError, Held, Infeasible, NoData
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.nodes import Node
 from flex.model.plan import Proven
 from flex.placing import problem, score
@@ -28,7 +29,6 @@ from flex.planning.unmovable_name_advice import is_told_otherwise, way_on
 from flex.planning.unmovable_sites import limit_to_reach, look_at_zones
 from flex.ports import Publisher, Solver
 from flex.site_names_in_words import first_few
-from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import pins_for_solvers, suspended_wishes
 from flex.zones.records_of_partition import name_of, zone_of
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT
 from flex.placing import failover, problem
 from flex.planning.dns_survey import Reach
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.propose_plan import build
 from flex.planning.unmovable_sites import limit_to_reach
-from flex.table_schemas import PLACEMENT
 
 
 def heirs(facts: Facts, rules: Rules) -> pd.DataFrame:

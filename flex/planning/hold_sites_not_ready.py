@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, texts
 from flex.planning.facts_and_rules import Facts
 from flex.site_names_in_words import first_few, weight_of_sites
-from flex.table_schemas import PLACEMENT, texts
 
 
 def hold(facts: Facts, but: str = "") -> Facts:

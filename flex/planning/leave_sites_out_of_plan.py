@@ -15,6 +15,7 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import Held, Outdated
+from flex.frame_schemas import PLACEMENT
 from flex.model.plan import Plan, Proven
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
@@ -30,7 +31,6 @@ from flex.planning.propose_plan import Proposal
 from flex.planning.unmovable_sites import limit_to_reach, look_and_start
 from flex.ports import Publisher, Solver
 from flex.site_names_in_words import first_few
-from flex.table_schemas import PLACEMENT
 
 WITH_ANOTHER = "it stays with"
 

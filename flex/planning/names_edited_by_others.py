@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from flex.errors import BadInput
+from flex.frame_schemas import PLACEMENT, RECORDS
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
 from flex.model.zone_plan import AddressType
@@ -23,7 +24,6 @@ from flex.planning import dns_survey, unmovable_name_advice
 from flex.planning.dns_survey import Reach
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.site_names_in_words import first_few, weight_of_sites
-from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import records_of_partition, single_family_names, zone_changes
 from flex.zones.names_going_along import Pairs, place_names_along
 from flex.zones.records_of_partition import ZoneState, sets_by_name

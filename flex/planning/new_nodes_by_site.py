@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from flex.table_schemas import texts
+from flex.frame_schemas import texts
 
 
 def new_nodes(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, set[str]]:

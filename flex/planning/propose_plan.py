@@ -15,6 +15,7 @@ from datetime import datetime
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.not_ready import NotReady
 from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Benefit, Forecast
@@ -46,7 +47,6 @@ from flex.planning.which_rules_stop_moves import decide_with_stops, put_off
 from flex.ports import Publisher, Solver
 from flex.prediction import benefit, replay_forecast
 from flex.site_names_in_words import first_few
-from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
 from flex.zones import names_going_along, records_of_partition, single_family_names, zone_changes
 from flex.zones.decisions_in_markers import MarkedDecision

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.stranded_sites import LeftAtNode
 from flex.planning.facts_and_rules import Facts
 from flex.site_names_in_words import first_few
-from flex.table_schemas import PLACEMENT, texts
 
 # What follows for whoever wants them to be served again.
 WAY_ON = (

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.prediction.cache_replay import Ints, Sample
 from flex.prediction.target_classes import Kinds
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.names_not_following import NameLeftBehind, Share
 
 if TYPE_CHECKING:

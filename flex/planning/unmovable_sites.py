@@ -12,6 +12,7 @@ from dataclasses import replace
 import pandas as pd
 
 from flex.errors import BadInput
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.plan import Plan
 from flex.planning import (
     dependents_of_sites,
@@ -26,7 +27,6 @@ from flex.planning.forwarding_load import count_forwarding
 from flex.planning.hold_sites_not_ready import hold
 from flex.planning.stranded_site_holds import leave
 from flex.ports import Publisher
-from flex.table_schemas import PLACEMENT, texts
 from flex.wishes import suspended_wishes
 from flex.zones import records_of_partition
 from flex.zones.names_not_following import NameLeftBehind, strays_of

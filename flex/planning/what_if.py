@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from flex.errors import BadInput
+from flex.frame_schemas import PROFILES, SPREADS
 from flex.model.balance import Balance
 from flex.model.nodes import Node
 from flex.model.plan import Move, Plan, Proven
@@ -29,7 +30,6 @@ from flex.planning.plan_notes_on_sites import remark_on_held, remark_on_wishes
 from flex.planning.unmovable_sites import as_in
 from flex.ports import Solver
 from flex.prediction import replay_forecast
-from flex.table_schemas import PROFILES, SPREADS
 from flex.wishes import suspended_wishes
 from flex.wishes.pins_for_solvers import unknown_node, unknown_site
 

@@ -14,13 +14,13 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.nodes import Node
 from flex.model.predicted_node_loads import HARDLY_BUSY, Benefit, Forecast, Verdict
 from flex.prediction import replay_forecast
 from flex.prediction.cache_replay import Sample
 from flex.prediction.replay_forecast import ROUND_ROBIN
 from flex.prediction.target_classes import Kinds
-from flex.table_schemas import PLACEMENT
 
 # What a partition does with accesses.
 Predict: TypeAlias = "Callable[[Sample, pd.DataFrame], Forecast]"

@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 
 from flex.errors import BadInput
+from flex.frame_schemas import PLACEMENT
 from flex.model.nodes import Node
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.prediction.cache_replay import Ints, Sample, replay
 from flex.prediction.scale_up_sample import Spread, scale_of, scale_up
-from flex.table_schemas import PLACEMENT
 
 if TYPE_CHECKING:
     import numpy.typing as npt

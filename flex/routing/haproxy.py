@@ -15,7 +15,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from flex.routing import (
-    haproxy_answers,
+    haproxy_answer_counters,
     haproxy_doors_by_sni,
     haproxy_fallback,
     haproxy_frontends,
@@ -222,10 +222,10 @@ def _doors_of(
         node, addresses[node], layout, hosts, one_writer=one_writer
     )
     yield haproxy_frontends.stray_table_lines(layout)
-    yield from haproxy_answers.lines_of_table(layout)
+    yield from haproxy_answer_counters.lines_of_table(layout)
     yield from haproxy_writer_sites.tables() if one_writer else ()
     here = _answering(layout, everywhere)
-    own = [*haproxy_answers.lines_of_owner(layout), *here]
+    own = [*haproxy_answer_counters.lines_of_owner(layout), *here]
     yield from haproxy_frontends.ways_to_nodes(node, addresses, own, layout, one_writer=one_writer)
     yield from haproxy_fallback.sections(node, addresses, own, layout)
     if layout.listen_sni:
@@ -286,7 +286,7 @@ def _answering(layout: Layout, everywhere: Doors | None) -> list[str]:
     """The web server of this machine answers."""
     return [
         *(_visitor_header(layout) if everywhere else []),
-        *(haproxy_answers.counting_lines(layout) if everywhere else []),
+        *(haproxy_answer_counters.counting_lines(layout) if everywhere else []),
         _server_here(layout),
     ]
 

@@ -16,7 +16,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from flex.routing import haproxy_answers, haproxy_writer_sites, host_to_node_maps, member_pools
+from flex.routing import (
+    haproxy_answer_counters,
+    haproxy_writer_sites,
+    host_to_node_maps,
+    member_pools,
+)
 from flex.routing.host_to_node_maps import (
     ANY_DOOR,
     MOVED,
@@ -173,7 +178,7 @@ def inner_door_lines(
         *host_checking_lines(),
         f"http-request set-src req.hdr_ip({VISITOR})",
         f"http-request del-header {VISITOR}",
-        *haproxy_answers.lines_of_inner_door(layout, HOST),
+        *haproxy_answer_counters.lines_of_inner_door(layout, HOST),
         *looked_up,
         *([*_leave_empty_pool_lines(layout), use_backend] if looked_up else []),
         "default_backend here",

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from flex.model.http_answers import TIMES, Answers, AnswersOfSpan
-from flex.routing.haproxy_answers import ANSWERS, ERRORS, key
+from flex.model.node_answer_counts import TIMES, Answers, AnswersOfSpan
+from flex.routing.haproxy_answer_counters import ANSWERS, ERRORS, key
 from flex.routing.haproxy_socket import Socket
 from flex.routing.member_pools import is_host
 

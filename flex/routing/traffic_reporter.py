@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import ClassVar
 
 from flex.errors import FlexError
-from flex.model.http_answers import SPAN, SPANS, AnswersOfSpan
+from flex.model.node_answer_counts import SPAN, SPANS, AnswersOfSpan
 from flex.routing import flex_server_client, read_http_answers, read_strays
 from flex.routing.flex_server_client import Asker
 from flex.routing.haproxy_socket import Socket

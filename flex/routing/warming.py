@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from flex.errors import BadInput
-from flex.table_schemas import FILES, texts
+from flex.frame_schemas import FILES, texts
 
 # A host name and a path.
 Target = tuple[str, str]

@@ -17,7 +17,7 @@ import numpy as np
 
 from flex.placing.problem import Floats
 from flex.prediction.cache_replay import Ints
-from flex.sim.published_figures import Published
+from flex.sim.published_trace_figures import Published
 from flex.sim.traces import Trace, check
 
 # Bytes.

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Column, Connection, RowMapping, Table, delete, insert, select
 from sqlalchemy.types import BigInteger
 
-from flex.model.http_answers import Answers, AnswersOfSpan, fuller
-from flex.store.database import StorePart
+from flex.model.node_answer_counts import Answers, AnswersOfSpan, fuller
+from flex.store.database_by_url import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import TEXT, metadata
 

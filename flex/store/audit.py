@@ -10,7 +10,7 @@ from functools import partial
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, select, update
 
 from flex.model.audit_chain import Entry, Head, entry
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.schema import audit, audit_head
 
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from flex.model.dns_update_journal import JournalRow, RowState
-from flex.store.database import Database, StorePart
+from flex.store.database_by_url import Database, StorePart
 from flex.store.schema import messages
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from sqlalchemy import Connection, delete, insert, select
 
 from flex.model.orders_to_doors import DoorOrder, DoorReport
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import door_order, door_reports, owners_map
 

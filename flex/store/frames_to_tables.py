@@ -16,7 +16,7 @@ import pandas as pd
 from sqlalchemy import Connection, Dialect, Select, Table, delete, insert, select
 from sqlalchemy.engine.default import DefaultDialect
 
-from flex.table_schemas import Schema, values_of
+from flex.frame_schemas import Schema, values_of
 
 # Rows sent to the database at a time: enough to be quick, few enough to stay small in memory.
 CHUNK = 10_000

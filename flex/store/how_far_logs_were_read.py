@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.store import errors_of_stores, frames_to_tables
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.schema import moved_counts, segments, streams
 
 

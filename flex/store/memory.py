@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.audit_chain import Entry, Head, entry
 from flex.model.drains_and_freezes import Freeze, NodeOrder
 from flex.model.jobs import Job
@@ -37,7 +38,6 @@ from flex.store.lease import Lease, interrupted_run
 from flex.store.moves_and_stage_runs import MemorySiteMoves
 from flex.store.profiles import column, earlier, side_by_side
 from flex.store.stray_counts import MemoryStrays
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.traffic import reading_chains
 from flex.zones.last_dns_check import Check
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, column, inspect, select, table
 
 from flex.errors import BadInput
-from flex.store.database import Database
+from flex.store.database_by_url import Database
 from flex.store.migration_files import head, place
 
 if TYPE_CHECKING:

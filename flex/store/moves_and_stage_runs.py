@@ -36,7 +36,7 @@ from flex.model.site_moves import (
     State,
     seconds_waited,
 )
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import TEXT, Utc, metadata
 

@@ -14,7 +14,7 @@ from flex.model.drains_and_freezes import Freeze, NodeOrder
 from flex.model.nodes import Node
 from flex.model.retry_schedule import Attempt
 from flex.store import schema
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.plans_as_json import check_from_text, check_to_text
 from flex.store.schema import TEXT, Utc, metadata, node_orders, nodes
 from flex.zones.last_dns_check import Check

@@ -9,14 +9,14 @@ import pandas as pd
 from sqlalchemy import Connection, delete, func, insert, select, true, update
 
 from flex.errors import FlexError
+from flex.frame_schemas import PLACEMENT
 from flex.model.plan import Plan, PlanState
 from flex.model.plan_summary import Headline, headline
 from flex.store import errors_of_stores, frames_to_tables, proof_as_bytes
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.store.runs_and_lease import lease_of
 from flex.store.schema import in_force, lease, placements, plan_proofs, plans
-from flex.table_schemas import PLACEMENT
 
 if TYPE_CHECKING:
     from flex.placing.proof_statement import Json

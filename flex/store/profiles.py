@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select, true
 
+from flex.frame_schemas import PROFILES, SPREADS
 from flex.model.period import Period
 from flex.store import frames_to_tables, schema
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.schema import periods
-from flex.table_schemas import PROFILES, SPREADS
 
 COUNTS = tuple(name for name in PROFILES.columns if name != "site")
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from flex.model.nightly_run import NightlyRun, Stage
 from flex.store import errors_of_stores, frames_to_tables, schema
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.lease import Lease, interrupted_run
 from flex.store.schema import runs, stages
 

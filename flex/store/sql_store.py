@@ -13,7 +13,7 @@ from flex.store import migrate
 from flex.store.answers_at_nodes import SqlAnswersOfSites
 from flex.store.audit import SqlAudit
 from flex.store.audit_writer import noting
-from flex.store.database import Database
+from flex.store.database_by_url import Database
 from flex.store.dns_journal_store import SqlJournals
 from flex.store.door_orders import SqlDoorOrders
 from flex.store.how_far_logs_were_read import SqlSegments

@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, insert, select
 
 from flex.model.stray_requests import DoorRead, Stray, StrayReading, strays_after_reading
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import doors_read, strays
 

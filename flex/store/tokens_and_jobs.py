@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, or_, select, update
 
 from flex.model.jobs import Job
 from flex.model.roles_and_tokens import Token
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.schema import jobs, tokens
 
 

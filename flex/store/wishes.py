@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, RowMapping, delete, insert, select
 
 from flex.model.wish import FIELDS, Pin
-from flex.store.database import StorePart
+from flex.store.database_by_url import StorePart
 from flex.store.schema import pins
 
 

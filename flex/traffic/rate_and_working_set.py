@@ -13,8 +13,8 @@ from datetime import timedelta
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import FILES, HOURS, PROFILES, SPREADS
 from flex.model.period import Period
-from flex.table_schemas import FILES, HOURS, PROFILES, SPREADS
 
 # What hours and profiles say of times alike.
 TIMES = ("timed", "service_us", "cpu_us")

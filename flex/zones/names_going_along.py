@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.nodes import Node
 from flex.model.zone_plan import ZonePlan
-from flex.table_schemas import PLACEMENT, texts
 from flex.zones.names_not_following import OtherName
 from flex.zones.records_of_partition import ZoneState, name_of, zone_of
 

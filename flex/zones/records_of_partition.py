@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, RECORDS, texts, values_of
 from flex.model.nodes import Node
 from flex.model.zone_plan import AddressType, HintedType
-from flex.table_schemas import PLACEMENT, RECORDS, texts, values_of
 from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.what_leans_on_names import PointingRecord

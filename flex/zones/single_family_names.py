@@ -13,10 +13,10 @@ from typing import get_args
 
 import pandas as pd
 
+from flex.frame_schemas import texts
 from flex.model.nodes import Node
 from flex.model.zone_plan import AddressType, ZonePlan
 from flex.site_names_in_words import first_few
-from flex.table_schemas import texts
 from flex.zones.marker import site_name
 from flex.zones.records_of_partition import ZoneState, record_type
 

@@ -15,10 +15,10 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from flex.frame_schemas import texts
 from flex.model.limits_and_approvals import Breach, Limits
 from flex.model.plan import Move, Plan
 from flex.model.zone_plan import AddressType, Change, HintedSet, RecordType, Rrset, ZonePlan
-from flex.table_schemas import texts
 from flex.zones.address_hints import (
     HINTED,
     both_hints,

@@ -27,8 +27,8 @@ from flex_solver.rivals import (
     cpsat,
     fewest_moves_by_chance,
     greedy,
+    hacc_rival,
     hill_climbing,
-    offload,
     round_robin,
 )
 from flex_solver.rows_to_solution import BEST_EFFORT
@@ -142,7 +142,7 @@ SOLVERS: dict[str, Solver] = {
     "greedy": _wrap_in_bundles(greedy.greedy),
     "hill": _wrap_in_bundles(hill_climbing.place),
     "keep": _wrap_in_bundles(greedy.keep),
-    "offload": _wrap_in_bundles(offload.place),
+    "offload": _wrap_in_bundles(hacc_rival.place),
     "round_robin": _wrap_in_bundles(round_robin.place),
     "scratch": _wrap_in_bundles(from_scratch.place),
     **({"cpsat": _wrap_in_bundles(cpsat.place)} if cpsat.HAVE_CPSAT else {}),

@@ -16,8 +16,8 @@ out, and the answer is that of the searches in step 4.
 4. A search like that of local_solver.py goes on from each of them. The best partition is kept.
 
 5. With few nodes heavy_site_programs.py goes on from it. Then solve_blocks_again.py takes blocks of
-   nodes out of it and solves them anew, again and again. Beside the searches rising_bound.py makes
-   the bound higher. All of this ends when the moves are as few as the bound.
+   nodes out of it and solves them anew, again and again. Beside the searches rising_move_bound.py
+   makes the bound higher. All of this ends when the moves are as few as the bound.
 
 6. Moves that the band does not need are taken back, cheaper sites move in place of others, and the
    limits of moves are kept as far as possible.
@@ -36,7 +36,7 @@ from flex.placing.problem import Budget, Problem, Solution
 from flex_solver.bounds.certificate import Known, certificate
 from flex_solver.bounds.linear import Relaxed, relax
 from flex_solver.bounds.priced import price_bound
-from flex_solver.bounds.rising_bound import RisingBound
+from flex_solver.bounds.rising_move_bound import RisingBound
 from flex_solver.rows_to_solution import COLDER, IMPOSSIBLE, LATE, NOT_NEAREST, answer
 from flex_solver.search.anneal import changes, make_colder, only_balance, search_around
 from flex_solver.search.cause_trials import CauseTrials, limits_of_nearer

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from flex.errors import NoData
+from flex.frame_schemas import PROFILES, SPREADS
 from flex.model.audit_chain import fault_of_chain
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.store import MemoryStore
-from flex.table_schemas import PROFILES, SPREADS
 from flex_api import wiring
 from flex_api.facts import earlier_nights, verify_dns_answers
 from flex_api.night import nightly, route_and_publish_plan

@@ -16,7 +16,7 @@ from flex.store import open_store
 from flex_api import cli
 from flex_api.app import create_app
 from flex_api.settings import file as config
-from flex_api.web.gate import present
+from flex_api.web.caller_identity import present
 from tests.api.conftest import Said
 from tests.rest.conftest import still
 

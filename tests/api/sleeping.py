@@ -25,8 +25,8 @@ from flex.model.nightly_run import NightlyRun
 from flex.ports import Publisher
 from flex_api import wiring
 from flex_api.night import (
-    apply_or_accept_plan,
     failover,
+    plan_orders_by_hand,
     plan_undo,
     recovery,
 )
@@ -87,8 +87,8 @@ def looking(target: Publisher, moment: Moment) -> Publisher:
 
 
 VERBS: dict[str, Callable[[World, str], object]] = {
-    "apply": apply_or_accept_plan.apply,
-    "accept": apply_or_accept_plan.accept,
+    "apply": plan_orders_by_hand.apply,
+    "accept": plan_orders_by_hand.accept,
     "down": lambda world, _: failover.take_down(
         world, NodeOrder("n1", "down", given=world.time_of_day())
     ),

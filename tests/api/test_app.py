@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from flex.errors import FlexError, StoreError
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.balance import Balance, NodeLoad
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.log_reading import Segment, Stream
@@ -25,7 +26,6 @@ from flex.model.wish import Pin
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
 from flex.store.memory import MemoryStore
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api.app import create_app
 from flex_api.problem_kinds import KINDS
 from flex_api.schemas.rest_bodies import NodesPage, PlansPage, SitesPage

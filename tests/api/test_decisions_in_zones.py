@@ -28,7 +28,7 @@ from flex.zones.decisions_in_markers import (
 from flex.zones.marker import marker_name
 from flex_api import wiring
 from flex_api.facts.left_alone_times import last_entries
-from flex_api.night import decisions_in_zones, leases
+from flex_api.night import human_decision_records, leases
 from flex_api.settings import file as config
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.update import fence
@@ -458,7 +458,7 @@ def take_out(installation: Installation, site: str) -> bool:
     """What a failover asks for."""
     world = wiring.world(config.load(installation.settings), lambda: datetime.now(UTC))
     with closing(world), leases.lease(world, "failover"):
-        return decisions_in_zones.take_out(world, [site])
+        return human_decision_records.take_out(world, [site])
 
 
 @pytest.mark.slow
@@ -536,7 +536,7 @@ def test_a_night_asks_two_questions_a_zone_and_one_for_each_excluded_site(
 
             def questions() -> int:
                 before = server.log().count(" IN TXT ")
-                assert decisions_in_zones.settle(world) == {}
+                assert human_decision_records.settle(world) == {}
                 return server.log().count(" IN TXT ") - before
 
             assert questions() == 2 * len(zones)
@@ -591,24 +591,24 @@ def test_a_primary_that_is_away_keeps_only_a_new_database_from_its_work(
     )
     world = wiring.world(config.load(installation.settings), lambda: datetime.now(UTC))
     with closing(world):
-        unread = decisions_in_zones.settle(world)
+        unread = human_decision_records.settle(world)
         assert list(unread) == ["away.example."]
-        assert decisions_in_zones.settle(world, [FREEZE]) == {}
+        assert human_decision_records.settle(world, [FREEZE]) == {}
         (made, *_) = world.store.headlines()
         plan = world.store.plan(made.id)
-        decisions_in_zones.refuse_unread([plan], unread)
+        human_decision_records.refuse_unread([plan], unread)
         error = unread["away.example."]
         with pytest.raises(DnsError):
-            decisions_in_zones.refuse_unread([plan], {installation.zone: error})
+            human_decision_records.refuse_unread([plan], {installation.zone: error})
         with pytest.raises(OnTheWay) as left:
-            decisions_in_zones.refuse_unread(
+            human_decision_records.refuse_unread(
                 [replace(plan, state="applying")], {installation.zone: error}
             )
         assert "flex apply --resume" in left.value.advice
         new_one = replace(world, store=MemoryStore())
         with pytest.raises(DnsError):
-            decisions_in_zones.settle(new_one)
-        assert decisions_in_zones.settle(new_one, [FREEZE]) == {}
+            human_decision_records.settle(new_one)
+        assert human_decision_records.settle(new_one, [FREEZE]) == {}
 
 
 @pytest.mark.slow

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import Unverified
+from flex.frame_schemas import PLACEMENT
 from flex.model.orders_to_doors import DoorOrder, DoorReport
 from flex.model.plan_summary import Headline
 from flex.ports import Store
 from flex.routing import host_to_node_maps
 from flex.routing.host_to_node_maps import MOVED, Heading
 from flex.store import MemoryStore, SqlStore, open_store
-from flex.table_schemas import PLACEMENT
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors
 from flex_api.night.plan_to_route_by import plans_at_present
 from flex_api.settings.file import Settings, load

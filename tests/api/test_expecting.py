@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api import wiring
 from flex_api.facts import past_traffic
 from flex_api.facts.forecast_loads import expect

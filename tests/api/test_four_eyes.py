@@ -25,10 +25,10 @@ from flex.store import MemoryStore
 from flex_api import wiring
 from flex_api.cli.common import author
 from flex_api.night import (
-    apply_or_accept_plan,
     may_plan_be_applied,
     nightly,
     plan_approvals,
+    plan_orders_by_hand,
     plan_reasons,
 )
 from flex_api.settings import file as config
@@ -232,7 +232,7 @@ def test_a_wish_that_was_taken_back_has_an_author_too(waiting: Installation) -> 
     found = world(waiting)
     site = pin(found, "anna")
     first = nightly.propose(found).plan
-    apply_or_accept_plan.apply(found, yes(found, first, "bert").id)
+    plan_orders_by_hand.apply(found, yes(found, first, "bert").id)
     later = replace(found, clock=lambda: first.created + timedelta(minutes=10))
     as_one(later, "carla").store.drop_pin(site)
     back = nightly.go_back(later, first.base, author="dora").plan

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadSetting
-from flex.table_schemas import PROFILES
+from flex.frame_schemas import PROFILES
 from flex_api import which_names_are_sites
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flex_api.onboarding.source_patterns import MOST_SOURCES, LogSource, sources_of
 from flex_logs_ingest.files.find_and_unpack_logs import Source, paths
-from flex_logs_ingest.panels.hosted_site import HostedSite
+from flex_logs_ingest.panels.hosted_site_values import HostedSite
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.thorough import times
 

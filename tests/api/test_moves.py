@@ -19,7 +19,7 @@ from flex.errors import Held
 from flex.model.stray_requests import Counted, StrayReading
 from flex.model.wish import Pin
 from flex.store import open_store
-from flex_api.night import nightly, reduced_plan
+from flex_api.night import nightly, plan_of_movable_sites
 from flex_api.settings import file as config
 from flex_api.settings.move_commands import Hook, Move
 from tests.api.nights import SITES, four_nodes, loads
@@ -269,7 +269,7 @@ def test_a_site_that_can_be_brought_neither_there_nor_back_is_not_led_to_its_new
     made = nightly.propose(world).plan
     assert SITES[0] in {move.site for move in made.moves}
     with pytest.raises(Held, match="nothing of it is left"):
-        reduced_plan.bring_and_narrow(world, made)
+        plan_of_movable_sites.bring_and_narrow(world, made)
     assert world.store.in_force() == first.id
     assert {move.state for move in world.store.site_moves()} == {"taking back"}
 

@@ -21,12 +21,12 @@ import dns.rcode
 import pandas as pd
 import pytest
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.balance import Balance
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import migrate, open_store
-from flex.table_schemas import PLACEMENT
 from flex_api import cli
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.private.private_named import free_port as kept_port

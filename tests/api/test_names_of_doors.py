@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT
 from flex.routing.member_pools import is_host
-from flex.table_schemas import PLACEMENT
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.night.owners_by_partition import others_of_names, owners_of_names
 from flex_api.settings.file import Settings

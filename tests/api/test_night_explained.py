@@ -23,7 +23,7 @@ from flex.planning.movement_rules import COOLDOWN
 from flex.planning.which_rules_stop_moves import Stops
 from flex_api.facts import core_to_output_models
 from flex_api.in_words import results_in_terminal
-from flex_api.night import apply_or_accept_plan, mail_of_the_night, nightly, route_and_publish_plan
+from flex_api.night import mail_of_the_night, nightly, plan_orders_by_hand, route_and_publish_plan
 from flex_api.report.content import ReportData
 from flex_api.report.json_and_markdown import FORMATS
 from flex_api.settings.move_commands import Hook, Move
@@ -57,7 +57,7 @@ def adopted(cluster: Cluster) -> Cluster:
     made = nightly.propose(cluster.world).plan
     assert {move.target for move in made.moves} == {None}
     assert made.stops == ()
-    apply_or_accept_plan.apply(
+    plan_orders_by_hand.apply(
         cluster.world, made.id, force=[breach.rule for breach in made.breaches]
     )
     return cluster
@@ -147,7 +147,7 @@ def test_what_rests_says_until_when_and_by_which_rule_and_that_rule_is_the_one_t
             Pin(site, tuple(shift[node] for node in cluster.nodes_of(site)))
         )
     moved = nightly.propose(cluster.world, movement_rules.LIFTED).plan
-    moved = apply_or_accept_plan.apply(
+    moved = plan_orders_by_hand.apply(
         cluster.world, moved.id, force=[breach.rule for breach in moved.breaches]
     )
     assert moved.settled is not None
@@ -378,10 +378,10 @@ def test_the_plan_of_an_adoption_says_what_it_buys_which_rules_it_breaks_and_how
         if "one node is enough" in line
     ] == [f"60 sites, such as {SITES[0]}"]
     with pytest.raises(Held):
-        apply_or_accept_plan.apply(
+        plan_orders_by_hand.apply(
             world, made.id, force=[breach.rule for breach in made.breaches[1:]]
         )
-    apply_or_accept_plan.apply(world, made.id, force=[breach.rule for breach in made.breaches])
+    plan_orders_by_hand.apply(world, made.id, force=[breach.rule for breach in made.breaches])
 
 
 def adopting(cluster: Cluster) -> World:
@@ -405,7 +405,7 @@ def test_without_a_node_sites_stay_there_that_are_not_ours_to_move(cluster: Clus
     target.edit(ZONE, f"{SITES[0]}.", "A", 300, ["192.0.2.1"])
     cluster.learn(EVEN)
     made = nightly.propose(cluster.world).plan
-    apply_or_accept_plan.apply(cluster.world, made.id)
+    plan_orders_by_hand.apply(cluster.world, made.id)
     leaving = {site for site in SITES if cluster.nodes_of(site) == {"n1"}}
     assert SITES[0] in leaving
     found = what_if_frontier_compare.suppose_node_lost(cluster.world, "n1")
@@ -421,7 +421,7 @@ def test_whoever_asks_what_is_not_ours_to_move_counts_where_the_plan_had_it(
     target.edit(ZONE, f"{SITES[0]}.", "A", 300, ["203.0.113.9"])
     target.edit(ZONE, f"{SITES[1]}.", "A", 300, ["192.0.2.1"])
     cluster.learn(EVEN)
-    made = apply_or_accept_plan.apply(world, nightly.propose(world).plan.id)
+    made = plan_orders_by_hand.apply(world, nightly.propose(world).plan.id)
     worst = made.after.worst
     assert what_if_frontier_compare.frontier_of(world).in_force_worst_ratio == worst
     told = explain_site.explain_site(world, SITES[1]).reasons

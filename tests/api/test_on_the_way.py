@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import Busy, FlexError, Frozen, OnTheWay, Refused, Unreachable
+from flex.frame_schemas import PLACEMENT
 from flex.model.balance import Balance
 from flex.model.dns_update_journal import Journal, JournalRow
 from flex.model.drains_and_freezes import Freeze
@@ -22,7 +23,6 @@ from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import Change, HintedSet, Rrset, ZonePlan
 from flex.store import MemoryStore, holder
 from flex.store.lease_holder import PATIENCE
-from flex.table_schemas import PLACEMENT
 from flex.zones import zone_changes
 from flex.zones.decisions_in_markers import EXCLUDED
 from flex.zones.marker import marker_name, marker_text

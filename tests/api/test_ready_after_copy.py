@@ -10,7 +10,7 @@ import pytest
 
 from flex.model.wish import Pin
 from flex.planning.movement_rules import REST
-from flex_api.night import nightly, reduced_plan, route_and_publish_plan
+from flex_api.night import nightly, plan_of_movable_sites, route_and_publish_plan
 from flex_api.settings import file as config
 from tests.api.nights import NODES, SITES, loads
 from tests.api.test_ready_plans import GONE, GOOD, Asked, cluster
@@ -67,7 +67,7 @@ def pinned(cluster: Asked, site: str) -> str:
 def carried_out(cluster: Asked) -> Plan:
     cluster.learn(loads(0))
     made = nightly.propose(cluster.world).plan
-    wanted = reduced_plan.bring_and_narrow(cluster.world, made)
+    wanted = plan_of_movable_sites.bring_and_narrow(cluster.world, made)
     return route_and_publish_plan.carry_out(cluster.world, wanted)
 
 

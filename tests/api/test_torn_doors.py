@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.errors import BadSetting
+from flex.frame_schemas import texts
 from flex.model.led_by_doors_or_dns import Way
 from flex.routing import haproxy_program
 from flex.store import migrate
-from flex.table_schemas import texts
 from flex_api.run_nodes_on_loopback import free_ports
 from tests.api.torn_agreement import look, placed
 from tests.api.torn_cluster import (

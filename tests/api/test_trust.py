@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.log_reading import Stream
 from flex.store import MemoryStore
-from flex.table_schemas import PLACEMENT
 from flex_api.facts import logs_good_enough
 from flex_api.settings.file import Settings
 from tests.core.test_quality import DAY, NOW, PERIOD, WHOLE_DAY, segment

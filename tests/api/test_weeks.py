@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.wish import Pin
 from flex.planning.movement_rules import COOLDOWN
-from flex.table_schemas import PLACEMENT
 from flex_api.night import failover, nightly
 from flex_api.wishes import explain_site, make_and_drop_wishes
 from tests.api.nights import DAY, SITES, Cluster, four_nodes, loads, resting

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from flex.frame_schemas import texts
 from flex.model.led_by_doors_or_dns import Way
 from flex.routing import host_to_node_maps
 from flex.store import SqlStore
-from flex.table_schemas import texts
 from tests.api.torn_cluster import Node, TornCluster, until
 from tests.api.torn_visitors import ask
 

@@ -13,12 +13,12 @@ import pytest
 
 from flex import native_or_python
 from flex.errors import FlexError
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Problem, Solution
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from tests.effort import TIMES, calls, grows_with
 

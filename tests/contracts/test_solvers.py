@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Floats, Ints, Problem, sort_by_site
 from flex.ports import Solver
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from flex_solver.rows_to_solution import worst
 from tests.thorough import examples

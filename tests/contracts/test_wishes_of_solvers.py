@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import native_or_python
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Ints, MoveLimits, Problem, sort_by_site
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from flex_solver.exact import fewest_moves
 from tests.shrinking import shrunk_within

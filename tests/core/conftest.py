@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.wish import Pin
@@ -15,7 +16,6 @@ from flex.placing.problem import Problem, build
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.cache_replay import Sample
 from flex.store import MemoryStore
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, ZONE, Cluster
 

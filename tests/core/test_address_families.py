@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.dns_edits_by_others import Said
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
@@ -26,7 +27,6 @@ from flex.planning.propose_plan import Proposal
 from flex.prediction.cache_replay import no_sample
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import name_of
 from flex_dns.memory import MemoryPublisher

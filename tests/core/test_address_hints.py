@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import DnsError, Outdated, Refused, Stale, Unreachable
+from flex.frame_schemas import RECORDS
 from flex.model.dependents_of_moves import Dependents
 from flex.model.plan import Plan
 from flex.model.wish import Pin
@@ -21,7 +22,6 @@ from flex.planning.dependents_text import LET_HINTS_FOLLOW
 from flex.planning.plan_notes_on_sites import LEANING
 from flex.planning.propose_plan import Proposal
 from flex.store import MemoryStore
-from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
 from flex.zones.address_hints import hints_of, lead_off_dead_node, reasons_to_hold, replace_hints
 from flex.zones.marker import marker_name, marker_text

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.nodes import Node, NodeState
 from flex.model.period import Period
 from flex.model.predicted_node_loads import HARDLY_BUSY, Benefit, Forecast
 from flex.prediction import benefit, replay_forecast
 from flex.prediction.cache_replay import Sample
 from flex.prediction.target_classes import kinds
-from flex.table_schemas import PLACEMENT
 from flex_api.facts import forecast_rows
 from tests.thorough import times
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Infeasible
+from flex.frame_schemas import SPREADS
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing.problem import Lately, MoveLimits, Problem, Terms, build
-from flex.table_schemas import SPREADS
 from flex.traffic.replicas_and_demand import RESOURCES
 
 Make = Callable[..., Problem]

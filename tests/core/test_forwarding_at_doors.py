@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.nodes import Node
 from flex.model.plan import Plan
@@ -26,7 +27,6 @@ from flex.prediction.cache_replay import Sample
 from flex.prediction.replay_forecast import PAPER
 from flex.prediction.target_classes import each
 from flex.store.plans_as_json import plan_from_text, plan_to_text
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_api.night.visitors_at_doors import arrivals
 from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.errors import PartlyApplied, Stale
+from flex.frame_schemas import PLACEMENT, PROFILES, RECORDS, SPREADS
 from flex.model.dns_edits_by_others import REASON
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
@@ -28,7 +29,6 @@ from flex.ports import Solver
 from flex.prediction.cache_replay import no_sample
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
-from flex.table_schemas import PLACEMENT, PROFILES, RECORDS, SPREADS
 from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.names_going_along import names_going_along

@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.limits_and_approvals import Limits, Stop
 from flex.model.nodes import Node
 from flex.model.wish import Pin
@@ -31,7 +32,6 @@ from flex.planning.movement_rules import (
     Resting,
 )
 from flex.planning.which_rules_stop_moves import AIMS, Stops
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import SOLVERS
 from tests.thorough import times
 from tests.unhurried import unhurried

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.plan import Plan
@@ -26,7 +27,6 @@ from flex.prediction.cache_replay import Sample
 from flex.prediction.target_classes import each
 from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones.names_not_following import (
     Followed,
     NameLeftBehind,

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Problem, Terms, build
 from flex.planning.propose_plan import remark_on_times
 from flex.planning.traffic_by_other_names import OF_SHARE
 from flex.planning.what_if import VISITS
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.traffic.replicas_and_demand import RESOURCES
 from flex_solver import SOLVERS
 

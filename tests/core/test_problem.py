@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import BadInput, Infeasible, Unknown
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import Problem
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 
 Make = Callable[..., Problem]
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Infeasible
+from flex.frame_schemas import PLACEMENT, SPREADS
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
@@ -30,7 +31,6 @@ from flex.planning.unmovable_sites import as_in, immovable_in
 from flex.planning.what_if import Supposition
 from flex.prediction.cache_replay import Sample
 from flex.store import MemoryStore
-from flex.table_schemas import PLACEMENT, SPREADS
 from flex.zones.decisions_in_markers import (
     EXCLUDED,
     STILL_MARKED,

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Unknown
+from flex.frame_schemas import SPREADS
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.what_if import Supposition, WhatIf, suppose
 from flex.prediction.cache_replay import Sample
-from flex.table_schemas import SPREADS
 from flex_solver import SOLVERS
 from tests.unhurried import unhurried
 

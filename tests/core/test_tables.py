@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex import table_schemas
+from flex import frame_schemas
 from flex.errors import BadTable
-from flex.table_schemas import PLACEMENT, SAMPLE, SPREADS
+from flex.frame_schemas import PLACEMENT, SAMPLE, SPREADS
 
 NAMES = st.text(alphabet="aåz.0-ß\U0001f984", min_size=1, max_size=4)
 # More rows than are looked at together, in the laws below.
@@ -20,7 +20,7 @@ TOGETHER = 3
 
 @pytest.fixture(autouse=True)
 def _looked_at_a_few_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_schemas, "LOOKED_AT", TOGETHER)
+    monkeypatch.setattr(frame_schemas, "LOOKED_AT", TOGETHER)
 
 
 @given(rows=st.lists(st.tuples(NAMES, NAMES), unique=True, max_size=12), as_they_are=st.booleans())

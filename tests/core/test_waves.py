@@ -10,13 +10,13 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.limits_and_approvals import Limits
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import score
 from flex.placing import tonights_part_of_plan as waves
 from flex.placing.problem import Ints, Problem, build, sort_by_site
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 
 NONE = Limits(moved_sites=1000, moved_share=1.0, cold_bytes=2**60, inflow=1000)
 

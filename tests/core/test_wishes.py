@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node, NodeState
 from flex.model.wish import Pin
 from flex.placing import bundles
 from flex.placing import problem as problems
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.wishes.seat_rivals_apart import Guest, seat
 from flex.wishes.suspended_wishes import is_against_wish, possible
 from tests.thorough import times

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from flex.model.http_answers import BOUNDS, NO_TIMES, TIMES, Answers
+from flex.model.node_answer_counts import BOUNDS, NO_TIMES, TIMES, Answers
 from flex.placing.is_site_worse_off import CHANCE, Worse, tail, why_worse
 
 counts = st.integers(0, 100_000)

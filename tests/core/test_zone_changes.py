@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flex.frame_schemas import PLACEMENT, RECORDS
 from flex.model.limits_and_approvals import Limits
 from flex.model.plan import Move
 from flex.model.zone_plan import ZonePlan
-from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.records_of_partition import ZoneState, sets_by_name, split
 

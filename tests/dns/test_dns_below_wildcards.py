@@ -20,11 +20,11 @@ import pandas as pd
 import pytest
 
 from flex.errors import Stale
+from flex.frame_schemas import PLACEMENT
 from flex.model.nodes import Node
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.planning.dns_survey import Reach, look
 from flex.ports import Publisher
-from flex.table_schemas import PLACEMENT
 from flex.zones import records_of_partition, zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.names_not_following import OtherName

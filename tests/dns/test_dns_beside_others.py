@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 
 from flex.errors import PartlyApplied, Stale
+from flex.frame_schemas import RECORDS
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher

@@ -38,7 +38,7 @@ from flex_dns.update.decision_records import TextsToReplace, replace_texts
 from flex_dns.wire.key import Key
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
-from flex_dns.wire.texts_of_records import Texts, texts_at
+from flex_dns.wire.txt_records import Texts, texts_at
 from tests import knotd
 from tests.dns.given import OWNER, many
 

@@ -16,8 +16,8 @@ import dns.zone
 import pandas as pd
 import pytest
 
+from flex.frame_schemas import RECORDS
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, ZoneToExport, wanted_zone
 from flex_dns.private.private_named import PrivateNamed

@@ -22,6 +22,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from flex.errors import PartlyApplied, Refused, Stale
+from flex.frame_schemas import PLACEMENT, PROFILES, RECORDS, SPREADS
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.wish import Pin
@@ -31,7 +32,6 @@ from flex.planning.dependents_of_sites import HINTS_DENIED
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.cache_replay import Sample
 from flex.store import MemoryStore
-from flex.table_schemas import PLACEMENT, PROFILES, RECORDS, SPREADS
 from flex.zones import zone_changes
 from flex.zones.address_hints import replace_hints
 from flex.zones.records_of_partition import sets_by_name

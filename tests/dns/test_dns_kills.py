@@ -27,12 +27,12 @@ import pandas as pd
 import pytest
 
 from flex.errors import DnsError, PartlyApplied
+from flex.frame_schemas import PLACEMENT, RECORDS
 from flex.model.balance import Balance, NodeLoad
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import ZonePlan
 from flex.store import SqlStore, migrate, open_store
-from flex.table_schemas import PLACEMENT, RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import ZoneState, sets_by_name

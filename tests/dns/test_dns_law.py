@@ -8,7 +8,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.table_schemas import RECORDS
+from flex.frame_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_owner, marker_text, site_name
 from flex.zones.zone_changes import diff, foreign
 from flex_dns.memory import MemoryPublisher

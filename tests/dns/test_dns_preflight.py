@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flex.table_schemas import RECORDS
+from flex.frame_schemas import RECORDS
 from flex_dns.preflight import PreflightResult
 from flex_dns.preflight.primary_check import ExpectedOfPrimary, choose_key, preflight
 from flex_dns.private.primary_and_secondary import pair

@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flex.frame_schemas import RECORDS
 from flex.model.zone_plan import ZonePlan
 from flex.planning.which_servers_agree import is_since
-from flex.table_schemas import RECORDS
 from flex_dns.checks.settling import UNHEARD, nudged
 from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed

@@ -15,8 +15,8 @@ import dns.rdatatype
 import pandas as pd
 import pytest
 
+from flex.frame_schemas import RECORDS
 from flex.model.zone_plan import ZonePlan
-from flex.table_schemas import RECORDS
 from flex.zones.zone_changes import diff
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher

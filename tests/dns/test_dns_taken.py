@@ -21,9 +21,9 @@ import pandas as pd
 import pytest
 
 from flex.errors import PartlyApplied, Stale
+from flex.frame_schemas import RECORDS
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher
-from flex.table_schemas import RECORDS
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, wanted_zone

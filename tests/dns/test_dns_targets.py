@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from flex.errors import DnsError, PartlyApplied, Stale
+from flex.frame_schemas import RECORDS
 from flex.model.zone_plan import Change, RecordType, Rrset, ZonePlan
 from flex.ports import Publisher
-from flex.table_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed

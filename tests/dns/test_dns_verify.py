@@ -18,9 +18,9 @@ import dns.rrset
 import pandas as pd
 import pytest
 
+from flex.frame_schemas import RECORDS
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, Rrset
-from flex.table_schemas import RECORDS
 from flex_dns.checks.verify import ExpectedAnswers, verdict
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher

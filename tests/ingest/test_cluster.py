@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, NoData, NotWritten
+from flex.frame_schemas import FILES, HOURS
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex.table_schemas import FILES, HOURS
 from flex_logs_ingest import read_with_spark
 from flex_logs_ingest.counts import add_up_hours_and_sample, file_of_unknown_hosts, merge_expression
 from flex_logs_ingest.counts.file_table import file_table

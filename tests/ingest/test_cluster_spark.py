@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.ingest import synthetic
+from flex.frame_schemas import FILES
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex.table_schemas import FILES
 from flex_logs_ingest import read_with_spark
 from flex_logs_ingest.counts import merge_expression
 from flex_logs_ingest.counts.file_table import file_table

@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.errors import NoData
+from flex.frame_schemas import HOURS, PARTIAL, Schema
 from flex.model.period import Period
 from flex.store import MemoryStore
-from flex.table_schemas import HOURS, PARTIAL, Schema
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.document_root import Documents
 from flex_logs_ingest.files.find_and_unpack_logs import Source

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from flex_logs_ingest.panels.configuration_files import Tree
 from flex_logs_ingest.panels.cpanel import margin
-from flex_logs_ingest.panels.hosted_site import host_name
+from flex_logs_ingest.panels.hosted_site_values import host_name
 from flex_logs_ingest.panels.read_hosting import PANELS as READERS
 from flex_logs_ingest.panels.read_hosting import VHOSTS, Hosting, read_hosting
 from flex_logs_ingest.scan.site_rules import is_host

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.errors import Busy, NoData, NotWritten
+from flex.frame_schemas import HOURS
 from flex.model.period import Period
 from flex.prediction.target_classes import Kinds, kinds
 from flex.store import MemoryStore
-from flex.table_schemas import HOURS
 from flex_logs_ingest.counts import add_up_hours_and_sample, count_files
 from flex_logs_ingest.counts.file_table import file_table
 from flex_logs_ingest.files.find_and_unpack_logs import Source

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex.errors import NoData
+from flex.frame_schemas import FILES
 from flex.model.period import Period
-from flex.table_schemas import FILES
 from flex_logs_ingest.counts import file_table_queries
 from flex_logs_ingest.counts.file_table import FileTable
 from flex_logs_ingest.counts.file_table_queries import ask, largest, locality

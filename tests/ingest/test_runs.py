@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from flex import native_or_python
 from flex.errors import NoData
+from flex.frame_schemas import FILES
 from flex.model.period import Period
-from flex.table_schemas import FILES
 from flex_logs_ingest.counts import sorted_runs
 from flex_logs_ingest.counts.file_table import FileTable
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA, Given, reference_merge

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from flex import native_or_python
-from flex.table_schemas import HOURS
+from flex.frame_schemas import HOURS
 from flex_logs_ingest.formats import FORMATS
 from flex_logs_ingest.lines.field_meanings import seconds
 from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan, level_of

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex import native_or_python
-from flex.table_schemas import HOURS
+from flex.frame_schemas import HOURS
 from flex_logs_ingest.formats import FORMATS, layout_of
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.lines.service_time import LONGEST, microseconds

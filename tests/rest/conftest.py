@@ -17,6 +17,7 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.balance import Balance, NodeLoad
 from flex.model.jobs import Job
 from flex.model.limits_and_approvals import Breach
@@ -29,7 +30,6 @@ from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
 from flex.ports import Publisher, Store
 from flex.store import MemoryStore, holder, open_store
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.zones import records_of_partition, zone_changes
 from flex_api import manage_tokens
 from flex_api.app import create_app

@@ -17,7 +17,7 @@ import pytest
 from flex.model.audit_chain import fault_of_chain
 from flex.model.wish import Pin
 from flex.store import migrate, open_store
-from flex_api.night import apply_or_accept_plan, nightly, rules_that_stop_plans
+from flex_api.night import nightly, plan_orders_by_hand, rules_that_stop_plans
 from flex_api.night.leases import lease
 from flex_api.web.request_context import world
 
@@ -294,7 +294,7 @@ def plan_and_apply(door: Door, ended: threading.Event) -> int:
     while not ended.is_set() or not number:
         with lease(here, "plan"):
             made = nightly.propose(here).plan
-            apply_or_accept_plan.apply(
+            plan_orders_by_hand.apply(
                 here, made.id, force=[stop.rule for stop in rules_that_stop_plans.stops(here, made)]
             )
         number += 1

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from flex.errors import StoreError
+from flex.frame_schemas import PLACEMENT
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.orders_to_doors import NOT_SAID, DoorOrder, DoorReport, is_behind, next_number
 from flex.model.roles_and_tokens import Role
@@ -24,7 +25,6 @@ from flex.routing import haproxy, host_to_node_maps
 from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, set_heading
 from flex.routing.node_file_download import HAS_LARGE, LEFT_OUT
 from flex.store import MemoryStore, SqlStore, open_store
-from flex.table_schemas import PLACEMENT
 from flex_api.night.orders_at_doors import door_states
 from flex_api.web.door_watch import DoorWatch, Has, Newest, Others, report_of
 from tests.migrated import new_database

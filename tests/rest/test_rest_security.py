@@ -126,7 +126,7 @@ def test_another_sites_page_changes_nothing_in_a_session(door: Door) -> None:
 
 
 def test_a_page_of_ours_changes_what_its_session_may(door: Door) -> None:
-    from flex_api.web.gate import csrf_of
+    from flex_api.web.caller_identity import csrf_of
 
     session = signed_in(door)
     proof = csrf_of(session["Cookie"].partition("=")[2])

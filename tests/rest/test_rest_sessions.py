@@ -15,7 +15,7 @@ from flex.model.jobs import Job
 from flex.model.roles_and_tokens import Role, Token, digest_of
 from flex.store import MemoryStore, holder
 from flex_api.settings.api import Auth
-from flex_api.web.gate import COOKIE, TRUST, AskedOfGate, Gate
+from flex_api.web.caller_identity import COOKIE, TRUST, AskedOfGate, Gate
 from tests.web.scriptless import BROWSER
 
 if TYPE_CHECKING:

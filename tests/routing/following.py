@@ -18,13 +18,13 @@ import pytest
 
 from bench import forked_flex
 from bench.forked_flex import Forked
+from flex.frame_schemas import PLACEMENT
 from flex.model.orders_to_doors import DoorOrder
 from flex.routing import install_files, owners_map
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.store import SqlStore, open_store
-from flex.table_schemas import PLACEMENT
 from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors

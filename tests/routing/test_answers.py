@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from flex.model.http_answers import BOUNDS, NO_TIMES, Answers, total
+from flex.model.node_answer_counts import BOUNDS, NO_TIMES, Answers, total
 from flex.routing import read_http_answers
 from flex.routing.haproxy import CONFIGURATION
-from flex.routing.haproxy_answers import ANSWERS, key
+from flex.routing.haproxy_answer_counters import ANSWERS, key
 from flex.routing.haproxy_socket import Socket
 from flex.routing.ports_and_paths import Layout
 from tests.routing.conftest import Held, until_closed

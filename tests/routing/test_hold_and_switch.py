@@ -17,11 +17,11 @@ from select import select
 import pytest
 
 from bench.forked_flex import Forked
+from flex.frame_schemas import PLACEMENT
 from flex.model.plan import Plan
 from flex.routing import apply_to_haproxy
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_writer_sites import UNDER_WAY, WAITING
-from flex.table_schemas import PLACEMENT
 from flex_api import wiring
 from flex_api.night import haproxy_pools_and_files, hold_at_doors, store_order_for_doors
 from flex_api.night.hold_at_doors import SitesHeld

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from flex.errors import Held, Unreachable, Unverified
+from flex.frame_schemas import SPREADS
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.period import Period
 from flex.model.plan import Plan
@@ -29,16 +30,15 @@ from flex.planning import carry_out_plan
 from flex.planning.movement_rules import REST
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.haproxy_program import HaproxyProgram
-from flex.table_schemas import SPREADS
-from flex_api.facts import failed_moves
+from flex_api.facts import sites_of_failed_moves
 from flex_api.night import (
     failover,
     go_on_with_moves,
     haproxy_pools_and_files,
     hold_at_doors,
     nightly,
+    plan_of_movable_sites,
     recovery,
-    reduced_plan,
     route_and_publish_plan,
     store_order_for_doors,
 )
@@ -120,7 +120,7 @@ class Cluster(Moving):
         return self.brought(world, made)
 
     def brought(self, world: World, made: Plan) -> Plan:
-        return reduced_plan.bring_and_narrow(world, made)
+        return plan_of_movable_sites.bring_and_narrow(world, made)
 
     def owners(self) -> dict[str, str]:
         """Who answers, whichever door is asked."""
@@ -346,7 +346,7 @@ def test_a_site_whose_new_node_hears_no_orders_stays_and_is_answered_all_the_tim
     # The next plan goes around it, also where a move takes no command.
     bare = world.settings.move.model_copy(update={"hook": ()})
     settings = world.settings.model_copy(update={"move": bare})
-    assert SHOP in failed_moves.resting_sites(replace(world, settings=settings))
+    assert SHOP in sites_of_failed_moves.resting_sites(replace(world, settings=settings))
     assert cluster.in_force(world) == moved(PLAIN)
     assert {cluster.answers(node, SHOP) for node in cluster.nodes} == {"n0"}
     cluster.start_follower("n1")

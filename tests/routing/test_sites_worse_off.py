@@ -16,20 +16,20 @@ from pathlib import Path
 import pytest
 
 from flex.errors import Busy
+from flex.frame_schemas import PLACEMENT, SPREADS, texts
 from flex.model.drains_and_freezes import Freeze, NodeOrder
-from flex.model.http_answers import NO_TIMES, Answers, AnswersOfSpan, span_of
+from flex.model.node_answer_counts import NO_TIMES, Answers, AnswersOfSpan, span_of
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove, StageRun
 from flex.model.wish import Pin
 from flex.store import SqlStore, open_store
-from flex.table_schemas import PLACEMENT, SPREADS, texts
 from flex_api import wiring
 from flex_api.night import (
     freezes,
     go_on_with_moves,
     nightly,
-    reduced_plan,
+    plan_of_movable_sites,
     route_and_publish_plan,
     watch_moved_sites,
     worse_off_returns,
@@ -133,7 +133,7 @@ class Small:
             node = "n1" if site in sites else home
             world.store.put_pin(Pin(site, nodes=(node,), author="ann"))
         made = nightly.propose(world).plan
-        wanted = reduced_plan.bring_and_narrow(world, made)
+        wanted = plan_of_movable_sites.bring_and_narrow(world, made)
         done = route_and_publish_plan.carry_out(world, wanted)
         for site in HOME:
             world.store.drop_pin(site)
@@ -441,7 +441,7 @@ def test_a_run_that_is_killed_behind_the_way_back_is_finished_by_the_next(small:
     worse(small, world)
     made = worse_off_returns.plan_back(world, worse_off_returns.sites_to_lead_back(world))
     world.store.propose(made.plan, made.placement)
-    wanted = reduced_plan.bring_and_narrow(world, made.plan)
+    wanted = plan_of_movable_sites.bring_and_narrow(world, made.plan)
     route_and_publish_plan.carry_out(world, wanted)
     plans = len(world.store.headlines())
     WatchOfMoves(small.world()).round()
@@ -477,7 +477,7 @@ def test_in_review_the_way_back_waits_for_a_yes_and_is_asked_for_once(make: Make
         watch.round()
     [made] = world.store.plans(state="proposed")
     assert (small.state(world), small.in_force(world)) == ("undoing", AWAY)
-    wanted = reduced_plan.bring_and_narrow(world, made)
+    wanted = plan_of_movable_sites.bring_and_narrow(world, made)
     go_on_with_moves.mark_moves_made(world, route_and_publish_plan.carry_out(world, wanted))
     watch.round()
     assert small.watch_of(world)[0].state == "went back"

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput
+from flex.frame_schemas import FILES
 from flex.routing.warming import Warmed, WarmingBudget, hottest, warm
-from flex.table_schemas import FILES
 
 SIZE = 1_000
 

@@ -29,7 +29,7 @@ from flex.sim.papers.claim import HOLDS, HOLDS_FOR, MISSES, OPEN
 from flex.sim.papers.claimed_figures import FIGURES
 from flex.sim.papers.experiment_lab import Lab
 from flex.sim.papers.published_points import RATE_AT_WORK, published_points
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulated_clusters import MIB, SECOND, SimulatedCluster
 from flex.sim.trace_twins import fit
 from flex.sim.traces import Trace

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.trace_twins import fit, twin
 
 SLOW = {"hp-day-1", "hp-day-2", "hp-day-3", "hp-day-4"}

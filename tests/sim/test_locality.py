@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flex.sim import made_up_cluster
 from flex.sim.fit_locality import MEMORY, fit_locality, miss_ratios
 from flex.sim.locality import INDEPENDENT, Locality, reorder
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.trace_twins import fit, twin
 from flex.sim.traces import Trace, trace_from_sample
 

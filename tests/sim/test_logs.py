@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flex.frame_schemas import PLACEMENT
 from flex.prediction.replay_forecast import route
 from flex.sim import made_up_cluster, made_up_logs
-from flex.table_schemas import PLACEMENT
 
 NODES = ("n1", "n2", "n3", "n4")
 REQUEST = re.compile(r"(GET|HEAD|POST) (/\S*) HTTP/[\d.]+")

@@ -12,7 +12,7 @@ import pytest
 from flex.sim.papers import EXPERIMENTS, MADE_UP
 from flex.sim.papers.claim import HOLDS, MISSES, OPEN, Claim, because, grows, verdict
 from flex.sim.papers.experiment_lab import Lab
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulated_clusters import MIB, SimulatedCluster, flex
 from flex.sim.traces import Trace
 

@@ -14,7 +14,13 @@ from flex.placing import score
 from flex.placing.problem import Budget, MoveLimits, Problem, sort_by_site
 from flex.ports import Solver
 from flex_solver import from_scratch
-from flex_solver.rivals import fewest_moves_by_chance, greedy, hill_climbing, offload, round_robin
+from flex_solver.rivals import (
+    fewest_moves_by_chance,
+    greedy,
+    hacc_rival,
+    hill_climbing,
+    round_robin,
+)
 from flex_solver.search.site_ledger import Ledger
 
 Cluster = Callable[..., Problem]
@@ -112,7 +118,7 @@ def test_off_loading_is_between_the_fullest_node_and_the_emptiest(cluster: Clust
         {"a": ["n0"], "b": ["n1"], "c": ["n1"]},
         nodes=3,
     )
-    assert placed(problem, offload.place) == {"a": "n0", "b": "n2", "c": "n1"}
+    assert placed(problem, hacc_rival.place) == {"a": "n0", "b": "n2", "c": "n1"}
 
 
 def test_the_greedy_rule_takes_the_largest_sites_off_an_overloaded_node(cluster: Cluster) -> None:
@@ -149,7 +155,13 @@ def test_of_many_partitions_the_closest_is_balanced_and_no_farther_than_one_from
 
 @pytest.mark.parametrize(
     "solver",
-    [fewest_moves_by_chance.place, greedy.greedy, greedy.keep, hill_climbing.place, offload.place],
+    [
+        fewest_moves_by_chance.place,
+        greedy.greedy,
+        greedy.keep,
+        hill_climbing.place,
+        hacc_rival.place,
+    ],
 )
 @pytest.mark.parametrize(
     "limits", [MoveLimits(moves=1), MoveLimits(cold_bytes=150), MoveLimits(inflow=100)], ids=str

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flex import native_or_python
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.placing import problem as problems
 from flex.placing import score
 from flex.placing.problem import Budget, Ints, Problem, sort_by_site
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex_solver import large
 from flex_solver.symmetry.canonical_among_twins import told_apart
 from flex_solver.symmetry.site_kinds import counts_of, kinds

@@ -20,7 +20,7 @@ from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem
 from flex.placing.why_best_effort import TOO_LITTLE_TIME
 from flex_solver import SOLVERS, large
 from flex_solver.bounds.linear import relax
-from flex_solver.bounds.rising_bound import RisingBound
+from flex_solver.bounds.rising_move_bound import RisingBound
 from flex_solver.search.heavy_site_programs import HeaviestSites
 from flex_solver.search.starts import first_start
 from tests.solver.given import fewest, placements, wished

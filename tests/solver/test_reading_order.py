@@ -37,7 +37,7 @@ BEGINNINGS = [
     ("flex_solver.rivals.greedy", "greedy"),
     ("flex_solver.rivals.greedy", "keep"),
     ("flex_solver.rivals.hill_climbing", "place"),
-    ("flex_solver.rivals.offload", "place"),
+    ("flex_solver.rivals.hacc_rival", "place"),
     ("flex_solver.rivals.round_robin", "place"),
 ]
 

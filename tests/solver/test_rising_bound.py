@@ -19,7 +19,7 @@ from flex.placing.problem import Budget, Ints, Problem
 from flex_solver import large
 from flex_solver.bounds import proof_by_integer_program
 from flex_solver.bounds.proof_by_integer_program import ProofVerdict
-from flex_solver.bounds.rising_bound import RisingBound
+from flex_solver.bounds.rising_move_bound import RisingBound
 from flex_solver.search import heavy_site_programs, solve_blocks_again
 from tests.solver.given import fewest, wished
 from tests.thorough import times

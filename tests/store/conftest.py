@@ -14,7 +14,7 @@ from sqlalchemy import delete, update
 from flex.model.audit_chain import NOTHING
 from flex.ports import Store
 from flex.store import MemoryStore, migrate, open_store, schema
-from flex.store.database import KINDS, Database
+from flex.store.database_by_url import KINDS, Database
 from tests.postgresql import Cluster
 from tests.store.tampering import unguarded
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
 
-from flex.store.database import Database
+from flex.store.database_by_url import Database
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from sqlalchemy import Delete, Insert, Update, delete, insert, update
 
 from flex.audit_log_vs_database import Record
 from flex.errors import StoreError
+from flex.frame_schemas import PLACEMENT
 from flex.model.audit_chain import NOTHING, Entry, Head, as_text
 from flex.model.balance import Balance
 from flex.model.drains_and_freezes import Freeze, NodeOrder, OrderState
@@ -26,9 +27,8 @@ from flex.model.roles_and_tokens import Token, digest_of
 from flex.model.wish import Pin
 from flex.ports import Store
 from flex.store import MemoryStore, open_store, schema
-from flex.store.database import Database
+from flex.store.database_by_url import Database
 from flex.store.plans_as_json import plan_to_text
-from flex.table_schemas import PLACEMENT
 from flex_api.verify_audit_log import there, verify_record
 from tests.store.tampering import unguarded
 

@@ -22,7 +22,7 @@ from flex.model.audit_chain import BEGIN, Head
 from flex.model.log_reading import BadLine, Stream
 from flex.model.wish import Pin
 from flex.store import migrate, migration_files, open_store, schema
-from flex.store.database import Database
+from flex.store.database_by_url import Database
 from flex_api.verify_audit_log import verify_record
 from flex_logs_ingest.reading.log_identity import place
 

@@ -18,7 +18,7 @@ from sqlalchemy import insert, make_url, text
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.model.wish import Pin
 from flex.store import SqlStore, migrate, open_store, schema, sqlite_engine
-from flex.store.database import Database
+from flex.store.database_by_url import Database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SECRET = "s3cret"

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, Busy
+from flex.frame_schemas import PROFILES, SPREADS
 from flex.model.audit_chain import Author
 from flex.model.drains_and_freezes import Freeze, NodeOrder
-from flex.model.http_answers import NO_TIMES, Answers, AnswersOfSpan
 from flex.model.log_reading import BadLine, Segment, Stream
+from flex.model.node_answer_counts import NO_TIMES, Answers, AnswersOfSpan
 from flex.model.nodes import Node
 from flex.model.orders_to_doors import DoorOrder, DoorReport
 from flex.model.period import Period
@@ -22,7 +23,6 @@ from flex.model.retry_schedule import Attempt
 from flex.model.site_moves import RunState, SiteMove, StageRun
 from flex.model.wish import Pin
 from flex.ports import Store
-from flex.table_schemas import PROFILES, SPREADS
 from flex.zones.last_dns_check import Answered, Check
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)

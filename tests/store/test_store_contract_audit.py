@@ -15,6 +15,7 @@ from sqlalchemy import delete, text, update
 from sqlalchemy.exc import IntegrityError
 
 from flex.errors import StoreError
+from flex.frame_schemas import PROFILES, SPREADS
 from flex.model.audit_chain import Author, Entry, Head, fault_of_chain
 from flex.model.jobs import Job
 from flex.model.nightly_run import NightlyRun
@@ -24,8 +25,7 @@ from flex.model.wish import Pin
 from flex.ports import Store
 from flex.store import MemoryStore, SqlStore, open_store, schema
 from flex.store.audit_writer import CHANGES
-from flex.store.database import Database
-from flex.table_schemas import PROFILES, SPREADS
+from flex.store.database_by_url import Database
 from tests.store.tampering import unguarded
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)

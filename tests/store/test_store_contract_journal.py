@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.balance import Balance, NodeLoad
 from flex.model.dns_update_journal import JournalRow
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.ports import Store
 from flex.store import open_store
-from flex.table_schemas import PLACEMENT
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 ROWS = tuple(

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from flex.errors import BadInput, BadTable, LostLease, Outdated, Unknown
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.balance import Balance, NodeLoad
 from flex.model.dns_update_journal import JournalRow
 from flex.model.drains_and_freezes import NodeOrder
@@ -26,7 +27,6 @@ from flex.model.retry_schedule import Attempt
 from flex.model.stray_requests import StrayReading
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Store
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
 HOUR = timedelta(hours=1)

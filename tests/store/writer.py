@@ -22,14 +22,14 @@ from typing import NoReturn
 
 from sqlalchemy import Engine, event
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.balance import Balance
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.store import SqlStore, holder
-from flex.store.database import Database
-from flex.table_schemas import PLACEMENT
+from flex.store.database_by_url import Database
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flex_api.web.gate import csrf_of
+from flex_api.web.caller_identity import csrf_of
 
 if TYPE_CHECKING:
     from starlette.testclient import TestClient

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flex.frame_schemas import PLACEMENT
 from flex.placing import score
 from flex.placing.problem import Budget, Problem, Solution
 from flex.store import MemoryStore
-from flex.table_schemas import PLACEMENT
 from flex_api.web.request_context import world
 from flex_api.wishes import what_if_frontier_compare
 from flex_api.wishes.quick_solver import NOTE, SECONDS, STEPS, quick

@@ -15,6 +15,7 @@ from statistics import median
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.model.predicted_node_loads import Benefit, Forecast
@@ -25,7 +26,6 @@ from flex.planning.remarks_on_forecasts import is_enough
 from flex.prediction import benefit, replay_forecast
 from flex.prediction.cache_replay import Sample
 from flex.prediction.copies_in_caches import Copies, round_robin_copies
-from flex.table_schemas import PLACEMENT
 from flex.traffic import rate_and_working_set
 from flex_api.assessing.count_logs import MOST_ACCESSES, Counted
 from flex_api.facts.profiles_from_counts import LARGE, SIZES

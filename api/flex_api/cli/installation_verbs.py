@@ -15,7 +15,7 @@ from flex_api import (
     check_files_in_settings,
     first_files,
     paths_in_systemd_units,
-    primary_setup,
+    primary_instructions,
 )
 from flex_api import doctor as checking
 from flex_api.cli import local_or_server
@@ -238,7 +238,7 @@ def config_knot(ctx: typer.Context, zone: Zones = None) -> None:
 def _show_servers(call_context: Context, kind: str, zones: Sequence[str]) -> None:
     from flex_api.schemas.name_server_config import ConfigServersOutput, ServerPart
 
-    configurations = primary_setup.configurations(
+    configurations = primary_instructions.configurations(
         call_context.settings, kind, checking.names_to_change(call_context.settings), zones
     )
     output = ConfigServersOutput(

@@ -15,7 +15,7 @@ from flex.caches import CACHES
 from flex.errors import BadInput, NotWritten
 from flex.sim.papers import EXPERIMENTS, experiment_lab
 from flex.sim.policies import POLICIES
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulated_clusters import MIB, MODELS
 from flex.why_file_unreadable import why_unreadable
 from flex_api.cli.common import context

@@ -58,8 +58,8 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
     },
     "Every night": {
         "run": Verb("night_verbs", "Run the whole night: all steps, one after the other."),
-        "ingest": Verb("logs", "Read what is new in the access logs."),
-        "import": Verb("logs", "Take in the counts of `flex ingest --partials-only`."),
+        "ingest": Verb("ingest_verbs", "Read what is new in the access logs."),
+        "import": Verb("ingest_verbs", "Take in the counts of `flex ingest --partials-only`."),
         "plan": Verb("what_if_verbs", "Make a plan and show it."),
         "apply": Verb("night_verbs", "Send a plan to the name server and check the answers."),
         "verify": Verb("night_verbs", "Compare DNS with the partition in force."),
@@ -75,7 +75,8 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
     "Sites, nodes and routing": {
         "sites": Verb("sites", "List sites, and say where they may be."),
         "wishes": Verb(
-            "wishes", "Keep what people decided as a file: wishes, nodes out of service, a freeze."
+            "wishes_file_verbs",
+            "Keep what people decided as a file: wishes, nodes out of service, a freeze.",
         ),
         "move": Verb("site_move_verbs", "Move one site now."),
         "moves": Verb(
@@ -96,7 +97,7 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
             "Show how the cluster is: nodes, the last run, and what waits for somebody.",
         ),
         "history": Verb("night_verbs", "List the latest runs."),
-        "data": Verb("logs", "Show how far the logs can be trusted."),
+        "data": Verb("ingest_verbs", "Show how far the logs can be trusted."),
         "explain": Verb(
             "explain_verb", "Explain why a site moves or stays, and where else it could be."
         ),

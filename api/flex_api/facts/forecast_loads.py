@@ -15,12 +15,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import PROFILES, SPREADS
 from flex.model.accuracy import Outlook
 from flex.model.period import Period
 from flex.planning import what_if
 from flex.planning.facts_and_rules import Facts
 from flex.prediction import site_traffic_forecast
-from flex.table_schemas import PROFILES, SPREADS
 from flex_api.facts import past_traffic
 from flex_api.wiring import World
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from flex.frame_schemas import texts
 from flex.model.plan import Plan
 from flex.planning import plan_notes_on_sites
 from flex.planning.dependents_text import is_reason, ways_on
 from flex.site_names_in_words import first_few
-from flex.table_schemas import texts
 from flex.zones import records_of_partition
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.wiring import World

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import PROFILES
 from flex.model.period import Period
 from flex.placing.problem import Ints
-from flex.table_schemas import PROFILES
 
 MEASURED = tuple(name for name in PROFILES.columns if name != "site")
 # Fields of a row that go by another name than what was measured.

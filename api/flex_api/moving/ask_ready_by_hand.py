@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flex.table_schemas import texts
+from flex.frame_schemas import texts
 from flex.wishes.pins_for_solvers import unknown_node, unknown_site
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.moving.check_site_on_new_node import Checked, Wanted

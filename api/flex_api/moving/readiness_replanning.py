@@ -18,7 +18,7 @@ from flex.planning.propose_plan import Proposal
 from flex_api.in_words import amounts
 from flex_api.moving.check_site_on_new_node import Wanted
 from flex_api.moving.check_sites_on_new_nodes import check_sites, wanted_of
-from flex_api.moving.move_hooks import HooksOfSites, hooks_now
+from flex_api.moving.hook_commands import HooksOfSites, hooks_now
 from flex_api.wiring import World
 
 # Other sites may move in place of those that stay, and are asked for, too: so many times. A guess.

@@ -29,7 +29,7 @@ from flex.model.site_moves import (
     Stage,
     StageRun,
 )
-from flex_api.moving.move_hooks import command, hooks_of_stage
+from flex_api.moving.hook_commands import command, hooks_of_stage
 from flex_api.moving.run_hook import Ran, forget_lock, lock_of_move
 from flex_api.moving.run_side_by_side import Command, Steps
 from flex_api.settings.move_commands import Hook

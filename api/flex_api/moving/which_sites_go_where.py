@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from flex.frame_schemas import texts
 from flex.model.plan import Move
-from flex.table_schemas import texts
 
 
 @dataclass(frozen=True, slots=True)

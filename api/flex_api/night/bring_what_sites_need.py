@@ -22,14 +22,14 @@ import pandas as pd
 from flex.model.plan import Plan
 from flex.model.site_moves import UNTIL_NEXT_NIGHT, WITHIN_HOLD, SiteMove
 from flex.placing import failover
-from flex_api.facts import failed_moves
+from flex_api.facts import sites_of_failed_moves
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
 from flex_api.moving.check_sites_on_new_nodes import not_ready
-from flex_api.moving.move_hooks import HooksOfSites, hooks_now, refuse_unusable
+from flex_api.moving.hook_commands import HooksOfSites, hooks_now, refuse_unusable
 from flex_api.moving.which_copies_may_go import Copies
 from flex_api.moving.which_sites_go_where import Route, routes
-from flex_api.night import one_writer_moves, site_copies
+from flex_api.night import copies_in_use, one_writer_moves
 from flex_api.night.go_on_with_moves import NUMBER, every_open, moves_on_their_way, run, take_back
 from flex_api.wiring import World
 
@@ -114,7 +114,7 @@ def _where_copies_are(world: World, moves: list[SiteMove]) -> Copies:
     every = {move.id: move for move in every_open(world)}
     every |= {move.id: move for move in moves}
     sites = {move.site for move in moves}
-    return site_copies.copies(world, sites, list(every.values()))
+    return copies_in_use.copies(world, sites, list(every.values()))
 
 
 def _bring_by_commands(world: World, plan: Plan, hooks: HooksOfSites) -> Mapping[str, str]:
@@ -186,7 +186,7 @@ def _sourceless_sites(
 def _failed_since(world: World, plan: Plan) -> dict[str, str]:
     """Sites whose move failed after the plan was made: it does not know of that."""
     moved = {move.site for move in plan.moves}
-    resting = failed_moves.resting_sites(world, since=plan.wall_time)
+    resting = sites_of_failed_moves.resting_sites(world, since=plan.wall_time)
     return {site: why for site, why in resting.items() if site in moved}
 
 

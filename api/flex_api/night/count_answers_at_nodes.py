@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from flex.errors import FlexError
-from flex.model.http_answers import MOST_NAMES, AnswersOfSpan, spans_until
+from flex.model.node_answer_counts import MOST_NAMES, AnswersOfSpan, spans_until
 from flex.model.site_moves import SiteMove
 from flex.ports import Store
 from flex.routing import haproxy_socket, read_http_answers

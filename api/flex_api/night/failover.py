@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from flex.errors import DnsError, FlexError, Held, NoData, Unverified
+from flex.frame_schemas import texts
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.plan import Plan
 from flex.placing.failover import SOLVER
@@ -18,7 +19,6 @@ from flex.planning import carry_out_plan, outdated_plans, propose_plan
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.prediction.cache_replay import no_sample
-from flex.table_schemas import texts
 from flex.zones import records_of_partition, zone_changes
 from flex.zones.address_hints import names_hinting_at
 from flex.zones.names_going_along import pairs_of
@@ -27,14 +27,14 @@ from flex_api.facts import other_names
 from flex_api.facts.left_alone_times import last_words
 from flex_api.night import (
     change_nodes,
-    decisions_in_zones,
     failover_attempts,
+    human_decision_records,
     recovery,
     route_and_publish_plan,
     route_requests_by_plan,
     stranded_sites,
 )
-from flex_api.night.failover_names import settle_names
+from flex_api.night.fallback_site_names import settle_names
 from flex_api.night.leases import RunWithLease
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
@@ -165,7 +165,7 @@ def _taken_down(world: World, node: str, enters: Callable[[str], None], tell: Te
     try:
         proposal = _plan_failover(world, node)
         marked = {site for site in proposal.told_otherwise if name_of(site) in proposal.left}
-        if marked and decisions_in_zones.take_out(world, marked):
+        if marked and human_decision_records.take_out(world, marked):
             proposal = _plan_failover(world, node)
         known = replace(known, left=_names_left(world, proposal, node))
         if not _has_work(proposal.plan):

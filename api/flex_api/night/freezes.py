@@ -14,7 +14,7 @@ from flex.model import change_windows
 from flex.model.drains_and_freezes import Freeze
 from flex.model.limits_and_approvals import FREEZE, Stop
 from flex_api.in_words import amounts
-from flex_api.night import decisions_in_zones
+from flex_api.night import human_decision_records
 from flex_api.wiring import World
 
 # The rule of change windows, as plans and `--force` have it.
@@ -45,7 +45,7 @@ def thaw(world: World, *, dry_run: bool = False) -> Freeze | None:
             return in_force
         if world.store.freeze():
             world.store.put_freeze(None)
-        elif decisions_in_zones.has_zones_to_write(world):
+        elif human_decision_records.has_zones_to_write(world):
             world.store.note(FREEZE, "", None, None)
     return in_force
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flex.errors import NoData
+from flex.frame_schemas import texts
 from flex.model.dns_edits_by_others import Said
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.cache_replay import no_sample
-from flex.table_schemas import texts
 from flex.zones.names_going_along import pairs_of
 from flex_api.facts import other_names
 from flex_api.facts.left_alone_times import last_words

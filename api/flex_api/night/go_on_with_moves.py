@@ -20,14 +20,14 @@ from flex_api.facts import visitors_at_other_nodes
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.in_words import amounts
 from flex_api.moving import stages_of_one_site
-from flex_api.moving.move_hooks import HooksOfSites, hooks_now
+from flex_api.moving.hook_commands import HooksOfSites, hooks_now
 from flex_api.moving.run_side_by_side import Limits, Steps, Work, run_side_by_side
 from flex_api.moving.stages_of_one_site import OnItsWay
 from flex_api.moving.which_copies_may_go import Copies
 from flex_api.night import (
+    copies_in_use,
     freezes,
     note_strays_of_doors,
-    site_copies,
     watch_moved_sites,
 )
 from flex_api.night.interruptible_wait import giving_way
@@ -73,7 +73,7 @@ def go_on(world: World) -> str:
     moves = [_as_its_plan_is(world, move) for move in begun]
     world.store.put_site_moves(moves)
     try:
-        known = site_copies.copies(world, {move.site for move in moves}, moves)
+        known = copies_in_use.copies(world, {move.site for move in moves}, moves)
     except DnsError as error:
         world.say(f"What sites that moved have left is kept for now: {error}")
         return f"{amounts.count(len(moves), 'move')} open, as DNS could not be read"

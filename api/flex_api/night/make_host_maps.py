@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
 from flex.model.orders_to_doors import DoorOrder, is_behind, next_number
 from flex.model.period import Period
@@ -28,7 +29,6 @@ from flex.prediction.cache_replay import no_sample
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.host_to_node_maps import NO_WRITERS, Heading, Owners, Writers, digest
-from flex.table_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.wishes.wishes_in_force_now import pins_in_force
 from flex_api.night import owners_by_partition, stranded_sites, writer_nodes
 from flex_api.settings.file import Settings

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from flex.errors import Held, Unknown
+from flex.frame_schemas import texts
 from flex.model.plan import Plan
 from flex.planning import given_partition
 from flex.planning.facts_and_rules import Facts
 from flex.planning.movement_rules import COOLDOWN, TRIGGER
 from flex.planning.propose_plan import Proposal
-from flex.table_schemas import texts
 from flex.wishes import suspended_wishes
-from flex_api.facts import earlier_nights, failed_moves
+from flex_api.facts import earlier_nights, sites_of_failed_moves
 from flex_api.facts.forecast_loads import expect
 from flex_api.in_words import amounts
 from flex_api.moving import readiness_replanning
@@ -58,7 +58,7 @@ def _proposal(world: World, site: str, to: Sequence[str]) -> Proposal:
     known, outlook = expect(world, plain)
     facts = replace(
         known,
-        held=failed_moves.resting_sites(world),
+        held=sites_of_failed_moves.resting_sites(world),
         guard=earlier_nights.guard(world, known.period),
     )
     proposal = readiness_replanning.plan_of_ready(

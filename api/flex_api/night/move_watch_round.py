@@ -11,7 +11,7 @@ from flex.errors import Busy, FlexError, LostLease
 from flex.model.plan import Plan
 from flex_api.in_words import amounts
 from flex_api.night import watch_moved_sites, worse_off_returns
-from flex_api.night.failover_names import settle_names
+from flex_api.night.fallback_site_names import settle_names
 from flex_api.night.leases import lease
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World

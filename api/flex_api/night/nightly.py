@@ -26,8 +26,8 @@ from flex.site_names_in_words import first_few
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import (
     earlier_nights,
-    failed_moves,
     prediction_errors,
+    sites_of_failed_moves,
 )
 from flex_api.facts.forecast_loads import expect
 from flex_api.facts.logs_good_enough import refuse_bad, refuse_unknown
@@ -38,16 +38,16 @@ from flex_api.moving import readiness_replanning
 from flex_api.night import (
     bring_what_sites_need,
     dead_nodes_first,
-    decisions_in_zones,
     gather_facts,
     go_on_with_moves,
+    human_decision_records,
     make_before_break_plans,
     move_watch_round,
     notifying,
+    plan_of_movable_sites,
     plan_reasons,
     recovery,
     redelivering,
-    reduced_plan,
     route_and_publish_plan,
     warm_nodes,
 )
@@ -139,7 +139,7 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
         plan = proposal.plan
         code, waiting = _passes(world, step, plan)
         if not waiting:
-            decisions_in_zones.refuse_unread([plan], unread)
+            human_decision_records.refuse_unread([plan], unread)
         if not waiting and bring_what_sites_need.brings(world, plan):
             plan, code, waiting = _bring_or_go_around(world, step, plan, force)
             held.concerns(plan)
@@ -148,7 +148,7 @@ def _run(world: World, force: Collection[str], author: str, waits: timedelta) ->
             held.waits(code, waiting)
         else:
             # It may be another plan by now.
-            decisions_in_zones.refuse_unread([plan], unread)
+            human_decision_records.refuse_unread([plan], unread)
             plan, code, waiting = _carry_out(world, step, plan)
             held.concerns(plan)
             if waiting:
@@ -189,7 +189,7 @@ def _bring_or_go_around(
         try:
             wanted = step(
                 "bring",
-                lambda plan=plan: reduced_plan.bring_and_narrow(  # type: ignore[misc]
+                lambda plan=plan: plan_of_movable_sites.bring_and_narrow(  # type: ignore[misc]
                     world, plan
                 ),
                 lambda wanted: wanted.id,
@@ -374,7 +374,7 @@ def propose(
     another aim or fewer moves than the settings have may be `wanted` of it, sites that somebody
     changed in DNS to `take_back`, and others to be left where they are, with the reason.
     """
-    held = {**failed_moves.resting_sites(world, force), **staying}
+    held = {**sites_of_failed_moves.resting_sites(world, force), **staying}
     plain = replace(gather_facts.facts(world), held=held)
     known, outlook = expect(world, plain)
     rules = what_if.supposed_rules(
@@ -411,13 +411,13 @@ def keep(world: World, proposal: Proposal, author: str) -> Proposal:
             wishers=plan_reasons.wishers(world, proposal),
         ),
     )
-    zones = decisions_in_zones.zones_to_believe(world, proposal)
+    zones = human_decision_records.zones_to_believe(world, proposal)
     with world.store.together():
         world.store.propose(signed.plan, signed.placement)
         if signed.proof is not None:
             world.store.keep_proof(signed.plan.id, signed.proof)
         _replace_equals(world, signed.plan)
-        decisions_in_zones.believe_exclusions(world, proposal, zones)
+        human_decision_records.believe_exclusions(world, proposal, zones)
     return signed
 
 

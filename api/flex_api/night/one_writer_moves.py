@@ -31,7 +31,7 @@ from flex.placing import failover
 from flex.planning import new_nodes_by_site, outdated_plans
 from flex_api.in_words import amounts
 from flex_api.moving.check_sites_on_new_nodes import not_ready
-from flex_api.moving.move_hooks import hooks_now, hooks_of_stage
+from flex_api.moving.hook_commands import hooks_now, hooks_of_stage
 from flex_api.moving.run_hook import Ran
 from flex_api.moving.run_side_by_side import Command, Pause, Steps
 from flex_api.moving.stages_of_one_site import (

@@ -12,8 +12,8 @@ from zlib import crc32
 
 import pandas as pd
 
+from flex.frame_schemas import texts
 from flex.routing.member_pools import is_host
-from flex.table_schemas import texts
 from flex_api.facts import other_names_to_route
 from flex_api.settings.file import Settings
 

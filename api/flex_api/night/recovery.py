@@ -30,8 +30,8 @@ from flex.planning import carry_out_plan
 from flex.zones import zone_changes
 from flex.zones.records_of_partition import addresses_of
 from flex_api.night import (
-    decisions_in_zones,
     freezes,
+    human_decision_records,
     make_before_break_plans,
     one_writer_moves,
     plan_undo,
@@ -97,12 +97,12 @@ def finish_where_allowed(
     world: World,
     force: Collection[str] = (),
     enters: Callable[[str], None] = carry_out_plan.unheard,
-) -> decisions_in_zones.Unread:
+) -> human_decision_records.Unread:
     """The same, but nothing is finished while changes are frozen or outside the windows. The rules
     in `force` are gone over. First of all the zones and the database tell each other what people
     decided; the zones are returned of which nobody knows whether they are frozen.
     """
-    unread = decisions_in_zones.settle(world, force)
+    unread = human_decision_records.settle(world, force)
     stopped = [stop for stop in freezes.current_stops(world) if stop.rule not in force]
     if not stopped:
         finish(world, enters)

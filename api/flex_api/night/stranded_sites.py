@@ -13,13 +13,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 
+from flex.frame_schemas import texts
 from flex.model.nodes import Node
 from flex.model.site_moves import Stage
 from flex.model.stranded_sites import NO_CONTENT, ContentOfDeadNodes, LeftAtNode
 from flex.model.wish import Pin
 from flex.ports import Store
-from flex.table_schemas import texts
-from flex_api.moving.move_hooks import hooks_of_sites
+from flex_api.moving.hook_commands import hooks_of_sites
 from flex_api.night import owners_by_partition, writer_nodes
 from flex_api.settings.file import Settings
 from flex_api.wiring import World

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from flex.model.http_answers import SPANS, Answers, AnswersOfSpan, span_of, total
+from flex.frame_schemas import texts
+from flex.model.node_answer_counts import SPANS, Answers, AnswersOfSpan, span_of, total
 from flex.model.plan import Plan
 from flex.model.site_moves import RunState, SiteMove, StageRun
 from flex.placing.is_site_worse_off import why_worse
-from flex.table_schemas import texts
 from flex_api.in_words import amounts
 from flex_api.night import count_answers_at_nodes
 from flex_api.night.owners_by_partition import names_of

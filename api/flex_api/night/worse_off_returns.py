@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from flex.errors import Held, NotWritten
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove, StageRun
-from flex.planning import carry_out_plan, plan_of_returns
+from flex.planning import carry_out_plan, moves_back_plan
 from flex.planning.propose_plan import Proposal
 from flex.site_names_in_words import first_few
 from flex_api.moving import does_old_node_answer
@@ -28,8 +28,8 @@ from flex_api.night import (
     gather_facts,
     go_on_with_moves,
     notifying,
+    plan_of_movable_sites,
     recovery,
-    reduced_plan,
     route_and_publish_plan,
     watch_moved_sites,
 )
@@ -164,7 +164,7 @@ def _lead(world: World, going: Sequence[tuple[SiteMove, StageRun]], enters: Ente
 
 def plan_back(world: World, going: Sequence[tuple[SiteMove, StageRun]]) -> Proposal:
     why = {move.site: run.said for move, run in going}
-    proposal = plan_of_returns.lead_back(
+    proposal = moves_back_plan.lead_back(
         gather_facts.facts(world, replayed=False),
         world.rules,
         {move.site: move.source for move, _ in going},
@@ -189,7 +189,7 @@ def _carry_out(
     try:
         if bring_what_sites_need.brings(world, plan):
             enters("bring")
-            plan = reduced_plan.bring_and_narrow(world, plan)
+            plan = plan_of_movable_sites.bring_and_narrow(world, plan)
         done = route_and_publish_plan.carry_out(world, plan, enters)
         go_on_with_moves.mark_moves_made(world, done)
     except Held as error:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.orders_to_doors import DoorOrder
 from flex.ports import Store
 from flex.routing import host_to_node_maps
-from flex.table_schemas import PLACEMENT
 from flex_api.night import owners_by_partition
 from flex_api.settings.file import Settings
 from flex_api.wiring import World

@@ -43,7 +43,7 @@ from flex_dns.wire.ask_resolver import Resolver, resolver_of_this_machine
 from flex_dns.wire.key import read_keys
 from flex_dns.wire.name_server_and_key import Address, Server, address_text
 from flex_logs_ingest.files.find_and_unpack_logs import path_text
-from flex_logs_ingest.panels.hosted_site import HostedSite
+from flex_logs_ingest.panels.hosted_site_values import HostedSite
 from flex_logs_ingest.panels.read_hosting import Hosting, read_hosting
 from flex_logs_ingest.scan.site_rules import SiteRule
 

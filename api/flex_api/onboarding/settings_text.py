@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from flex_api.onboarding.find_nodes import FoundNode
 from flex_api.onboarding.source_patterns import LogSource
-from flex_logs_ingest.panels.hosted_site import HostedSite
+from flex_logs_ingest.panels.hosted_site_values import HostedSite
 
 SETTINGS = "flex.toml"
 SITES = "sites"

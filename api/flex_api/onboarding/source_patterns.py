@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from flex_logs_ingest.panels.hosted_site import HostedSite
+from flex_logs_ingest.panels.hosted_site_values import HostedSite
 
 MARK = "{site}"
 # A folder that is another one for each customer.

@@ -26,7 +26,7 @@ from flex_api.pictures.time_and_forecast_charts import Spark, spark
 from flex_api.report import page as report
 from flex_api.routes.static import address
 from flex_api.status import Trouble, troubles
-from flex_api.web.gate import cookie, csrf_of
+from flex_api.web.caller_identity import cookie, csrf_of
 from flex_api.web.request_context import Desk
 from flex_api.web.sight import newest, sight
 

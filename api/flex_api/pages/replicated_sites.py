@@ -16,8 +16,8 @@ from flex_api.pages.frame import show
 from flex_api.schemas.request_and_list_base import CLEAN
 from flex_api.web import stray_views
 from flex_api.web.cached_haproxy_state import GOOD, distributors
+from flex_api.web.cached_routing import routing_of, wrong_names
 from flex_api.web.request_context import Viewer
-from flex_api.web.routing_view import routing_of, wrong_names
 
 router = APIRouter(include_in_schema=False)
 

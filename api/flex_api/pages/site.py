@@ -20,7 +20,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from flex.errors import BadInput, FlexError, NoData
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
 from flex.wishes.wishes_in_force_now import NIGHT
-from flex_api import requested_files, which_names_are_sites
+from flex_api import requests_by_file, which_names_are_sites
 from flex_api.in_words import amounts as in_words
 from flex_api.in_words import (
     names_of_sites_text,
@@ -220,7 +220,7 @@ def _said_of_visitors(why: object) -> list[str]:
 
 def _files(desk: Desk, name: str, _: Request) -> FilesOutput | str:
     try:
-        return requested_files.files_output(desk.world(), name, limit=FILES)
+        return requests_by_file.files_output(desk.world(), name, limit=FILES)
     except NoData as error:
         return error.answer
 

@@ -20,8 +20,8 @@ from flex_api import work_in_background as working
 from flex_api.routes.problems import describe
 from flex_api.schemas.request_and_list_base import CLEAN, TimedQuery
 from flex_api.schemas.rest_bodies import JobShown, JobsPage
+from flex_api.web.caller_identity import AskedOfGate
 from flex_api.web.etag_responses import page_response, reply
-from flex_api.web.gate import AskedOfGate
 from flex_api.web.paging import page
 from flex_api.web.request_context import Desk, Operator, Viewer
 

@@ -14,15 +14,15 @@ from flex.model.limits_and_approvals import Approval
 from flex.model.plan import Plan
 from flex.planning.what_if import Supposition
 from flex_api.night import (
-    apply_or_accept_plan,
     may_plan_be_applied,
     nightly,
     plan_approvals,
+    plan_orders_by_hand,
     preview_rollback,
     recovery,
     rules_that_stop_plans,
 )
-from flex_api.night.decisions_in_zones import Unread
+from flex_api.night.human_decision_records import Unread
 from flex_api.night.leases import lease
 from flex_api.night.plan_with_stops import plan_with_stops
 from flex_api.night.record_stages import Steps
@@ -140,8 +140,8 @@ def _carry_out(
 ) -> Plan:
     force, digest = given.force, plan.digest
     if given.by_hand:
-        return apply_or_accept_plan.accept(world, plan.id, force=force, checksum=digest)
-    return apply_or_accept_plan.apply(
+        return plan_orders_by_hand.accept(world, plan.id, force=force, checksum=digest)
+    return plan_orders_by_hand.apply(
         world, plan.id, force=force, checksum=digest, enters=step.enter, unread=unread
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex_api.data_and_unknown_names import data_output, unknown_output
-from flex_api.requested_files import files_output
+from flex_api.requests_by_file import files_output
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.request_and_list_base import CLEAN
 from flex_api.schemas.verbs_output import FilesOutput, UnknownOutput

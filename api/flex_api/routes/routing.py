@@ -23,12 +23,12 @@ from flex_api.schemas.routing import DoorsQuery, DoorsTold, NodeFiles, left_out,
 from flex_api.schemas.strays import StraysGiven, door_row, reading_of, stray_row
 from flex_api.web import stray_views
 from flex_api.web.cached_haproxy_state import distributors
+from flex_api.web.cached_routing import digest_of_others, files, routing_of, wrong_names
 from flex_api.web.door_answers import wait_for_doors
 from flex_api.web.door_watch import Others
 from flex_api.web.etag_responses import nothing, page_response, reply
 from flex_api.web.paging import page_in_order
 from flex_api.web.request_context import NodeItself, NodeOrViewer, Viewer
-from flex_api.web.routing_view import digest_of_others, files, routing_of, wrong_names
 
 router = APIRouter(prefix="/api/v1/routing", tags=["routing"])
 

@@ -21,8 +21,8 @@ from flex.model.roles_and_tokens import Token, digest_of
 from flex_api import manage_tokens
 from flex_api.manage_tokens import SESSION, Caller
 from flex_api.report.page import page
+from flex_api.web.caller_identity import COOKIE, AskedOfGate, cookie, forged_error, is_foreign
 from flex_api.web.form_body import local
-from flex_api.web.gate import COOKIE, AskedOfGate, cookie, forged_error, is_foreign
 from flex_api.web.request_context import House, TheHouse
 
 router = APIRouter(include_in_schema=False)

@@ -14,7 +14,7 @@ from flex.caches import CACHES
 from flex.model.period import Period
 from flex.sim import traces
 from flex.sim.policies import FORMER_NAMES, POLICIES
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulated_clusters import MODELS
 from flex_api.schemas.request_and_list_base import Given
 from flex_api.schemas.simulate_output import SimulateOutput

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
+from flex.frame_schemas import PROFILES
 from flex.model.period import Period
-from flex.table_schemas import PROFILES
 from flex.wishes.pins_for_solvers import unknown_site
 from flex.wishes.wishes_in_force_now import NIGHT, pins_in_force
 from flex_api import which_names_are_sites

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flex.model.http_answers import MOST_NAMES, SPANS, TIMES, Answers, AnswersOfSpan
+from flex.model.node_answer_counts import MOST_NAMES, SPANS, TIMES, Answers, AnswersOfSpan
 from flex_api.schemas.output_base import Output
 from flex_api.schemas.request_and_list_base import Given
 

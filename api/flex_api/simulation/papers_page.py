@@ -17,7 +17,7 @@ from flex.sim.papers.calibration import INPUTS, USUAL, USUAL_SPREAD_OF_SIZES
 from flex.sim.papers.claim import HOLDS, HOLDS_FOR, Claim
 from flex.sim.papers.experiment_lab import Lab, Simulated
 from flex.sim.papers.published_points import RATE, RATE_AT_WORK, published_points
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.trace_twins import MB, fit
 from flex.sim.traces import Trace
 from flex.why_file_unreadable import why_unreadable

@@ -24,7 +24,7 @@ ROUTED_BY = ("plan.update", *IN_FORCE, *NODES)
 SITES = (*PROFILES, *IN_FORCE)
 LOGS_READ = (*RUNS, *LOGS, *NODES, *IN_FORCE)
 MADE_FROM = (*PLANS, *PROFILES, *LOGS, *NODES)
-# Slots of pools and the list of sites change, too; no entry tells of them, so routing_view.py has
+# Slots of pools and the list of sites change, too; no entry tells of them, so cached_routing.py has
 # them in the name of its answers.
 ROUTING = (*MADE_FROM, *RUNS)
 

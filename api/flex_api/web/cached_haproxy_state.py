@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from flex_api.night import ask_every_haproxy, haproxy_pools_and_files, note_strays_of_doors
 from flex_api.night.ask_every_haproxy import HaproxyAnswer
+from flex_api.web.cached_routing import routing_of
 from flex_api.web.request_context import Desk
-from flex_api.web.routing_view import routing_of
 from flex_api.wiring import nodes
 
 # Seconds for which an answer is good: shorter than between two scrapes.

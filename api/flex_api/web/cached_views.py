@@ -18,6 +18,7 @@ from typing import TypeVar, cast
 import numpy as np
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.balance import NodeLoad
 from flex.model.nightly_run import NightlyRun
 from flex.model.nodes import Node
@@ -27,7 +28,6 @@ from flex.model.wish import Pin
 from flex.planning.traffic_by_other_names import partition_of_parts, parts_of, profiles_with
 from flex.planning.unmovable_sites import strays_in
 from flex.ports import Store
-from flex.table_schemas import PLACEMENT
 from flex.wishes import wishes_in_force_now
 from flex_api.facts import core_to_output_models, leaning_on_sites, names_of_sites
 from flex_api.facts.names_of_sites import NamesOfSites, ReadNames

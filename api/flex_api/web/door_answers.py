@@ -19,11 +19,11 @@ from starlette.responses import Response, StreamingResponse
 from flex.model.orders_to_doors import DoorReport
 from flex_api.night import haproxy_pools_and_files
 from flex_api.schemas.routing import DoorsQuery, DoorsTold, OrderTold
+from flex_api.web.cached_routing import others_digest
+from flex_api.web.caller_identity import unauthenticated_error
 from flex_api.web.door_watch import Has, Newest, Others, report_of
 from flex_api.web.etag_responses import JSON, nothing
-from flex_api.web.gate import unauthenticated_error
 from flex_api.web.request_context import Desk
-from flex_api.web.routing_view import others_digest
 from flex_api.wiring import nodes
 
 # Seconds for which it is believed which nodes serve. A guess: no order waits for it.

@@ -1,7 +1,8 @@
 """What every request goes through before a route sees it: its id, its caller, its limits.
 
-Does not decide anything: gate.py decides who may come in, limits.py how much they may ask. It is
-pure ASGI, since the framework's own kind of middleware would cost as much time as a route does.
+Does not decide anything: caller_identity.py decides who may come in, limits.py how much they may
+ask. It is pure ASGI, since the framework's own kind of middleware would cost as much time as a
+route does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from flex.errors import BadInput, FlexError
 from flex_api.manage_tokens import Caller
 from flex_api.report.page import STYLE_DIGEST
 from flex_api.web import client_address, form_body
-from flex_api.web.gate import ANYBODY, AskedOfGate, Gate, present
+from flex_api.web.caller_identity import ANYBODY, AskedOfGate, Gate, present
 from flex_api.web.known_hosts import Hosts
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limits import Rate, too_large, too_many

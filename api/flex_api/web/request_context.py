@@ -25,8 +25,8 @@ from flex_api.settings.file import Settings
 from flex_api.web import check_query_parameters
 from flex_api.web.background_answers import Later
 from flex_api.web.cached_views import Views
+from flex_api.web.caller_identity import Gate, unauthenticated_error
 from flex_api.web.door_watch import DoorWatch
-from flex_api.web.gate import Gate, unauthenticated_error
 from flex_api.web.latency_histogram import Timing
 from flex_api.web.limit_slow_reads import Turns
 from flex_api.web.paging import refuse_other_filters

@@ -2,7 +2,7 @@
 to changes.
 
 Takes Decisions or TOML. Returns the other, and in what two Decisions differ. Does not carry
-anything out: cli/wishes.py does.
+anything out: cli/wishes_file_verbs.py does.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ from flex.zones.what_leans_on_names import HINTS
 from flex_api.facts import (
     core_to_output_models,
     earlier_nights,
-    failed_moves,
     other_names_to_route,
+    sites_of_failed_moves,
     visitors_at_other_nodes,
 )
 from flex_api.facts.forecast_loads import expect
@@ -162,7 +162,9 @@ def _rests(world: World, facts: Facts, site: str, since: datetime | None) -> lis
     """Return why it rests since its last move failed, or stays together with a site that does, as
     the next plan has it.
     """
-    resting = replace(facts, held=failed_moves.resting_sites(world, since=since), unready={})
+    resting = replace(
+        facts, held=sites_of_failed_moves.resting_sites(world, since=since), unready={}
+    )
     movable = facts.placement[~facts.placement["site"].isin(list(facts.fixed))]
     held = hold(replace(resting, held=held_where_they_are(movable, resting))).held
     return [held[site]] if site in held else []

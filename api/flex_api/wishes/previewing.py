@@ -26,7 +26,7 @@ from flex.planning.what_if import WhatIf
 from flex.wishes import suspended_wishes
 from flex.wishes.wishes_in_force_now import NIGHT, pins_in_force
 from flex_api import wiring
-from flex_api.facts import core_to_output_models, failed_moves, names_that_stay
+from flex_api.facts import core_to_output_models, names_that_stay, sites_of_failed_moves
 from flex_api.night import failover as failing
 from flex_api.night import gather_facts, nightly, stranded_sites
 from flex_api.night.failover_attempts import stay_sentence
@@ -131,7 +131,7 @@ def _preview(
     world: World, pins: Sequence[Pin], nodes: Sequence[Node] = (), leaving: Collection[str] = ()
 ) -> Preview:
     """`leaving` are the nodes whose sites go elsewhere."""
-    held = failed_moves.resting_sites(world)
+    held = sites_of_failed_moves.resting_sites(world)
     every = replace(gather_facts.gather(world, replayed=False), held=held)
     changed = replace(every, pins=tuple(pins), nodes=tuple(nodes) or every.nodes)
     with_it = _next(world, changed)

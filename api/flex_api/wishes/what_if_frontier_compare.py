@@ -23,10 +23,10 @@ from flex.wishes import suspended_wishes
 from flex_api.facts import (
     core_to_output_models,
     earlier_nights,
-    failed_moves,
     forecast_rows,
     names_that_stay,
     partition_differences,
+    sites_of_failed_moves,
 )
 from flex_api.facts.forecast_loads import expect
 from flex_api.night import gather_facts
@@ -106,7 +106,7 @@ def frontier_of(world: World) -> FrontierOutput:
     The plan that waits is one of the partitions compared; no name server is asked for names that
     are not ours.
     """
-    held = failed_moves.resting_sites(world)
+    held = sites_of_failed_moves.resting_sites(world)
     known, _ = expect(world, replace(gather_facts.facts(world, replayed=False), held=held))
     guard = earlier_nights.guard(world, known.period)
     seen = names_that_stay.newest_plan(world)

@@ -19,7 +19,7 @@ from flex_dns.update import fence
 from flex_dns.wire.explain_dns_errors import UNCHANGED, not_granted, said_no
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
-from flex_dns.wire.texts_of_records import Texts, record_of, text_of
+from flex_dns.wire.txt_records import Texts, record_of, text_of
 
 # Bytes of texts that fit into one message (65,535) beside the names and the signature.
 LARGEST = 60_000

@@ -26,7 +26,7 @@ from flex.zones.marker import LABEL
 from flex_dns.wire.explain_dns_errors import UNCHANGED, not_granted, said_no
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
-from flex_dns.wire.texts_of_records import record_of, texts_in
+from flex_dns.wire.txt_records import record_of, texts_in
 
 # What the text of the record begins with.
 PREFIX = "flex controller="

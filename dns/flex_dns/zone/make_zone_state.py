@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from flex.table_schemas import RECORDS
+from flex.frame_schemas import RECORDS
 from flex.zones.address_hints import HINTED
 from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_owner

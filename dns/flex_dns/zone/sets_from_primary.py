@@ -2,7 +2,7 @@
 
 Takes a session and what is asked. Returns Contents that are complete, or raises an error:
 transfer.py says when a transfer is complete, and an answer counts when the server gave it with
-authority. names_below_wildcards.py tells names below a wildcard from names that are there.
+authority. wildcard_answered_names.py tells names below a wildcard from names that are there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from flex_dns.wire.zone_contents import (
     canonical,
     owners,
 )
-from flex_dns.zone import names_below_wildcards, where_names_lead
+from flex_dns.zone import where_names_lead, wildcard_answered_names
 from flex_dns.zone.pointing_records import has_hints
 from flex_dns.zone.transfer import transfer
 from flex_dns.zone.where_names_lead import wildcards
@@ -82,8 +82,8 @@ def read(
             hints=server.hints or bool(hints) or _asks_for_hints(questions),
         )
     if transferred:
-        return names_below_wildcards.told_apart(session, zone, questions, transferred)
-    contents = names_below_wildcards.told_apart(
+        return wildcard_answered_names.told_apart(session, zone, questions, transferred)
+    contents = wildcard_answered_names.told_apart(
         session, zone, questions, read_by_queries(session, server, zone, [*questions, *hints])
     )
     names = list(dict.fromkeys(name for name, kind in questions if kind == "A"))

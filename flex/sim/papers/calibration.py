@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from flex.sim import simulated_clusters as clusters
 from flex.sim.engine_input_and_output import FRONT_END
 from flex.sim.locality import Locality, reorder
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulated_clusters import MICROSECOND, SECOND, FrontEnd, SimulatedCluster
 from flex.sim.trace_twins import twin
 from flex.sim.traces import Trace
@@ -57,7 +57,7 @@ HANDOFF_PEAK = Input(
     "section 3",
     "what a handoff costs the front end",
 )
-# Used in published_figures.py: 280 Mbit/s over 2.5 times six times 167 requests a second.
+# Used in published_trace_figures.py: 280 Mbit/s over 2.5 times six times 167 requests a second.
 ANSWER = Input(
     "lard/testbed/bandwidth",
     "LARD",

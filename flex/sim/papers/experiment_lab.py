@@ -17,7 +17,7 @@ from flex.sim.bursts import bunch_requests
 from flex.sim.papers.assumptions import PLAIN, Assumptions
 from flex.sim.papers.calibration import calibrated_twin
 from flex.sim.papers.claim import MISSES, Claim, because, untold
-from flex.sim.published_figures import PUBLISHED
+from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result, simulate
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.trace_twins import MB, twin

@@ -18,13 +18,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flex.frame_schemas import FILES, HOURS, Schema
 from flex.model.log_reading import Segment
 from flex.model.period import Period
 from flex.ports import Segments
 from flex.prediction import target_classes
 from flex.prediction.cache_replay import Ints, Sample
 from flex.prediction.target_classes import Kinds
-from flex.table_schemas import FILES, HOURS, Schema
 from flex_logs_ingest.counts import count_files
 from flex_logs_ingest.counts import count_files_of_days as kept
 from flex_logs_ingest.counts.file_table import FileTable, file_table

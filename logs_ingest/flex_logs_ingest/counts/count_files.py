@@ -41,7 +41,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
-from flex.table_schemas import HOURS
+from flex.frame_schemas import HOURS
 from flex_logs_ingest.counts import (
     file_of_unknown_hosts,
     other_name_counts,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flex.errors import BadInput
-from flex.table_schemas import HOURS, PARTIAL, SAMPLE
+from flex.frame_schemas import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.counts.count_files import hold_directory, not_written, sync
 from flex_logs_ingest.counts.shared_count_files import is_shared
 from flex_logs_ingest.scan.counts_as_columns import LEVEL

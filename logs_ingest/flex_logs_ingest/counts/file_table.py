@@ -19,9 +19,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flex.frame_schemas import FILES
 from flex.model.period import Period
 from flex.ports import Segments
-from flex.table_schemas import FILES
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS, count_files, count_files_of_days
 from flex_logs_ingest.counts.sorted_runs import SortedRun, damage, merge
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import duckdb
 import pandas as pd
 
-from flex.table_schemas import FILES, Schema
+from flex.frame_schemas import FILES, Schema
 from flex_logs_ingest.counts.file_table import FileTable
 from flex_logs_ingest.counts.sorted_runs import gone_error
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from flex.frame_schemas import HOURS, Schema
 from flex.model.period import Period
-from flex.table_schemas import HOURS, Schema
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flex_logs_ingest.panels.configuration_files import Tree
-from flex_logs_ingest.panels.hosted_site import HostedSite, plain_path, site_of
+from flex_logs_ingest.panels.hosted_site_values import HostedSite, plain_path, site_of
 
 USERDATA = "/var/cpanel/userdata"
 PLACES = (USERDATA,)

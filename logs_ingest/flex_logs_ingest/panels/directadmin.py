@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flex_logs_ingest.panels.configuration_files import Tree, pairs
-from flex_logs_ingest.panels.hosted_site import HOMES, HostedSite, plain_path, site_of
+from flex_logs_ingest.panels.hosted_site_values import HOMES, HostedSite, plain_path, site_of
 
 USERS = "/usr/local/directadmin/data/users"
 PLACES = (USERS,)

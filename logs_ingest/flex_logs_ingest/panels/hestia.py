@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from flex_logs_ingest.panels.configuration_files import Tree
-from flex_logs_ingest.panels.hosted_site import HOMES, HostedSite, plain_path, site_of
+from flex_logs_ingest.panels.hosted_site_values import HOMES, HostedSite, plain_path, site_of
 
 HOME = "/usr/local/hestia"
 USERS = f"{HOME}/data/users"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from flex_logs_ingest.panels.configuration_files import Tree
-from flex_logs_ingest.panels.hosted_site import HostedSite, plain_path
+from flex_logs_ingest.panels.hosted_site_values import HostedSite, plain_path
 from flex_logs_ingest.panels.sites_of_vhosts import sites_of
 from flex_logs_ingest.vhosts.read_vhosts import read_what_can_be_read
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from flex_logs_ingest.panels import cpanel, directadmin, hestia, ispconfig, plesk
 from flex_logs_ingest.panels.configuration_files import Tree
-from flex_logs_ingest.panels.hosted_site import HostedSite
+from flex_logs_ingest.panels.hosted_site_values import HostedSite
 from flex_logs_ingest.panels.sites_of_vhosts import sites_of
 from flex_logs_ingest.vhosts.read_vhosts import read_what_can_be_read
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from flex_logs_ingest.files.find_and_unpack_logs import path_text
 from flex_logs_ingest.panels.configuration_files import Tree
-from flex_logs_ingest.panels.hosted_site import HostedSite, plain_path
+from flex_logs_ingest.panels.hosted_site_values import HostedSite, plain_path
 from flex_logs_ingest.vhosts.read_vhosts import Vhost, Vhosts
 
 # What Debian's Apache calls the folder of its logs.

@@ -27,8 +27,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flex.errors import BadTable
+from flex.frame_schemas import HOURS, PARTIAL, SAMPLE, Schema
 from flex.model.log_reading import Segment
-from flex.table_schemas import HOURS, PARTIAL, SAMPLE, Schema
 from flex_logs_ingest.lines import service_time
 from flex_logs_ingest.lines.field_meanings import LARGEST, LAST_TIME, MOST, PATH_LIMIT
 from flex_logs_ingest.parcels.manifest import Unsound

@@ -23,8 +23,8 @@ import pandas as pd
 
 from flex import native_or_python
 from flex.errors import BadInput
+from flex.frame_schemas import HOURS, PARTIAL, SAMPLE
 from flex.model.log_reading import BadLine
-from flex.table_schemas import HOURS, PARTIAL, SAMPLE
 from flex_logs_ingest.lines.field_meanings import printable
 from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.counts_as_columns import (

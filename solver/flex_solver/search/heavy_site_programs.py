@@ -31,7 +31,7 @@ from flex_solver.bounds.program_of_heaviest import (
     program_for_fewer_cold_bytes,
     program_with_others_fixed,
 )
-from flex_solver.bounds.rising_bound import RisingBound
+from flex_solver.bounds.rising_move_bound import RisingBound
 from flex_solver.programs import highs_proof
 from flex_solver.search.choose_rows_to_search import make_some_movable
 from flex_solver.search.partition_in_integers import Placed

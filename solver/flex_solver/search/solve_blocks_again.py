@@ -17,7 +17,7 @@ import numpy as np
 
 from flex.placing.problem import Bools, Ints
 from flex_solver.bounds.linear import Relaxed
-from flex_solver.bounds.rising_bound import RisingBound
+from flex_solver.bounds.rising_move_bound import RisingBound
 from flex_solver.rows_to_solution import LATE
 from flex_solver.search import solve_few_nodes_exactly
 from flex_solver.search.anneal import changes

@@ -12,7 +12,7 @@ from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.data_and_unknown_names import data_output, unknown_output
 from flex_api.facts import plan_by_zone
-from flex_api.requested_files import files_output
+from flex_api.requests_by_file import files_output
 from flex_api.schemas.log_verbs_output import DataOutput
 from flex_api.schemas.verbs_output import FilesOutput, UnknownOutput
 from flex_api.wiring import World

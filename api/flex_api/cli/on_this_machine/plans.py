@@ -19,12 +19,12 @@ from flex_api.cli.common import Context, author
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, logs_good_enough
 from flex_api.night import (
-    apply_or_accept_plan,
     leases,
     may_plan_be_applied,
     move_site_by_hand,
     nightly,
     plan_approvals,
+    plan_orders_by_hand,
     plan_with_stops,
     preview_rollback,
     record_stages,
@@ -88,9 +88,9 @@ class PlansHere:
                 held.concerns(wanted)
                 step = record_stages.Steps(here, held.run)
                 way = (
-                    apply_or_accept_plan.accept
+                    plan_orders_by_hand.accept
                     if by_hand
-                    else partial(apply_or_accept_plan.apply, enters=step.enter)
+                    else partial(plan_orders_by_hand.apply, enters=step.enter)
                 )
                 done = step.run_work(
                     lambda: way(here, wanted.id, force=force, checksum=checksum), _became
@@ -159,7 +159,7 @@ def _apply(here: World, run: NightlyRun, plan: Plan, force: Sequence[str]) -> Pl
     """What was just made."""
     step = record_stages.Steps(here, run)
     return step.run_work(
-        lambda: apply_or_accept_plan.apply(here, plan.id, force=force, enters=step.enter), _became
+        lambda: plan_orders_by_hand.apply(here, plan.id, force=force, enters=step.enter), _became
     )
 
 

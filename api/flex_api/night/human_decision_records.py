@@ -52,7 +52,7 @@ from flex_dns.update import fence
 from flex_dns.update.decision_records import TextsToReplace, replace_texts
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
-from flex_dns.wire.texts_of_records import Texts, texts_at
+from flex_dns.wire.txt_records import Texts, texts_at
 from flex_dns.wire.zone_contents import Contents, unfit, why_not_ours
 
 # Actions of the audit log: which text a zone, or the marker of a site, has from now on.

@@ -14,14 +14,14 @@ from flex.model.plan import Plan
 from flex.planning import carry_out_plan
 from flex_api.night import (
     bring_what_sites_need,
-    decisions_in_zones,
     freezes,
     go_on_with_moves,
+    human_decision_records,
     make_before_break_plans,
     may_plan_be_applied,
     plan_approvals,
+    plan_of_movable_sites,
     recovery,
-    reduced_plan,
     route_and_publish_plan,
     route_requests_by_plan,
     warm_nodes,
@@ -36,19 +36,19 @@ def apply(
     force: Sequence[str] = (),
     checksum: str = "",
     enters: Callable[[str], None] = carry_out_plan.unheard,
-    unread: decisions_in_zones.Unread | None = None,
+    unread: human_decision_records.Unread | None = None,
 ) -> Plan:
     """Carry out a plan as it was approved, or finish it where a killed run began it. Raises Held
     when a rule forbids it and was not forced by name, or when another plan is half applied.
     `unread` are the zones that this run could not read, where it has looked already.
     """
     if unread is None:
-        unread = decisions_in_zones.settle(world, force)
+        unread = human_decision_records.settle(world, force)
     if plan_id in {begun.id for begun in world.store.plans(state="applying")}:
         return _go_on(world, plan_id, force, checksum, enters)
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
     plan = may_plan_be_applied.refuse_forbidden(world, plan_id, force=force, checksum=checksum)
-    decisions_in_zones.refuse_unread([plan], unread)
+    human_decision_records.refuse_unread([plan], unread)
     if make_before_break_plans.warms_first(world, plan):
         enters("warm")
         world.say(f"Warming up: {warm_nodes.ahead(world, plan)}.")
@@ -66,7 +66,7 @@ def _bring_and_recheck(
     if not bring_what_sites_need.brings(world, plan):
         return plan
     enters("bring")
-    wanted = reduced_plan.bring_and_narrow(world, plan)
+    wanted = plan_of_movable_sites.bring_and_narrow(world, plan)
     # That took a while, too.
     return may_plan_be_applied.refuse_forbidden(world, wanted.id, force=force)
 
@@ -97,9 +97,9 @@ def accept(world: World, plan_id: str, *, force: Sequence[str] = (), checksum: s
     name server is asked.
     """
     may_plan_be_applied.refuse_half_applied(world, f"applying {plan_id}")
-    unread = decisions_in_zones.settle(world, force)
+    unread = human_decision_records.settle(world, force)
     plan = may_plan_be_applied.refuse_forbidden(world, plan_id, force=force, checksum=checksum)
-    decisions_in_zones.refuse_unread([plan], unread)
+    human_decision_records.refuse_unread([plan], unread)
     done = carry_out_plan.accept(
         plan,
         world.store.placement_of(plan.id),

@@ -12,6 +12,7 @@ from datetime import datetime
 
 import pandas as pd
 
+from flex.frame_schemas import PLACEMENT
 from flex.model.plan import Proven
 from flex.placing import problem
 from flex.planning import propose_plan
@@ -22,7 +23,6 @@ from flex.planning.propose_plan import Proposal
 from flex.planning.unmovable_sites import limit_to_reach
 from flex.ports import Publisher, Solver
 from flex.site_names_in_words import first_few
-from flex.table_schemas import PLACEMENT
 
 # What made a plan that leads sites back which were worse off where they moved to.
 WENT_BACK = "went back"

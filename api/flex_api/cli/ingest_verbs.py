@@ -12,7 +12,7 @@ import typer
 from flex.errors import BadInput
 from flex.planning import missing_readings
 from flex.site_names_in_words import first_few
-from flex_api import cpu_in_settings, ingest_only, wiring
+from flex_api import ingest_only, site_cgroups, wiring
 from flex_api.cli import local_or_server, progress_bar
 from flex_api.cli.common import Context, Reason, context, now
 from flex_api.cli.local_only import AsOf, argument_here, only_here, option_here
@@ -215,7 +215,7 @@ def _cpu(call_context: Context) -> Cpu | None:
         return None
     site_of = wiring.site_names(call_context.settings).naming()
     return ingest_only.read_cpu(
-        cpu_in_settings.patterns(call_context.settings.ingest.cpu),
+        site_cgroups.patterns(call_context.settings.ingest.cpu),
         lambda name: site_of(name.encode()),
     )
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator
 
 import pandas as pd
 
+from flex.frame_schemas import texts
 from flex.model.site_moves import SiteMove
-from flex.table_schemas import texts
 from flex.zones import records_of_partition
 from flex.zones.records_of_partition import sets_by_name
 from flex_api.moving.which_copies_may_go import Copies, Copy

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from flex.model.http_answers import BOUNDS, SPAN, TIMES
+from flex.model.node_answer_counts import BOUNDS, SPAN, TIMES
 from flex.routing.ports_and_paths import Layout
 
 # The table of what was answered.
