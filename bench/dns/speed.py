@@ -30,7 +30,7 @@ from flex_dns.checks.settling import UNHEARD, nudged
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.update import change_messages, message_pipeline
 from flex_dns.update.change_messages import Message
-from flex_dns.wire import update_message_bytes as wire
+from flex_dns.wire import messages as wire
 
 # Share of the full sizes.
 SCALE = float(os.environ.get("SCALE", "1"))

@@ -27,7 +27,7 @@ from flex_dns.zone import change_states
 
 if TYPE_CHECKING:
     from flex_dns.update.change_messages import Claim, Message
-    from flex_dns.wire.update_message_bytes import RequiredSet
+    from flex_dns.wire.messages import RequiredSet
 
 # What a message may require, as text, which takes more bytes than the message itself. With what it
 # changes it stays below the 64 KiB of a message over TCP (RFC 1035, section 4.2.2).

@@ -1,4 +1,4 @@
-//! Changes as the bytes of an update: dns/flex_dns/wire/update_message_bytes.py defines them, and spells whatever is not plain.
+//! Changes as the bytes of an update: dns/flex_dns/wire/messages.py defines them, and spells whatever is not plain.
 
 use hashbrown::HashMap;
 use pyo3::intern;
@@ -15,13 +15,13 @@ const ANY: u16 = 255;
 const LONGEST_LABEL: usize = 63;
 const LONGEST_NAME: usize = 254;
 
-/// `MessagePart` of dns/flex_dns/wire/update_message_bytes.py.
+/// `MessagePart` of dns/flex_dns/wire/messages.py.
 type Part<'py> = (Bound<'py, PyBytes>, usize, Bound<'py, PyBytes>, usize);
 
 /// All of them together: what they require, and what they make.
 #[pyfunction]
 pub fn parts<'py>(py: Python<'py>, zone: &str, changes: &Bound<'py, PyAny>) -> PyResult<Part<'py>> {
-    let mut parts = Parts::of(zone, py.import(intern!(py, "flex_dns.wire.update_message_bytes"))?);
+    let mut parts = Parts::of(zone, py.import(intern!(py, "flex_dns.wire.messages"))?);
     for change in changes.try_iter()? {
         parts.add(&change?)?;
     }

@@ -23,7 +23,7 @@ from flex_dns.update.change_messages import Claim
 from flex_dns.update.fence import fence_name, fence_text, holders, take_over
 from flex_dns.update.message_pipeline import deliver
 from flex_dns.update.sending import carry
-from flex_dns.wire import update_message_bytes
+from flex_dns.wire import messages
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 from tests.dns.conftest import Edit
@@ -111,7 +111,7 @@ def test_a_record_that_somebody_took_away_holds_nothing_any_more(
 def test_every_part_of_a_message_that_is_halved_is_fenced(zone: str) -> None:
     (whole,) = change_messages.messages(zone, many(zone, 4).changes)
     fenced = replace(whole, claim=Claim(controller=ONE))
-    required = update_message_bytes.rdata_bytes("TXT", fence_text(ONE))
+    required = messages.rdata_bytes("TXT", fence_text(ONE))
     assert all(
         required in part.wire()
         for part in (fenced, *change_messages.halves(fenced), fenced.only(fenced.changes[:1]))

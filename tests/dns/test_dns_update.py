@@ -22,8 +22,8 @@ from flex.model.zone_plan import Change, RecordType, Rrset
 from flex.zones.marker import marker_name, marker_text, site_name
 from flex_dns.update import change_messages
 from flex_dns.update.change_messages import Message
-from flex_dns.wire import update_message_bytes as wire
-from flex_dns.wire.update_message_bytes import MessagePart, Unfit
+from flex_dns.wire import messages as wire
+from flex_dns.wire.messages import MessagePart, Unfit
 from tests.thorough import times
 
 ZONE = "hosting.example."

@@ -16,8 +16,8 @@ from flex.model.zone_plan import Change, RecordType
 from flex.zones.marker import marker_text, site_name
 from flex.zones.zone_changes import ADDRESSES
 from flex_dns.update import fence
-from flex_dns.wire import update_message_bytes as wire
-from flex_dns.wire.update_message_bytes import MessagePart, RequiredSet
+from flex_dns.wire import messages as wire
+from flex_dns.wire.messages import MessagePart, RequiredSet
 from flex_dns.zone.change_states import lies_in
 
 # Bytes of a message: some 270 replacements with what they require. Small messages are slow, because

@@ -22,8 +22,8 @@ import dns.tsig
 from flex.errors import DnsError, Refused, Unreachable
 from flex.zones.address_hints import HINTED
 from flex_dns.server_configuration.named_conf_lines import PRINTED, update_policy
+from flex_dns.wire.messages import Unfit
 from flex_dns.wire.name_server_and_key import Server
-from flex_dns.wire.update_message_bytes import Unfit
 
 UNCHANGED = "nothing was changed"
 
