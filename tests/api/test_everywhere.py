@@ -8,7 +8,7 @@ import pytest
 
 from flex_api import cli
 from flex_api.cli import verb_groups
-from flex_api.cli.verb_groups import GROUPS, VERBS
+from flex_api.cli.verb_groups import FIRST, GROUPS, VERBS
 
 
 def test_every_verb_takes_the_form_of_its_output() -> None:
@@ -32,11 +32,43 @@ def test_every_verb_stands_in_one_group() -> None:
 def test_help_lists_every_verb_and_a_verb_that_there_is_not_is_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.run(["--help"]) == 0
+    assert cli.run(["help", "all"]) == 0
     listed = capsys.readouterr().out
     assert [verb for verb in VERBS if f"\n  {verb} " not in listed] == []
+    assert cli.run(["--help"]) == 0
+    first = capsys.readouterr().out
+    assert {verb for verb in VERBS if f"\n  {verb} " in first} == set(FIRST)
+    assert f"{len(VERBS) - len(FIRST)} more verbs" in first
     assert cli.run(["nodse"]) == 2
     assert "nodes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "Verbs to begin with:"),
+        (("exit-codes",), "Exit codes: 0 done"),
+        (("nodes", "drain"), "Usage: flex nodes drain "),
+        (("plan",), "Usage: flex plan "),
+    ],
+)
+def test_help_tells_of_one_verb_as_the_verb_does(
+    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["help", *words]) == 0
+    helped = capsys.readouterr().out
+    assert told in helped
+    if "exit-codes" not in words:
+        assert cli.run([*words, "--help"]) == 0
+        assert capsys.readouterr().out == helped
+
+
+@pytest.mark.parametrize("words", [("nix",), ("nodes", "nix"), ("apply", "nix"), ("logs",)])
+def test_help_of_what_is_no_verb_is_wrong_usage(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["help", *words]) == 2
+    assert f"No such command {words[-1]!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

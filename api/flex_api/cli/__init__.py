@@ -34,7 +34,7 @@ from typer.main import get_group
 
 from flex.errors import BadInput, FlexError, Misused
 from flex_api.cli.common import Context, Format, crash, fail
-from flex_api.cli.verb_groups import VerbGroups
+from flex_api.cli.verb_groups import FIRST, VERBS, VerbGroups
 
 HELP = """
 Decide which node of a web-hosting cluster serves which site, and publish that in DNS.
@@ -62,6 +62,11 @@ Words such as fair share, cold, at rest and given up are explained in
 docs/reference/glossary.md, and on the page /glossary.
 """
 
+MORE = f"""
+{len(VERBS) - len(FIRST)} more verbs: flex help all. One of them: flex help VERB.
+What the exit codes mean, and where results and errors go: flex help exit-codes.
+"""
+
 UNTOUCHED = "nothing was read or changed"
 # Objects made before the collector looks for circles among them. A plan of ten thousand sites is
 # hundreds of thousands, none of them in a circle, and looking through them at Python's own pace
@@ -74,7 +79,7 @@ def application() -> TyperGroup:
         name="flex",
         cls=VerbGroups,
         help=HELP,
-        epilog=EXIT_CODES,
+        epilog=MORE,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

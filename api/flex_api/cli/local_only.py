@@ -113,6 +113,7 @@ AsOf = Annotated[
     option_here(
         OWN_CLOCK,
         "--as-of",
+        metavar="TIME",
         formats=[
             "%Y-%m-%dT%H:%M:%S",
             "%Y-%m-%dT%H:%M:%SZ",
@@ -120,6 +121,7 @@ AsOf = Annotated[
             "%Y-%m-%dT%H:%MZ",
             "%Y-%m-%d",
         ],
-        help="act as if it were this time (UTC, with or without a Z), to try old logs",
+        help="act as if it were this time (such as 2026-03-01 or 2026-03-01T02:30, in UTC), "
+        "to try old logs",
     ),
 ]

@@ -119,6 +119,7 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
         "audit": Verb("tokens_and_audit", "Show who changed what, when and why."),
     },
     "The program itself": {
+        "help": Verb("help_verb", "Show all verbs, the exit codes, or the help of one verb."),
         "completion": Verb("installation_verbs", "Print the completion script of a shell."),
         "version": Verb(
             "installation_verbs",
@@ -129,6 +130,11 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
 VERBS: Mapping[str, Verb] = {
     name: verb for verbs in GROUPS.values() for name, verb in verbs.items()
 }
+# What somebody needs first, in about this order.
+FIRST = (
+    "assess", "demo", "onboard", "doctor", "plan", "apply",
+    "status", "explain", "sites", "nodes", "rollback", "serve",
+)  # fmt: skip
 # What people type who know other tools, and the verbs that do it.
 MEANT = {
     "cron": "run",
@@ -260,10 +266,11 @@ class VerbGroups(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002
-        room = formatter.width - 6 - max(map(len, VERBS))
+        _list_verbs(formatter, "Verbs to begin with", {name: VERBS[name] for name in FIRST})
+
+    def list_all_verbs(self, formatter: HelpFormatter) -> None:
         for heading, verbs in GROUPS.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name, verb.short(room)) for name, verb in verbs.items()])
+            _list_verbs(formatter, heading, verbs)
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         verbs = [
@@ -273,3 +280,9 @@ class VerbGroups(TyperGroup):
         ]
         # TyperGroup's own would load each of them.
         return verbs + Command.shell_complete(self, ctx, incomplete)
+
+
+def _list_verbs(formatter: HelpFormatter, heading: str, verbs: Mapping[str, Verb]) -> None:
+    room = formatter.width - 6 - max(map(len, VERBS))
+    with formatter.section(heading):
+        formatter.write_dl([(name, verb.short(room)) for name, verb in verbs.items()])
