@@ -1,11 +1,16 @@
-"""How many random examples a test looks at: two in five of what it asks for, unless THOROUGH says
-how many times as many. `make torture` looks at five times as many.
+"""How much a test looks at.
+
+Of random examples it is two in five of what a test asks for, unless THOROUGH says how many times as
+many; `make torture` looks at five times as many. Of cases that differ little, some are looked at in
+every run and the others among the slow tests.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
+import pytest
 from hypothesis import settings
 
 THOROUGH = float(os.environ.get("THOROUGH", "0.4"))
@@ -17,3 +22,9 @@ def times(number: int) -> int:
 
 def examples(number: int) -> settings:
     return settings(max_examples=times(number))
+
+
+def first_quick(values: Sequence[object], quick: int = 1) -> list[object]:
+    """The first of them are quick tests, the others slow ones."""
+    first, rest = values[:quick], values[quick:]
+    return [*first, *(pytest.param(value, marks=pytest.mark.slow) for value in rest)]

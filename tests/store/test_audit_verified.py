@@ -274,7 +274,17 @@ CHANGED: dict[str, tuple[Done, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", CHANGED)
+# The statements are the same on both; one of them shows each time that PostgreSQL takes them.
+ON_EACH = [
+    *(("sqlite", what) for what in CHANGED),
+    *(
+        pytest.param("postgresql", what, marks=[pytest.mark.real, *([pytest.mark.slow] * bool(at))])
+        for at, what in enumerate(CHANGED)
+    ),
+]
+
+
+@pytest.mark.parametrize(("url", "what"), ON_EACH, indirect=["url"])
 def test_whatever_is_changed_past_flex_is_told_as_it_is_and_as_it_was(url: str, what: str) -> None:
     done, said = CHANGED[what]
     with open_store(url) as store:
