@@ -22,11 +22,11 @@ help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name what; do printf 'make %-8s %s\n' "$$name" "$$what"; done
 
 demo: ## one night from logs to DNS on a private name server; ARGS="..." go to `flex demo`, DEMO_DIR=... keeps its files
-	$(SETUP) run native named
+	$(SETUP) run named
 	@$(BIN)/flex demo $(if $(DEMO_DIR),--dir "$(DEMO_DIR)") $(ARGS)
 
 try: ## the demo's cluster, kept up until Ctrl-C: pages to open, nodes to kill, ten things to try; DEMO_DIR=... keeps its files
-	$(SETUP) run native named
+	$(SETUP) run named
 	@$(BIN)/flex demo --serve $(if $(DEMO_DIR),--dir "$(DEMO_DIR)") $(ARGS)
 
 test: ## every promise by its quickest proof, with real servers; says what was skipped and why (ARGS="-k name")
@@ -100,3 +100,4 @@ lock: ## bring the lock files in step with the .in files; ARGS=--upgrade takes t
 
 clean: ## take away what make made, the environment too
 	rm -rf .venv .cache build dist native/target bench/results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find . -path ./.git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

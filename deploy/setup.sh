@@ -39,8 +39,9 @@ logged() {
 timed() {
     local what=$1 started=$SECONDS
     shift
+    say "$what …"
     if logged "$@"; then
-        say "$what ($((SECONDS - started)) s)"
+        say "$what: done ($((SECONDS - started)) s)"
     else
         say "$what: failed after $((SECONDS - started)) s, see $log"
         return 1
@@ -97,7 +98,7 @@ packages() {
         say "$why: please install $* (Debian: apt install --no-install-recommends $*)"
         return 1
     fi
-    timed "installed $* from Debian" install_packages "$@" || return 1
+    timed "installing $* from Debian" install_packages "$@" || return 1
     case " $* " in *" bind9 "*) logged leave_off named ;; esac
     case " $* " in *" postgresql "*) logged leave_off postgresql ;; esac
     case " $* " in *" haproxy "*) logged leave_off haproxy ;; esac
@@ -210,7 +211,7 @@ environment() {
         packages "FLEX needs Python 3.11 or newer with venv" python3 python3-venv || exit 1
         base=$(find_python) || die "FLEX needs Python 3.11 or newer with venv, and this Debian brings an older one"
     }
-    timed "made .venv with $("$base" --version)" "$base" -m venv --clear .venv || exit 1
+    timed "making .venv with $("$base" --version)" "$base" -m venv --clear .venv || exit 1
 }
 
 pip() { "$python" -m pip --disable-pip-version-check --no-input "$@"; }
@@ -223,7 +224,7 @@ locked() {
     wanted=$(digest "$@")
     stamped "$name" "$wanted" && return
     for lock in "$@"; do arguments+=(-r "$lock"); done
-    timed "installed the Python packages of $*" pip install --progress-bar off --require-hashes "${arguments[@]}" ||
+    timed "installing the Python packages of $*" pip install --progress-bar off --require-hashes "${arguments[@]}" ||
         die "the Python packages could not be installed; nothing else was changed"
     stamp "$name" "$wanted"
 }
@@ -232,7 +233,7 @@ editable() {
     local wanted
     wanted=$(digest pyproject.toml flex/__init__.py)
     stamped flex "$wanted" && return
-    timed "installed FLEX from this checkout" pip install --no-index --no-deps --no-build-isolation -e . || exit 1
+    timed "installing FLEX from this checkout" pip install --no-index --no-deps --no-build-isolation -e . || exit 1
     # As pip does with a wheel: where Python may keep no bytecode, each start would compile every module anew.
     logged "$python" -m compileall -q flex api dns solver logs_ingest
     stamp flex "$wanted"
@@ -264,7 +265,7 @@ step_docs() {
     stamped docs "$wanted" && "$site/bin/python" -c 'import sphinx' 2>/dev/null && return
     base=$(find_python) || die "Sphinx needs Python 3.11 or newer with venv"
     logged "$base" -m venv --clear "$site" || die "no environment could be made in $site"
-    timed "installed the Python packages of requirements/docs.txt" "$site/bin/python" -m pip \
+    timed "installing the Python packages of requirements/docs.txt" "$site/bin/python" -m pip \
         --disable-pip-version-check --no-input install --progress-bar off --require-hashes -r requirements/docs.txt ||
         die "the packages that build the docs could not be installed; nothing else was changed"
     stamp docs "$wanted"
@@ -300,7 +301,7 @@ step_native() {
     fi
     wanted=$(native_sources | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
     if stamped native "$wanted" || stamped native "failed $wanted"; then return; fi
-    if timed "built the native loops with $(cargo --version)" build_native; then
+    if timed "building the native loops with $(cargo --version)" build_native; then
         stamp native "$wanted"
     else
         without_native "failed $wanted"

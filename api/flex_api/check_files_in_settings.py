@@ -63,15 +63,15 @@ def _database_problems(settings: Settings) -> Iterator[str]:
     try:
         url, _ = database_by_url.parse_url(settings.database.url)
     except FlexError as error:
-        yield f"database_by_url.url: {error.answer}; {error.advice}"
+        yield f"database.url: {error.answer}; {error.advice}"
         return
     file = Path(url.database or "")
     if url.get_backend_name() != "sqlite" or not file.is_absolute():
         return
     if why := _not_writable(file.parent):
-        yield f"database_by_url.url: {file.parent}: {why}"
+        yield f"database.url: {file.parent}: {why}"
     elif file.exists() and not _may_write(file, os.W_OK):
-        yield f"database_by_url.url: {file}: {_who()} may not write to it; {_AS_SERVICE}"
+        yield f"database.url: {file}: {_who()} may not write to it; {_AS_SERVICE}"
 
 
 def _site_list_problems(settings: Settings) -> Iterator[str]:

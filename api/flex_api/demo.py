@@ -8,6 +8,7 @@ With an HAProxy the doors of all nodes are shown behind them (demo_doors.py).
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -295,6 +296,9 @@ def _tell(say: Say, output: PlanOutput, lines: dict[str, int], files: int) -> No
     )
     say(f"  DNS       {_dns(output)}")
     for forecast in output.forecasts:
+        if forecast.policy == "from scratch" and not output.before:
+            # A first partition is one from scratch.
+            continue
         placement = PLACEMENTS.get(forecast.policy, forecast.policy)
         miss = amounts.share(forecast.miss_ratio)
         rate = f"{forecast.operations_per_second:,.0f}"
@@ -310,7 +314,13 @@ def _former_share_text(output: PlanOutput) -> str:
 
 
 def _dns(output: PlanOutput) -> str:
-    sent = sum(1 for zone in output.zones for line in zone.changes if line.startswith("+"))
+    types = Counter(
+        line.split(" ", 4)[3]
+        for zone in output.zones
+        for line in zone.changes
+        if line.startswith("+")
+    )
+    addresses = types["A"] + types["AAAA"]
     wrong = sum(1 for verdict in output.verdicts if not verdict.agrees)
     checked = sum(verdict.checked for verdict in output.verdicts)
     answer = (
@@ -318,7 +328,10 @@ def _dns(output: PlanOutput) -> str:
         if wrong
         else f"asked again, the name server agrees on all {checked}"
     )
-    return f"{sent} record sets changed by signed updates; {answer}"
+    return (
+        f"{amounts.count(addresses, 'address set')} and {amounts.count(types['TXT'], 'marker')} "
+        f"written by signed updates; {answer}"
+    )
 
 
 def _ending(second: NightRow, seconds: float) -> str:

@@ -90,9 +90,8 @@ def reasons(problem: Problem, rows: Ints, because: Because = Because()) -> list[
         source = given_up[site].pop(0) if given_up[site] else None
         text = _wish_behind(problem, because, site, source, target, served=site in served)
         if not text and source is not None:
-            text = _gain_in_balance(problem, away, source, target) + _loss_without_it(
-                chosen.left_there(site, source, target)
-            )
+            text = _gain_in_balance(problem, away, source, target)
+            text += _loss_without_it(chosen.left_there(site, source, target), text)
         move_reasons.append(MoveReason(site, source, target, text))
     taken = ((site, node) for site, nodes in sorted(given_up.items()) for node in nodes)
     return [
@@ -221,7 +220,7 @@ def _wish_behind(
     if target in problem.pinned.get(site, frozenset()):
         return f"pinned to {problem.nodes[target]}{until}"
     if not served:
-        return "no node serves it yet" + _many(problem, because, site)
+        return "new" + _many(problem, because, site)
     if source is None:
         return "one more replica" + _many(problem, because, site)
     return AND.join(
@@ -268,16 +267,16 @@ def _gain_in_balance(problem: Problem, away: Floats, source: int, target: int) -
     )
 
 
-def _loss_without_it(other: Other | None) -> str:
+def _loss_without_it(other: Other | None, gain: str) -> str:
     """What the move is good for, now that all others are made: how far off a node would be that is
-    nearer with it.
+    nearer with it. Nothing where the gain says the same.
     """
     if other is None:
         return ""
-    return (
-        f"; left there, {other.node} would be {100 * abs(other.off):.0f} % "
-        f"{'over' if other.off > 0 else 'under'}"
-    )
+    off, side = f"{100 * abs(other.off):.0f} %", "over" if other.off > 0 else "under"
+    if gain == f"{other.node} {side} {other.dimension} by {off}":
+        return ""
+    return f"; left there, {other.node} would be {off} {side}"
 
 
 def _why_given_up(problem: Problem, because: Because, site: int, node: int) -> str:
@@ -295,10 +294,13 @@ def _many(problem: Problem, because: Because, site: int) -> str:
     if count == 1:
         return ""
     if because.wants(name, count):
-        return f": {count} in all, as wished{because.when(name)}"
+        return f"; on {count} nodes, as wished{because.when(name)}"
     demand = count * problem.load[site] / 100
     widest = int(demand.argmax())
-    return f": {count} in all, for the {problem.dimensions[widest]} of {demand[widest]:.1f} nodes"
+    return (
+        f"; on {count} nodes, as its {problem.dimensions[widest]} is that of "
+        f"{demand[widest]:.1f} nodes"
+    )
 
 
 def _overload_text(problem: Problem, away: Floats, node: int) -> str:

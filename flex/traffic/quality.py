@@ -317,8 +317,8 @@ class _Bench:
             return None
         state: State = "bad" if quality.coverage < self.limits.min_coverage else "warn"
         sentence = (
-            f"silent {', '.join(spans(quality.silent)[:3])}, when others were not "
-            "or it usually is not"
+            f"no lines from {', '.join(spans(quality.silent)[:3])}, unlike other nodes or other "
+            "weeks"
         )
         return Finding(
             MIN_COVERAGE,

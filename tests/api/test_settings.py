@@ -57,7 +57,7 @@ def test_everything_but_the_nodes_has_a_default(tmp_path: Path) -> None:
         ("[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']\nram = '12 GiX'", "such as '12 GiB'"),
         (
             "[[node]]\nname = 'n1'\naddresses = ['192.0.2.1']",
-            "node.0.ram: this setting must be given",
+            "[[node]], number 1: `ram` is missing",
         ),
         (MINIMAL + MINIMAL, "the node 'n1' is there twice"),
         (MINIMAL + "[[ingest.source]]\nglob = 'x'\nnode = 'n7'", "names the node 'n7'"),

@@ -38,7 +38,7 @@ def test_a_week_with_drift_a_surge_a_campaign_a_drained_and_a_dead_node(cluster:
     campaigning = cluster.night(loads(1))
     assert len(cluster.nodes_of(campaign)) == 3
     assert {move.reason for move in campaigning.moves if move.site == campaign} == {
-        "one more replica: 3 in all, as wished until 5 March 2026, 14:17 UTC"
+        "one more replica; on 3 nodes, as wished until 5 March 2026, 14:17 UTC"
     }
     assert campaigning.measured is not None
     assert campaigning.measured.plan == first.id

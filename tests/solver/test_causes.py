@@ -32,6 +32,8 @@ from tests.thorough import times
 from tests.unhurried import unhurried
 
 LEFT = re.compile(r"; left there, (?P<node>n\d) would be (?P<off>\d+) % (?P<side>over|under)$")
+# The same, where the node is as far off as it was before the plan.
+GAIN = re.compile(r"^(?P<node>n\d) (?P<side>over|under) [a-z ]+ by (?P<off>\d+) %$")
 MUST = re.compile(r"given no sites now|not to be on|kept apart|kept together")
 PIN = re.compile(r"the pin of (?P<site>s\d( \(with s\d\))?) to (?P<node>n\d)$")
 BAR = re.compile(r"(?P<site>s\d( \(with s\d\))?) not on (?P<nodes>n\d(, n\d)*)$")
@@ -119,7 +121,7 @@ def _walk_over(problem: Problem, rows: Ints, reason: MoveReason) -> None:
         assert MUST.search(reason.text), reason
     moved, home = [reason.site, reason.target], [reason.site, reason.source]
     left = np.array([home if row == moved else row for row in rows.tolist()], dtype=np.int64)
-    said = LEFT.search(reason.text)
+    said = LEFT.search(reason.text) or GAIN.search(reason.text)
     if said:
         node, sign = (problem.nodes.index(said["node"]), 1 if said["side"] == "over" else -1)
         carries = problem.load.sum(axis=0) > 0

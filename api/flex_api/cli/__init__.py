@@ -52,7 +52,8 @@ limit. 23 another run is at work, or changes are frozen. 24 a folder cannot be w
 database failed. 26 not allowed. 27 the FLEX server, or HAProxy, does not answer. 30 DNS refused or
 unreachable, nothing changed. 31 some of a plan is applied. 32 applied, but the name servers
 disagree. 33 a dead node is out of DNS, except for sites that stay with their content, or names that
-FLEX may not change. 130, 143 interrupted. 137 stands only in the history: the run was killed.
+FLEX may not change. 130, 143 interrupted. 137: the run was killed
+(only in `flex history`).
 
 Results go to standard output, errors to standard error. With -o json an error is one object
 (docs/schemas/error.json); standard output is then empty, or holds the whole result that the exit

@@ -37,8 +37,8 @@ def approve(
     reason: Reason = "",
     as_of: AsOf = None,
 ) -> None:
-    """Say yes to a plan. The plan is refused when another partition came into force after it was
-    made.
+    """Approve a plan. DNS is not changed: `flex apply` does that. The plan is refused when another
+    partition came into force after it was made.
     """
     call_context = context(ctx)
     by = local_or_server.plans(call_context, as_of)
@@ -52,7 +52,7 @@ def reject(
     reason: Reason = "",
     as_of: AsOf = None,
 ) -> None:
-    """Say no to a plan. It cannot be applied any more."""
+    """Reject a plan. It cannot be applied any more."""
     call_context = context(ctx)
     show(call_context, local_or_server.plans(call_context, as_of).reject(plan_id, checksum, reason))
 

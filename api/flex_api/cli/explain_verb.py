@@ -41,10 +41,9 @@ def _show(console: Console, output: ExplainOutput) -> None:
 
 
 def _other(other: OtherRow) -> str:
-    side = "over" if other.off_ratio > 0 else "under"
-    outside = ", outside the tolerance" if other.outside else ""
-    off = f"{100 * abs(other.off_ratio):.1f} % {side} its {other.dimension}{outside}"
+    outside = ", more than the tolerance" if other.outside else ""
+    off = f"{100 * abs(other.off_ratio):.1f} % too {'much' if other.off_ratio > 0 else 'little'}"
     return (
-        f"{other.target} for {other.source}: {other.node} {off}; "
-        f"{amounts.size(other.cold_bytes)} to read"
+        f"{other.target} instead of {other.source}: {other.node} would have {off} "
+        f"{other.dimension}{outside}; {other.target} would read {amounts.size(other.cold_bytes)}"
     )

@@ -257,7 +257,8 @@ def import_(
         bool, typer.Option("--delete", help="remove each parcel that is in the database")
     ] = False,
 ) -> None:
-    """Take in the counts of `flex ingest --partials-only`. A parcel counts once, however often it
+    """Import counts that were made on another machine. They are those of
+    `flex ingest --partials-only`. A parcel counts once, however often it
     comes.
 
     Each parcel is checked whole before it is used. A damaged one is refused, the others are taken.

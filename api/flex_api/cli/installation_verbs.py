@@ -368,7 +368,7 @@ def completion(
 def version(
     ctx: typer.Context, json: Annotated[bool, typer.Option("--json", help="as `-o json`")] = False
 ) -> None:
-    """Show the versions of FLEX and of its libraries; with --server, those of the server."""
+    """Show the versions of FLEX and of its libraries. With --server: of the server."""
     call_context = context(ctx)
     call_context.output = Format.JSON if json else call_context.output
     versions = local_or_server.installation(call_context).version()

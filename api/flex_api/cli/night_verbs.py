@@ -400,19 +400,23 @@ def _text(told: str | bytes) -> str:
 
 
 def status(ctx: typer.Context) -> None:
-    """Show how the cluster is: nodes, the last run, and what waits for somebody. No name server is
-    asked and no log is read: it tells what is known already.
+    """Show how the cluster is, and what waits for somebody. It tells what is known already of
+    nodes, the last run and DNS: no name server is asked and no log is read.
     """
     call_context = context(ctx)
     output = local_or_server.look(call_context).status()
     call_context.show(output, lambda console: results_in_terminal.status(console, output, now()))
 
 
-def history(ctx: typer.Context, limit: Limit = 20) -> None:
+def history(
+    ctx: typer.Context,
+    limit: Limit = 20,
+    long: Annotated[bool, typer.Option("--long", help="all that a run said")] = False,
+) -> None:
     """List the latest runs. Each says how it ended, what moved, how good the predictions were."""
     call_context = context(ctx)
     output = local_or_server.look(call_context).runs(limit)
-    call_context.show(output, lambda console: results_in_terminal.runs(console, output))
+    call_context.show(output, lambda console: results_in_terminal.runs(console, output, whole=long))
 
 
 def show(call_context: Context, plan: PlanOutput, *, diff: bool = False) -> None:

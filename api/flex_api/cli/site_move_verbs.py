@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 moves_app = typer.Typer(
-    help="Show what was brought to new nodes for sites that moved, and what stopped others.",
+    help="List the commands that were run for sites that moved. It also says what stopped others.",
     rich_markup_mode=None,
 )
 
@@ -84,7 +84,7 @@ def ready(
         ),
     ] = "",
 ) -> None:
-    """Ask nodes whether they are ready for sites, as a plan asks before it moves them. Nothing is
+    """Ask nodes whether they are ready for sites. A plan asks so before it moves them. Nothing is
     moved.
 
     Exits 22 where a node is not ready.

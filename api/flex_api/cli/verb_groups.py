@@ -59,15 +59,15 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
     "Every night": {
         "run": Verb("night_verbs", "Run the whole night: all steps, one after the other."),
         "ingest": Verb("ingest_verbs", "Read what is new in the access logs."),
-        "import": Verb("ingest_verbs", "Take in the counts of `flex ingest --partials-only`."),
+        "import": Verb("ingest_verbs", "Import counts that were made on another machine."),
         "plan": Verb("what_if_verbs", "Make a plan and show it."),
         "apply": Verb("night_verbs", "Send a plan to the name server and check the answers."),
         "verify": Verb("night_verbs", "Compare DNS with the partition in force."),
         "report": Verb("night_verbs", "Write the report of a plan."),
     },
     "Decide about changes": {
-        "approve": Verb("approve_and_freeze", "Say yes to a plan."),
-        "reject": Verb("approve_and_freeze", "Say no to a plan."),
+        "approve": Verb("approve_and_freeze", "Approve a plan."),
+        "reject": Verb("approve_and_freeze", "Reject a plan."),
         "rollback": Verb("night_verbs", "Go back to an earlier partition."),
         "freeze": Verb("approve_and_freeze", "Stop all changes in DNS."),
         "thaw": Verb("approve_and_freeze", "End a freeze."),
@@ -76,16 +76,16 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
         "sites": Verb("sites", "List sites, and say where they may be."),
         "wishes": Verb(
             "wishes_file_verbs",
-            "Keep what people decided as a file: wishes, nodes out of service, a freeze.",
+            "Keep what people decided as a file.",
         ),
         "move": Verb("site_move_verbs", "Move one site now."),
         "moves": Verb(
             "site_move_verbs",
-            "Show what was brought to new nodes for sites that moved, and what stopped others.",
+            "List the commands that were run for sites that moved.",
         ),
         "ready": Verb(
             "site_move_verbs",
-            "Ask nodes whether they are ready for sites, as a plan asks before it moves them.",
+            "Ask nodes whether they are ready for sites.",
         ),
         "nodes": Verb("nodes", "List nodes; add, drain and remove them."),
         "route": Verb("route_verbs", "Route requests to the replica that has them in memory."),
@@ -94,7 +94,7 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
     "Look and compare": {
         "status": Verb(
             "night_verbs",
-            "Show how the cluster is: nodes, the last run, and what waits for somebody.",
+            "Show how the cluster is, and what waits for somebody.",
         ),
         "history": Verb("night_verbs", "List the latest runs."),
         "data": Verb("ingest_verbs", "Show how far the logs can be trusted."),
@@ -123,7 +123,7 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
         "completion": Verb("installation_verbs", "Print the completion script of a shell."),
         "version": Verb(
             "installation_verbs",
-            "Show the versions of FLEX and of its libraries; with --server, those of the server.",
+            "Show the versions of FLEX and of its libraries.",
         ),
     },
 }

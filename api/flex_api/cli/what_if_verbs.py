@@ -125,24 +125,35 @@ def _show_what_if(console: Console, output: WhatIfOutput) -> None:
 
 def _headline(output: WhatIfOutput) -> str:
     moved = len({move.site for move in output.moves})
-    served = output.forecasts[0].operations_per_second if output.forecasts else 0
-    room = (
-        f"; {output.requests_per_second:.1f} requests a second of the "
-        f"{served:,.0f} that could be served"
-    )
+    room = ""
+    if output.forecasts:
+        busy = amounts.share(output.forecasts[0].busiest_utilisation_ratio)
+        served = output.forecasts[0].operations_per_second
+        room = (
+            f"; the busiest node works {busy} of its busiest hour, and all could serve "
+            f"{served:,.0f} requests a second"
+        )
     return (
         f"{amounts.count(moved, 'site')} would move, {amounts.size(output.cold_bytes)} "
         "cold; worst node "
         f"{amounts.share(output.after.worst_ratio)} off (without moves "
         f"{amounts.share(output.before.worst_ratio)})"
-        f"{room if served else ''}."
+        f"{room}."
     )
 
 
 def _show_frontier(console: Console, output: FrontierOutput) -> None:
     console.print(_points(output.items))
-    broken = "" if output.in_force_keeps_wishes else ", and not every wish is kept"
-    console.print(f"In force: worst node {amounts.share(output.in_force_worst_ratio)} off{broken}.")
+    broken = (
+        ""
+        if output.in_force_keeps_wishes
+        else ", and not every site is where it should be, on as many nodes as it should be"
+    )
+    worst_now = amounts.share(output.in_force_worst_ratio)
+    if output.base:
+        console.print(f"In force: worst node {worst_now} off{broken}.")
+    else:
+        console.print("No partition is in force yet.")
     if output.plan:
         worst = amounts.share(output.plan_worst_ratio or 0.0)
         moves = amounts.count(output.plan_moves or 0, "move")

@@ -25,7 +25,7 @@ File = Annotated[
 ]
 
 wishes_app = typer.Typer(
-    help="Keep what people decided as a file: wishes, nodes out of service, a freeze.",
+    help="Keep what people decided as a file. It has wishes, nodes out of service, and a freeze.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

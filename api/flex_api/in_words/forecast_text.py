@@ -107,7 +107,7 @@ def hindsight(row: MeasuredRow) -> str:
         f"{amounts.share(row.error_ratio)} of a node's fair share"
     )
     if row.traffic_ratio is not None:
-        told += f"; requests by {amounts.share(row.traffic_ratio)} because the traffic was another"
+        told += f"; requests by {amounts.share(row.traffic_ratio)} because traffic changed"
     if row.model_ratio is not None:
         told += f", by {amounts.share(row.model_ratio)} because other nodes answered"
     if row.site_error_ratio is not None:

@@ -45,8 +45,10 @@ from flex_api.schemas.verbs_output import (
     VerifyOutput,
 )
 
-# Characters of a full bar: one and a half times the fair share of a mean node. Chosen by eye.
-BAR = 24
+# Characters on each side of a node's fair share, of which one stands for a per cent. Chosen by eye.
+SIDE = 12
+# Characters of what a run said, where it is not wanted whole. A guess.
+SAID = 60
 # Malformed lines that are shown for each reason. A guess.
 SAMPLES = 3
 # Other names of sites, a line each.
@@ -225,10 +227,10 @@ def loads(before: BalanceOutput | None, after: BalanceOutput) -> Table:
         table.add_row(
             row.node,
             str(row.sites),
-            _bar(row.access_units),
+            _bar(row.access_units, row.fair_units),
             _deviation_text(old.access_units, old.fair_units) if old else "",
             _deviation_text(row.access_units, row.fair_units),
-            _bar(row.working_set_units),
+            _bar(row.working_set_units, row.fair_units),
             _deviation_text(old.working_set_units, old.fair_units) if old else "",
             _deviation_text(row.working_set_units, row.fair_units),
             *(cell for name in others for cell in _other_load_cells(name, old, row)),
@@ -248,10 +250,10 @@ def _deviation_text(units: float, fair: float) -> str:
     return amounts.signed_share(units / fair - 1) if fair else "-"
 
 
-def _bar(units: float) -> Text:
-    """100 units, a mean node's fair share, fill two thirds of the bar."""
-    full = min(BAR, round(units * BAR * 2 / 300))
-    return Text("█" * full + "·" * (BAR - full))
+def _bar(units: float, fair: float) -> Text:
+    """How far it is from the fair share; nothing on a node that takes no sites."""
+    off = max(-SIDE, min(SIDE, round(100 * (units / fair - 1)))) if fair else 0
+    return Text(f"{'-' * -off:>{SIDE}}|{'+' * off:<{SIDE}}")
 
 
 def dns(console: Console, output: PlanOutput) -> None:
@@ -336,7 +338,7 @@ def unknown_hosts(console: Console, output: UnknownOutput) -> None:
 
 
 def nodes(console: Console, output: NodesOutput) -> None:
-    resources = ("access rate, % of a mean share>", "working set, %>")
+    resources = ("sent, % of a mean node>", "files, % of a mean node>")
     table = grid("node", "state", "addresses", "RAM>", "capacity>", "sites>", *resources)
     for row in output.items:
         units = [
@@ -516,7 +518,7 @@ def data(console: Console, output: DataOutput) -> None:
     table = grid("source", "node", "last line", "hours>", "lines>", "malformed>", "state")
     for row in output.sources:
         last = amounts.when(row.last_line) if row.last_line else "-"
-        hours = f"{row.hours_heard} of {row.hours_expected}"
+        hours = f"{row.hours_heard} of {row.hours_expected}" if row.hours_expected else "-"
         bad = ", ".join(f"{number:,} {reason}" for reason, number in row.bad_lines.items())
         table.add_row(
             row.name,
@@ -622,11 +624,18 @@ def _doors(output: VerifyOutput) -> Iterator[str]:
 
 
 def checks(console: Console, rows: Sequence[CheckRow]) -> None:
-    styles = {"ok": "green", "warn": "yellow", "fail": "red"}
-    table = grid("", "check", "found", "what to do")
+    """What is well on a line of its own; of all else what was found, and below it what to do."""
+    styles = {"warn": "yellow", "fail": "red"}
+    if well := [row for row in rows if row.state == "ok"]:
+        names = ", ".join(dict.fromkeys(row.name for row in well))
+        console.print(Text.assemble((f"{len(well)} ok", "green"), f": {names}"))
     for row in rows:
-        table.add_row(Text(row.state, style=styles[row.state]), row.name, row.detail, row.advice)
-    console.print(table)
+        if row.state != "ok":
+            console.print(
+                Text.assemble((row.state, styles[row.state]), f" {row.name}: {row.detail}")
+            )
+            if row.advice:
+                console.print(Text(f"     {row.advice}"))
 
 
 def status(console: Console, output: StatusOutput, now: datetime) -> None:
@@ -668,7 +677,8 @@ def _nodes_by_state(nodes: Sequence[NodeStatus]) -> str:
     return "; ".join(parts)
 
 
-def runs(console: Console, output: RunsOutput) -> None:
+def runs(console: Console, output: RunsOutput, *, whole: bool) -> None:
+    """What a run said is cut to the first words, unless it is wanted `whole`."""
     # Runs that are as of another time are rare.
     as_of = ("as of",) if any(row.made for row in output.items) else ()
     table = grid(
@@ -677,11 +687,11 @@ def runs(console: Console, output: RunsOutput) -> None:
         "took>",
         "exit>",
         "moves>",
-        "worst was>",
-        "is>",
+        "worst before>",
+        "after>",
         "predicted off by>",
         "plan",
-        "said",
+        "how it ended",
     )
     for row in output.items:
         took = amounts.span(row.ended - row.started) if row.ended else "running"
@@ -694,6 +704,6 @@ def runs(console: Console, output: RunsOutput) -> None:
             "" if row.moves is None else f"{row.moves:,}",
             *("" if figure is None else amounts.share(figure) for figure in figures),
             row.plan,
-            row.message,
+            row.message if whole or len(row.message) <= SAID else f"{row.message[:SAID]}…",
         )
     console.print(table if output.items else "No run yet: `flex run` is the nightly one.")

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def moves(console: Console, output: MovesOutput) -> None:
     if not output.items:
         console.print(
-            "No command was run for any site: [[move.hook]] says which are to be.", markup=False
+            "No site was moved by commands ([[move.hook]]). `flex plan show` lists the moves of a "
+            "plan.",
+            markup=False,
         )
         return
     table = grid("site", "from", "to", "state", "begun", "stages", "why")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from datetime import datetime
 
 from rich.console import Console
@@ -17,9 +17,6 @@ from flex_api.schemas.tokens_and_audit import (
     TokenRow,
     TokensOutput,
 )
-
-# So much of a value fits on a line; the whole of it is in the JSON.
-SHORT = 60
 
 
 def tokens(console: Console, output: TokensOutput, now: datetime) -> None:
@@ -38,9 +35,9 @@ def _state(row: TokenRow, now: datetime) -> str:
 
 
 def audit(console: Console, output: AuditOutput) -> None:
-    table = grid("#>", "time", "who", "what", "of", "why", "before", "after")
+    table = grid("#>", "time", "who", "what", "of", "why", "changed")
     for row in output.items:
-        before, after = (_short(value) for value in (row.before, row.after))
+        changed = ", ".join(_names_of_changed(row.before, row.after))
         table.add_row(
             str(row.number),
             amounts.when(row.time),
@@ -48,8 +45,7 @@ def audit(console: Console, output: AuditOutput) -> None:
             row.action,
             row.subject,
             row.reason,
-            before,
-            after,
+            changed,
         )
     console.print(table if output.items else "Nothing was changed yet.")
 
@@ -62,9 +58,12 @@ def show_revoked(console: Console, output: TokenOutput) -> None:
     console.print(f"{output.token.name} ({output.token.id}) opens nothing any more.")
 
 
-def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHORT else f"{text[:SHORT]}…"
+def _names_of_changed(before: object, after: object) -> Iterator[str]:
+    """The parts that differ; nothing of what was made or taken away. JSON has their values."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in {**before, **after}:
+            if before.get(name) != after.get(name):
+                yield str(name).replace("_", " ")
 
 
 def pin(console: Console, output: PinOutput) -> None:

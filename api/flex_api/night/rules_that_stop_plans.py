@@ -30,6 +30,12 @@ def refuse_unknown(force: Collection[str], doing: str) -> None:
     """Raises BadInput for a name that is no rule: nobody may believe to be past a rule by a
     typo.
     """
+    if EXPIRY in force:
+        raise BadInput(
+            f"{doing} in spite of {EXPIRY}",
+            "nobody can go past it: too much has changed since such a plan was made",
+            advice="make a new plan with `flex plan`",
+        )
     if strange := sorted(set(force) - set(RULES)):
         raise BadInput(
             f"{doing} in spite of {strange[0]!r:.100}",

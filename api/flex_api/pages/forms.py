@@ -147,8 +147,8 @@ def from_query_form(model: type[Model], request: Request, *besides: str) -> Mode
     form = form_of_query(request)
     for name in sorted(set(form.fields) - {*model.model_fields, *besides}):
         raise BadInput(
-            f"the parameter {name[:100]!r}",
-            f"there are {', '.join(sorted(model.model_fields))} here",
+            f"the unknown parameter {name[:100]!r}",
+            f"known here: {', '.join(sorted(model.model_fields))}",
             advice="leave it out",
         )
     return from_form(model, form)

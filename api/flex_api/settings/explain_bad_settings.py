@@ -75,7 +75,7 @@ def _explain(problem: Any, settings: type[BaseModel]) -> str:
     if problem["type"] == "extra_forbidden":
         return f"{where}: there is no such setting{_likely_meant(problem['loc'], settings)}"
     if problem["type"] == "missing":
-        return f"{where}: this setting must be given"
+        return _missing(problem["loc"])
     message, given = _message(problem, settings), problem["input"]
     if not where:
         return message
@@ -85,6 +85,15 @@ def _explain(problem: Any, settings: type[BaseModel]) -> str:
         if _is_section(given)
         else f"{where} = {_short(repr(given))}: {message}"
     )
+
+
+def _missing(loc: Sequence[str | int]) -> str:
+    """Of a section that may stand several times, which one lacks it."""
+    *section, name = loc
+    if section and isinstance(section[-1], int):
+        of = ".".join(map(str, section[:-1]))
+        return f"[[{of}]], number {section[-1] + 1}: `{name}` is missing"
+    return f"{_short('.'.join(map(str, loc)))}: this setting must be given"
 
 
 def _message(problem: Any, settings: type[BaseModel]) -> str:

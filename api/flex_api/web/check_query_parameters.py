@@ -29,8 +29,8 @@ def refuse_unknown(request: Request) -> None:
     there = _names_of(route.dependant)
     if unknown := sorted(set(request.query_params) - there - ({DONE} if is_page else set())):
         raise BadInput(
-            f"the parameter {unknown[0][:100]!r}",
-            f"there are {', '.join(sorted(there)) or 'none'} here",
+            f"the unknown parameter {unknown[0][:100]!r}",
+            f"known here: {', '.join(sorted(there)) or 'none'}",
             kept="nothing was read or changed",
             advice="leave it out, or see /api/docs for what can be asked",
         )

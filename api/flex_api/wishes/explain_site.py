@@ -115,7 +115,7 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         reasons=[
             *map(_put_off, later),
             *not_ours,
-            *(_as_planned(waiting[0], site) if waiting else ()),
+            *(_as_planned(waiting[0], site) if waiting else _as_carried_out(newest_plan, site)),
             *ahead,
             *held_back,
             *(
@@ -231,6 +231,14 @@ def _as_planned(plan: Plan, site: str) -> Iterator[str]:
     for move in plan.moves:
         if move.site == site:
             yield f"{move.source or 'new'} -> {move.target or 'given up'}: {move.reason}"
+
+
+def _as_carried_out(plan: Plan | None, site: str) -> Iterator[str]:
+    """How it came to its node by the plan in force."""
+    for move in plan.moves if plan and plan.settled else ():
+        if move.site == site and move.source and move.target:
+            when = amounts.when(max(plan.settled, plan.wall_time))
+            yield f"on {move.target} since {when}, from {move.source}: {move.reason}"
 
 
 def _not_yet(problem: Problem, rows: Ints, site: int, why: Because) -> list[str]:

@@ -116,7 +116,8 @@ class LogReading(ABC):
         rule = self._reader.rule_of(self._log.path)
         if rule is None:
             return self._report(
-                "unknown site", f"its name is not as {self._reader.source.site.pattern!r} wants it"
+                "unknown site",
+                f"its name does not match site_pattern {self._reader.source.site.pattern!r}",
             )
         self._rule = rule
         try:

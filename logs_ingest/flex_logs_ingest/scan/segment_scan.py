@@ -217,7 +217,7 @@ def new_scanner(
             "the log's format does not say which site a request was for",
             kept="nothing was read",
             advice='add `site = "www.example.org"` to its [[ingest.source]], or log the virtual '
-            "host (%v)",
+            "host (%v in Apache, $host in nginx)",
         )
     lines: Loop = _loop(layout, rule, sample_limit, keep_bad)
     return Scanner(RecordScan(lines) if layout.kind == "records" else lines, first_byte)
