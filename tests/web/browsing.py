@@ -113,7 +113,7 @@ def visitor(browser: Browser, address: str, token: str, look: Look) -> Iterator[
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(f"{address}/login")
     page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Come in").click()
+    page.get_by_role("button", name="Sign in").click()
     yield Visitor(page, address, look, complaints)
     context.close()
 

@@ -289,7 +289,7 @@ def test_a_parameter_that_nobody_knows_is_refused(admin: Browser, path: str) -> 
     assert admin.client.get(path).status_code == 200
     answer = admin.client.get(f"{path}?nodes=n1")
     assert answer.status_code == 422
-    assert "the parameter" in answer.text
+    assert "the unknown parameter" in answer.text
 
 
 def test_filters_stay_in_the_address_and_in_the_form(admin: Browser) -> None:

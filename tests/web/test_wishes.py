@@ -40,7 +40,7 @@ STANDING = Pin(
 
 
 def fields(page: str) -> dict[str, str]:
-    """What a browser would send if somebody pressed `Keep the wish` at once."""
+    """What a browser would send if somebody pressed `Save` at once."""
     (form,) = re.findall(r'<form method="post" action="/site/pin">.*?</form>', page, re.DOTALL)
     found = {}
     for tag in re.findall("<input [^>]*>", form):
@@ -74,7 +74,7 @@ def test_a_campaign_alone_is_shown_with_its_name_and_end_and_can_be_taken_back(
     tag = shown["etag"]
     admin.send("/site/unpin", name=NAME, campaign="launch", etag=tag)
     assert door.store.pin(NAME, "launch") is None
-    assert "Wish something for it" in admin.get(SITE)
+    assert "Pin this site" in admin.get(SITE)
 
 
 def test_a_wish_says_whether_it_holds_or_the_next_plan_carries_it_out(

@@ -89,6 +89,11 @@ def plain(text: str, most: int) -> str:
     return _visible(f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}")
 
 
+def beginning(text: str, most: int) -> str:
+    """At most so many characters, each of them visible; cut at the end."""
+    return _visible(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
 def _isolate(text: str, most: int) -> Markup:
     short = plain(text, most)
     if short == text:

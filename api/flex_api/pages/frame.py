@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 import flex
+from flex.model.predicted_node_loads import Verdict
 from flex.model.roles_and_tokens import Role
 from flex_api.in_words import amounts
 from flex_api.night import freezes
@@ -36,6 +37,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+# What is said of a cluster whose nodes have room for all that is asked of them.
+ROOMY: tuple[Verdict, ...] = ("fits", "hardly busy")
 THEME = "flex_theme"
 THEMES = ("auto", "light", "dark")
 # Applied plans that the frame of a page shows: two weeks of nights. A guess.
@@ -80,6 +83,7 @@ class Frame:
     worst: str
     inside: bool
     spark: Spark | None
+    calm: bool
     troubles: tuple[Trouble, ...]
     done: str
     refusal: Refusal | None
@@ -142,6 +146,8 @@ def _frame(desk: Desk, here: str) -> Frame:
         spark=spark("Worst node of the last nights", applied[::-1], tolerance)
         if len(applied) > 1
         else None,
+        # Where FLEX is not needed, no distance from a fair share needs a person.
+        calm=bool(plan and plan.benefit and plan.benefit.verdict in ROOMY),
         troubles=troubles(sight(desk)),
         done="" if refusal else DONE.get(desk.request.query_params.get("done", ""), ""),
         refusal=refusal,

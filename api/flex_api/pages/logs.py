@@ -4,7 +4,9 @@ counted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import takewhile
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
@@ -47,6 +49,7 @@ def page(desk: Viewer, request: Request) -> Response:
         bad=states.count("bad"),
         warned=states.count("warn"),
         found=ingests_page,
+        folder=_common_folder([row.path for row in ingests_page.items]),
         query=query,
         most=MOST,
         last_of_nodes={
@@ -57,6 +60,13 @@ def page(desk: Viewer, request: Request) -> Response:
         samples=_samples(desk),
         following=following(request, ingests_page.next),
     )
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    """With the slash at its end; empty where there is none but the root."""
+    folders = zip(*(path.split("/")[:-1] for path in paths), strict=False)
+    shared = [names[0] for names in takewhile(lambda names: len(set(names)) == 1, folders)]
+    return "/".join([*shared, ""]) if any(shared) else ""
 
 
 def _last_of_sources(desk: Desk, output: DataOutput) -> dict[str, datetime | None]:

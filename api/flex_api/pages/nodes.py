@@ -4,6 +4,8 @@ service.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Annotated, Literal
 
 import numpy as np
@@ -66,6 +68,7 @@ def every(desk: Viewer, request: Request) -> Response:
         found=nodes_page,
         query=query,
         fair=fair,
+        held=working_set_by_node(desk.views.rows_as_planned()),
         worst=plan.after if plan and plan.after.worst_node else None,
         tolerance=desk.settings.solver.tolerance,
         hours=_hours_of_day(weeks),
@@ -73,6 +76,16 @@ def every(desk: Viewer, request: Request) -> Response:
         pairs=measured[0],
         measured=measured[1],
     )
+
+
+def working_set_by_node(catalogue: Catalogue) -> dict[str, int]:
+    """Bytes of the files that sites of a node work with; those of a site on several nodes count
+    whole at each.
+    """
+    names, at = np.unique(catalogue.nodes, return_inverse=True)
+    of_rows = np.repeat(catalogue.columns["working_set"], np.diff(catalogue.first))
+    held = np.bincount(at, of_rows, len(names))
+    return dict(zip(names.tolist(), held.astype(int).tolist(), strict=True))
 
 
 def predictions(desk: Desk) -> tuple[Pairs | None, tuple[tuple[str, float, float], ...]]:
@@ -125,6 +138,7 @@ def node_page(
         if loads
         else None,
         busiest=_busiest(desk.views.rows_as_planned(), row.node),
+        held=working_set_by_node(desk.views.rows_as_planned()).get(row.node),
         tolerance=tolerance,
         measured=measured[0] if measured else None,
         hours=week(f"Answers of {row.node}", hours, "answers") if hours is not None else None,
@@ -195,13 +209,21 @@ def _busiest(catalogue: Catalogue, node: str) -> Bars | None:
     if not total:
         return None
     shares = [(str(catalogue.sites[at]), float(sent[at]) / total) for at in rows]
+    zone = _common_zone([name for name, _ in shares])
     others = 1 - sum(share for _, share in shares)
     drawn = [*shares, *([("all others", others)] if others > ROUNDING else [])]
     return chart_geometry.quantities(
         "What it sends, by site",
-        [(name, part, amounts.share(part)) for name, part in drawn],
+        [(name.removesuffix(zone) or name, part, amounts.share(part)) for name, part in drawn],
         strong="",
     )
+
+
+def _common_zone(names: Sequence[str]) -> str:
+    """What several names have in common at their end, from a dot on."""
+    ends = zip(*(name.split(".")[::-1] for name in names), strict=False)
+    shared = [labels[0] for labels in takewhile(lambda labels: len(set(labels)) == 1, ends)]
+    return "".join(f".{label}" for label in reversed(shared)) if len(names) > 1 else ""
 
 
 @router.post("/node/drain")

@@ -29,8 +29,6 @@ from flex_api.web.request_context import Admin, Desk, Operator, Viewer
 
 router = APIRouter(include_in_schema=False)
 
-# A section with more settings than these is folded.
-FEW = 20
 # How the names of settings end whose values are bytes.
 SIZES = ("ram", "bytes", "working_set", "max_cold", "max_cold_per_node", "max_body")
 # Bytes. A smaller size is shown as the plain number that it is.
@@ -59,7 +57,6 @@ def _page(desk: Desk, new_token: TokenMade | None = None) -> Response:
         frozen=frozen,
         etag=etag(frozen),
         sections=_sections(desk.settings),
-        few=FEW,
         read=config.read_from(desk.settings),
         stale=config.stale(desk.settings),
         tokens=known,

@@ -65,7 +65,8 @@ def page(
     count = min(wanted.nodes or max(len(nodes), 1), 64)
     mib = wanted.ram_mib or max(min((node.ram for node in nodes), default=64 * MIB) // MIB, 1)
     policies = [name for name in wanted.policies if name in ABOUT]
-    simulation = _answer(desk, policies, count, mib, wanted.model) if ask else None
+    is_asked = bool(ask) or wanted != AskedSimulation()
+    simulation = _answer(desk, policies, count, mib, wanted.model) if is_asked else None
     return show(
         desk,
         "simulate.html",
@@ -73,13 +74,14 @@ def page(
         every=list(ABOUT),
         chosen=policies,
         about=ABOUT,
+        usual=USUAL,
         models=list(MODELS),
         model=wanted.model,
         period=_days_of_logs(desk),
         count=count,
         mib=mib,
         found=simulation,
-        pending=ask and simulation is None,
+        pending=is_asked and simulation is None,
         most=MOST_POLICIES,
     )
 

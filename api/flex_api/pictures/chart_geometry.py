@@ -255,7 +255,7 @@ def quantities(title: str, rows: Sequence[tuple[str, float, str]], strong: str) 
     most = max((value for _, value, _ in rows), default=0.0) * 1.02 or 1.0
     bars = tuple(
         Bar(
-            text_safe_for_html.plain(label, LABEL),
+            text_safe_for_html.beginning(label, LABEL),
             value / most * 100,
             None,
             text,

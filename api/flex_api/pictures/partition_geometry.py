@@ -482,7 +482,7 @@ def _label(site: str, width: float) -> str:
         return ""
     whole = text_safe_for_html.plain(site, LONGEST_LABEL)
     first = whole.removeprefix("www.").partition(".")[0] or whole
-    return whole if len(whole) <= room else text_safe_for_html.plain(first, room)
+    return whole if len(whole) <= room else text_safe_for_html.beginning(first, room)
 
 
 def _fits(label: str, width: float, letter: float = PERCENT_A_LETTER) -> bool:

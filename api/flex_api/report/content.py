@@ -149,7 +149,7 @@ class Content:
 
     sections: tuple[tuple[str, str], ...]
     period: str
-    verdict: str
+    balance: str
     state: str
     tiles: tuple[Tile, ...]
     notices: tuple[Notice, ...]
@@ -180,7 +180,7 @@ def content(data: ReportData) -> Content:
     return Content(
         sections=tuple(_sections(data, partition is not None)),
         period=_days_of_logs(data),
-        verdict=verdict(data),
+        balance=balance_text(data),
         state=state(data.plan),
         tiles=tuple(_tiles(data.plan)),
         notices=(*_notices(data.plan), *_said_of_logs(data.logs)),
@@ -229,6 +229,11 @@ def _sections(data: ReportData, has_partition: bool) -> Iterator[tuple[str, str]
 
 def verdict(data: ReportData) -> str:
     """How balanced the cluster will be, and how little had to move for it."""
+    return f"{balance_text(data)} {_movement(data.plan)}"
+
+
+def balance_text(data: ReportData) -> str:
+    """How balanced the cluster will be."""
     after = data.plan.after
     worst = (
         f"worst node {text_safe_for_html.short(after.worst_node)} is"
@@ -240,9 +245,7 @@ def verdict(data: ReportData) -> str:
         f"{amounts.share(data.tolerance)})"
     )
     inside = after.worst_ratio <= data.tolerance + chart_geometry.ROUNDING
-    return (
-        f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}. {_movement(data.plan)}"
-    )
+    return f"{'Balanced: ' + away if inside else away[0].upper() + away[1:]}."
 
 
 def _movement(plan: PlanOutput) -> str:

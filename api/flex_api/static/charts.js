@@ -4,6 +4,8 @@
 
 const drawn = new Map();
 const SHARE = 100;
+// With no more marks there is nothing to zoom into. Chosen by eye.
+const FEW = 12;
 
 function colour(name) {
   const probe = document.createElement("span");
@@ -101,19 +103,20 @@ function option(plot) {
   const across = axisOf(plot, "across"), up = axisOf(plot, "up"), text = colour("text"), quiet = colour("quiet");
   const series = [...points(plot, across, up)].map(([kind, data]) => ({ ...look(kind), data, symbol: "circle", emphasis: { scale: 1.6 } }));
   if (series.length) Object.assign(series[0], levels(plot, up));
+  const zooms = plot.querySelectorAll("circle[cx]").length > FEW;
   return {
     animation: false, textStyle: { color: text, fontFamily: getComputedStyle(document.body).fontFamily },
-    grid: { left: 8, right: 16, top: 34, bottom: plot.dataset.acrossName ? 26 : 8, containLabel: true },
+    grid: { left: 8, right: 16, top: 46, bottom: plot.dataset.acrossName ? 26 : 8, containLabel: true },
     tooltip: {
       confine: true, backgroundColor: colour("raised"), borderColor: colour("line"), textStyle: { color: text },
       renderMode: "richText", formatter: (one) => one.data.said,
     },
-    toolbox: {
+    ...(zooms && { toolbox: {
       right: 8, iconStyle: { borderColor: quiet }, emphasis: { iconStyle: { borderColor: colour("accent"), textFill: text } },
       feature: { dataZoom: { title: { zoom: "Zoom: draw a box", back: "One step back" } }, restore: { title: "All of it" } },
     },
     // The wheel alone scrolls the page.
-    dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", filterMode: "none" }, { type: "inside", yAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
+    dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", filterMode: "none" }, { type: "inside", yAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }] }),
     xAxis: axis(plot, "across", across), yAxis: axis(plot, "up", up), series,
   };
 }

@@ -53,6 +53,12 @@ document.addEventListener("click", (event) => {
   if (opens) { opens.open = true; opens.scrollIntoView({ block: "nearest" }); }
 });
 
+// Each other part leads to its site; so does the table below the picture.
+document.addEventListener("click", (event) => {
+  const part = event.target.closest(".seg[data-to]");
+  if (part) location.assign(part.dataset.to);
+});
+
 // Where part of a page was asked for: a session that ended leads to the sign-in page, silence is said where the answer
 // would stand. What FLEX itself says against it htmx puts there.
 document.addEventListener("htmx:beforeSwap", (event) => {
@@ -70,3 +76,13 @@ for (const silent of ["htmx:sendError", "htmx:timeout"]) {
 }
 
 document.documentElement.classList.add("scripted");
+
+// What is said of a moment in UTC, a title says by the clock of whoever reads it, too.
+function sayLocalTimes() {
+  document.querySelectorAll("time[datetime]:not([data-local])").forEach((time) => {
+    time.dataset.local = "";
+    time.title = `${new Date(time.dateTime).toLocaleString()} here, ${time.title}`;
+  });
+}
+sayLocalTimes();
+document.addEventListener("htmx:afterSettle", sayLocalTimes);
