@@ -6,7 +6,6 @@
     │   ├── BadTable     a table that breaks its declared schema
     │   ├── Unknown      a site, node, plan … that is not known here
     │   ├── Unconditional    a change that must say what it was made from
-    │   ├── Reused       a key that belongs to another request
     │   ├── TooLarge     a request that is larger than allowed
     │   └── Misused      a verb or an option that there is not    exit 2
     ├── NoData           no or too old logs; no plan or partition exit 20

@@ -34,14 +34,14 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 
 def of_demo(plan: PlanOutput, sites: Sequence[SiteRow]) -> str:
     part = partition_pictures.part(
-        partition_pictures.plan_to_draw(plan),
+        partition_pictures.plan_to_draw(plan, {}),
         partition_pictures.asked_by_rows(sites, {}),
         partition_pictures.partition_of_rows(sites),
         frozenset(),
         {},
     )
     assert part
-    picture = part.pictures[0]
+    _, picture = part.pictures
     height = picture.height + BELOW
     size = f"{LEFT + PLOT + RIGHT} {height}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img">'

@@ -5,7 +5,7 @@ are; and on the first page sites light up.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -85,6 +85,18 @@ def cases(draw: st.DrawFn) -> Case:
 def here(row: Row) -> float:
     """Per cent of the plot that what is on a node takes, without the outlines of what left."""
     return sum(one.width for one in row.segments if one.kind != "left")
+
+
+@pytest.mark.parametrize(("memory", "ends"), [(200.0, True), (401.0, False), (50.0, True)])
+def test_the_picture_says_how_full_a_nodes_memory_is(memory: float, ends: bool) -> None:
+    """A line stands where it ends, if that is not far beyond what is asked for."""
+    placed = replace(Case([100.0], [{0}], [{0}], 1).placed(), memory=[memory])
+    (row,) = partition("Sites", placed).rows
+    assert row.filled == pytest.approx(100 / memory)
+    assert row.memory is not None
+    assert (row.memory <= 100) == ends
+    (only,) = row.segments
+    assert only.width / row.memory == pytest.approx(row.filled)
 
 
 @given(cases())

@@ -78,7 +78,7 @@ def partition() -> str:
         SITES, ["n1", "n2", "n3"], [40.0, 40.0, 0.0],
         np.array([0, 0, 1, 2, 3, 4]), np.array([0, 1, 0, 1, 0, 1]),
         np.array([20.0, 20.0, 15.0, 12.0, 0.1, 9.0]),
-        (Move("s4.example.org", "n1", "n2"),), {"s1.example.org"},
+        (Move("s4.example.org", "n1", "n2"),), {"s1.example.org"}, [40.0, 50.0, 1e6],
     )  # fmt: skip
     return drawn("partition", pictured("Sites", placed), "parts/partition.html")
 

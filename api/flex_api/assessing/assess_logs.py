@@ -214,7 +214,13 @@ def _picture(
         profiles["working_set"].to_numpy(dtype=float),
         partition_pictures.spread_of(weighed.needs.spreads, weighed.partition),
     )
-    plan = OfPlan(tuple((name, 100.0) for name in weighed.asked.nodes), (), tuple(output.ways))
+    names = weighed.asked.nodes
+    plan = OfPlan(
+        tuple((name, 100.0) for name in names),
+        (),
+        tuple(output.ways),
+        dict.fromkeys(names, output.ram_bytes),
+    )
     columns = (
         weighed.partition["site"].to_numpy(dtype=object),
         weighed.partition["node"].to_numpy(dtype=object),

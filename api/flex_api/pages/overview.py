@@ -101,7 +101,9 @@ def _draw(desk: Desk, plan: str) -> PartitionPart | None:
     placement = desk.views.placement(plan)
     columns = (placement["site"].to_numpy(dtype=object), placement["node"].to_numpy(dtype=object))
     return partition_pictures.part(
-        partition_pictures.plan_to_draw(desk.views.plan_output(plan)),
+        partition_pictures.plan_to_draw(
+            desk.views.plan_output(plan), {node.name: node.ram for node in desk.world().nodes}
+        ),
         partition_pictures.asked_by_columns(desk.views.catalogue(), spread_of(desk.store, plan)),
         columns,
         {site for site, pin in desk.views.pins().items() if pin.nodes},

@@ -29,6 +29,8 @@ BAR = 22
 ABOVE = (ROW - BAR) // 2
 # Units of the plot's width in which bands are drawn; the browser stretches them to the page.
 WIDE = 1000
+# Where memory is more than so many times what is asked for, the plot ends before it. Chosen by eye.
+MOST_ROOM = 4
 # Per cent of the plot below which a site has no segment of its own: 4 pixels of 700. Chosen by eye.
 NARROWEST = 0.55
 # Segments of all nodes together, so that a picture of many nodes stays small. A guess.
@@ -66,7 +68,8 @@ class Move:
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
     """What the picture is of. Row i says that site `row_site[i]` is on node `row_node[i]`, where it
-    asks for `asked[i]`; `fair` is what each node should carry, 0 for one that is closed.
+    asks for `asked[i]`; `fair` is what each node should carry, 0 for one that is closed. `memory`
+    is that of each node, where what is asked for takes memory.
     """
 
     sites: np.ndarray
@@ -77,6 +80,7 @@ class Placed:
     asked: np.ndarray
     moves: Sequence[Move] = ()
     pinned: Collection[str] = frozenset()
+    memory: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,8 @@ class Segment:
 @dataclass(frozen=True, slots=True)
 class Row:
     """One node. `sites` are all that it has, `largest` those that the table names, each with its
-    segment.
+    segment. `memory` is where its memory ends, which may be beyond the plot, and `filled` how much
+    of it is asked for.
     """
 
     node: str
@@ -114,6 +119,14 @@ class Row:
     largest: tuple[tuple[str, str], ...]
     small: int
     small_share: float
+    memory: float | None = None
+    filled: float | None = None
+
+    @property
+    def beside(self) -> str:
+        """What stands behind its bar."""
+        filled = "" if self.filled is None else f", {amounts.share(self.filled)}"
+        return f"{amounts.count(self.sites, 'site')}{filled}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +164,7 @@ class Partition:
     @property
     def right(self) -> int:
         """Pixels that the text behind the bars takes."""
-        lengths = (max(len(f"{row.sites:,} sites"), len(row.note)) for row in self.rows)
+        lengths = (max(len(row.beside), len(row.note)) for row in self.rows)
         return label_widths.text_margin(max(lengths, default=0))
 
     def and_opened(self) -> Iterator[Partition]:
@@ -187,7 +200,9 @@ def partition(
         if flow.source in gone:
             gone[flow.source] += flow.asked
     lengths = [totals[at] + gone[placed.nodes[at]] for at in kept]
-    most = max([*lengths, *(placed.fair[at] for at in kept), 0.0]) * 1.02 or 1.0
+    longest = max([*lengths, *(placed.fair[at] for at in kept), 0.0])
+    memories = [placed.memory[at] for at in kept] if len(placed.memory) else []
+    most = max([longest, *(ram for ram in memories if ram <= MOST_ROOM * longest)]) * 1.02 or 1.0
     drawing = _Drawing(placed, float(most), prefix, say, flows, len(kept))
     rows = tuple(drawing.row(at, place) for place, at in enumerate(kept))
     small = np.concatenate([*drawing.small, np.empty(0, dtype=np.int64)])
@@ -349,6 +364,7 @@ class _Drawing:
         segments = self._segments(rows[~new & ~pooled], small, rows[new], at, place)
         left = [flow for flow in self.flows if flow.source == node]
         fair, total = placed.fair[at], float(placed.asked[rows].sum())
+        memory = placed.memory[at] if len(placed.memory) else 0.0
         return Row(
             node=node,
             label=text_safe_for_html.plain(node, chart_geometry.LABEL),
@@ -361,6 +377,8 @@ class _Drawing:
             largest=self._largest(rows, at),
             small=len(small),
             small_share=float(placed.asked[small].sum()) / total if total else 0.0,
+            memory=memory / self.most * 100 if memory else None,
+            filled=total / memory if memory else None,
         )
 
     def _is_new(self, rows: np.ndarray, node: str) -> np.ndarray:

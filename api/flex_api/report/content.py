@@ -50,7 +50,7 @@ class ReportData:
     """`earlier` plans are the newest first, `first` those with no partition before; `lines` are log
     lines by class. `spread` is the working set on each of its nodes of a site that is on several;
     `hours` are answers of each node in each hour of the day. `brought` is what was run for sites of
-    the plan.
+    the plan; `memory` is that of each node, as it is set now.
     """
 
     cluster: str
@@ -68,6 +68,7 @@ class ReportData:
     hours: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     days: Period | None = None
     brought: tuple[SiteMoveRow, ...] = ()
+    memory: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ def _partition(data: ReportData) -> PartitionPart | None:
         return None
     rows = data.sites.items
     return partition_pictures.part(
-        partition_pictures.plan_to_draw(data.plan),
+        partition_pictures.plan_to_draw(data.plan, data.memory),
         partition_pictures.asked_by_rows(rows, data.spread),
         partition_pictures.partition_of_rows(rows),
         {row.site for row in rows if row.pinned_to},

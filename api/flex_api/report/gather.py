@@ -18,6 +18,7 @@ from flex_api.schemas.log_verbs_output import QualityRow
 from flex_api.schemas.sites_and_wishes import SitesOutput
 from flex_api.schemas.verbs_output import StageRow
 from flex_api.settings.file import Settings
+from flex_api.wiring import nodes
 
 
 def gather(settings: Settings, store: Store, plan: Plan, asked_at: datetime) -> ReportData:
@@ -43,6 +44,7 @@ def gather(settings: Settings, store: Store, plan: Plan, asked_at: datetime) -> 
         hours=hours.means_by_hour_of_day(),
         days=hours.days,
         brought=tuple(moves_of_plan(store, plan)),
+        memory={node.name: node.ram for node in nodes(settings, store)},
     )
 
 

@@ -29,7 +29,7 @@ MISSES = ("every node in turn", "with this plan")
 
 @dataclass(frozen=True, slots=True)
 class PartitionPart:
-    """`pictures` are by access rate and by working set; the others stand beside the first."""
+    """`pictures` are by working set and by access rate; the others stand beside the first."""
 
     pictures: tuple[Partition, ...]
     days: Days | None
@@ -87,23 +87,25 @@ def spread_of(spreads: pd.DataFrame, partition: pd.DataFrame) -> dict[str, int]:
 @dataclass(frozen=True, slots=True)
 class OfPlan:
     """What a plan says of its partition: its nodes with their fair shares, its moves, what it
-    predicts.
+    predicts; and the memory of its nodes, as far as it is known.
     """
 
     nodes: tuple[tuple[str, float], ...]
     moves: tuple[Move, ...]
     forecasts: tuple[ForecastRow, ...]
+    memory: Mapping[str, int]
 
     @property
     def names(self) -> list[str]:
         return [name for name, _ in self.nodes]
 
 
-def plan_to_draw(plan: PlanOutput) -> OfPlan:
+def plan_to_draw(plan: PlanOutput, memory: Mapping[str, int]) -> OfPlan:
     return OfPlan(
         tuple((row.node, row.fair_units) for row in plan.after.nodes),
         _moves(plan),
         tuple(plan.forecasts),
+        memory,
     )
 
 
@@ -124,8 +126,8 @@ def part(
             title, _what_is_drawn(plan, demand, values, there, pinned), prefix=prefix
         )
         for title, prefix, values in (
-            (BY_ACCESS, "access", demand.access),
             (BY_WORKING_SET, "held", demand.working_set),
+            (BY_ACCESS, "access", demand.access),
         )
     )
     drawn = [row.node for row in pictures[0].rows]
@@ -169,8 +171,17 @@ def _what_is_drawn(
     per_row = on_each[row_site]
     fair = np.array([units for _, units in plan.nodes], dtype=float)
     shares = per_row.sum() * fair / fair.sum() if fair.sum() else fair
+    memory = [float(plan.memory.get(name, 0)) for name in plan.names]
     return Placed(
-        demand.sites, plan.names, shares.tolist(), row_site, row_node, per_row, plan.moves, pinned
+        demand.sites,
+        plan.names,
+        shares.tolist(),
+        row_site,
+        row_node,
+        per_row,
+        plan.moves,
+        pinned,
+        memory if values is demand.working_set else (),
     )
 
 
