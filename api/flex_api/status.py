@@ -402,7 +402,7 @@ def last_check(here: Sight) -> Check | None:
     if kept and kept.partition == base:
         return kept
     return (
-        last_dns_check.check(plan.settled or plan.created, base, plan.verdicts)
+        last_dns_check.check(max(plan.settled or plan.created, plan.wall_time), base, plan.verdicts)
         if plan and plan.verdicts
         else None
     )

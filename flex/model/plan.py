@@ -131,7 +131,7 @@ class Plan:
         nothing yet.
         """
         longest = self.longest_old_ttl
-        return self.settled + longest if self.settled and longest else None
+        return max(self.settled, self.wall_time) + longest if self.settled and longest else None
 
     @property
     def longest_old_ttl(self) -> timedelta:

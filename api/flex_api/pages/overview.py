@@ -79,7 +79,8 @@ def overview(desk: Viewer, light: Annotated[str, Query(max_length=255)] = "") ->
         partition=partition,
         light=light.strip(),
         lit=lit,
-        dns=said_of_check(check, desk.now) if check else "",
+        # What is wrong stands at the top of every page.
+        dns=said_of_check(check, desk.now) if check and not check.wrong else "",
         ending=tuple(_ending(desk)),
         nights=[headline for headline in heads if headline.state != "discarded"][:NIGHTS],
     )
