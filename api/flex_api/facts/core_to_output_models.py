@@ -321,6 +321,7 @@ def run_row(run: NightlyRun, plan: Plan | None = None) -> RunRow:
         made=run.made,
         stages=stages,
         moves=len(plan.moves) if plan else None,
+        placed=plan.sites if plan and not plan.before else None,
         worst_before_ratio=plan.before.worst if plan and plan.before else None,
         worst_after_ratio=plan.after.worst if plan else None,
         prediction_error_ratio=plan.measured.error if plan and plan.measured else None,

@@ -39,6 +39,7 @@ from flex_api.schemas.verbs_output import (
     PlanOutput,
     PlansOutput,
     ProofOutput,
+    RunRow,
     RunsOutput,
     StatusOutput,
     UnknownOutput,
@@ -644,7 +645,13 @@ def status(console: Console, output: StatusOutput, now: datetime) -> None:
     console.print(f"Nodes: {_nodes_by_state(output.nodes)}")
     if run := output.last_run:
         ended = "not ended" if run.exit_code is None else f"ended with {run.exit_code}"
-        moves = "" if run.moves is None else f", a plan of {amounts.count(run.moves, 'move')}"
+        moves = (
+            f", {amounts.count(run.placed, 'site')} placed"
+            if run.placed is not None
+            else ""
+            if run.moves is None
+            else f", a plan of {amounts.count(run.moves, 'move')}"
+        )
         at = amounts.ago(run.made or run.started, now)
         console.print(f"Last run: {at}, {ended}{moves}: {run.message}")
     else:
@@ -677,6 +684,12 @@ def _nodes_by_state(nodes: Sequence[NodeStatus]) -> str:
     return "; ".join(parts)
 
 
+def _moves_of_run(row: RunRow) -> str:
+    if row.placed is not None:
+        return f"{row.placed:,} placed"
+    return "" if row.moves is None else f"{row.moves:,}"
+
+
 def runs(console: Console, output: RunsOutput, *, whole: bool) -> None:
     """What a run said is cut to the first words, unless it is wanted `whole`."""
     # Runs that are as of another time are rare.
@@ -701,7 +714,7 @@ def runs(console: Console, output: RunsOutput, *, whole: bool) -> None:
             *(amounts.when(row.started) if row.made else "" for _ in as_of),
             took,
             "" if row.exit_code is None else str(row.exit_code),
-            "" if row.moves is None else f"{row.moves:,}",
+            _moves_of_run(row),
             *("" if figure is None else amounts.share(figure) for figure in figures),
             row.plan,
             row.message if whole or len(row.message) <= SAID else f"{row.message[:SAID]}…",

@@ -326,6 +326,9 @@ class RunRow(Part):
         None, description="when it really began, where it is as of another time"
     )
     moves: int | None = Field(None, description="of its plan")
+    placed: int | None = Field(
+        None, description="sites that its plan places, where no partition was in force before"
+    )
     worst_before_ratio: float | None = None
     worst_after_ratio: float | None = None
     prediction_error_ratio: float | None = Field(
