@@ -371,7 +371,7 @@ def test_a_server_that_disagrees_is_named_with_its_answer() -> None:
 
 
 def test_a_quiet_night_needs_nobody() -> None:
-    assert "Nothing: no limit is broken, and no server disagrees." in said(NIGHTS["quiet"])
+    assert "All is well: no limit is broken, and no server disagrees." in said(NIGHTS["quiet"])
 
 
 def test_a_node_outside_the_band_says_so_in_words() -> None:
