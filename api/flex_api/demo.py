@@ -336,10 +336,8 @@ def _dns(output: PlanOutput) -> str:
         if wrong
         else f"asked again, the name server agrees on all {checked}"
     )
-    return (
-        f"{amounts.count(addresses, 'address set')} and {amounts.count(types['TXT'], 'marker')} "
-        f"written by signed updates; {answer}"
-    )
+    markers = f" and {amounts.count(types['TXT'], 'marker')}" if types["TXT"] else ""
+    return f"{amounts.count(addresses, 'address set')}{markers} written by signed updates; {answer}"
 
 
 def _ending(second: NightRow, seconds: float) -> str:

@@ -122,6 +122,24 @@ def test_nodes_are_added_changed_drained_and_taken_out(door: Door) -> None:
     assert admin.get(four).status_code == 404
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"max_moves": False},
+        {"tolerance_ratio": True},
+        {"site_factors": {SITE: True}},
+        {"frontier": 0},
+    ],
+    ids=str,
+)
+def test_true_and_false_are_no_numbers_nor_numbers_true_or_false(
+    door: Door, body: dict[str, object]
+) -> None:
+    answer = door.open("operator").post("/api/v1/whatif", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation"), answer.text
+    assert next(iter(body)) in answer.text
+
+
 def test_a_freeze_is_made_and_ended(door: Door) -> None:
     operator, address = door.open("operator"), "/api/v1/freeze"
     body = {"until": "2199-01-01T00:00:00Z", "reason": "sale"}

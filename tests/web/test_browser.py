@@ -166,6 +166,7 @@ def test_a_day_with_the_pages(
         page.get_by_role("button", name="Approve").click()
         assert who.done() == "Approved. It can be applied now."
         apply_plan(who, "first night")
+        page.locator("#moves summary").click()
         site = page.locator("#moves tbody th a").first.inner_text()
         before = installation.addresses(site)
         assert before

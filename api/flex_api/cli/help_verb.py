@@ -51,8 +51,9 @@ def _help_of(program: Context, words: list[str]) -> str:
     place = program
     for word in words:
         group = place.command
-        has_verbs = isinstance(group, TyperGroup)
-        _, verb, _ = group.resolve_command(place, [word]) if has_verbs else (None, None, [])
+        verb = None
+        if isinstance(group, TyperGroup):
+            _, verb, _ = group.resolve_command(place, [word])
         if verb is None:
             raise UsageError(f"No such command {word!r}.", place)
         place = verb.make_context(word, [], parent=place, resilient_parsing=True)

@@ -33,6 +33,9 @@ router = APIRouter(include_in_schema=False)
 SIZES = ("ram", "bytes", "working_set", "max_cold", "max_cold_per_node", "max_body")
 # Bytes. A smaller size is shown as the plain number that it is.
 MIB = 2**20
+# Settings of one table, such as `ingest.aliases`, that are shown one by one among all that the file
+# sets. A guess: more of them push all others off the screen.
+FEW = 12
 # A span of time as JSON has it, by ISO 8601.
 SPAN = r"P(?=.)(\d+D)?(T(\d+H)?(\d+M)?([\d.]+S)?)?"
 
@@ -56,7 +59,8 @@ def _page(desk: Desk, new_token: TokenMade | None = None) -> Response:
         "/settings",
         frozen=frozen,
         etag=etag(frozen),
-        sections=_sections(desk.settings),
+        sections=(sections := _sections(desk.settings)),
+        of_the_file=_of_the_file(sections),
         read=config.read_from(desk.settings),
         stale=config.stale(desk.settings),
         tokens=known,
@@ -78,6 +82,22 @@ def _sections(settings: config.Settings) -> list[tuple[str, list[tuple[str, str,
         (name, list(each))
         for name, each in groupby(rows, lambda row: re.split(r"[.\[]", row[0])[0])
     ]
+
+
+def _of_the_file(sections: list[tuple[str, list[tuple[str, str, bool]]]]) -> list[tuple[str, str]]:
+    """What the file says, a large table of it as one row."""
+    given = [(name, value) for _, rows in sections for name, value, stated in rows if stated]
+    tables = [(name, list(each)) for name, each in groupby(given, lambda row: _table(row[0]))]
+    return [
+        row
+        for name, rows in tables
+        for row in (rows if len(rows) <= FEW else [(name, amounts.count(len(rows), "setting"))])
+    ]
+
+
+def _table(name: str) -> str:
+    """Whose own names, with dots in them, do not count."""
+    return ".".join(name.split(".")[:2])
 
 
 def _value(name: str, value: object) -> str:

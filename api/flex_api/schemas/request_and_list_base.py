@@ -7,10 +7,19 @@ of resources.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, get_args
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 from flex_api.schemas.output_base import Part
 
@@ -41,6 +50,24 @@ class Given(BaseModel):
     """What comes in: nothing that is not known, nothing of another type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, value: object, info: ValidationInfo) -> object:
+        """As pydantic has it. Queries and forms are text, which it reads."""
+        kind = cls.model_fields[info.field_name or ""].annotation
+        if kind is bool:
+            if type(value) in (int, float):
+                raise ValueError("it is true or false, no number")
+        elif bool not in get_args(kind):
+            inside = value.values() if isinstance(value, dict) else value
+            if any(each is True or each is False for each in _each_of(inside)):
+                raise ValueError("it is neither true nor false")
+        return value
+
+
+def _each_of(value: object) -> Iterable[object]:
+    return value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
 
 
 class ListQuery(Given):

@@ -235,9 +235,11 @@ def _as_planned(plan: Plan, site: str) -> Iterator[str]:
 
 def _as_carried_out(plan: Plan | None, site: str) -> Iterator[str]:
     """How it came to its node by the plan in force."""
-    for move in plan.moves if plan and plan.settled else ():
+    if plan is None or plan.settled is None:
+        return
+    when = amounts.when(max(plan.settled, plan.wall_time))
+    for move in plan.moves:
         if move.site == site and move.source and move.target:
-            when = amounts.when(max(plan.settled, plan.wall_time))
             yield f"on {move.target} since {when}, from {move.source}: {move.reason}"
 
 
