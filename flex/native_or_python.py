@@ -26,8 +26,8 @@ def _load() -> tuple[ModuleType | None, str]:
         return (
             None,
             (
-                "the native extension is not installed (with cargo on the PATH, make "
-                f"builds it; {error})"
+                "the native extension is not installed (with cargo on the "
+                f"PATH, make native builds it; {error})"
             ),
         )
     interface = getattr(module, "INTERFACE", 0)
@@ -36,7 +36,7 @@ def _load() -> tuple[ModuleType | None, str]:
             None,
             (
                 f"the native extension speaks interface {interface}, this FLEX speaks "
-                f"{INTERFACE}: reinstall flex-native"
+                f"{INTERFACE}: make native builds it again"
             ),
         )
     return module, ""

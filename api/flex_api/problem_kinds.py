@@ -27,7 +27,7 @@ NOTHING = "Nothing was changed."
 KINDS: dict[str, Kind] = {
     "validation": Kind(
         422,
-        "Bad request",
+        "Bad input",
         NOTHING,
         "Correct what `errors` points at; `/api/docs` says what each field takes.",
     ),

@@ -137,7 +137,7 @@ def status(here: Sight) -> StatusOutput:
         cluster=here.world.settings.cluster.name,
         mode=here.world.settings.cluster.mode,
         partition=base,
-        since=plan.settled if plan else None,
+        since=plan.in_force_since if plan else None,
         sites=plan.sites if plan else 0,
         worst_ratio=plan.after.worst if plan else None,
         nodes=[
@@ -402,7 +402,7 @@ def last_check(here: Sight) -> Check | None:
     if kept and kept.partition == base:
         return kept
     return (
-        last_dns_check.check(max(plan.settled or plan.created, plan.wall_time), base, plan.verdicts)
+        last_dns_check.check(plan.in_force_since or plan.wall_time, base, plan.verdicts)
         if plan and plan.verdicts
         else None
     )

@@ -118,6 +118,11 @@ class Plan:
         return self.made or self.created
 
     @property
+    def in_force_since(self) -> datetime | None:
+        """By the clock on the wall, whatever time it is as of."""
+        return max(self.settled, self.wall_time) if self.settled else None
+
+    @property
     def cold_bytes(self) -> int:
         return sum(move.cold_bytes for move in self.moves)
 
@@ -131,7 +136,7 @@ class Plan:
         nothing yet.
         """
         longest = self.longest_old_ttl
-        return max(self.settled, self.wall_time) + longest if self.settled and longest else None
+        return self.in_force_since + longest if self.in_force_since and longest else None
 
     @property
     def longest_old_ttl(self) -> timedelta:

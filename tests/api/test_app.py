@@ -151,9 +151,8 @@ def test_the_first_page_says_how_the_partition_in_force_is_balanced() -> None:
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "The partition in force" in answer.text
-    assert (
-        "1 of 3 sites moved (proven least; a partition from scratch would move 2)." in answer.text
-    )
+    assert "Balanced: worst node n2 is 2.0 % off its fair share (aim 3.0 %)." in answer.text
+    assert "</strong> of 3 sites moved" in answer.text
     assert 'id="nights"' in answer.text
 
 

@@ -34,7 +34,7 @@ def test_a_line_is_shown_as_it_is(said: str, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("said", ODD)
 def test_a_table_shows_its_cells_as_they_are(said: str, capsys: pytest.CaptureFixture[str]) -> None:
     row = CheckRow(name="logs", state="warn", detail=said, advice=said)
-    results_in_terminal.checks(Context().console, [row])
+    results_in_terminal.checks(Context().console, [row], whole=False)
     assert capsys.readouterr().out.splitlines() == [f"warn logs: {said}", f"     {said}"]
 
 

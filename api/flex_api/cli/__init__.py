@@ -202,7 +202,7 @@ def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
         return error.exit_code
     command = f"flex {' '.join(arguments)}"[:200]
     return fail(
-        Misused(command, error.format_message(), kept=UNTOUCHED, advice="see `flex --help`"),
+        Misused(command, error.format_message(), kept=UNTOUCHED, advice="see `flex help all`"),
         Format.JSON,
     )
 

@@ -145,13 +145,19 @@ def _say_init(call_context: Context, output: InitOutput, folder: Path) -> None:
     )
 
 
-def doctor(ctx: typer.Context) -> None:
+def doctor(
+    ctx: typer.Context,
+    long: Annotated[bool, typer.Option("--long", help="what each check found")] = False,
+) -> None:
     """Check everything a night needs; nothing is changed. With --server, the server checks what it
     has.
     """
     call_context = context(ctx)
     output = local_or_server.installation(call_context).doctor()
-    call_context.show(output, lambda console: results_in_terminal.checks(console, output.checks))
+    call_context.show(
+        output,
+        lambda console: results_in_terminal.checks(console, output.checks, whole=long),
+    )
     if any(check.state == "fail" for check in output.checks):
         raise typer.Exit(3)
 

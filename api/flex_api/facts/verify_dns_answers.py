@@ -56,7 +56,7 @@ def verify(world: World, patience: float = 0.0) -> Verified:
     is_led = settings.routing.leads_to_all
 
     def ask() -> tuple[NameServerVerdict, ...]:
-        if is_led and not settings.dns.every_zone:
+        if not settings.dns.every_zone:
             # The plan may be of a time when there were zones.
             return ()
         return checking.check(
@@ -73,8 +73,12 @@ def verify(world: World, patience: float = 0.0) -> Verified:
     ):
         raise NoData(
             f"verifying the partition of {base}",
-            "no record set of it is ours, so nothing was checked",
-            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours",
+            "no record set of it is ours, so nothing was checked"
+            if settings.dns.every_zone
+            else "no zone is in the settings, so nothing was checked",
+            advice=f"check dns.zones and dns.owner; `flex plan show {base}` names what is not ours"
+            if settings.dns.every_zone
+            else "name the zones of your sites in dns.zones",
         )
     if verdicts or not is_led:
         world.store.put_check(last_dns_check.check(world.time_of_day(), base, verdicts))

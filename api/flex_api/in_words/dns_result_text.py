@@ -20,7 +20,8 @@ AT_ONCE = 0.05
 
 def lines(output: PlanOutput) -> Iterator[str]:
     if output.state == "applied" and output.settled:
-        yield f"Put in force {amounts.when(output.settled)}: {changes_text(output)}."
+        since = max(output.settled, output.made or output.created)
+        yield f"Put in force {amounts.when(since)}: {changes_text(output)}."
         for server in dict.fromkeys(row.server for row in output.verdicts):
             yield from _server_lines([row for row in output.verdicts if row.server == server])
     elif output.state == "applying":

@@ -624,14 +624,18 @@ def _doors(output: VerifyOutput) -> Iterator[str]:
         yield f"doors: every node that serves goes by order {doors.order}"
 
 
-def checks(console: Console, rows: Sequence[CheckRow]) -> None:
-    """What is well on a line of its own; of all else what was found, and below it what to do."""
-    styles = {"warn": "yellow", "fail": "red"}
-    if well := [row for row in rows if row.state == "ok"]:
-        names = ", ".join(dict.fromkeys(row.name for row in well))
-        console.print(Text.assemble((f"{len(well)} ok", "green"), f": {names}"))
+def checks(console: Console, rows: Sequence[CheckRow], *, whole: bool) -> None:
+    """What is well in a line, unless it is wanted `whole`; of all else what was found, and below it
+    what to do.
+    """
+    styles = {"ok": "green", "warn": "yellow", "fail": "red"}
+    if (well := [row for row in rows if row.state == "ok"]) and not whole:
+        kinds = Counter(row.name.partition(" of ")[0] for row in well)
+        names = ", ".join(f"{kind} of {n}" if n > 1 else kind for kind, n in kinds.items())
+        many = f"{amounts.count(len(well), 'check')} "
+        console.print(Text.assemble(many, ("ok", "green"), f" (`--long` has each): {names}"))
     for row in rows:
-        if row.state != "ok":
+        if whole or row.state != "ok":
             console.print(
                 Text.assemble((row.state, styles[row.state]), f" {row.name}: {row.detail}")
             )
@@ -690,8 +694,13 @@ def _moves_of_run(row: RunRow) -> str:
     return "" if row.moves is None else f"{row.moves:,}"
 
 
+def _shorten_what_ended_well(row: RunRow) -> str:
+    well = row.exit_code in (0, 22)
+    return f"{row.message[:SAID]}…" if well and len(row.message) > SAID else row.message
+
+
 def runs(console: Console, output: RunsOutput, *, whole: bool) -> None:
-    """What a run said is cut to the first words, unless it is wanted `whole`."""
+    """What a run said that ended well is cut to the first words, unless it is wanted `whole`."""
     # Runs that are as of another time are rare.
     as_of = ("as of",) if any(row.made for row in output.items) else ()
     table = grid(
@@ -717,6 +726,6 @@ def runs(console: Console, output: RunsOutput, *, whole: bool) -> None:
             _moves_of_run(row),
             *("" if figure is None else amounts.share(figure) for figure in figures),
             row.plan,
-            row.message if whole or len(row.message) <= SAID else f"{row.message[:SAID]}…",
+            row.message if whole else _shorten_what_ended_well(row),
         )
     console.print(table if output.items else "No run yet: `flex run` is the nightly one.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 from rich.console import Console
@@ -17,6 +17,11 @@ from flex_api.schemas.tokens_and_audit import (
     TokenRow,
     TokensOutput,
 )
+
+# Characters of a value that a line of the audit log has. A guess: more wraps the line.
+SHORT = 24
+# Moments of what is new, which the line says already, or nearly.
+WHEN = ("created", "given", "made")
 
 
 def tokens(console: Console, output: TokensOutput, now: datetime) -> None:
@@ -37,7 +42,7 @@ def _state(row: TokenRow, now: datetime) -> str:
 def audit(console: Console, output: AuditOutput) -> None:
     table = grid("#>", "time", "who", "what", "of", "why", "changed")
     for row in output.items:
-        changed = ", ".join(_names_of_changed(row.before, row.after))
+        changed = "; ".join(_changes(row.before, row.after, {row.subject, row.actor, row.reason}))
         table.add_row(
             str(row.number),
             amounts.when(row.time),
@@ -58,12 +63,26 @@ def show_revoked(console: Console, output: TokenOutput) -> None:
     console.print(f"{output.token.name} ({output.token.id}) opens nothing any more.")
 
 
-def _names_of_changed(before: object, after: object) -> Iterator[str]:
-    """The parts that differ; nothing of what was made or taken away. JSON has their values."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for name in {**before, **after}:
-            if before.get(name) != after.get(name):
-                yield str(name).replace("_", " ")
+def _changes(before: object, after: object, told: Collection[str]) -> Iterator[str]:
+    """Part by part but for what is told beside it, each cut to its first characters: JSON has all
+    of it.
+    """
+    old, new = (value if isinstance(value, dict) else {} for value in (before, after))
+    for name in {**old, **new}:
+        was, now = old.get(name), new.get(name)
+        if was == now or not (was or now) or (name in WHEN and not (old and new)):
+            continue
+        if name in ("author", "reason", "digest") or (not was and str(now) in told):
+            continue
+        way = f"{_short(was)} → {_short(now)}" if old and new else _short(now or was)
+        yield f"{str(name).replace('_', ' ')} {way}"
+
+
+def _short(value: object) -> str:
+    text = f"{value:.3g}" if isinstance(value, float) else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, list) else text
+    text = "-" if value in (None, "", []) else text
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"
 
 
 def pin(console: Console, output: PinOutput) -> None:

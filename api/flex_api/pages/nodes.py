@@ -32,6 +32,7 @@ from flex_api.pages.frame import as_model, show
 from flex_api.pictures import chart_geometry
 from flex_api.pictures.chart_geometry import ROUNDING, Bars, Load
 from flex_api.pictures.time_and_forecast_charts import HOURS, Heat, Pairs, heat, pairs, week
+from flex_api.report.gather import spread_of
 from flex_api.routes import nodes
 from flex_api.routes.nodes import NodesQuery
 from flex_api.schemas.nodes_and_jobs import NodeRow
@@ -68,7 +69,7 @@ def every(desk: Viewer, request: Request) -> Response:
         found=nodes_page,
         query=query,
         fair=fair,
-        held=working_set_by_node(desk.views.rows_as_planned()),
+        held=working_set_by_node(desk),
         worst=plan.after if plan and plan.after.worst_node else None,
         tolerance=desk.settings.solver.tolerance,
         hours=_hours_of_day(weeks),
@@ -78,12 +79,18 @@ def every(desk: Viewer, request: Request) -> Response:
     )
 
 
-def working_set_by_node(catalogue: Catalogue) -> dict[str, int]:
-    """Bytes of the files that sites of a node work with; those of a site on several nodes count
-    whole at each.
+def working_set_by_node(desk: Desk) -> dict[str, int]:
+    """Bytes of the files that sites of a node work with; of a site on several nodes the part that
+    comes to each.
     """
+    catalogue = desk.views.rows_as_planned()
+    base, _ = desk.views.base()
+    on_each = catalogue.columns["working_set"].copy()
+    for site, each in spread_of(desk.store, base).items() if base else ():
+        if (row := catalogue.row_of(site)) is not None:
+            on_each[row] = each
     names, at = np.unique(catalogue.nodes, return_inverse=True)
-    of_rows = np.repeat(catalogue.columns["working_set"], np.diff(catalogue.first))
+    of_rows = np.repeat(on_each, np.diff(catalogue.first))
     held = np.bincount(at, of_rows, len(names))
     return dict(zip(names.tolist(), held.astype(int).tolist(), strict=True))
 
@@ -138,7 +145,7 @@ def node_page(
         if loads
         else None,
         busiest=_busiest(desk.views.rows_as_planned(), row.node),
-        held=working_set_by_node(desk.views.rows_as_planned()).get(row.node),
+        held=working_set_by_node(desk).get(row.node),
         tolerance=tolerance,
         measured=measured[0] if measured else None,
         hours=week(f"Answers of {row.node}", hours, "answers") if hours is not None else None,
@@ -213,17 +220,18 @@ def _busiest(catalogue: Catalogue, node: str) -> Bars | None:
     others = 1 - sum(share for _, share in shares)
     drawn = [*shares, *([("all others", others)] if others > ROUNDING else [])]
     return chart_geometry.quantities(
-        "What it sends, by site",
+        f"What it sends, by site of {zone[1:]}" if zone else "What it sends, by site",
         [(name.removesuffix(zone) or name, part, amounts.share(part)) for name, part in drawn],
         strong="",
     )
 
 
 def _common_zone(names: Sequence[str]) -> str:
-    """What several names have in common at their end, from a dot on."""
+    """What several names have in common at their end, from a dot on, such as .example.org."""
     ends = zip(*(name.split(".")[::-1] for name in names), strict=False)
     shared = [labels[0] for labels in takewhile(lambda labels: len(set(labels)) == 1, ends)]
-    return "".join(f".{label}" for label in reversed(shared)) if len(names) > 1 else ""
+    several = len(names) > 1 and len(shared) > 1
+    return "".join(f".{label}" for label in reversed(shared)) if several else ""
 
 
 @router.post("/node/drain")

@@ -312,11 +312,16 @@ def kept_apart(desk: Desk, plan: Plan) -> tuple[StayingSite, ...]:
             else UNREADY
             if site in unready
             else held[site]
-            if site in held
+            if site in held and not _is_pinned_to(pins.get(site), catalogue.nodes_of(row))
             else _why(site, pins.get(site), stopped, put_off, plan)
         )
         kept.append(StayingSite(site, tuple(catalogue.nodes_of(row)), int(sent[row]) / total, why))
     return tuple(kept)
+
+
+def _is_pinned_to(pin: Pin | None, nodes: Sequence[str]) -> bool:
+    """Then it would stay without its rest, too."""
+    return pin is not None and bool(nodes) and set(nodes) <= set(pin.nodes)
 
 
 def _why(

@@ -530,7 +530,7 @@ def _description(placed: Placed, kept: Sequence[int]) -> str:
     number = len(np.unique(placed.row_site))
     sentence = (
         f"{amounts.count(number, 'site')} on "
-        f"{amounts.count(len(placed.nodes), 'node')}, each as long as what it asks for"
+        f"{amounts.count(len(placed.nodes), 'node')}, each part as long as the title says"
     )
     moved = len({move.site for move in placed.moves})
     if moved:

@@ -327,7 +327,7 @@ class RunRow(Part):
     )
     moves: int | None = Field(None, description="of its plan")
     placed: int | None = Field(
-        None, description="sites that its plan places, where no partition was in force before"
+        None, description="sites that its plan placed, where no partition was in force before"
     )
     worst_before_ratio: float | None = None
     worst_after_ratio: float | None = None

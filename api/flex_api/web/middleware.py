@@ -152,7 +152,8 @@ class Asking:
             self._count(_name(request.state.caller, path, at))
         # Whoever it is, it is counted before what was sent is looked through.
         _refuse_twice(request)
-        _refuse_key(request)
+        if request.state.caller is not None:
+            _refuse_key(request)
 
     def _address(self, request: Request, peer: str) -> str:
         auth = self.gate.auth

@@ -230,14 +230,15 @@ def _as_planned(plan: Plan, site: str) -> Iterator[str]:
     """What the plan says of it, as it was found with what DNS said then."""
     for move in plan.moves:
         if move.site == site:
-            yield f"{move.source or 'new'} -> {move.target or 'given up'}: {move.reason}"
+            way = f"{move.source} -> " if move.source else "to "
+            yield f"{way}{move.target or 'given up'}: {move.reason}"
 
 
 def _as_carried_out(plan: Plan | None, site: str) -> Iterator[str]:
     """How it came to its node by the plan in force."""
-    if plan is None or plan.settled is None:
+    if plan is None or plan.in_force_since is None:
         return
-    when = amounts.when(max(plan.settled, plan.wall_time))
+    when = amounts.when(plan.in_force_since)
     for move in plan.moves:
         if move.site == site and move.source and move.target:
             yield f"on {move.target} since {when}, from {move.source}: {move.reason}"
