@@ -72,7 +72,9 @@ def _changes(before: object, after: object, told: Collection[str]) -> Iterator[s
         was, now = old.get(name), new.get(name)
         if was == now or not (was or now) or (name in WHEN and not (old and new)):
             continue
-        if name in ("author", "reason", "digest") or (not was and str(now) in told):
+        if name in ("author", "reason", "digest") or (
+            not (old and new) and str(was or now) in told
+        ):
             continue
         way = f"{_short(was)} → {_short(now)}" if old and new else _short(now or was)
         yield f"{str(name).replace('_', ' ')} {way}"
