@@ -169,7 +169,7 @@ def test_without_zones_a_plan_is_made_and_carried_out_on_paper(installation: Ins
         row["nodes"] for row in installation.flex("-o", "json", "sites", "list").json["items"]
     )
     assert installation.serial() == serial
-    assert "no record set of it is ours" in installation.flex("verify").err
+    assert "no zone is in the settings" in installation.flex("verify").err
 
 
 def test_verify_names_what_somebody_else_changed(installation: Installation) -> None:

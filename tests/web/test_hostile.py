@@ -126,4 +126,4 @@ def test_a_table_that_a_spreadsheet_opens_has_no_formula(client: TestClient) -> 
 def test_a_name_too_long_for_an_address_is_refused_in_words(client: TestClient) -> None:
     answer = client.get(f"/site?name={'x' * 65_000}")
     assert answer.status_code == 422
-    assert "Bad request" in answer.text
+    assert "Bad input" in answer.text

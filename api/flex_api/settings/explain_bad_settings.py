@@ -88,7 +88,7 @@ def _explain(problem: Any, settings: type[BaseModel]) -> str:
 
 
 def _missing(loc: Sequence[str | int]) -> str:
-    """Of a section that may stand several times, which one lacks it."""
+    """What lacks it, by its number where a section may stand several times."""
     *section, name = loc
     if section and isinstance(section[-1], int):
         of = ".".join(map(str, section[:-1]))
