@@ -14,7 +14,7 @@ from typing import TypeVar
 
 # Raised together with the native crate's own INTERFACE whenever the signature or the meaning of a
 # loop changes.
-INTERFACE = 25
+INTERFACE = 26
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 

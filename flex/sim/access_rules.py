@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from flex.sim.engine_input_and_output import OWN
 from flex.sim.rules import NUMBER
 from flex.sim.simulated_clusters import MILLISECOND, SECOND, T_HIGH, T_LOW, SimulatedCluster
 from flex.sim.traces import Trace
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Eight bytes each: more would take all of a small machine's memory.
 MOST_OPTIONS = 50_000_000
@@ -26,9 +30,9 @@ Place = Callable[[Trace, SimulatedCluster], Sequence[Sequence[int]]]
 class RoutedAccesses:
     """Access i is decided by rule[key[i]], among the nodes option[first[k]:first[k + 1]].
 
-    `prefetches` says that targets are keys, and that their nodes may be filled with them
-    beforehand. The rest are the rules' settings: T_low, T_high and K of LARD, the bound of loads in
-    per cent, and HACC's sampling.
+    `prefetched` says which keys their nodes may be filled with beforehand, where targets are keys;
+    None is no key. The rest are the rules' settings: T_low, T_high and K of LARD, the bound of
+    loads in per cent, and HACC's sampling.
     """
 
     key: Ints
@@ -36,7 +40,7 @@ class RoutedAccesses:
     first: Ints
     option: Ints
     memory: int = OWN
-    prefetches: bool = False
+    prefetched: npt.NDArray[np.bool_] | None = None
     low: int = T_LOW
     high: int = T_HIGH
     patience: int = 20 * SECOND

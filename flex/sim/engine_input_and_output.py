@@ -45,11 +45,12 @@ class SimulatedJob:
     that it is on. A node has its `ram`, the time to `connect`, to `send` a unit and to `close`, and
     its `weight`. A key has its `rule`, and the nodes it may choose from, option[first[k]:first[k +
     1]]. pinned[t * nodes + n] says that node n always has target t in memory, apart from its ram.
-    An empty array pins nothing.
+    An empty array pins nothing. No memory keeps a target of more than `largest` bytes.
 
     Reading takes `seek`, then `transfer` for each unit, and `again` for every further `block`.
-    `limit` accesses are under way at a time. A node with fewer than `idle_below` is idle. The rest
-    are the rules' settings.
+    `limit` accesses are under way at a time. A node with fewer than `idle_below` is idle. The first
+    `warm` accesses fill the memories and are not counted: nodes with queues alone have such. The
+    rest are the rules' settings.
     """
 
     cache: str
@@ -76,11 +77,13 @@ class SimulatedJob:
     transfer: int
     transfer_unit: int
     memory: int
+    largest: int
     front: int
     front_connect: int
     front_send: int
     limit: int
     idle_below: int
+    warm: int
     backlog_unit: int
     low: int
     high: int
@@ -94,8 +97,8 @@ class SimulatedJob:
 @dataclass(frozen=True, slots=True, eq=False)
 class ServedAccesses:
     """For each access: its node, its outcome, and how long it took since it was admitted. For each
-    node: how long its processor and its disks were busy, and how long it was idle. `end` is when
-    the last access was answered.
+    node: how long its processor and its disks were given to do since counting `began`, and how long
+    it was idle in all. `end` is when the last access was answered.
     """
 
     node: Ints
@@ -104,6 +107,7 @@ class ServedAccesses:
     busy: Ints
     reading: Ints
     idle: Ints
+    began: int
     end: int
 
 

@@ -17,9 +17,9 @@ from flex.prediction.cache_replay import Ints
 from flex.sim.engine_input_and_output import HIT, READ, SHARED, SimulatedJob, units
 from flex.sim.queued import Queued
 from flex.sim.rules import RULES
-from flex.sim.rules.rule import AccessAsked, Contents, View
+from flex.sim.rules.rule import AccessAsked, View
 
-Answer = tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]
+Answer = tuple[Ints, Ints, Ints, Ints, Ints, Ints, int, int]
 
 
 def reference_simulate(job: SimulatedJob) -> Answer:
@@ -36,7 +36,7 @@ def reference_serial(job: SimulatedJob) -> Answer:
     for access, (target, key) in enumerate(zip(job.target.tolist(), job.key.tolist(), strict=True)):
         view.now = min(clock)
         view.load[:] = [(time - view.now) // job.backlog_unit for time in clock]
-        node = router.choose(AccessAsked(access, key, target), view, memories)
+        node = router.choose(AccessAsked(access, key, target), view)
         hit = memories.pinned(node, target) or memories.ask(node, target)
         working = _working(job, node, target)
         reading = 0 if hit else _reading(job, int(job.size[target]))
@@ -47,14 +47,17 @@ def reference_serial(job: SimulatedJob) -> Answer:
         outcome.append(HIT if hit else READ)
         delay.append(working + reading)
     end = max(clock)
-    return _answer(chosen, outcome, delay, view, [end - time for time in clock], end)
+    return _answer(chosen, outcome, delay, view, [end - time for time in clock], 0, end)
 
 
 def reference_queued(job: SimulatedJob) -> Answer:
     queued = Queued(job, Memories(job), Router(job))
     queued.run()
+    view, (busy, reading) = queued.view, queued.before
+    view.busy = [given - before for given, before in zip(view.busy, busy, strict=True)]
+    view.reading = [given - before for given, before in zip(view.reading, reading, strict=True)]
     return _answer(
-        queued.node, queued.outcome, queued.delay, queued.view, queued.idle, queued.view.now
+        queued.node, queued.outcome, queued.delay, view, queued.idle, queued.began, view.now
     )
 
 
@@ -68,18 +71,14 @@ class Memories:
         self._caches = [CACHES[job.cache](limit) for limit in limits]
         self._size = job.size.tolist()
         self._pinned = job.pinned.tolist()
+        self._largest = job.largest
 
     def pinned(self, node: int, target: int) -> bool:
         return bool(self._pinned) and bool(self._pinned[target * self._nodes + node])
 
     def ask(self, node: int, target: int) -> bool:
-        return self._caches[0 if self._shared else node].ask(target, self._size[target])
-
-    def holds(self, node: int, target: int) -> bool:
-        return target in self._caches[0 if self._shared else node]
-
-    def oldest(self, node: int) -> int | None:
-        return self._caches[0 if self._shared else node].oldest()
+        size = self._size[target]
+        return size <= self._largest and self._caches[0 if self._shared else node].ask(target, size)
 
     def elsewhere(self, node: int, target: int) -> int | None:
         """Another node that has the target in its memory: the first."""
@@ -97,10 +96,8 @@ class Router:
         option: list[int] = job.option.tolist()
         self._nodes = [option[start:end] for start, end in pairwise(first)]
 
-    def choose(self, request: AccessAsked, view: View, memories: Contents) -> int:
-        return self._rules[self._rule[request.key]].choose(
-            request, self._nodes[request.key], view, memories
-        )
+    def choose(self, request: AccessAsked, view: View) -> int:
+        return self._rules[self._rule[request.key]].choose(request, self._nodes[request.key], view)
 
 
 def _working(job: SimulatedJob, node: int, target: int) -> int:
@@ -115,10 +112,16 @@ def _reading(job: SimulatedJob, size: int) -> int:
 
 
 def _answer(
-    node: list[int], outcome: list[int], delay: list[int], view: View, idle: list[int], end: int
+    node: list[int],
+    outcome: list[int],
+    delay: list[int],
+    view: View,
+    idle: list[int],
+    began: int,
+    end: int,
 ) -> Answer:
     columns = (node, outcome, delay, view.busy, view.reading, idle)
     chosen, became, took, busy, reading, waited = (
         np.array(column, dtype=np.int64) for column in columns
     )
-    return chosen, became, took, busy, reading, waited, end
+    return chosen, became, took, busy, reading, waited, began, end

@@ -22,7 +22,7 @@ from flex.sim.engine_input_and_output import (
     SimulatedJob,
     units,
 )
-from flex.sim.rules.rule import AccessAsked, Contents, View
+from flex.sim.rules.rule import AccessAsked, View
 
 # The events of a request; the numbers only tell them apart.
 _ARRIVED = 0
@@ -33,7 +33,7 @@ _HANDED_OVER = 4
 _DONE = 5
 
 
-class Memories(Contents, Protocol):
+class Memories(Protocol):
     def pinned(self, node: int, target: int) -> bool: ...
 
     def ask(self, node: int, target: int) -> bool: ...
@@ -42,7 +42,7 @@ class Memories(Contents, Protocol):
 
 
 class Router(Protocol):
-    def choose(self, request: AccessAsked, view: View, memories: Contents) -> int: ...
+    def choose(self, request: AccessAsked, view: View) -> int: ...
 
 
 class Queued:
@@ -57,6 +57,9 @@ class Queued:
         self.outcome = [HIT] * accesses
         self.delay = [0] * accesses
         self.idle = [0] * nodes
+        # When counting began, and what nodes had been given to do until then.
+        self.began = 0
+        self.before = ([0] * nodes, [0] * nodes)
         self._idle_since = [0] * nodes
         self._events: list[tuple[int, int, int, int]] = []
         self._pushed = self._admitted = self._outstanding = self._front_free = 0
@@ -80,6 +83,9 @@ class Queued:
     def _admit(self) -> None:
         while self._outstanding < self._job.limit and self._admitted < len(self._target):
             access = self._admitted
+            if access == self._job.warm:
+                self.began = self.view.now
+                self.before = (self.view.busy[:], self.view.reading[:])
             self._admitted += 1
             self._outstanding += 1
             self.delay[access] = self.view.now
@@ -101,7 +107,7 @@ class Queued:
 
     def _arrive(self, access: int) -> None:
         request = AccessAsked(access, self._key[access], self._target[access])
-        node = self.node[access] = self._router.choose(request, self.view, self._memories)
+        node = self.node[access] = self._router.choose(request, self.view)
         self._count_idle(node)
         self.view.load[node] += 1
         self._push(self._compute(node, int(self._job.connect[node])), _CONNECTED, access)

@@ -21,7 +21,7 @@ from flex.prediction.cache_replay import Ints
 from flex.sim import simulated_clusters as clusters
 from flex.sim import traces
 from flex.sim.access_rules import Place, RoutedAccesses
-from flex.sim.engine_input_and_output import HIT, READ, ServedAccesses, SimulatedJob
+from flex.sim.engine_input_and_output import READ, WAITED, ServedAccesses, SimulatedJob
 from flex.sim.policies import FORMER_NAMES, POLICIES
 from flex.sim.python_engine import Answer, reference_simulate
 from flex.sim.rules import NUMBER, RULES
@@ -65,9 +65,9 @@ MOST_BLOCKS = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class NodeResult:
-    """`busy`, `reading` and `idle` are shares of the time: of the processor, of a disk, and of too
-    little to do: nothing under way where nodes answer one access after the other, else, as in the
-    LARD paper, fewer than 40 % of T_low.
+    """`misses` are reads from disk. `busy`, `reading` and `idle` are shares of the time: of the
+    processor, of a disk, and of too little to do: nothing under way where nodes answer one access
+    after the other, else, as in the LARD paper, fewer than 40 % of T_low.
     """
 
     requests: int
@@ -81,8 +81,9 @@ class NodeResult:
 @dataclass(frozen=True, slots=True)
 class Result:
     """`throughput` is requests a second of the whole cluster until the last node ends, `per_server`
-    the mean of what each node serves a second of the time that it is not idle; `delay` are seconds
-    at the mean and the 50th, 95th and 99th percentile.
+    the mean of what each node serves a second of the time that it is not idle; `miss_ratio` is the
+    share of the accesses that read a disk, and `waited_ratio` of those that wait for such a read;
+    `delay` are seconds at the mean and the 50th, 95th and 99th percentile.
     """
 
     policy: str
@@ -94,14 +95,22 @@ class Result:
     per_server: float
     miss_ratio: float
     byte_miss_ratio: float
+    waited_ratio: float
     idle: float
     delay: tuple[float, float, float, float]
 
 
 def simulate(
-    trace: Trace, cluster: SimulatedCluster, policy: str, place: Place | None = None
+    trace: Trace,
+    cluster: SimulatedCluster,
+    policy: str,
+    place: Place | None = None,
+    *,
+    warm: bool = False,
 ) -> Result:
-    """`place` is asked for the nodes of each site by the policies that need it."""
+    """`place` is asked for the nodes of each site by the policies that need it. A `warm` cluster
+    has served the same trace before.
+    """
     policy = FORMER_NAMES.get(policy, policy)
     if policy not in POLICIES:
         raise _unknown_policy(policy)
@@ -109,25 +118,34 @@ def simulate(
     clusters.check(cluster)
     _refuse_endless(trace, cluster)
     routing = POLICIES[policy].routing(trace, cluster, place or no_place)
-    return serve(trace, cluster, routing, policy)
+    return serve(trace, cluster, routing, policy, warm=warm)
 
 
 def serve(
-    trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses, policy: str = ""
+    trace: Trace,
+    cluster: SimulatedCluster,
+    routing: RoutedAccesses,
+    policy: str = "",
+    *,
+    warm: bool = False,
 ) -> Result:
     """What comes of a routing that somebody made, of a trace and a cluster that were looked at."""
-    answer = run_engine(job_of(trace, cluster, routing))
+    answer = run_engine(job_of(trace, cluster, routing, warm=warm))
     return _result(policy, trace, cluster, ServedAccesses(*answer))
 
 
-def job_of(trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses) -> SimulatedJob:
+def job_of(
+    trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses, *, warm: bool = False
+) -> SimulatedJob:
+    assert not (warm and cluster.serial), "the FLEX paper's nodes begin with nothing in memory"
     pinned, ram = _prefetch(trace, cluster, routing)
     speed = np.array(cluster.speeds)
+    passes = 2 if warm else 1
     return SimulatedJob(
         cache=cluster.cache,
         serial=cluster.serial,
-        target=_column(trace.target),
-        key=_column(routing.key),
+        target=_column(np.tile(trace.target, passes)),
+        key=_column(np.tile(routing.key, passes)),
         size=_column(trace.size),
         work=_column(trace.work_of_targets()),
         disk=_column(_disks(trace, cluster)),
@@ -148,11 +166,13 @@ def job_of(trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses) -> 
         transfer=cluster.transfer,
         transfer_unit=cluster.transfer_unit,
         memory=routing.memory,
+        largest=cluster.largest,
         front=cluster.front.kind,
         front_connect=cluster.front.connect,
         front_send=cluster.front.send,
         limit=cluster.most_under_way,
         idle_below=T_LOW * 40 // 100,
+        warm=len(trace.target) * (passes - 1),
         backlog_unit=MILLISECOND,
         low=routing.low,
         high=routing.high,
@@ -175,14 +195,16 @@ def _prefetch(
     trace: Trace, cluster: SimulatedCluster, routing: RoutedAccesses
 ) -> tuple[Ints, Ints]:
     """What each node has in memory beforehand, and what is left of its memory: the most frequent of
-    what it serves. What goes by LARD is with one node at a time: at its first, where LARD finds it.
+    what it serves and may have beforehand. What goes by LARD is with one node at a time: at its
+    first, where LARD finds it.
     """
     ram = np.array(cluster.ram, dtype=np.int64)
-    if not (cluster.prefetch and routing.prefetches):
+    if routing.prefetched is None or not cluster.prefetch:
         return np.zeros(0, dtype=np.int64), ram
     apart = ram * cluster.prefetch // 100
     kept = np.repeat(routing.rule != NUMBER["lard"], np.diff(routing.first))
     kept[routing.first[:-1]] = True
+    kept &= np.repeat(routing.prefetched, np.diff(routing.first))
     pinned = np.zeros((len(trace.size), cluster.nodes), dtype=np.int64)
     target = np.repeat(np.arange(len(trace.size)), np.diff(routing.first))
     order = np.argsort(-trace.frequency()[target], kind="stable")
@@ -195,16 +217,20 @@ def _prefetch(
 
 
 def _result(policy: str, trace: Trace, cluster: SimulatedCluster, served: ServedAccesses) -> Result:
-    missed = served.outcome != HIT
-    size = trace.size[trace.target]
-    nodes = tuple(_node(served, trace, node, cluster) for node in range(cluster.nodes))
-    seconds = served.end / SECOND
+    counted = slice(len(served.outcome) - len(trace.target), None)
+    node, outcome = served.node[counted], served.outcome[counted]
+    read, size = outcome == READ, trace.size[trace.target]
+    seconds = (served.end - served.began) / SECOND
+    nodes = tuple(
+        _node(served, number, node == number, read, size, cluster)
+        for number in range(cluster.nodes)
+    )
     rates = [
         n.requests / ((1 - n.idle) * seconds)
         for n in nodes
         if n.requests and seconds and n.idle < 1
     ]
-    percentiles = np.percentile(served.delay, (50, 95, 99)) / SECOND
+    delay = served.delay[counted]
     return Result(
         policy=policy,
         trace=trace.name,
@@ -213,23 +239,34 @@ def _result(policy: str, trace: Trace, cluster: SimulatedCluster, served: Served
         seconds=seconds,
         throughput=len(trace.target) / seconds if seconds else 0.0,
         per_server=float(np.mean(rates)) if rates else 0.0,
-        miss_ratio=float(missed.mean()),
-        byte_miss_ratio=float(size[missed].sum() / max(int(size.sum()), 1)),
+        miss_ratio=float(read.mean()),
+        byte_miss_ratio=float(size[read].sum() / max(int(size.sum()), 1)),
+        waited_ratio=float((outcome == WAITED).mean()),
         idle=float(np.mean([node.idle for node in nodes])),
-        delay=(float(served.delay.mean()) / SECOND, *percentiles.tolist()),
+        delay=(
+            float(delay.mean()) / SECOND,
+            *(np.percentile(delay, (50, 95, 99)) / SECOND).tolist(),
+        ),
     )
 
 
-def _node(served: ServedAccesses, trace: Trace, node: int, cluster: SimulatedCluster) -> NodeResult:
-    mine = served.node == node
-    whole = max(served.end, 1)
+def _node(
+    served: ServedAccesses,
+    node: int,
+    mine: np.ndarray,
+    read: np.ndarray,
+    size: Ints,
+    cluster: SimulatedCluster,
+) -> NodeResult:
+    """Idle is told of the whole run, as the LARD paper has it; all else since counting began."""
+    counted = max(served.end - served.began, 1)
     return NodeResult(
         requests=int(mine.sum()),
-        misses=int((mine & (served.outcome != HIT)).sum()),
-        disk_bytes=int(trace.size[trace.target[mine & (served.outcome == READ)]].sum()),
-        busy=float(served.busy[node] / whole),
-        reading=float(served.reading[node] / whole / cluster.disks),
-        idle=float(served.idle[node] / whole),
+        misses=int((mine & read).sum()),
+        disk_bytes=int(size[mine & read].sum()),
+        busy=float(served.busy[node] / counted),
+        reading=float(served.reading[node] / counted / cluster.disks),
+        idle=float(served.idle[node] / max(served.end, 1)),
     )
 
 

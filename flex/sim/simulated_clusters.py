@@ -18,6 +18,9 @@ MICROSECOND = 1000
 MILLISECOND = 1000 * MICROSECOND
 SECOND = 1000 * MILLISECOND
 
+# Bytes: memories keep files of any size, where nothing else is said.
+LARGEST_FILE = 2**62
+
 # Connections under way on a node that has room (LARD, ASPLOS 1998, section 2.4).
 T_LOW = 25
 # Connections under way on a node that is overloaded (LARD, ASPLOS 1998, section 2.4).
@@ -42,8 +45,8 @@ class SimulatedCluster:
 
     `serial` nodes answer one access after the other. Otherwise `limit` accesses are under way at a
     time; 0 is LARD's S = (n - 1) * T_high + T_low - 1. A node with fewer than 40 % of T_low under
-    way is idle. `prefetch` is the share of the memory that is filled beforehand, in per cent, where
-    the policy says with what.
+    way is idle. No memory keeps a file of more than `largest` bytes. `prefetch` is the share of the
+    memory that is filled beforehand, in per cent, where the policy says with what.
     """
 
     ram: tuple[int, ...]
@@ -63,6 +66,7 @@ class SimulatedCluster:
     limit: int = 0
     front: FrontEnd = FrontEnd()
     prefetch: int = 0
+    largest: int = LARGEST_FILE
 
     @property
     def nodes(self) -> int:

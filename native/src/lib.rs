@@ -51,12 +51,12 @@ mod flex_native {
 
     /// Equal to that of flex/native_or_python.py, or the references are used instead.
     #[pymodule_export]
-    const INTERFACE: u32 = 25;
+    const INTERFACE: u32 = 26;
 
     /// The members of registers of FLEX that the loops know. Whatever others there are, the references do.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CACHES", flex_core::cache::NAMES)?;
-        module.add("RULES", flex_core::sim::rules::TABLE.iter().map(|(name, _)| *name).collect::<Vec<_>>())
+        module.add("RULES", flex_core::sim::rules::NAMES)
     }
 }

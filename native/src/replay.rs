@@ -19,7 +19,7 @@ struct Replay<'a> {
 impl ForAnyCache for Replay<'_> {
     type Answer = Option<Vec<Tally>>;
 
-    fn with<C: Cache>(self) -> Self::Answer {
+    fn with<C: Cache + 'static>(self) -> Self::Answer {
         replay_with::<C>(self.target, self.node, self.size, self.ram)
     }
 }

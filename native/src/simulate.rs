@@ -4,7 +4,7 @@ use flex_core::cache::policy::Cache;
 use flex_core::cache::{ForAnyCache, with_cache};
 use flex_core::sim::job::Job;
 use flex_core::sim::queued::queued;
-use flex_core::sim::rules::TABLE;
+use flex_core::sim::rules::NAMES;
 use flex_core::sim::serial::serial;
 use flex_core::sim::served::Served;
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
 type Ints<'py> = Bound<'py, PyArray1<i64>>;
-type Answer<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, i64);
+type Answer<'py> = (Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, Ints<'py>, i64, i64);
 
 macro_rules! arrays_and_numbers {
     ([$($array:ident),*], [$($number:ident),*]) => {
@@ -44,11 +44,13 @@ arrays_and_numbers!(
         transfer,
         transfer_unit,
         memory,
+        largest,
         front,
         front_connect,
         front_send,
         limit,
         idle_below,
+        warm,
         backlog_unit,
         low,
         high,
@@ -68,16 +70,17 @@ struct Simulation<'a> {
 impl ForAnyCache for Simulation<'_> {
     type Answer = Served;
 
-    fn with<C: Cache>(self) -> Served {
+    fn with<C: Cache + 'static>(self) -> Served {
         if self.one_by_one { serial::<C>(self.job) } else { queued::<C>(self.job) }
     }
 }
 
-/// What became of each access (its node, outcome and delay) and each node (busy, reading, idle), and when it ended.
+/// What became of each access (its node, outcome and delay) and each node (busy, reading, idle), when counting
+/// began, and when it ended.
 #[pyfunction]
 pub fn simulate<'py>(py: Python<'py>, job: Fields<'py>) -> PyResult<Answer<'py>> {
     let checked = job.job()?;
-    checked.check(TABLE.len()).map_err(|wrong| PyValueError::new_err(wrong.0))?;
+    checked.check(NAMES.len(), job.serial).map_err(|wrong| PyValueError::new_err(wrong.0))?;
     let work = Simulation { job: &checked, one_by_one: job.serial };
     let cache = job.cache.as_str();
     let served = py.detach(|| with_cache(cache, work));
@@ -90,6 +93,7 @@ pub fn simulate<'py>(py: Python<'py>, job: Fields<'py>) -> PyResult<Answer<'py>>
         column(served.busy),
         column(served.reading),
         column(served.idle),
+        served.began,
         served.end,
     ))
 }

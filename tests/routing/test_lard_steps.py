@@ -23,7 +23,7 @@ from flex.routing.member_pools import members as members_of
 from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.lard import Lard
 from flex.sim.rules.lardr import LardR
-from flex.sim.rules.rule import AccessAsked, Contents, Rule, View
+from flex.sim.rules.rule import AccessAsked, Rule, View
 from tests.routing.conftest import Distributor, Held, Members, until_closed, written
 from tests.thorough import times
 
@@ -32,7 +32,6 @@ from tests.thorough import times
 LIMITS = LardLimits(low=2, high=3, hold=2, admission=False)
 # Of memory the rules only ask what was in it beforehand, which is nothing.
 JOB = cast(SimulatedJob, SimpleNamespace(low=2, high=3, patience=2, ram=(0,) * 4, pinned=()))
-NOTHING = cast(Contents, None)
 REFERENCE: dict[str, type[Rule]] = {"lard": Lard, "lardr": LardR}
 
 
@@ -81,9 +80,7 @@ class Steps:
         loads = Counter(each.node for each, _ in self.under_way)
         seen = [load(loads[node], place) for node, place in zip(self.nodes, places, strict=True)]
         view = View(cast(list[int], seen), self.now, [], [])
-        chosen = self.rule.choose(
-            AccessAsked(0, target, target), range(len(self.nodes)), view, NOTHING
-        )
+        chosen = self.rule.choose(AccessAsked(0, target, target), range(len(self.nodes)), view)
         self.under_way.append((held, visitor))
         return held.node, self.nodes[chosen]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from flex import native_or_python
@@ -30,7 +30,14 @@ from flex.sim.policies import POLICIES
 from flex.sim.python_engine import Answer, reference_simulate
 from flex.sim.rules import RULES
 from flex.sim.simulate import NATIVE, NativeLoop, job_of, run_engine, simulate
-from flex.sim.simulated_clusters import MIB, MODELS, SECOND, FrontEnd, SimulatedCluster
+from flex.sim.simulated_clusters import (
+    LARGEST_FILE,
+    MIB,
+    MODELS,
+    SECOND,
+    FrontEnd,
+    SimulatedCluster,
+)
 from flex.sim.traces import Trace
 from tests.thorough import times
 
@@ -98,11 +105,14 @@ def any_cluster(draw: st.DrawFn) -> SimulatedCluster:
         limit=draw(st.sampled_from([0, 1, 40])),
         front=FrontEnd(front, 100_000, 500),
         prefetch=draw(st.sampled_from([0, 50])),
+        largest=draw(st.sampled_from([LARGEST_FILE, 50_000])),
     )
 
 
-def _job(trace: Trace, cluster: SimulatedCluster, policy: str) -> SimulatedJob:
-    return job_of(trace, cluster, POLICIES[policy].routing(trace, cluster, _place))
+def _job(
+    trace: Trace, cluster: SimulatedCluster, policy: str, *, warm: bool = False
+) -> SimulatedJob:
+    return job_of(trace, cluster, POLICIES[policy].routing(trace, cluster, _place), warm=warm)
 
 
 # Thresholds so low that small examples cross them.
@@ -147,14 +157,14 @@ def test_the_native_loop_knows_rules_and_caches_by_names_that_are_there() -> Non
     assert {"lru"} <= set(native.caches) <= set(CACHES)
 
 
-@given(traces(), any_cluster(), st.booleans())
+@given(traces(), any_cluster(), st.booleans(), st.booleans())
 def test_every_engine_decides_and_counts_the_same(
-    policy: str, trace: Trace, cluster: SimulatedCluster, nervous: bool
+    policy: str, trace: Trace, cluster: SimulatedCluster, nervous: bool, warm: bool
 ) -> None:
-    job = _job(trace, cluster, policy)
+    job = _job(trace, cluster, policy, warm=warm and not cluster.serial)
     job = _nervous(job) if nervous else job
     answers = [
-        [column.tolist() for column in answer[:-1]] + [answer[-1]]
+        [column.tolist() for column in answer[:-2]] + [*answer[-2:]]
         for answer in (simulated(job) for simulated in ENGINES.values())
     ]
     assert all(answer == answers[0] for answer in answers)
@@ -203,6 +213,20 @@ def _run(
     name: str, trace: Trace, cluster: SimulatedCluster, policy: str = "round_robin"
 ) -> ServedAccesses:
     return ServedAccesses(*ENGINES[name](_job(trace, cluster, policy)))
+
+
+@settings(max_examples=times(25))
+@given(traces(), any_cluster())
+def test_a_warm_cluster_reads_what_its_memory_cannot_hold_and_counts_one_pass(
+    trace: Trace, cluster: SimulatedCluster
+) -> None:
+    assume(not cluster.serial)
+    large = replace(cluster, ram=(10**9,) * cluster.nodes, largest=LARGEST_FILE)
+    warm = simulate(trace, large, "lb", _place, warm=True)
+    assert (warm.miss_ratio, warm.byte_miss_ratio) == (0.0, 0.0)
+    assert warm.requests == sum(node.requests for node in warm.nodes) == len(trace.target)
+    cold = simulate(trace, large, "lb", _place)
+    assert cold.miss_ratio * len(trace.target) == pytest.approx(len(set(trace.target.tolist())))
 
 
 def test_small_documents_come_from_memory_as_fast_as_the_lard_paper_says(engine_name: str) -> None:
@@ -307,6 +331,27 @@ def test_what_is_large_is_prefetched_at_one_node_and_lard_begins_there(engine_na
     job = _job(trace, cluster, "cward_pfr")
     assert job.pinned.reshape(12, 3)[9:].sum(axis=1).tolist() == [1, 1, 1]
     assert (ServedAccesses(*ENGINES[engine_name](job)).outcome == HIT).all()
+
+
+def test_core_and_part_are_prefetched_by_their_shares_of_all_files(engine_name: str) -> None:
+    """Of 400 files in order of their frequency, 2 nodes have the core of 5 % and 4 % each."""
+    frequency = range(401, 1, -1)
+    trace = _trace([n for n, times in enumerate(frequency) for _ in range(times)], [100] * 400)
+    job = _job(trace, replace(clusters.lard(2, 400_000), prefetch=50), "cward_cr")
+    pinned = job.pinned.reshape(400, 2).sum(axis=1)
+    assert pinned.tolist() == [2] * 20 + [1] * 32 + [0] * 348
+
+
+def test_of_files_that_are_not_large_a_smaller_core_is_prefetched(engine_name: str) -> None:
+    """The 100 most frequent of 400 files are large: they go by LARD, each at one node at first."""
+    frequency = range(401, 1, -1)
+    size = [9000] * 100 + [100] * 300
+    trace = _trace([n for n, times in enumerate(frequency) for _ in range(times)], size)
+    job = _job(trace, replace(clusters.lard(2, 2_000_000), prefetch=50), "cward_pcr")
+    assert np.diff(job.first).tolist() == [2] * 112 + [1] * 288
+    pinned = job.pinned.reshape(400, 2).sum(axis=1)
+    assert pinned.tolist() == [1] * 100 + [2] * 12 + [1] * 8 + [0] * 280
+    assert len(ServedAccesses(*ENGINES[engine_name](job)).outcome) == len(trace.target)
 
 
 def test_every_node_makes_room_when_the_front_end_knows_their_memories(engine_name: str) -> None:

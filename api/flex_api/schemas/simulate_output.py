@@ -28,6 +28,7 @@ class SimulatedRow(Part):
     requests_per_second_of_a_node: float | None
     miss_ratio: float
     byte_miss_ratio: float
+    waited_ratio: float
     idle: float | None
     delay_mean: float
     delay_p50: float
@@ -46,6 +47,10 @@ class SimulateOutput(Output):
 
 
 class ClaimRow(Part):
+    """`counter` is `tried` in one line. `times` are the lowest and the highest figure, as published
+    and as measured, where a claim is of so many times another policy's throughput.
+    """
+
     experiment: str
     paper: str
     claim: str
@@ -56,6 +61,8 @@ class ClaimRow(Part):
     counter: str = ""
     without: str = ""
     values: str = ""
+    tried: tuple[tuple[str, str], ...] = ()
+    times: tuple[tuple[float, float], tuple[float, float]] | None = None
 
 
 class SimulatePaperOutput(Output):

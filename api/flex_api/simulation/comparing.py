@@ -93,6 +93,7 @@ def row(cluster: SimulatedCluster, result: Result) -> SimulatedRow:
         requests_per_second_of_a_node=result.per_server if result.seconds else None,
         miss_ratio=result.miss_ratio,
         byte_miss_ratio=result.byte_miss_ratio,
+        waited_ratio=result.waited_ratio,
         idle=result.idle if result.seconds else None,
         delay_mean=mean,
         delay_p50=p50,

@@ -1,10 +1,11 @@
 """HACC's Smart Router (Zhang and others, USENIX NT 1999): each key has one node; an overloaded node
 hands some over.
 
-A node's load is what its processor and its disks were given to do since the last sample, weighted,
-in thousandths of the time. New keys go to the least loaded. A node whose load exceeds the least by
-more than `margin` hands keys over to that one as they are asked for, as many as would halve the
-difference, until the next sample.
+A node's load is what its processor and its disks did since the last sample, weighted, in
+thousandths of the time: the paper measures the use of the processor and the bytes that disks
+transferred. What they were given and have not done yet counts later. New keys go to the least
+loaded. A node whose load exceeds the least by more than `margin` hands keys over to that one as
+they are asked for, as many as would halve the difference, until the next sample.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import SimulatedJob
-from flex.sim.rules.rule import AccessAsked, Contents, View
+from flex.sim.rules.rule import AccessAsked, View
 
 # Loads are whole thousandths of the time.
 _WHOLE = 1000
@@ -25,13 +26,13 @@ class Hacc:
         self._server: dict[int, int] = {}
         self._held = [0] * nodes
         self._load = [0] * nodes
+        # Of each node's processor and disks: what they were given so far, and have not done yet.
         self._seen = [(0, 0)] * nodes
+        self._left = [(0, 0)] * nodes
         self._sampled = 0
         self._spare = [0] * nodes
 
-    def choose(
-        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, request: AccessAsked, nodes: Sequence[int], view: View) -> int:
         if view.now - self._sampled >= self._job.interval:
             self._sample(nodes, view)
         server = self._server.get(request.key)
@@ -48,11 +49,15 @@ class Hacc:
 
     def _sample(self, nodes: Sequence[int], view: View) -> None:
         passed, self._sampled = view.now - self._sampled, view.now
+        most = (passed, passed * self._job.disks)
         for node, seen in enumerate(zip(view.busy, view.reading, strict=True)):
-            busy, reading = (
-                now - before for now, before in zip(seen, self._seen[node], strict=True)
-            )
+            waiting = [
+                left + now - before
+                for left, now, before in zip(self._left[node], seen, self._seen[node], strict=True)
+            ]
+            busy, reading = (min(work, time) for work, time in zip(waiting, most, strict=True))
             self._seen[node] = seen
+            self._left[node] = (waiting[0] - busy, waiting[1] - reading)
             work = self._job.cpu_share * busy + (100 - self._job.cpu_share) * reading
             self._load[node] = work // 100 * _WHOLE // passed
         least = self._load[self._least(nodes)]

@@ -1,56 +1,47 @@
 """LB/GC: an access goes to a node that has the target in memory. If there is none, it goes to the
 node that has the oldest target of all, which makes room for it.
 
+The front end keeps what it believes to be in each memory: what it sent there, less what that made
+leave. So it knows of a target that is on its way, and nodes tell it nothing.
+
 While some nodes were sent less than their memory holds, the node that was sent least takes what is
 new.
-
-A target that is asked for again while it is on its way may come to two nodes. Then one of them has
-it, and the copy on the other is the first to leave. Otherwise that copy would keep its node from
-making room for anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flex.caches import CACHES
 from flex.sim.engine_input_and_output import SimulatedJob
-from flex.sim.rules.rule import AccessAsked, Contents, View
+from flex.sim.rules.rule import AccessAsked, View
 
 
 class Cached:
     def __init__(self, job: SimulatedJob) -> None:
         self._size, self._ram = job.size.tolist(), job.ram.tolist()
+        self._memories = [CACHES[job.cache](ram) for ram in self._ram]
         self._last = [-1] * len(job.size)
         self._sent = [0] * len(job.ram)
-        self._node = [-1] * len(job.size)
 
-    def choose(
-        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
-        had = self._node[request.target]
-        holder = (
-            had
-            if had >= 0 and memory.holds(had, request.target)
-            else self._holder(request.target, nodes, memory)
-        )
-        node = self._place_new_target(request.target, nodes, memory) if holder is None else holder
-        self._last[request.target], self._node[request.target] = request.access, node
+    def choose(self, request: AccessAsked, nodes: Sequence[int], view: View) -> int:
+        target = request.target
+        holder = next((node for node in nodes if target in self._memories[node]), None)
+        node = self._place_new_target(target, nodes) if holder is None else holder
+        self._memories[node].ask(target, self._size[target])
+        self._last[target] = request.access
         return node
 
-    def _holder(self, target: int, nodes: Sequence[int], memory: Contents) -> int | None:
-        return next((node for node in nodes if memory.holds(node, target)), None)
-
-    def _place_new_target(self, target: int, nodes: Sequence[int], memory: Contents) -> int:
+    def _place_new_target(self, target: int, nodes: Sequence[int]) -> int:
         size = self._size[target]
         room = [node for node in nodes if self._sent[node] + size <= self._ram[node]]
         if room:
             node = min(room, key=self._sent.__getitem__)
             self._sent[node] += size
             return node
-        return min(nodes, key=lambda node: self._age(node, memory.oldest(node)))
+        return min(nodes, key=self._age)
 
-    def _age(self, node: int, target: int | None) -> int:
-        """When its oldest was last asked for; a memory with nothing in it, or with what others are
-        asked for, comes before all others.
-        """
-        return self._last[target] if target is not None and self._node[target] == node else -1
+    def _age(self, node: int) -> int:
+        """When its oldest was last asked for; a memory with nothing in it comes before all."""
+        oldest = self._memories[node].oldest()
+        return -1 if oldest is None else self._last[oldest]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import SimulatedJob
-from flex.sim.rules.rule import AccessAsked, Contents, View, least_loaded
+from flex.sim.rules.rule import AccessAsked, View, least_loaded
 
 
 class Lard:
@@ -16,9 +16,7 @@ class Lard:
         self._job = job
         self._server: dict[int, int] = {}
 
-    def choose(
-        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, request: AccessAsked, nodes: Sequence[int], view: View) -> int:
         server = self._server.get(request.key)
         if server is None:
             server = self._server[request.key] = self._first(request.target, nodes, view)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from flex.sim.engine_input_and_output import SimulatedJob
 from flex.sim.rules.lard import overloaded
-from flex.sim.rules.rule import AccessAsked, Contents, View, least_loaded
+from flex.sim.rules.rule import AccessAsked, View, least_loaded
 
 
 @dataclass(slots=True)
@@ -24,9 +24,7 @@ class LardR:
         self._job = job
         self._servers: dict[int, _Servers] = {}
 
-    def choose(
-        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, request: AccessAsked, nodes: Sequence[int], view: View) -> int:
         servers = self._servers.get(request.key)
         if servers is None:
             first = least_loaded(nodes, view.load)

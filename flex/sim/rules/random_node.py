@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import SimulatedJob
-from flex.sim.rules.rule import AccessAsked, Contents, View
+from flex.sim.rules.rule import AccessAsked, View
 
 # Splitmix64 computes in whole numbers of 64 bits.
 _BITS = 2**64 - 1
@@ -15,9 +15,7 @@ class Dice:
     def __init__(self, job: SimulatedJob) -> None:
         pass
 
-    def choose(
-        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, request: AccessAsked, nodes: Sequence[int], view: View) -> int:
         return nodes[_hash(request.access) % len(nodes)]
 
 

@@ -30,20 +30,10 @@ class View:
     reading: list[int]
 
 
-class Contents(Protocol):
-    """The nodes' memories, for a front end that keeps track of them."""
-
-    def holds(self, node: int, target: int) -> bool: ...
-
-    def oldest(self, node: int) -> int | None: ...
-
-
 class Rule(Protocol):
     def __init__(self, job: SimulatedJob) -> None: ...
 
-    def choose(
-        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, request: AccessAsked, nodes: Sequence[int], view: View) -> int:
         """One of the nodes, of which there is at least one."""
         ...
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flex.sim.engine_input_and_output import SimulatedJob
-from flex.sim.rules.rule import AccessAsked, Contents, View
+from flex.sim.rules.rule import AccessAsked, View
 
 
 class Weighted:
@@ -18,9 +18,7 @@ class Weighted:
         self._weight = job.weight.tolist()
         self._next = [0] * len(job.rule)
 
-    def choose(
-        self, request: AccessAsked, nodes: Sequence[int], view: View, memory: Contents
-    ) -> int:
+    def choose(self, request: AccessAsked, nodes: Sequence[int], view: View) -> int:
         total = sum(view.load[node] for node in nodes)
         weight = sum(self._weight[node] for node in nodes)
         start = self._next[request.key]

@@ -16,7 +16,7 @@ use policy::Cache;
 pub trait ForAnyCache {
     type Answer;
 
-    fn with<C: Cache>(self) -> Self::Answer;
+    fn with<C: Cache + 'static>(self) -> Self::Answer;
 }
 
 macro_rules! register {

@@ -35,11 +35,13 @@ pub struct Job<'a> {
     pub transfer: i64,
     pub transfer_unit: i64,
     pub memory: i64,
+    pub largest: i64,
     pub front: i64,
     pub front_connect: i64,
     pub front_send: i64,
     pub limit: i64,
     pub idle_below: i64,
+    pub warm: i64,
     pub backlog_unit: i64,
     pub low: i64,
     pub high: i64,
@@ -83,7 +85,7 @@ impl Job<'_> {
     }
 
     /// Everything that is indexed later is in range afterwards, and every divisor is positive. So many rules are known.
-    pub fn check(&self, rules: usize) -> Result<(), Wrong> {
+    pub fn check(&self, rules: usize, serial: bool) -> Result<(), Wrong> {
         let (nodes, targets, keys) = (self.nodes(), self.targets(), self.keys());
         let checks = [
             (nodes > 0, "there is no node"),
@@ -102,6 +104,7 @@ impl Job<'_> {
             (self.weight.iter().all(|weight| *weight > 0), "a node has no weight"),
             (self.size.iter().all(|size| *size >= 0), "a size is negative"),
             (self.positive(), "a unit or a limit is not positive"),
+            (self.warm == 0 || !serial && (1..self.target.len() as i64).contains(&self.warm), "nothing is counted"),
         ];
         checks.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(Wrong(what)))
     }

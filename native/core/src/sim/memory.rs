@@ -6,12 +6,7 @@ use crate::cache::policy::Cache;
 pub struct Memories<C> {
     caches: Vec<C>,
     shared: bool,
-}
-
-/// What a rule may know of the memories.
-pub trait Contents {
-    fn holds(&self, node: usize, target: usize) -> bool;
-    fn oldest(&mut self, node: usize) -> Option<usize>;
+    largest: i64,
 }
 
 impl<C: Cache> Memories<C> {
@@ -19,25 +14,15 @@ impl<C: Cache> Memories<C> {
         let shared = job.memory == SHARED;
         let all = job.ram.iter().fold(0, |sum: i64, ram| sum.saturating_add(*ram));
         let limits = if shared { std::slice::from_ref(&all) } else { job.ram };
-        Memories { caches: limits.iter().map(|limit| C::new(*limit, job.targets())).collect(), shared }
+        Memories { caches: limits.iter().map(|limit| C::new(*limit, job.targets())).collect(), shared, largest: job.largest }
     }
 
     pub fn ask(&mut self, node: usize, target: usize, size: &[i64]) -> bool {
-        self.caches[if self.shared { 0 } else { node }].ask(target, size)
+        size[target] <= self.largest && self.caches[if self.shared { 0 } else { node }].ask(target, size)
     }
 
     /// Another node that has the target in its memory: the first.
     pub fn elsewhere(&self, node: usize, target: usize) -> Option<usize> {
         (0..self.caches.len()).find(|other| *other != node && self.caches[*other].holds(target))
-    }
-}
-
-impl<C: Cache> Contents for Memories<C> {
-    fn holds(&self, node: usize, target: usize) -> bool {
-        self.caches[if self.shared { 0 } else { node }].holds(target)
-    }
-
-    fn oldest(&mut self, node: usize) -> Option<usize> {
-        self.caches[if self.shared { 0 } else { node }].oldest()
     }
 }

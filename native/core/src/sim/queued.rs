@@ -34,6 +34,8 @@ struct Queued<'a, C> {
     outstanding: i64,
     load: Vec<i64>,
     idle_since: Vec<i64>,
+    /// What processors and disks had been given to do when counting began.
+    before: (Vec<i64>, Vec<i64>),
     front_free: i64,
     processor_free: Vec<i64>,
     disk_free: Vec<i64>,
@@ -43,13 +45,13 @@ struct Queued<'a, C> {
     waiting: HashMap<(usize, usize), Vec<u32>>,
 }
 
-pub fn queued<C: Cache>(job: &Job) -> Served {
+pub fn queued<C: Cache + 'static>(job: &Job) -> Served {
     let nodes = job.nodes();
     let mut queued = Queued::<C> {
         job,
         run: Served::new(job.target.len(), nodes),
         memories: Memories::new(job),
-        rules: Rules::new(job),
+        rules: Rules::new::<C>(job),
         now: 0,
         events: BinaryHeap::new(),
         pushed: 0,
@@ -57,6 +59,7 @@ pub fn queued<C: Cache>(job: &Job) -> Served {
         outstanding: 0,
         load: vec![0; nodes],
         idle_since: vec![0; nodes],
+        before: (vec![0; nodes], vec![0; nodes]),
         front_free: 0,
         processor_free: vec![0; nodes],
         disk_free: vec![0; nodes * job.disks as usize],
@@ -69,7 +72,11 @@ pub fn queued<C: Cache>(job: &Job) -> Served {
         queued.happen(what, access as usize);
     }
     queued.run.end = queued.now;
-    (0..nodes).for_each(|node| queued.count_idle(node));
+    (0..nodes).for_each(|node| {
+        queued.count_idle(node);
+        queued.run.busy[node] -= queued.before.0[node];
+        queued.run.reading[node] -= queued.before.1[node];
+    });
     queued.run
 }
 
@@ -88,6 +95,10 @@ impl<C: Cache> Queued<'_, C> {
     fn admit(&mut self) {
         while self.outstanding < self.job.limit && self.admitted < self.job.target.len() {
             let access = self.admitted;
+            if access as i64 == self.job.warm {
+                self.run.began = self.now;
+                self.before = (self.run.busy.clone(), self.run.reading.clone());
+            }
             self.admitted += 1;
             self.outstanding += 1;
             self.run.delay[access] = self.now;
@@ -111,7 +122,7 @@ impl<C: Cache> Queued<'_, C> {
     fn arrive(&mut self, access: usize) {
         let asked = Asked { access, key: self.job.key[access] as usize, target: self.target(access) };
         let view = View { load: &self.load, now: self.now, busy: &self.run.busy, reading: &self.run.reading };
-        let node = self.rules.choose(self.job, &asked, &view, &mut self.memories);
+        let node = self.rules.choose(self.job, &asked, &view);
         self.run.node[access] = node as i64;
         self.count_idle(node);
         self.load[node] += 1;

@@ -7,10 +7,10 @@ use super::rules::rule::{Asked, View};
 use super::served::{HIT, READ, Served};
 use crate::cache::policy::Cache;
 
-pub fn serial<C: Cache>(job: &Job) -> Served {
+pub fn serial<C: Cache + 'static>(job: &Job) -> Served {
     let mut run = Served::new(job.target.len(), job.nodes());
     let mut memories = Memories::<C>::new(job);
-    let mut rules = Rules::new(job);
+    let mut rules = Rules::new::<C>(job);
     let mut clock = vec![0_i64; job.nodes()];
     let mut load = vec![0_i64; job.nodes()];
     for (access, (target, key)) in job.target.iter().zip(job.key).enumerate() {
@@ -18,7 +18,7 @@ pub fn serial<C: Cache>(job: &Job) -> Served {
         let now = clock.iter().copied().min().unwrap_or(0);
         load.iter_mut().zip(&clock).for_each(|(load, clock)| *load = (clock - now) / job.backlog_unit);
         let view = View { load: &load, now, busy: &run.busy, reading: &run.reading };
-        let node = rules.choose(job, &asked, &view, &mut memories);
+        let node = rules.choose(job, &asked, &view);
         let size = job.size[asked.target];
         let mut cost = job.connect[node] + job.sending(node, size) + job.work[asked.target] + job.close[node];
         run.busy[node] += cost;

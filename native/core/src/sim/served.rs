@@ -8,6 +8,7 @@ pub struct Served {
     pub busy: Vec<i64>,
     pub reading: Vec<i64>,
     pub idle: Vec<i64>,
+    pub began: i64,
     pub end: i64,
 }
 
@@ -26,6 +27,7 @@ impl Served {
             busy: vec![0; nodes],
             reading: vec![0; nodes],
             idle: vec![0; nodes],
+            began: 0,
             end: 0,
         }
     }

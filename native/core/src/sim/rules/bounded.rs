@@ -1,13 +1,12 @@
 //! Consistent hashing with bounded loads: see flex/sim/rules/bounded.py.
 
 use super::super::job::Job;
-use super::super::memory::Contents;
 use super::rule::{Asked, Rule, View};
 
 pub struct Bounded;
 
 impl Rule for Bounded {
-    fn choose(&mut self, job: &Job, _: &Asked, set: &[i64], view: &View, _: &mut dyn Contents) -> usize {
+    fn choose(&mut self, job: &Job, _: &Asked, set: &[i64], view: &View) -> usize {
         let total: i64 = set.iter().map(|node| view.load[*node as usize]).sum();
         let share = (total + 1).saturating_mul(job.bound);
         let most = share / (100 * set.len() as i64) + i64::from(share % (100 * set.len() as i64) != 0);

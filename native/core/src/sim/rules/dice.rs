@@ -1,13 +1,12 @@
 //! At random, the same way each time: see flex/sim/rules/random_node.py.
 
 use super::super::job::Job;
-use super::super::memory::Contents;
 use super::rule::{Asked, Rule, View};
 
 pub struct Dice;
 
 impl Rule for Dice {
-    fn choose(&mut self, _: &Job, asked: &Asked, set: &[i64], _: &View, _: &mut dyn Contents) -> usize {
+    fn choose(&mut self, _: &Job, asked: &Asked, set: &[i64], _: &View) -> usize {
         set[(mixed(asked.access as u64) % set.len() as u64) as usize] as usize
     }
 }

@@ -1,7 +1,6 @@
 //! HACC's Smart Router: see flex/sim/rules/hacc.py.
 
 use super::super::job::Job;
-use super::super::memory::Contents;
 use super::rule::{Asked, Rule, View};
 
 const NOBODY: u32 = u32::MAX;
@@ -11,7 +10,9 @@ pub struct Hacc {
     server: Vec<u32>,
     held: Vec<i64>,
     load: Vec<i64>,
-    seen: Vec<(i64, i64)>,
+    /// Of each node's processor and disks: what they were given so far, and have not done yet.
+    seen: Vec<[i64; 2]>,
+    left: Vec<[i64; 2]>,
     sampled: i64,
     /// How many of its keys a node may still hand to the least loaded.
     spare: Vec<i64>,
@@ -24,7 +25,8 @@ impl Hacc {
             server: vec![NOBODY; job.keys()],
             held: vec![0; nodes],
             load: vec![0; nodes],
-            seen: vec![(0, 0); nodes],
+            seen: vec![[0; 2]; nodes],
+            left: vec![[0; 2]; nodes],
             sampled: 0,
             spare: vec![0; nodes],
         }
@@ -33,11 +35,17 @@ impl Hacc {
     fn sample(&mut self, job: &Job, view: &View, set: &[i64]) {
         let passed = view.now - self.sampled;
         self.sampled = view.now;
+        let most = [passed, passed.saturating_mul(job.disks)];
         for node in 0..self.load.len() {
-            let (busy, reading) = (view.busy[node], view.reading[node]);
-            let (before_busy, before_reading) = self.seen[node];
-            self.seen[node] = (busy, reading);
-            let work = job.cpu_share * (busy - before_busy) + (100 - job.cpu_share) * (reading - before_reading);
+            let given = [view.busy[node], view.reading[node]];
+            let mut did = [0; 2];
+            for kind in 0..2 {
+                let waiting = self.left[node][kind] + given[kind] - self.seen[node][kind];
+                did[kind] = waiting.min(most[kind]);
+                self.left[node][kind] = waiting - did[kind];
+            }
+            self.seen[node] = given;
+            let work = job.cpu_share * did[0] + (100 - job.cpu_share) * did[1];
             self.load[node] = (work / 100).saturating_mul(WHOLE) / passed;
         }
         let least = self.load[self.least(set)];
@@ -55,7 +63,7 @@ impl Hacc {
 }
 
 impl Rule for Hacc {
-    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View, _: &mut dyn Contents) -> usize {
+    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View) -> usize {
         if view.now - self.sampled >= job.interval {
             self.sample(job, view, set);
         }

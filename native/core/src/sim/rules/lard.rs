@@ -1,7 +1,6 @@
 //! Locality-aware request distribution: see flex/sim/rules/lard.py.
 
 use super::super::job::Job;
-use super::super::memory::Contents;
 use super::rule::{Asked, Rule, View, least_loaded};
 
 const NOBODY: u32 = u32::MAX;
@@ -17,7 +16,7 @@ impl Lard {
 }
 
 impl Rule for Lard {
-    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View, _: &mut dyn Contents) -> usize {
+    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View) -> usize {
         let server = &mut self.server[asked.key];
         if *server == NOBODY {
             *server = first(job, asked.target, set, view) as u32;

@@ -1,7 +1,6 @@
 //! Locality-aware request distribution with replication: see flex/sim/rules/lardr.py.
 
 use super::super::job::Job;
-use super::super::memory::Contents;
 use super::lard::overloaded;
 use super::rule::{Asked, Rule, View, least_loaded};
 
@@ -22,7 +21,7 @@ impl LardR {
 }
 
 impl Rule for LardR {
-    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View, _: &mut dyn Contents) -> usize {
+    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View) -> usize {
         let servers = &mut self.servers[asked.key];
         if servers.nodes.is_empty() {
             let node = least_loaded(set, view.load);

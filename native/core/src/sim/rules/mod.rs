@@ -15,33 +15,41 @@ mod turn;
 mod weighted;
 
 use super::job::Job;
-use super::memory::Contents;
+use crate::cache::policy::Cache;
 use rule::{Asked, Rule, View};
-
-type Make = fn(&Job) -> Box<dyn Rule>;
-
-/// What flex/sim/rules calls them. The number of a rule in a job is its place here.
-pub const TABLE: &[(&str, Make)] = &[
-    ("turn", |job| Box::new(turn::Turn::new(job))),
-    ("weighted", |job| Box::new(weighted::Weighted::new(job))),
-    ("least", |_| Box::new(least::Least)),
-    ("dice", |_| Box::new(dice::Dice)),
-    ("lard", |job| Box::new(lard::Lard::new(job))),
-    ("lardr", |job| Box::new(lardr::LardR::new(job))),
-    ("bounded", |_| Box::new(bounded::Bounded)),
-    ("cached", |job| Box::new(cached::Cached::new(job))),
-    ("hacc", |job| Box::new(hacc::Hacc::new(job))),
-];
 
 pub struct Rules(Vec<Box<dyn Rule>>);
 
-impl Rules {
-    pub fn new(job: &Job) -> Rules {
-        Rules(TABLE.iter().map(|(_, make)| make(job)).collect())
-    }
+macro_rules! register {
+    ($($name:literal => $make:expr,)+) => {
+        /// What flex/sim/rules calls them. The number of a rule in a job is its place here.
+        pub const NAMES: &[&str] = &[$($name),+];
 
-    pub fn choose(&mut self, job: &Job, asked: &Asked, view: &View, memory: &mut dyn Contents) -> usize {
+        impl Rules {
+            /// `C` is what the nodes' memories keep their targets by.
+            pub fn new<C: Cache + 'static>(job: &Job) -> Rules {
+                let made: Vec<fn(&Job) -> Box<dyn Rule>> = vec![$($make),+];
+                Rules(made.into_iter().map(|make| make(job)).collect())
+            }
+        }
+    };
+}
+
+register! {
+    "turn" => |job| Box::new(turn::Turn::new(job)),
+    "weighted" => |job| Box::new(weighted::Weighted::new(job)),
+    "least" => |_| Box::new(least::Least),
+    "dice" => |_| Box::new(dice::Dice),
+    "lard" => |job| Box::new(lard::Lard::new(job)),
+    "lardr" => |job| Box::new(lardr::LardR::new(job)),
+    "bounded" => |_| Box::new(bounded::Bounded),
+    "cached" => |job| Box::new(cached::Cached::<C>::new(job)),
+    "hacc" => |job| Box::new(hacc::Hacc::new(job)),
+}
+
+impl Rules {
+    pub fn choose(&mut self, job: &Job, asked: &Asked, view: &View) -> usize {
         let rule = job.rule[asked.key] as usize;
-        self.0[rule].choose(job, asked, job.set(asked.key), view, memory)
+        self.0[rule].choose(job, asked, job.set(asked.key), view)
     }
 }

@@ -1,7 +1,6 @@
 //! What every rule promises, and what it may know: see flex/sim/rules/rule.py.
 
 use super::super::job::Job;
-use super::super::memory::Contents;
 
 pub struct Asked {
     pub access: usize,
@@ -19,7 +18,7 @@ pub struct View<'a> {
 
 pub trait Rule {
     /// One of the set, which is not empty.
-    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View, memory: &mut dyn Contents) -> usize;
+    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View) -> usize;
 }
 
 /// The node with the fewest accesses under way; the first of equals.

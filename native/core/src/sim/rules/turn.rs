@@ -1,7 +1,6 @@
 //! Each key's nodes in turn: see flex/sim/rules/turn.py.
 
 use super::super::job::Job;
-use super::super::memory::Contents;
 use super::rule::{Asked, Rule, View};
 
 pub struct Turn {
@@ -15,7 +14,7 @@ impl Turn {
 }
 
 impl Rule for Turn {
-    fn choose(&mut self, _: &Job, asked: &Asked, set: &[i64], _: &View, _: &mut dyn Contents) -> usize {
+    fn choose(&mut self, _: &Job, asked: &Asked, set: &[i64], _: &View) -> usize {
         let next = &mut self.next[asked.key];
         let node = set[*next as usize % set.len()];
         *next = (*next + 1) % set.len() as u32;

@@ -1,7 +1,6 @@
 //! In turn, past nodes that have more than their share: see flex/sim/rules/weighted_by_load.py.
 
 use super::super::job::Job;
-use super::super::memory::Contents;
 use super::rule::{Asked, Rule, View};
 
 pub struct Weighted {
@@ -15,7 +14,7 @@ impl Weighted {
 }
 
 impl Rule for Weighted {
-    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View, _: &mut dyn Contents) -> usize {
+    fn choose(&mut self, job: &Job, asked: &Asked, set: &[i64], view: &View) -> usize {
         let total: i64 = set.iter().map(|node| view.load[*node as usize]).sum();
         let weight: i64 = set.iter().map(|node| job.weight[*node as usize]).sum();
         let start = self.next[asked.key] as usize;
