@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -24,8 +25,8 @@ from bench.figures import Figures
 from bench.ingest import real
 from flex.errors import FlexError
 from flex.sim import made_up_cluster
-from flex.sim.fit_locality import MEMORY, FittedLocality, fit_locality
-from flex.sim.traces import Trace, trace_from_sample
+from flex.sim.fit_locality import MEMORY, MOST_ACCESSES, FittedLocality, fit_lives, fit_locality
+from flex.sim.traces import Trace, first, trace_from_sample
 from flex_api.simulation.traces_and_solver import trace_of_logs
 
 # Below so many accesses, or files, one file more or less is a point of the miss ratio.
@@ -38,19 +39,35 @@ DRAWN = 10
 
 def measure() -> Figures:
     figures: Figures = {"load_average": os.getloadavg()[0]}
-    found = {trace.name: _fitted(trace) for trace in _traces()}
-    long = [fitted for fitted, accesses in found.values() if accesses >= USUAL_ACCESSES]
-    every = [fitted for fitted, _ in found.values()]
-    drawn = [found[name][0] for name in _drawn(list(found))]
+    found, lives = {}, {}
+    for trace in _traces():
+        found[trace.name] = _fitted(trace)
+        lives[trace.name] = fit_lives(trace)
+    every = list(found.values())
+    long = [one for one in every if one.accesses >= USUAL_ACCESSES]
+    drawn = [found[name] for name in _drawn(list(found))]
+    figures |= _lives(lives)
     figures |= _tell("", every) | _tell("_drawn", drawn) | _usual(long or every)
-    for name, (fitted, _) in found.items():
-        figures |= _tell(f"_{name}", [fitted])
+    for name, one in found.items():
+        figures |= _tell(f"_{name}", [one])
     return figures
 
 
-def _fitted(trace: Trace) -> tuple[FittedLocality, int]:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A set of logs: its locality, and how long those accesses took to come that it was fitted
+    to.
+    """
+
+    fitted: FittedLocality
+    accesses: int
+    seconds: float
+
+
+def _fitted(trace: Trace) -> Measured:
     fitted = fit_locality(trace, memory=MEMORY[::2], held_out=MEMORY[1::2])
-    return fitted, len(trace.target)
+    time = first(trace, MOST_ACCESSES).time
+    return Measured(fitted, len(trace.target), float(time[-1] - time[0]))
 
 
 def _drawn(names: Sequence[str]) -> list[str]:
@@ -58,9 +75,9 @@ def _drawn(names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:DRAWN]
 
 
-def _tell(of: str, found: Sequence[FittedLocality]) -> Figures:
-    off = np.concatenate([np.array(fitted.points_off) for fitted in found])
-    without = np.concatenate([np.array(fitted.points_off_independent) for fitted in found])
+def _tell(of: str, found: Sequence[Measured]) -> Figures:
+    off = np.concatenate([np.array(one.fitted.points_off) for one in found])
+    without = np.concatenate([np.array(one.fitted.points_off_independent) for one in found])
     return {
         f"points_off_median{of}": float(np.median(off)),
         f"points_off_p95{of}": float(np.percentile(off, 95)),
@@ -69,10 +86,23 @@ def _tell(of: str, found: Sequence[FittedLocality]) -> Figures:
     }
 
 
-def _usual(found: Sequence[FittedLocality]) -> Figures:
+def _lives(lives: Mapping[str, tuple[float, float]]) -> Figures:
+    """How much shorter rare files live, of each set: a long one tells most."""
+    return {
+        f"{name}_{of}": value
+        for of, (shorter, fade) in lives.items()
+        for name, value in (("lives_shorter", shorter), ("lives_fade", fade))
+    }
+
+
+def _usual(found: Sequence[Measured]) -> Figures:
     figures: Figures = {"sets_that_count_as_usual": len(found)}
-    for field in ("repeats", "gap", "spread", "life"):
-        values = [getattr(fitted.locality, field) for fitted in found]
+    usual: dict[str, list[float]] = {
+        field: [getattr(one.fitted.locality, field) for one in found]
+        for field in ("repeats", "spread", "life")
+    }
+    usual["gap_seconds"] = [one.fitted.locality.gap * one.seconds for one in found]
+    for field, values in usual.items():
         low, middle, high = np.percentile(values, (25, 50, 75)).tolist()
         figures |= {f"usual_{field}_p25": low, f"usual_{field}": middle, f"usual_{field}_p75": high}
     return figures

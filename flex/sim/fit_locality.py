@@ -41,6 +41,11 @@ _LEAST = (0.0, float(np.log(1e-6)), 0.1, 0.01)
 _LARGEST = (1.0, 0.0, 5.0, 1.0)
 # The largest distance counts beside the mean one, so that no part of the curve is given up.
 _OF_LARGEST = 0.3
+# Fewer files that are asked for alike tell nothing of how long such files live. A guess.
+_FEWEST_ALIKE = 20
+# The values that are tried for lives.
+_SHORTER = tuple(np.linspace(0.0, 0.95, 20).tolist())
+_FADES = tuple(np.linspace(0.0, 0.6, 7).tolist())
 # The chance of the trials, and another one of the answer: what fits one throw of the dice alone
 # is no fit.
 _SEED = 1
@@ -100,6 +105,41 @@ def miss_ratios(
         / max(len(target), 1)
         for share in memory
     )
+
+
+def fit_lives(trace: Trace) -> tuple[float, float]:
+    """How much shorter than the trace a file asked for twice lives, and how that fades with the
+    number: `shorter` and `fade` of a Locality. With these the model has files whose accesses are
+    asked for over as long a part of the trace as in the log, by how often they are.
+    """
+    target = first(trace, MOST_ACCESSES).target
+    frequency = np.bincount(target)
+    files = np.repeat(np.arange(len(frequency)), frequency)
+    spans, weight = _spans(target)
+
+    def off(figures: tuple[float, float]) -> float:
+        model = Locality(shorter=figures[0], fade=figures[1])
+        ordered = files[order_of(frequency, model, seed=_SEED)]
+        return float((weight * np.abs(_spans(ordered)[0] - spans)).sum())
+
+    return min(product(_SHORTER, _FADES), key=off)
+
+
+def _spans(target: Ints) -> tuple[Floats, Floats]:
+    """From first to last access, the mean of the files that are asked for about as often; and how
+    much that tells, by how many they are.
+    """
+    frequency, place = np.bincount(target), np.arange(len(target))
+    begins = np.full(len(frequency), len(target))
+    np.minimum.at(begins, target, place)
+    ends = np.zeros_like(begins)
+    np.maximum.at(ends, target, place)
+    several = np.flatnonzero(frequency >= 2)
+    classes = np.round(np.log2(frequency[several])).astype(np.int64)
+    files = np.bincount(classes)
+    some = np.flatnonzero(files >= _FEWEST_ALIKE)
+    spans: Floats = np.bincount(classes, (ends - begins)[several])[some] / files[some]
+    return spans / len(target), np.sqrt(files[some])
 
 
 def _search(trace: Trace, wanted: Floats, memory: Sequence[float]) -> Locality:

@@ -1,8 +1,8 @@
-"""Temporal locality: in which order a trace asks for its files, by a model with four figures.
+"""Temporal locality: in which order a trace asks for its files, by a model with six figures.
 
 Takes a trace and a Locality. Returns the same accesses in another order: how often each file is
 asked for, its size and its site stay as they were, so that every published figure of a twin does
-too. Does not choose the four figures: fit_locality.py finds those of a log.
+too. Does not choose the figures: fit_locality.py finds those of a log.
 
 The model: a file is asked for during part of the trace. Each access to it either comes at any
 moment of that part, or follows the one before it after a gap. Gaps are log-normal, because real
@@ -25,13 +25,21 @@ class Locality:
     """`repeats` is the share of the accesses that follow an earlier one to the same file. The gap
     between the two has the median `gap`, as a share of all accesses of the trace, and its natural
     logarithm has the standard deviation `spread`. `life` is the part of the trace in which a file
-    is asked for.
+    is asked for; that of a file asked for twice is shorter by the share `shorter`, of one asked for
+    more often the less so, as the power `fade` of the number says.
     """
 
     repeats: float = 0.0
     gap: float = 1.0
     spread: float = 1.0
     life: float = 1.0
+    shorter: float = 0.0
+    fade: float = 0.0
+
+    def lives(self, frequency: Ints) -> Floats:
+        """The life of each file."""
+        times: Floats = np.maximum(frequency, 2) / 2
+        return self.life * (1 - self.shorter * times**-self.fade)
 
 
 # Accesses that are independent of each other.
@@ -54,7 +62,8 @@ def order_of(frequency: Ints, locality: Locality, *, seed: int) -> Ints:
     follows = random.random(len(target)) < locality.repeats
     follows[np.cumsum(frequency)[frequency > 0] - frequency[frequency > 0]] = False
     middle = random.random(len(frequency))
-    moment = middle[target] + locality.life * (random.random(len(target)) - 0.5)
+    lives = locality.lives(frequency)
+    moment = middle[target] + lives[target] * (random.random(len(target)) - 0.5)
     gap = locality.gap * np.exp(locality.spread * random.standard_normal(len(target)))
     at = _moments(follows, moment, np.where(follows, np.minimum(gap, 1.0), 0.0))
     order: Ints = np.argsort(at, kind="stable")

@@ -23,7 +23,7 @@ class Site:
 @dataclass(frozen=True, slots=True)
 class Published:
     """`working_set`, `one_timers`, `access` and `covering` (97, 98 and 99 % of the requests) are
-    megabytes.
+    megabytes, `days` is how long the trace is.
 
     `requests` of the LARD paper's traces and of the CWARD paper's are not published: `assumed` says
     so, and how many there are changes how long a simulation takes, not what its caches hold.
@@ -36,6 +36,7 @@ class Published:
     requests: int
     files: int
     working_set: float
+    days: float
     covering: tuple[float, ...] = ()
     one_timers: float | None = None
     access: float | None = None
@@ -58,24 +59,24 @@ def _sites(text: str) -> dict[int, Site]:
 
 
 APRIL = Published(
-    "hp-april", 1_674_215, 17_955, 994.2, (242.7, 362.1, 556.3), 370.0, 14_860, sites=71,
+    "hp-april", 1_674_215, 17_955, 994.2, 30, (242.7, 362.1, 556.3), 370.0, 14_860, sites=71,
     largest=_sites(
         "62:213.9/40.2 57:56.8/95.6 17:14.3/3.43 42:12.2/10.0 60:12.1/9.8 "
         "20:2.7/46.7 67:2.4/34.2 51:2.7/28.3"
     ),
 )  # fmt: skip
 MAY = Published(
-    "hp-may", 1_695_774, 16_305, 878.4, (249.2, 296.3, 419.9), 374.5, 14_658, sites=74,
+    "hp-may", 1_695_774, 16_305, 878.4, 31, (249.2, 296.3, 419.9), 374.5, 14_658, sites=74,
     largest=_sites("62:135.8/28.4 57:68.7/47.3 10:37.7/50.7 60:19.0/10.7 "
                    "31:13.1/22.9 20:7.6/43.8 67:3.2/28.8"),
 )  # fmt: skip
 JUNE = Published(
-    "hp-june", 1_805_762, 17_915, 884.9, (196.1, 304.8, 475.1), 311.2, 13_909, sites=84,
+    "hp-june", 1_805_762, 17_915, 884.9, 30, (196.1, 304.8, 475.1), 311.2, 13_909, sites=84,
     largest=_sites("62:136.4/35.4 57:74.5/50.6 10:18.6/41.0 60:14.1/10.4 "
                    "13:12.9/25.6 20:4.6/42.7 67:2.9/32.0"),
 )  # fmt: skip
 JULY = Published(
-    "hp-july", 1_315_685, 20_341, 711.6, (155.1, 276.1, 487.9), 298.3, 8_713, sites=89,
+    "hp-july", 1_315_685, 20_341, 711.6, 31, (155.1, 276.1, 487.9), 298.3, 8_713, sites=89,
     largest=_sites(
         "10:64.2/43.6 57:49.4/12.6 5:38.7/6.3 34:28.4/5.0 60:19.6/16.6 20:8.1/46.1 "
         "13:12.4/34.5 1:0.7/34.1 21:3.1/17.1"
@@ -92,6 +93,7 @@ DAY_1 = Published(
     6_893_537,
     60_203,
     1249.1,
+    1,
     (213.4, 341.3, 595.0),
     381.6,
     17_774,
@@ -103,6 +105,7 @@ DAY_2 = Published(
     6_709_091,
     50_004,
     1072.5,
+    1,
     (175.5, 265.5, 420.9),
     359.2,
     17_056,
@@ -115,6 +118,7 @@ DAY_3 = Published(
     6_822_680,
     60_707,
     1177.0,
+    1,
     (216.8, 322.3, 541.3),
     404.4,
     17_356,
@@ -127,6 +131,7 @@ DAY_4 = Published(
     6_591_683,
     54_887,
     1242.8,
+    1,
     (204.3, 292.3, 532.5),
     390.9,
     17_080,
@@ -137,7 +142,7 @@ DAY_4 = Published(
 
 # 280 Mbit/s at 2.5 times six times 167 requests a second (section 6.3) are 14 KB an answer.
 RICE = Published(
-    "rice", 2_300_000, 37_703, 1418, (560, 705, 927), answer=14.0, top=0.02,
+    "rice", 2_300_000, 37_703, 1418, 61, (560, 705, 927), answer=14.0, top=0.02,
     assumed=("requests", "answer"),
 )  # fmt: skip
 # "An average page size of less than 3 KB" (Aron and others, section 3).
@@ -146,6 +151,7 @@ IBM = Published(
     2_300_000,
     38_527,
     1029,
+    3.5,
     (51, 80, 182),
     answer=3.0,
     top=0.05,
@@ -161,6 +167,7 @@ CLARKNET = Published(
     1_600_000,
     30_000,
     400,
+    14,
     answer=10.0,
     hot=(0.18, 0.90, 0.18),
     assumed=(*_UNKNOWN, "hot_bytes"),
@@ -171,6 +178,7 @@ WORLDCUP = Published(
     1_600_000,
     30_000,
     0.6 * 512 / 0.18,
+    0.25,
     hot=(0.20, 0.81, 0.61),
     assumed=("requests", "files"),
 )

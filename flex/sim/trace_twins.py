@@ -10,7 +10,9 @@ popularity beyond the published sums, the rhythm of the day, and who asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -33,6 +35,10 @@ _ONE_TIMERS = 0.3
 _TOP = 0.02
 # How wide the natural logarithms of sizes spread (a standard deviation). Not published: a guess.
 _SPREAD = 1.3
+# A twin is off by so much at most in what was published, or by what papers round away, or the next
+# popularity is tried.
+_NEAR = 0.1
+_ROUNDED = 0.05
 Random: TypeAlias = "np.random.Generator"
 
 
@@ -51,16 +57,39 @@ class Fit:
 
 
 def twin(
-    published: Published, *, seed: int = 1, second: float | None = None, spread: float = _SPREAD
+    published: Published,
+    *,
+    seed: int = 1,
+    second: float | None = None,
+    spread: float = _SPREAD,
+    of_all_sizes: bool = False,
 ) -> Trace:
     """Targets in the order of their frequency, accesses in an order of chance.
 
     Neither the share of the requests of the `second` most frequent, where it is not what Zipf's law
-    makes it, nor how wide sizes `spread` is published.
+    makes it, nor how wide sizes `spread` is published. The spread is that of files that are asked
+    for alike, or `of_all_sizes`, which those that are asked for more and less make wider.
     """
+    made = None
+    for frequency in _popularities(published, second):
+        made = _made_up(published, frequency, seed, spread, of_all_sizes=of_all_sizes)
+        if all(_is_near(row) for row in fit(published, made)):
+            break
+    assert made is not None
+    return made
+
+
+def _is_near(row: Fit) -> bool:
+    return row.assumed or row.error < _NEAR or abs(row.twin - row.published) < _ROUNDED
+
+
+def _made_up(
+    published: Published, frequency: Ints, seed: int, spread: float, *, of_all_sizes: bool
+) -> Trace:
     random = np.random.default_rng(seed)
-    frequency = _frequencies(published) if second is None else _standing_out(published, second)
-    size = _sizes(published, frequency, random, spread)
+    shape = random.standard_normal(published.files)
+    width = _spread_of_alike(published, frequency, shape, spread) if of_all_sizes else spread
+    size = _sizes(published, frequency, shape, width)
     # Sites are told apart by chance of their own, so that days of the same server have the same
     # ones.
     site = _sites(published, frequency, size, np.random.default_rng([seed, 1]))
@@ -134,6 +163,20 @@ def _covering(frequency: Ints, size: Ints) -> list[int]:
     return [int(held[np.searchsorted(answered, share * answered[-1])]) for share in SHARES]
 
 
+def _popularities(published: Published, second: float | None) -> Iterator[Ints]:
+    """How often each file is asked for: by what is published of how many bytes cover the requests,
+    and where sites that many ask for in few bytes leave no room for that, by Zipf's law alone.
+    """
+    if second is not None:
+        yield _standing_out(published, second)
+        return
+    if published.one_timers is not None:
+        ones = published.one_timers / published.working_set * published.files
+        if published.one_timers < _last(published) and ones < 0.01 * published.requests:
+            yield _by_coverage(published)
+    yield _frequencies(published)
+
+
 def _frequencies(published: Published) -> Ints:
     """C / (rank + q)^a, at least 1: a so that the sum is right, C so that there are as many
     one-timers as needed, and q so that the most frequent has its share, where that is published.
@@ -147,6 +190,68 @@ def _frequencies(published: Published) -> Ints:
         frequency = _zipf(published, offset)
         few, many = (offset, many) if frequency[0] > most else (few, offset)
     return frequency
+
+
+def _last(published: Published) -> float:
+    """Megabytes of the files that the last hundredth of the requests is for."""
+    return published.working_set - published.covering[-1]
+
+
+def _by_coverage(published: Published) -> Ints:
+    """As many files answer 97, 98 and 99 % of the requests as their bytes say, one-timers apart:
+    so sizes need not hang on frequencies to have both. The first has its share, and after it comes
+    C / (rank + q)^a.
+    """
+    assert published.one_timers is not None
+    hundredth = 0.01 * published.requests
+    held = np.diff([0.0, *published.covering, published.working_set - published.one_timers])
+    share = np.cumsum(held) / held.sum()
+    # One-timers have their part of the files as of the bytes, or as many more as keep the files
+    # before them from being asked for more often than those of the hundredth before.
+    ones = round(published.files * published.one_timers / published.working_set)
+    while True:
+        first, second, third, last = np.rint(share * (published.files - ones)).astype(int).tolist()
+        if (hundredth - ones) * (third - second) <= hundredth * (last - third):
+            break
+        ones += published.files // 500
+    # The mean of each hundredth, and where one goes over into the next.
+    means = [hundredth / (second - first), hundredth / (third - second)]
+    means.append(max((hundredth - ones) / (last - third), 1.0))
+    middle, end = (float(np.sqrt(more * less)) for more, less in pairwise(means))
+    begin = means[0] ** 2 / middle
+    frequency = np.ones(published.files)
+    frequency[third:last] = _falling(last - third, hundredth - ones, end, 1.5)
+    frequency[second:third] = _falling(third - second, hundredth, middle, end)
+    frequency[first:second] = _falling(second - first, hundredth, begin, middle)
+    most = (_TOP if published.top is None else published.top) * published.requests
+    frequency[:first] = _head(first, most, begin, 0.97 * published.requests)
+    rounded = np.maximum(np.rint(frequency), 1).astype(np.int64)
+    rest = slice(first // 10, first)
+    rounded[rest] += (published.requests - int(rounded.sum())) // (rest.stop - rest.start)
+    return -np.sort(-np.maximum(rounded, 1))
+
+
+def _falling(files: int, total: float, most: float, least: float) -> Floats:
+    """From the most to the least in their logarithm, so bent that there are so many in all."""
+    rank = np.arange(files) / max(files - 1, 1)
+    low, high = 0.01, 100.0
+    for _ in range(60):
+        bend = float(np.sqrt(low * high))
+        falling: Floats = most * (least / most) ** (rank**bend)
+        low, high = (bend, high) if falling.sum() < total else (low, bend)
+    return falling
+
+
+def _head(files: int, most: float, least: float, total: float) -> Floats:
+    """From the most frequent to the least, so many in all, by Zipf's law with an offset."""
+    rank = np.arange(files)
+    low, high = 0.0, 1e5
+    for _ in range(80):
+        offset = 1 + (low + high) / 2
+        skew = np.log(most / least) / np.log((files + offset) / offset)
+        share: Floats = (offset / (rank + offset)) ** skew
+        low, high = (offset - 1, high) if most * share.sum() < total else (low, offset - 1)
+    return most * share
 
 
 def _standing_out(published: Published, second: float) -> Ints:
@@ -198,26 +303,34 @@ def _one_timers(published: Published) -> int:
     """
     if published.one_timers is None:
         return round(_ONE_TIMERS * published.files)
-    share = published.one_timers / published.working_set
-    last = published.working_set - published.covering[-1]
-    if published.one_timers < last:
-        return round(share * published.files)
+    if published.one_timers < _last(published):
+        return round(published.one_timers / published.working_set * published.files)
     return round(1.05 * 0.01 * published.requests)
 
 
-def _sizes(published: Published, frequency: Ints, random: Random, spread: float) -> Ints:
+def _spread_of_alike(published: Published, frequency: Ints, shape: Floats, wanted: float) -> float:
+    """With which all sizes together spread as wanted."""
+    low, high = 0.0, wanted
+    for _ in range(8):
+        spread = (low + high) / 2
+        of_all = float(np.log(_sizes(published, frequency, shape, spread)).std())
+        low, high = (low, spread) if of_all > wanted else (spread, high)
+    return (low + high) / 2
+
+
+def _sizes(published: Published, frequency: Ints, shape: Floats, spread: float) -> Ints:
     """Log-normal sizes, scaled so that each part of the files has its bytes; the more frequent the
     smaller, as much as the bytes sent in all demand. Files that have more than a ten-thousandth of
     the requests are alike in that.
     """
     part, bytes_ = _parts(published, frequency)
     popular = np.minimum(frequency, 1e-4 * published.requests)
-    shape = random.lognormal(0.0, spread, len(frequency))
+    spread_out = np.exp(spread * shape)
     sent = _bytes_sent(published)
     low, high = -4.0, 4.0
     for _ in range(50):
         tilt = (low + high) / 2
-        size = _scale(shape * popular**-tilt, part, bytes_)
+        size = _scale(spread_out * popular**-tilt, part, bytes_)
         if sent is None:
             break
         low, high = (tilt, high) if float(size @ frequency) > sent else (low, tilt)

@@ -71,3 +71,21 @@ def test_days_of_one_server_have_the_same_sites() -> None:
 @pytest.mark.slow
 def test_every_file_of_a_twin_is_asked_for() -> None:
     assert twin(PUBLISHED["hp-july"]).frequency().min() >= 1
+
+
+def test_sizes_spread_over_all_files_as_wanted() -> None:
+    made = twin(PUBLISHED["hp-july"], spread=1.6, of_all_sizes=True)
+    assert np.log(made.size).std() == pytest.approx(1.6, rel=0.02)
+
+
+@pytest.mark.slow
+def test_as_many_files_answer_the_requests_as_their_bytes_say() -> None:
+    """Sizes need not hang on how often files are asked for, one-timers apart."""
+    published = PUBLISHED["hp-june"]
+    assert published.one_timers is not None
+    frequency = np.sort(twin(published).frequency())[::-1]
+    answered = np.cumsum(frequency) / frequency.sum()
+    files, several = np.searchsorted(answered, 0.97), np.count_nonzero(frequency > 1)
+    assert files / several == pytest.approx(
+        published.covering[0] / (published.working_set - published.one_timers), rel=0.1
+    )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex.sim import made_up_cluster
-from flex.sim.fit_locality import MEMORY, fit_locality, miss_ratios
+from flex.sim.fit_locality import MEMORY, fit_lives, fit_locality, miss_ratios
 from flex.sim.locality import INDEPENDENT, Locality, reorder
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.trace_twins import fit, twin
@@ -124,3 +124,18 @@ def test_locality_leaves_every_published_figure_of_a_twin_as_it_was() -> None:
     assert miss_ratios(close.target, close.size, (0.1,)) < miss_ratios(
         plain.target, plain.size, (0.1,)
     )
+
+
+@pytest.mark.parametrize(("shorter", "fade"), [(0.0, 0.0), (0.5, 0.3), (0.8, 0.5)])
+def test_how_much_shorter_rare_files_live_is_found_again(shorter: float, fade: float) -> None:
+    trace = _zipf(accesses=60_000, files=6000)
+    after = reorder(trace, Locality(shorter=shorter, fade=fade))
+    found, faded = fit_lives(after)
+    assert found == pytest.approx(shorter, abs=0.1)
+    assert faded == pytest.approx(fade, abs=0.11) or not shorter
+
+
+def test_what_is_asked_for_more_lives_longer() -> None:
+    lives = Locality(life=0.8, shorter=0.5, fade=0.3).lives(np.array([0, 1, 2, 8, 4000]))
+    assert lives[:3].tolist() == [0.4, 0.4, 0.4]
+    assert 0.4 < lives[3] < lives[4] < 0.8
