@@ -11,26 +11,26 @@ from flex.sim.engine_input_and_output import FRONT_END
 from flex.sim.papers import EXPERIMENTS, calibration, judge
 from flex.sim.papers.assumptions import (
     CALIBRATED,
-    CALIBRATED_EXPERIMENTS,
     PLAIN,
     TRIED,
     Assumptions,
 )
 from flex.sim.papers.calibration import (
     APACHE_CACHED,
-    HANDOFF_PEAK,
+    APACHE_RICE,
     INPUTS,
-    USUAL,
+    WRR_IS_FLAT,
     apache,
     calibrated_twin,
     handoff,
 )
-from flex.sim.papers.claim import HOLDS, HOLDS_FOR, MISSES, OPEN
+from flex.sim.papers.claim import AS_PUBLISHED, FOR_VALUES, GOOD, OPEN, WORSE, Claim
 from flex.sim.papers.claimed_figures import FIGURES
 from flex.sim.papers.experiment_lab import Lab
 from flex.sim.papers.published_points import RATE_AT_WORK, published_points
 from flex.sim.published_trace_figures import PUBLISHED
-from flex.sim.simulated_clusters import MIB, SECOND, SimulatedCluster
+from flex.sim.simulate import simulate
+from flex.sim.simulated_clusters import MIB, MICROSECOND, SECOND, SimulatedCluster
 from flex.sim.trace_twins import fit
 from flex.sim.traces import Trace
 
@@ -47,7 +47,17 @@ def test_no_figure_is_an_input_and_a_claim() -> None:
     inputs = [each.key for each in INPUTS]
     assert len(set(inputs)) == len(inputs), "each is used once"
     assert len(set(FIGURES.values())) == len(FIGURES), "each is judged by once"
-    assert not set(inputs) & set(FIGURES.values())
+    both = set(inputs) & set(FIGURES.values())
+    assert both == {WRR_IS_FLAT.key}, "what is an input is judged by nothing"
+
+
+def test_a_claim_that_an_input_is_of_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = next(claim for claim, figure in FIGURES.items() if figure == WRR_IS_FLAT.key)
+    flat, other = (Claim("LARD", each, "flat", "0 %", AS_PUBLISHED) for each in (name, "other"))
+    monkeypatch.setitem(EXPERIMENTS, "lard-rice", lambda _: [flat, other])
+    told = judge("lard-rice", _lab(CALIBRATED), _lab)
+    assert [claim.verdict for claim in told] == [OPEN, AS_PUBLISHED]
+    assert told[0].reason.startswith("an input: it says that memories are warm")
 
 
 def test_whatever_is_called_an_input_is_in_the_list_that_is_looked_through() -> None:
@@ -64,7 +74,7 @@ def test_each_claim_is_judged_by_a_figure_that_has_a_name(name: str) -> None:
 
 def test_there_are_41_claims_and_each_experiment_says_what_is_tried() -> None:
     assert len(FIGURES) == 41
-    assert set(TRIED) <= set(CALIBRATED_EXPERIMENTS) <= set(EXPERIMENTS)
+    assert set(TRIED) <= set(EXPERIMENTS)
     for tried in TRIED.values():
         words = [each.words for each in tried]
         assert all(words)
@@ -83,22 +93,26 @@ def test_a_claim_that_does_not_come_out_is_looked_at_under_each_value() -> None:
 
     claims = judge("front-ends", _lab(CALIBRATED), under)
     assert asked[0] is PLAIN
-    assert asked[1:] == list(TRIED["front-ends"])[: len(asked) - 1]
+    assert asked[1:] == list(TRIED["front-ends"])
     plain = EXPERIMENTS["front-ends"](_lab(PLAIN))
     assert [claim.without for claim in claims] == [claim.measured for claim in plain]
     for claim in claims:
-        assert claim.verdict in {HOLDS, HOLDS_FOR, MISSES, OPEN}
-        assert bool(claim.values) == (claim.verdict == HOLDS_FOR)
-        if claim.verdict == HOLDS_FOR:
+        assert claim.verdict in {*GOOD, FOR_VALUES, WORSE, OPEN}
+        assert bool(claim.values) == (claim.verdict == FOR_VALUES)
+        if claim.verdict == FOR_VALUES:
             assert any(claim.values.endswith(each.words) for each in asked)
-    if len(asked) <= len(TRIED["front-ends"]):
-        assert all(claim.verdict != MISSES for claim in claims), "it stops when all hold"
+        if claim.verdict in {FOR_VALUES, WORSE}:
+            assert {words for words, _ in claim.tried} <= {each.words for each in asked[1:]}
+            assert claim.tried, "some value changes something"
 
 
-def test_a_handing_front_end_comes_to_its_published_peak() -> None:
-    front = handoff(1000)
+def test_a_front_end_hands_off_at_the_published_costs_and_comes_near_the_published_peak() -> None:
+    """Of 3 KB, as in the IBM trace; the peak sets nothing."""
+    front = handoff(1578)
     assert front.kind == FRONT_END
-    assert SECOND / (front.connect + 6 * front.send) == pytest.approx(HANDOFF_PEAK.value, rel=0.001)
+    assert front.connect == (200 + 30 + 3 * 9) * MICROSECOND
+    assert handoff(1578, 20).connect == (200 + 40 + 3 * 9) * MICROSECOND
+    assert SECOND / (front.connect + 6 * front.send) == pytest.approx(3500, rel=0.1)
 
 
 @pytest.mark.parametrize("kilobytes", [3, 6, 8])
@@ -110,10 +124,17 @@ def test_a_node_with_apache_serves_as_many_cached_answers_as_published(kilobytes
 
 
 @pytest.mark.slow
+def test_a_node_with_apache_serves_rice_as_published() -> None:
+    """Of the 70 to 97 MB that its memory may be, the middle."""
+    served = simulate(calibrated_twin("rice"), apache(1, 84 * MIB), "wrr", warm=True)
+    assert served.throughput == pytest.approx(APACHE_RICE.value, rel=0.02)
+
+
+@pytest.mark.slow
 def test_a_calibrated_twin_has_every_figure_that_was_published() -> None:
     for name in ("hp-july", "clarknet"):
         published = PUBLISHED[name]
-        trace = calibrated_twin(name, USUAL)
+        trace = calibrated_twin(name)
         assert trace.name == name
         # A site of few files is off by a file.
         assert all(row.error < 0.07 for row in fit(published, trace))

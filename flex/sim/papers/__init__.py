@@ -7,12 +7,14 @@ by which figures, is in calibration.py, and which other values are tried in assu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from flex.sim.papers import cward_case, flex_case, front_end_case, hacc_case, lard_case
-from flex.sim.papers.assumptions import CALIBRATED_EXPERIMENTS, PLAIN, TRIED, Assumptions
-from flex.sim.papers.claim import HOLDS, HOLDS_FOR, MISSES, Claim
+from flex.sim.papers.assumptions import PLAIN, TRIED, Assumptions
+from flex.sim.papers.calibration import INPUTS
+from flex.sim.papers.claim import FOR_VALUES, GOOD, OPEN, WORSE, Claim
+from flex.sim.papers.claimed_figures import FIGURES
 from flex.sim.papers.experiment_lab import Lab
 
 EXPERIMENTS: dict[str, Callable[[Lab], list[Claim]]] = {
@@ -34,30 +36,43 @@ MADE_UP = ("hacc-dynamic", "front-ends")
 
 
 def judge(name: str, lab: Lab, under: Callable[[Assumptions], Lab]) -> list[Claim]:
-    """The claims of an experiment in a calibrated lab, each beside what is measured without
-    locality; those that do not come out, under each of the values to be tried.
+    """The claims of an experiment in a calibrated lab, each beside what is measured before anything
+    is set; those that do not come out, under each of the values to be tried.
     """
     experiment = EXPERIMENTS[name]
-    if name not in CALIBRATED_EXPERIMENTS:
-        return [replace(claim, without=claim.measured) for claim in experiment(lab)]
     claims = [
-        replace(claim, without=plain.measured)
+        replace(_set_aside_input(claim), without=plain.measured)
         for claim, plain in zip(experiment(lab), experiment(under(PLAIN)), strict=True)
     ]
-    for tried in TRIED.get(name, ()):
-        if all(claim.verdict != MISSES for claim in claims):
-            break
-        tried_claims = experiment(under(tried))
-        claims = [
-            _qualify_claim(claim, other, tried)
-            for claim, other in zip(claims, tried_claims, strict=True)
-        ]
-    return claims
+    every = TRIED.get(name, ()) if any(claim.verdict == WORSE for claim in claims) else ()
+    others = [(tried, experiment(under(tried))) for tried in every]
+    return [
+        _try_values(claim, [(tried, found[at]) for tried, found in others])
+        for at, claim in enumerate(claims)
+    ]
 
 
-def _qualify_claim(claim: Claim, other: Claim, tried: Assumptions) -> Claim:
-    """It holds for these values, where it holds with none before."""
-    if claim.verdict != MISSES or other.verdict != HOLDS:
+def _set_aside_input(claim: Claim) -> Claim:
+    """What a published figure sets is no evidence for it."""
+    used = next((each for each in INPUTS if each.key == FIGURES.get(claim.claim)), None)
+    if used is None:
         return claim
+    return replace(claim, verdict=OPEN, reason=f"an input: it says {used.sets}", tried=())
+
+
+def _try_values(claim: Claim, others: Sequence[tuple[Assumptions, Claim]]) -> Claim:
+    """What the values make of a claim that does not come out without, as far as they change
+    anything; the first with which it does is told.
+    """
+    if claim.verdict != WORSE or not others:
+        return claim
+    rows = [
+        (tried.words, other.measured) for tried, other in others if other.measured != claim.measured
+    ]
+    told = replace(claim, tried=(*claim.tried, *rows))
+    good = [(tried, other) for tried, other in others if other.verdict in GOOD]
+    if not good:
+        return told
+    tried, other = good[0]
     values = f"{other.measured} where {tried.words}"
-    return replace(claim, verdict=HOLDS_FOR, values=values, reason="", counter="")
+    return replace(told, verdict=FOR_VALUES, values=values, reason="")

@@ -7,19 +7,29 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 # The verdicts on a claim, as people read them.
-HOLDS = "holds"
+AS_PUBLISHED = "as published"
+BETTER = "better than published"
 # With other values of what was not published than the usual ones; which, is told.
-HOLDS_FOR = "holds for values that are told"
-MISSES = "does not come out"
+FOR_VALUES = "as published for values that are told"
+WORSE = "worse than published"
 OPEN = "cannot be told"
+# The paper's own figures, or arithmetic, exclude it.
+IMPOSSIBLE = "not possible as stated"
+GOOD = (AS_PUBLISHED, BETTER)
+
+
+# Rows of a small table: what was tried, and what came of it.
+Tried = tuple[tuple[str, str], ...]
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`verdict` is one of HOLDS, HOLDS_FOR, MISSES and OPEN; `reason` is what was found where a
-    claim does not hold, and `counter` what came out of an experiment that puts the reason to the
-    test. `without` is what is measured without locality and before anything is calibrated, and
-    `values` are those for which a claim holds that does not with the usual ones.
+    """`verdict` is one of those above. `reason` is what was found where a claim does not come out,
+    and `tried` the experiment that puts the reason to the test. `without` is what is measured
+    before anything is calibrated, and `values` are those for which a claim comes out that does not
+    with the usual ones. `times` are the published and the measured figure where a claim is of so
+    many times another policy's throughput.
     """
 
     paper: str
@@ -28,30 +38,31 @@ class Claim:
     measured: str
     verdict: str
     reason: str = ""
-    counter: str = ""
+    tried: Tried = ()
     without: str = ""
     values: str = ""
+    times: tuple[Range, Range] | None = None
 
 
-def because(claims: Sequence[Claim], reason: str, counter: str = "") -> list[Claim]:
+def because(claims: Sequence[Claim], reason: str, tried: Tried = ()) -> list[Claim]:
     """The same claims; those that do not come out say why, unless they do already."""
     return [
-        _explain_claim(claim, reason, counter) if claim.verdict == MISSES else claim
+        _explain_claim(claim, reason, tried) if claim.verdict == WORSE else claim
         for claim in claims
     ]
 
 
-def untold(claims: Sequence[Claim], reason: str) -> list[Claim]:
-    """The same claims, of a trace that can tell nothing of any."""
-    return [replace(claim, verdict=OPEN, reason=reason) for claim in claims]
+def untold(claims: Sequence[Claim], reason: str, tried: Tried = ()) -> list[Claim]:
+    """The same claims, none of which can be told for this reason."""
+    return [replace(claim, verdict=OPEN, reason=reason, tried=tried) for claim in claims]
 
 
-def _explain_claim(claim: Claim, reason: str, counter: str) -> Claim:
-    return replace(claim, reason=claim.reason or reason, counter=claim.counter or counter)
+def _explain_claim(claim: Claim, reason: str, tried: Tried) -> Claim:
+    return replace(claim, reason=claim.reason or reason, tried=claim.tried or tried)
 
 
-def verdict(holds: bool) -> str:
-    return HOLDS if holds else MISSES
+def verdict(holds: bool, better: bool = False) -> str:
+    return AS_PUBLISHED if holds else BETTER if better else WORSE
 
 
 def ratio(of: float, to: float) -> float:
@@ -60,8 +71,9 @@ def ratio(of: float, to: float) -> float:
 
 
 def percent(low: float, high: float) -> str:
-    """`50 to 100 %` of shares."""
-    return f"{100 * low:.0f} to {100 * high:.0f} %"
+    """`50 to 100 %` of shares; `50 %` where both are the same."""
+    least, most = round(100 * low), round(100 * high)
+    return f"{least} to {most} %" if least != most else f"{most} %"
 
 
 def span(values: Sequence[float]) -> tuple[float, float]:
@@ -71,6 +83,16 @@ def span(values: Sequence[float]) -> tuple[float, float]:
 def grows(values: Sequence[float]) -> bool:
     """Each is more than the one before by what can be told from nothing: half a per cent."""
     return all(more > 1.005 * less for less, more in pairwise(values))
+
+
+def at_least(values: Sequence[float], low: float, high: float) -> str:
+    """The verdict on values of which more are better."""
+    return verdict(is_in_range(values, low, high), min(round(v, 2) for v in values) >= low)
+
+
+def at_most(values: Sequence[float], low: float, high: float) -> str:
+    """The verdict on values of which fewer are better."""
+    return verdict(is_in_range(values, low, high), max(round(v, 2) for v in values) <= high)
 
 
 def is_in_range(values: Sequence[float], low: float, high: float) -> bool:

@@ -30,8 +30,8 @@ FIGURES: dict[str, str] = {
     "Rice: LARD/R's miss ratio at 16 nodes": "lard/rice/misses-lardr-16",
     "Rice: idle time of LARD and LARD/R at 8 and 16 nodes": "lard/rice/idle",
     "Rice: WRR's miss ratio does not change with the nodes": "lard/rice/misses-wrr-flat",
-    "Rice: WRR/GMS against LARD/R": "lard/rice/gms",
-    "Rice: mean delay of LARD/R against WRR's": "lard/rice/delay",
+    "Rice: WRR/GMS against LARD/R where LARD/R serves twice what WRR does": "lard/rice/gms",
+    "Rice: mean delay of LARD/R against WRR's at 16 nodes": "lard/rice/delay",
     "Rice: what LB and LB/GC gain over WRR, of what LARD/R gains, from 4 nodes":
         "lard/rice/gain-lb",
     "Rice: LB/GC over LB, from 4 nodes": "lard/rice/lb-gc-over-lb",

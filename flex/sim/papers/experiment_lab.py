@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from flex.sim.bursts import bunch_requests
 from flex.sim.papers.assumptions import PLAIN, Assumptions
 from flex.sim.papers.calibration import calibrated_twin
-from flex.sim.papers.claim import MISSES, Claim, because, untold
+from flex.sim.papers.claim import WORSE, Claim, Tried, because, untold
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulate import Result, simulate
 from flex.sim.simulated_clusters import SimulatedCluster
@@ -25,15 +25,11 @@ from flex.sim.traces import Trace, days, first
 
 # The nodes of each site of the first trace, in a cluster that balances what the second one asked.
 Solve = Callable[[Trace, Trace, SimulatedCluster], Sequence[Sequence[int]]]
-# Counter-experiments give each target's accesses so much of the time, in place of all of it.
-BURST = 0.1
 # With fewer accesses the largest clusters have all of them under way at once. A guess.
 FEWEST_ACCESSES = 1000
 # As many as the largest cluster of the LARD paper has nodes: with fewer files some have nothing
 # to do.
 FEWEST_FILES = 16
-# Files with fewer of the requests than this are the rarer ones.
-RARER = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +70,9 @@ class Lab:
         self.points: list[Simulated] = []
 
     def twin(self, name: str) -> Trace:
-        locality = self.assumed.locality
         return self.take(
             name,
-            lambda: twin(PUBLISHED[name]) if locality is None else calibrated_twin(name, locality),
+            lambda: calibrated_twin(name) if self.assumed.calibrated else twin(PUBLISHED[name]),
             PUBLISHED[name].working_set,
         )
 
@@ -97,27 +92,12 @@ class Lab:
         """As many as a real trace has."""
         return names if self.real is None else names[: len(self._days)]
 
-    def bursty_trace(self, name: str) -> Trace:
-        return bunch_requests(self.twin(name), BURST)
-
-    def rarer_in_bursts(self, trace: Trace, share: float = BURST) -> Trace:
-        """Those that many ask for stay as they are."""
-        return bunch_requests(trace, share, below=RARER)
-
-    def other(self, name: str, *, second: float, spread: float) -> Trace:
-        """Another twin of the same published figures, with other ones of those that are not
-        published.
-        """
-        return self._cut(twin(PUBLISHED[name], second=second, spread=spread))
-
-    def changed_twin(self, name: str, **figures: float) -> Trace:
-        """A twin of other figures than those published or assumed."""
-        # The names are those of its fields.
-        published = replace(PUBLISHED[name], **figures)  # type: ignore[arg-type]
-        return self._cut(replace(twin(published), name=name))
+    def tried(self, name: str, **how: Any) -> Trace:
+        """The twin with something other than is usual: what `calibrated_twin` takes."""
+        return self._cut(calibrated_twin(name, **how))
 
     def because(
-        self, claims: Sequence[Claim], reason: str, counter: Callable[[], str]
+        self, claims: Sequence[Claim], reason: str, tried: Callable[[], Tried] = tuple
     ) -> list[Claim]:
         """Why claims do not come out: of a twin a reason and its test, of a real trace what it is.
         Where a trace tells nothing, no claim comes out, nor fails to.
@@ -126,8 +106,20 @@ class Lab:
             return untold(claims, nothing)
         if self.real is not None:
             return because(claims, _about(self.real))
-        missing = any(claim.verdict == MISSES for claim in claims)
-        return because(claims, reason, counter() if missing and self._explains else "")
+        missing = any(claim.verdict == WORSE for claim in claims)
+        return because(claims, reason, tried() if missing and self._explains else ())
+
+    def leave_open(
+        self, claims: Sequence[Claim], reason: str, tried: Callable[[], Tried]
+    ) -> list[Claim]:
+        """Claims that hang on what is not published, as the experiment shows: what is measured is
+        told, and judges nothing. A real trace does not help, as it says nothing of the machines.
+        """
+        if nothing := self._nothing_told():
+            return untold(claims, nothing)
+        if self.real is not None:
+            return untold(claims, f"{reason}; {_about(self.real)}")
+        return untold(claims, reason, tried() if self._explains else ())
 
     def _nothing_told(self) -> str:
         if self.real is not None:
@@ -146,18 +138,25 @@ class Lab:
         policy: str,
         *,
         before: Trace | None = None,
+        warm: bool = False,
         picture: str,
         x: float,
     ) -> Result:
         """`before` is the trace whose traffic a partition is made for; else it is the trace
         itself.
         """
-        result = self.aside(trace, cluster, policy, before=before)
+        result = self.aside(trace, cluster, policy, before=before, warm=warm)
         self.points.append(Simulated(picture, policy, x, result, cluster.serial))
         return result
 
     def aside(
-        self, trace: Trace, cluster: SimulatedCluster, policy: str, *, before: Trace | None = None
+        self,
+        trace: Trace,
+        cluster: SimulatedCluster,
+        policy: str,
+        *,
+        before: Trace | None = None,
+        warm: bool = False,
     ) -> Result:
         """As `run`, and in no picture."""
         self._told(f"{trace.name}: {policy} on {cluster.nodes} nodes")
@@ -168,6 +167,7 @@ class Lab:
             scaled,
             policy,
             lambda own_trace, nodes: self._solve(own_trace, before or own_trace, nodes),
+            warm=warm and self.assumed.calibrated,
         )
 
     def _cut(self, trace: Trace) -> Trace:

@@ -14,6 +14,7 @@ from flex.sim.papers.experiment_lab import Simulated
 
 RATE = "requests a second"
 RATE_AT_WORK = "requests a second of a node at work"
+MISSES = "miss ratio in per cent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,17 @@ class _Times:
 
 
 _MONTHS = ("hp-april", "hp-may", "hp-june", "hp-july")
-_TIMES = tuple(_Times(f"{month}, 4 nodes", "round_robin", (64, 128), 1.5, 2.0) for month in _MONTHS)
+_DAYS = ("hp-day-1", "hp-day-2", "hp-day-3", "hp-day-4")
+_RAM = (16, 32, 64, 128)
+_TIMES = (
+    *(_Times(f"{month}, 4 nodes", "round_robin", (64, 128), 1.5, 2.0) for month in _MONTHS),
+    *(_Times(f"{day}, 4 nodes", "round_robin", _RAM, 1.3, 1.8) for day in _DAYS),
+    *(_Times(f"{day}, 8 nodes", "round_robin", _RAM, 1.85, 2.3) for day in _DAYS),
+    _Times("rice, nodes", "wrr", (8,), 3.9, 3.9),
+    _Times("rice, nodes", "wrr", (16,), 4.5, 4.5),
+    # "Slightly more than": these marks are the least that is meant.
+    _Times("ibm, nodes", "wrr", (4, 8, 12, 16), 2.0, 2.0),
+)
 
 
 def published_points(points: Sequence[Simulated]) -> list[PublishedPoint]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from flex.sim.access_rules import Place, RoutedAccesses, route_by_one_rule, route_by_target
 from flex.sim.engine_input_and_output import FETCHING, OWN, SHARED
 from flex.sim.policies.cap import cap
-from flex.sim.policies.frequent_everywhere import cward_cr, ward
+from flex.sim.policies.frequent_everywhere import cward_cr, cward_pcr, ward
 from flex.sim.policies.frequent_on_more_nodes import cward_fr, cward_fsr, cward_pfr, cward_pfsr
 from flex.sim.policies.hacc_tree import hacc, hacc_split
 from flex.sim.policies.hashing import bounded_hashing, hash_of_target
@@ -84,7 +84,8 @@ POLICIES: dict[str, Policy] = {
     # The nodes of a target serve it in turn, here and in the next three.
     "cward_fr": Policy(cward_fr, "the busier a file, the more nodes"),
     "cward_fsr": Policy(cward_fsr, "the busier and smaller a file, the more nodes"),
-    # Targets larger than the mean by LARD-Threshold, here and in the next one.
+    # Targets larger than the mean by LARD-Threshold, here and in the next two.
+    "cward_pcr": Policy(cward_pcr, "large files as lard, others as cward_cr"),
     "cward_pfr": Policy(cward_pfr, "large files as lard, others as cward_fr"),
     "cward_pfsr": Policy(cward_pfsr, "large files as lard, others as cward_fsr"),
     # Casalicchio and Colajanni, WWW 2001.

@@ -35,13 +35,20 @@ def route_by_worth(
     so.
     """
     count = _copies(worth, trace.frequency() > 0, cluster.nodes)
-    lard = trace.size > trace.size.mean() if large else np.zeros(len(worth), dtype=np.bool_)
+    lard = is_large(trace) if large else np.zeros(len(worth), dtype=np.bool_)
     # A large target's first node is where it is kept beforehand.
     kept = np.where(lard, 1, count)
     start = (np.cumsum(kept) - kept) % cluster.nodes
     first, option = runs(start, np.where(lard, cluster.nodes, count), cluster.nodes)
     rule = rules_of(["turn", "lard"], lard.astype(np.int64))
-    return RoutedAccesses(trace.target, rule, first, option, prefetches=True)
+    every = np.ones_like(lard)
+    return RoutedAccesses(trace.target, rule, first, option, prefetched=every)
+
+
+def is_large(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return which targets are larger than the mean, the paper's threshold (section 3.3)."""
+    large: npt.NDArray[np.bool_] = trace.size > trace.size.mean()
+    return large
 
 
 def frequency(trace: Trace) -> Floats:
