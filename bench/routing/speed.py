@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.figures import Figures
-from bench.routing import faults, traffic, warmth
+from bench.routing import faults, simulated, traffic, warmth
 from bench.routing.origins import Machine
 from bench.routing.rig import Rig, rig
 from bench.routing.traffic import Case
@@ -158,6 +158,8 @@ def _on_trace(case: Case) -> Figures:
         figures[f"four_distributors_vs_one_{case.name}"] = (
             found[f"lardr{EVERYWHERE}"].rate / found["lardr"].rate
         )
+    real = {policy: (each.rate, each.miss) for policy, each in found.items()}
+    figures |= simulated.beside(case, _machine(case), 4, VISITORS * 4, real)
     if case.name == "fits":
         figures["fits_in_ram_vs_leastconn"] = found["lardr"].rate / found["least_connections"].rate
     return figures
@@ -188,7 +190,7 @@ def _against_wrr(found: dict[str, Measured], nodes: int) -> Figures:
 
 def compare(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measured]:
     found = {policy: Measured(policy) for policy in policies}
-    machine = Machine(case.memory).slower(PACE / case.quicker)
+    machine = _machine(case)
     # As long as a queue for large answers takes, and longer.
     settle = max(PACE, VISITORS * (machine.answer + case.large * machine.answer_byte))
     with ExitStack() as stack:
@@ -207,6 +209,10 @@ def compare(case: Case, nodes: int, policies: Sequence[str]) -> dict[str, Measur
                     turn=TURN / PACE * settle,
                 )
     return found
+
+
+def _machine(case: Case) -> Machine:
+    return Machine(case.memory).slower(PACE / case.quicker)
 
 
 def _ready(case: Case, machine: Machine, each: Rig, policy: str) -> None:
