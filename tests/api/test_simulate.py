@@ -4,6 +4,7 @@ what cannot be.
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import os
@@ -21,12 +22,16 @@ import jsonschema
 import numpy as np
 import pytest
 
+from flex.sim.papers import cward_case, flex_case, front_end_case, hacc_case, lard_case
+from flex.sim.papers.claim import BETTER, FOR_VALUES, WORSE
+from flex.sim.papers.claimed_figures import FIGURES
 from flex.sim.traces import Trace
 from flex_api import cli
 from flex_api.pages.simulate import ABOUT
-from flex_api.pictures import curves
-from flex_api.schemas.simulate_output import SimulateFitOutput, SimulatePaperOutput
+from flex_api.pictures import curves, headline_chart
+from flex_api.schemas.simulate_output import ClaimRow, SimulateFitOutput, SimulatePaperOutput
 from flex_api.simulation import papers_page, traces_and_solver
+from flex_api.simulation.paper_sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = (
@@ -159,7 +164,9 @@ def test_the_experiments_run_on_a_log(
     page = Path(said["pages"][0]).read_text(encoding="utf-8")
     assert "1,200 accesses" in page
     assert "nan" not in page
-    for picture in said["pages"][1:]:
+    pictures = [each for each in said["pages"] if each.endswith(".svg")]
+    assert pictures
+    for picture in pictures:
         ElementTree.parse(picture)
 
 
@@ -425,10 +432,29 @@ def test_a_log_without_a_byte_has_no_locality(
 
 
 @pytest.mark.slow
-def test_an_experiment_becomes_a_page_with_pictures(tmp_path: Path) -> None:
-    said = papers_page.run(["hacc-static", "lard-disks"], lambda _: None, None, 1000)
+def test_an_experiment_becomes_a_page_with_pictures_and_tables(tmp_path: Path) -> None:
+    said = papers_page.run(["front-ends", "lard-disks"], lambda _: None, tmp_path, 1000)
     assert said == SimulatePaperOutput.model_validate_json(said.model_dump_json())
-    assert {row.paper for row in said.items} == {"HACC", "LARD"}
+    assert {row.paper for row in said.items} == {"front ends", "LARD"}
+    assert said.pages[0] == str(tmp_path / papers_page.PAGE)
+    assert sorted(said.pages) == sorted(map(str, tmp_path.iterdir()))
+    page = (tmp_path / papers_page.PAGE).read_text(encoding="utf-8")
+    assert "front-ends.svg" in re.findall(r"!\[.*\]\((.*)\)", page)
+    points = _rows_of(tmp_path / "points.csv")
+    assert {point["picture"] for point in points} >= {
+        "handoff, 6 KB, nodes",
+        "splicing, 3 KB, nodes",
+    }
+    assert all(float(point["requests a second"]) > 0 for point in points)
+    assert [row["claim"] for row in _rows_of(tmp_path / "claims.csv")] == [
+        row.claim for row in said.items
+    ]
+    assert {row["twin"] for row in _rows_of(tmp_path / "twins.csv")} >= {"rice", "hp-july"}
+
+
+def _rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.mark.slow
@@ -440,17 +466,95 @@ def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
     kept = (folder / papers_page.PAGE).read_text(encoding="utf-8")
     said = papers_page.run(["lard-disks", "cward-worldcup"], lambda _: None, None, 1000)
     made = papers_page.page(said.items, [])
-    assert kept.split("Run for this page")[0] == made.split("Run for this page")[0]
-    assert f"Run for this page: {', '.join(papers_page.every(None))}. Not run for it: none." in kept
-    assert [line for line in kept.splitlines() if line.startswith("#")][
-        : made.count("\n#") + 1
-    ] == [line for line in made.splitlines() if line.startswith("#")]
+    assert "Not run for this page" not in kept
+    assert f"Of {len(FIGURES)} claims " in kept
+    headings = [line for line in kept.splitlines() if line.startswith("#")]
+    assert headings[1:-3] == ["## Claims", *(f"## {section.heading}" for section in SECTIONS)]
+    assert set(headings) >= {line for line in made.splitlines() if line.startswith("#")}
     for row in said.items:
-        assert f"| {row.paper} | {row.claim} | {row.published} | " in kept
+        assert f"| {row.claim} | {row.published} | " in kept
     pictures = re.findall(r"!\[.*\]\((.*)\)", kept)
     assert sorted(pictures) == sorted(path.name for path in folder.glob("*.svg"))
     for picture in pictures:
         ElementTree.parse(folder / picture)
+    assert {row["claim"] for row in _rows_of(folder / "claims.csv")} == set(FIGURES)
+
+
+def _claim(claim: str, **figures: Any) -> ClaimRow:
+    row = {"experiment": "flex-case-1", "paper": "FLEX", "claim": claim, "published": "2 times",
+           "measured": "1 times", "verdict": WORSE, "reason": "disks are slower"}  # fmt: skip
+    return ClaimRow(**(row | figures))
+
+
+def test_a_claim_is_a_line_and_a_reason_is_given_once_with_what_was_tried() -> None:
+    tried = (("as it is", "1 times"), ("disks | twice as fast", "2 times"))
+    rows = [
+        _claim("A", tried=tried),
+        _claim("B", tried=tried),
+        _claim("C", verdict=FOR_VALUES, values="2 times where disks are faster", reason=""),
+        _claim("D", paper="LARD", verdict=BETTER, reason=""),
+    ]
+    page = papers_page.page(rows, [])
+    assert (
+        "Of 4 claims 1 come out as published or better, 1 more for values that are told, 2 are "
+        "worse than published, 0 cannot be told.\n"
+    ) in page
+    lines = page.splitlines()
+    assert [line for line in lines if line.startswith(("| A ", "| B ", "| C ", "| D "))] == [
+        "| A | 2 times | 1 times | **worse** |",
+        "| B | 2 times | 1 times | **worse** |",
+        "| C | 2 times | 1 times | with other values |",
+        "| D | 2 times | 1 times | better |",
+    ]
+    assert "**A; B**: disks are slower." in lines
+    assert page.count("disks are slower") == 1
+    assert "| disks &#124; twice as fast | 2 times |" in lines
+    assert "**C** comes out with other values: 2 times where disks are faster." in lines
+
+
+def test_every_paper_has_a_section_and_the_page_has_few_pictures() -> None:
+    papers = {flex_case.PAPER, lard_case.PAPER, cward_case.PAPER, hacc_case.PAPER}
+    assert {section.paper for section in SECTIONS} == papers | {front_end_case.PAPER}
+    files = [picture.file for section in SECTIONS for picture in section.pictures]
+    assert len(files) == len(set(files)) <= 9
+    assert all(len(section.pictures) <= 3 for section in SECTIONS)
+
+
+def test_the_headline_draws_published_beside_ours_on_one_axis() -> None:
+    rows = [
+        _claim("range <&>", times=((1.5, 2.0), (1.82, 2.18))),
+        _claim("figure", times=((3.9, 3.9), (3.61, 3.61))),
+        _claim("no times"),
+    ]
+    drawn = headline_chart.svg(rows)
+    root = ElementTree.fromstring(drawn)
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    for figure in ("1.5 to 2", "1.82 to 2.18", "3.9", "3.61"):
+        assert figure in words
+    assert "FLEX no times" not in words
+    description = root.findtext("{http://www.w3.org/2000/svg}desc")
+    assert description == (
+        "FLEX, range <&>: published 1.5 to 2, ours 1.82 to 2.18; "
+        "FLEX, figure: published 3.9, ours 3.61."
+    )
+    # What stands further right is more: ours of a range is beyond the published one's beginning.
+    bars = re.findall(r'<rect class="(\w+)" x="([\d.]+)"', drawn)[2:]
+    (published, left), (ours, right) = bars
+    assert (published, ours) == ("published", "ours")
+    assert float(left) < float(right)
+    assert "prefers-color-scheme: dark" in drawn
+
+
+@pytest.mark.parametrize(("ours", "first"), [((1.2, 1.2), "1"), ((0.58, 0.58), "0")])
+def test_the_axis_of_the_headline_begins_at_once_as_much_or_at_nothing(
+    ours: tuple[float, float], first: str
+) -> None:
+    drawn = headline_chart.svg([_claim("one", times=((1.5, 1.5), ours))])
+    assert re.findall(r'text-anchor="middle">([^<]*)<', drawn)[0] == first
+
+
+def test_without_a_claim_of_throughput_there_is_no_headline() -> None:
+    assert headline_chart.svg([_claim("one")]) == ""
 
 
 @pytest.mark.parametrize(
@@ -514,9 +618,9 @@ def test_a_curve_is_well_formed_whatever_its_names() -> None:
 def test_what_others_found_is_a_bar_beside_the_curves_and_within_the_picture() -> None:
     lines = {"one": [(0.0, 1.0), (8.0, 2.0)]}
     plain, drawn = curves.svg("", lines), curves.svg("", lines, [(8, 3, 30), (4, 1, 1)])
-    assert "published" not in plain
-    assert "published" in drawn
-    bars = re.findall(r'<line [^>]*y1="([^"]*)" y2="([^"]*)" stroke="#000"', drawn)
+    assert ">published<" not in plain
+    assert ">published<" in drawn
+    bars = re.findall(r'<line [^>]*y1="([^"]*)" y2="([^"]*)" class="published"', drawn)
     # One of the legend and two of the values, of three strokes each.
     assert len(bars) == 9
     assert all(0 <= float(y) <= curves.HEIGHT for bar in bars for y in bar)

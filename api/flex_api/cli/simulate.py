@@ -22,7 +22,13 @@ from flex_api.cli.common import context
 from flex_api.cli.local_only import all_only_here
 from flex_api.in_words import amounts
 from flex_api.in_words.terminal_tables import grid
-from flex_api.simulation import comparing, locality_of_logs, papers_page, traces_and_solver
+from flex_api.simulation import (
+    comparing,
+    locality_of_logs,
+    papers_page,
+    simulated_curves,
+    traces_and_solver,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -212,7 +218,7 @@ def _draw(
 ) -> list[str]:
     """Over the nodes, for each size of memory if there are several; else over the memory."""
     several = len({cluster.ram[0] for cluster, _ in points}) > 1
-    drawn = papers_page.pictures_of(
+    drawn = simulated_curves.pictures_of(
         [_point(*pair, by_nodes=by_nodes, several=several) for pair in points]
     )
     try:

@@ -201,7 +201,13 @@ def _unread(kind: type[FlexError], files: Sequence[str], answer: str) -> FlexErr
     )
 
 
-def place_by_solver(trace: Trace, before: Trace, cluster: SimulatedCluster) -> list[list[int]]:
+def place_by_solver(
+    trace: Trace,
+    before: Trace,
+    cluster: SimulatedCluster,
+    *,
+    replicate_above: float = REPLICATE_ABOVE,
+) -> list[list[int]]:
     """The nodes of each site of the trace asked, when the solver balances what the trace before
     asked for.
 
@@ -220,7 +226,7 @@ def place_by_solver(trace: Trace, before: Trace, cluster: SimulatedCluster) -> l
         (),
         PLACEMENT.empty(),
         tolerance=TOLERANCE,
-        replicate_above=REPLICATE_ABOVE,
+        replicate_above=replicate_above,
     )
     solution = flex_solver.SOLVERS["auto"](problem, Budget(_STEPS))
     placement: dict[str, list[int]] = {}
