@@ -81,6 +81,16 @@ class FlexError(Exception):
         self.advice = advice
         self.stops = tuple(stops)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors come out of other processes as they are."""
+        return _raised, (type(self), self.asked, self.answer, self.__dict__)
+
+
+def _raised(kind: type[FlexError], asked: str, answer: str, told: dict[str, object]) -> FlexError:
+    error = kind.__new__(kind, f"{asked}: {answer}")
+    error.__dict__.update(told)
+    return error
+
 
 class BadInput(FlexError):
     exit_code = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,3 +58,10 @@ def test_an_error_is_a_sentence_of_what_was_asked_and_what_came_back() -> None:
         "look at the policy",
         30,
     )
+
+
+def test_an_error_of_another_process_is_the_same() -> None:
+    error = errors.NotWritten("the page", "no space", kept="nothing else changed", advice="free")
+    other = pickle.loads(pickle.dumps(error))
+    assert (type(other), str(other)) == (errors.NotWritten, "the page: no space")
+    assert (other.kept, other.advice, other.stops) == ("nothing else changed", "free", ())

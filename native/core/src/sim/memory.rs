@@ -14,7 +14,11 @@ impl<C: Cache> Memories<C> {
         let shared = job.memory == SHARED;
         let all = job.ram.iter().fold(0, |sum: i64, ram| sum.saturating_add(*ram));
         let limits = if shared { std::slice::from_ref(&all) } else { job.ram };
-        Memories { caches: limits.iter().map(|limit| C::new(*limit, job.targets())).collect(), shared, largest: job.largest }
+        Memories {
+            caches: limits.iter().map(|limit| C::new(*limit, job.targets())).collect(),
+            shared,
+            largest: job.largest,
+        }
     }
 
     pub fn ask(&mut self, node: usize, target: usize, size: &[i64]) -> bool {
