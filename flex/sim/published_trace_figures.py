@@ -26,7 +26,7 @@ class Published:
     megabytes, `days` is how long the trace is.
 
     `requests` of the LARD paper's traces and of the CWARD paper's are not published: `assumed` says
-    so, and how many there are changes how long a simulation takes, not what its caches hold.
+    so. How many there are changes how long a simulation takes, and how much first reads count.
     `answer` is a mean answer in kilobytes where the bytes sent are not published; `top` is the
     share of requests of the most frequent file. `hot` is a share of the files, the most frequent,
     with their shares of the requests and of the bytes.

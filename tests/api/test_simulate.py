@@ -496,8 +496,8 @@ def test_a_claim_is_a_line_and_a_reason_is_given_once_with_what_was_tried() -> N
     ]
     page = papers_page.page(rows, [])
     assert (
-        "Of 4 claims 1 come out as published or better, 1 more for values that are told, 2 are "
-        "worse than published, 0 cannot be told.\n"
+        "Of 4 claims 0 come out as published, 1 better than published, 1 for values that are "
+        "told, 2 worse than published, 0 cannot be told."
     ) in page
     lines = page.splitlines()
     assert [line for line in lines if line.startswith(("| A ", "| B ", "| C ", "| D "))] == [

@@ -81,10 +81,11 @@ def test_a_real_trace_stands_in_for_every_twin(name: str, real: Trace) -> None:
     claims = EXPERIMENTS[name](lab)
     assert claims
     for claim in claims:
-        told = {OPEN} if name.startswith("cward") else {*GOOD, WORSE}
+        passed = "behind Optimal" in claim.claim and claim.measured.startswith("-")
+        told = {OPEN} if name.startswith("cward") or passed else {*GOOD, WORSE}
         assert claim.verdict in told, "who asked is known of a log, not what machines cost"
         assert "nan" not in claim.measured
-        assert claim.verdict in GOOD or "3,000 accesses" in claim.reason
+        assert claim.verdict in GOOD or passed or "3,000 accesses" in claim.reason
         assert not claim.tried, "what a twin lacks is no question of a log"
 
 

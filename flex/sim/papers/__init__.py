@@ -7,7 +7,7 @@ by which figures, is in calibration.py, and which other values are tried in assu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from flex.sim.papers import cward_case, flex_case, front_end_case, hacc_case, lard_case
@@ -46,8 +46,9 @@ def judge(name: str, lab: Lab, under: Callable[[Assumptions], Lab]) -> list[Clai
     ]
     every = TRIED.get(name, ()) if any(claim.verdict == WORSE for claim in claims) else ()
     others = [(tried, experiment(under(tried))) for tried in every]
+    broken = {tried.words: _broken(claims, found) for tried, found in others}
     return [
-        _try_values(claim, [(tried, found[at]) for tried, found in others])
+        _try_values(claim, [(tried, found[at]) for tried, found in others], broken)
         for at, claim in enumerate(claims)
     ]
 
@@ -60,7 +61,19 @@ def _set_aside_input(claim: Claim) -> Claim:
     return replace(claim, verdict=OPEN, reason=f"an input: it says {used.sets}", tried=())
 
 
-def _try_values(claim: Claim, others: Sequence[tuple[Assumptions, Claim]]) -> Claim:
+def _broken(claims: Sequence[Claim], found: Sequence[Claim]) -> str:
+    """What comes out without these values, and not with them."""
+    names = [
+        claim.claim
+        for claim, other in zip(claims, found, strict=True)
+        if claim.verdict in GOOD and other.verdict not in GOOD
+    ]
+    return f"; then this does not come out: {', '.join(names)}" if names else ""
+
+
+def _try_values(
+    claim: Claim, others: Sequence[tuple[Assumptions, Claim]], broken: Mapping[str, str]
+) -> Claim:
     """What the values make of a claim that does not come out without, as far as they change
     anything; the first with which it does is told.
     """
@@ -74,5 +87,5 @@ def _try_values(claim: Claim, others: Sequence[tuple[Assumptions, Claim]]) -> Cl
     if not good:
         return told
     tried, other = good[0]
-    values = f"{other.measured} where {tried.words}"
+    values = f"{other.measured} where {tried.words}{broken[tried.words]}"
     return replace(told, verdict=FOR_VALUES, values=values, reason="")

@@ -33,21 +33,20 @@ def _one_value_each(name: str, words: str, *values: float) -> tuple[Assumptions,
     return tuple(Assumptions(words.format(value), figures={name: value}) for value in values)
 
 
+# 20 otherwise.
+_OVERLOADED = "a node counts as overloaded when it is {:g} points busier than the least busy one"
 _CACHED = "nodes serve 800 cached answers a second of {:g} KB"
 # "Less than 8 KB" is published of cached answers, 10 to 20 % of the choice of a node.
 TRIED: dict[str, tuple[Assumptions, ...]] = {
     "hacc-static": (
         *_one_value_each("under way", "{:g} requests are under way while users pause", 10, 40),
         *_one_value_each("disk", "disks take {:g} times as long as the LARD paper's", 1.25, 1.5),
-        *_one_value_each(
-            "overloaded",
-            "a node counts as overloaded {:g} thousandths of its time above the least",
-            350, 500, 700, 900,
-        ),
+        *_one_value_each("overloaded", _OVERLOADED, 35, 50, 70, 90),
         *_one_value_each("skew", "requests for FAS follow Zipf's law with {:g}", 1.1, 1.2, 1.3),
     ),
     "hacc-dynamic": (
         *_one_value_each("under way", "{:g} requests are under way while users pause", 3, 6, 12),
+        *_one_value_each("overloaded", _OVERLOADED, 50, 90),
     ),
     "front-ends": (
         *_one_value_each("cached answer", _CACHED, 3, 4, 5, 6),

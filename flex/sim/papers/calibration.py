@@ -63,7 +63,8 @@ REPLICATED = Input(
     "units of access rate of the least loaded site that was on several nodes, 57 in April",
     95.6,
     "section 4",
-    "that a site is on several nodes from 80 units on: 57 in June, with 74.5 units, was on one",
+    "that a site is on several nodes from 80 units of either on: 57 in June, with 74.5 of working "
+    "set and 50.6 of access rate, was on one",
 )
 # The part of a node's load.
 REPLICATE_ABOVE = 0.8
@@ -122,7 +123,15 @@ DOMINO_PROCESSORS = Input(
     "per cent of the time that processors are at work at most, with Domino's requests",
     50.0,
     "section 4.4",
-    "what a request costs the processor, 5 ms, beside reading its view",
+    "what a request costs the processor beside its answer, 2 ms",
+)
+ROUTER_TOP = Input(
+    "hacc/router/top",
+    "HACC",
+    "requests of 8 KB a second that the router passes on at most, the middle of 400 to 500",
+    450.0,
+    "section 5",
+    "what a request costs the router beside its link",
 )
 WRR_IS_FLAT = Input(
     "lard/rice/misses-wrr-flat",
@@ -142,10 +151,12 @@ INPUTS = (
     HANDOFFS,
     REPLICATED,
     ROUTER_LINK,
+    ROUTER_TOP,
     WRR_IS_FLAT,
 )
-# For each 512 bytes.
-ROUTER = FrontEnd(FRONT_END, 0, round(512 * 8 * SECOND / (ROUTER_LINK.value * 1e6)))
+# Of 512 bytes on the router's link.
+_PASSED_ON = round(512 * 8 * SECOND / (ROUTER_LINK.value * 1e6))
+ROUTER = FrontEnd(FRONT_END, round(SECOND / ROUTER_TOP.value) - 16 * _PASSED_ON, _PASSED_ON)
 # The second file's share of the requests with which APACHE_RICE comes out
 # (tests/sim/test_calibration.py).
 _SECOND = {"rice": 0.0014}

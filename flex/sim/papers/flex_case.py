@@ -9,7 +9,7 @@ where reasons are put to the test.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from flex.sim import simulated_clusters as clusters
@@ -33,6 +33,11 @@ from flex.sim.simulated_clusters import MIB
 from flex.sim.traces import Trace
 
 PAPER = "FLEX"
+_MEAN_OF_NODES = (
+    "Optimal is a limit, and is passed: throughput is the mean over the nodes of what each serves "
+    "while it is at work, and nodes of a partition that have small files serve many a second. "
+    "Until the last node ends, FLEX is never ahead of it"
+)
 _ORDER = (
     "in what order HP's servers were asked is not published. Where accesses follow each other, "
     "round robin takes them to different nodes, the more so the more nodes there are"
@@ -93,11 +98,7 @@ def case_1(lab: Lab) -> list[Claim]:
             PAPER, "case 1: FLEX outperforms round robin in all cases", "always",
             percent(*span([run.gain for run in runs])), verdict(all(run.gain > 0 for run in runs)),
         ),
-        Claim(
-            PAPER, "case 1: behind Optimal in May, June and July", "5 to 18 %",
-            percent(*span(behind)),
-            at_most(behind, 0.0, 0.18),
-        ),
+        _behind_optimal("case 1: behind Optimal in May, June and July", behind, 0.05, 0.18),
         _misses("case 1: miss ratio lower than round robin's", "2 to 3 times", runs, 2, 3),
     ],
         _ORDER,
@@ -133,10 +134,7 @@ def case_2(lab: Lab) -> list[Claim]:
             percent(*span(large)),
             at_least(large, 0.85, 1.3), times=_times((0.85, 1.3), large),
         ),
-        Claim(
-            PAPER, "case 2: behind Optimal", "1 to 17 %", percent(*span(behind)),
-            at_most(behind, 0.0, 0.17),
-        ),
+        _behind_optimal("case 2: behind Optimal", behind, 0.01, 0.17),
         _misses("case 2: miss ratio lower than round robin's", "2 to 6 times",
                 [*four, *eight], 2, 6),
         Claim(
@@ -218,6 +216,14 @@ def _other_orders(lab: Lab, name: str, before: str, nodes: int) -> Tried:
             )
         )
     return tuple(rows)
+
+
+def _behind_optimal(claim: str, behind: Sequence[float], low: float, high: float) -> Claim:
+    """The paper's Optimal is a limit: where it is passed, the measure says nothing of it."""
+    made = Claim(
+        PAPER, claim, percent(low, high), percent(*span(behind)), at_most(behind, low, high)
+    )
+    return replace(made, verdict=OPEN, reason=_MEAN_OF_NODES) if min(behind) < 0 else made
 
 
 def _times(published: Range, gains: Sequence[float]) -> tuple[Range, Range]:
