@@ -83,10 +83,12 @@ class FlexError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Errors come out of other processes as they are."""
-        return _raised, (type(self), self.asked, self.answer, self.__dict__)
+        return _rebuild_error, (type(self), self.asked, self.answer, self.__dict__)
 
 
-def _raised(kind: type[FlexError], asked: str, answer: str, told: dict[str, object]) -> FlexError:
+def _rebuild_error(
+    kind: type[FlexError], asked: str, answer: str, told: dict[str, object]
+) -> FlexError:
     error = kind.__new__(kind, f"{asked}: {answer}")
     error.__dict__.update(told)
     return error

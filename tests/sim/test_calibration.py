@@ -107,7 +107,7 @@ def test_a_claim_that_does_not_come_out_is_looked_at_under_each_value() -> None:
 
 
 def test_a_front_end_hands_off_at_the_published_costs_and_comes_near_the_published_peak() -> None:
-    """Of 3 KB, as in the IBM trace; the peak sets nothing."""
+    """With 3 KB, as in the IBM trace; the peak sets nothing."""
     front = handoff(1578)
     assert front.kind == FRONT_END
     assert front.connect == (200 + 30 + 3 * 9) * MICROSECOND
@@ -125,7 +125,7 @@ def test_a_node_with_apache_serves_as_many_cached_answers_as_published(kilobytes
 
 @pytest.mark.slow
 def test_a_node_with_apache_serves_rice_as_published() -> None:
-    """Of the 70 to 97 MB that its memory may be, the middle."""
+    """With the middle of the 70 to 97 MB that its memory may be."""
     served = simulate(calibrated_twin("rice"), apache(1, 84 * MIB), "wrr", warm=True)
     assert served.throughput == pytest.approx(APACHE_RICE.value, rel=0.02)
 

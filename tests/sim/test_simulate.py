@@ -334,7 +334,7 @@ def test_what_is_large_is_prefetched_at_one_node_and_lard_begins_there(engine_na
 
 
 def test_core_and_part_are_prefetched_by_their_shares_of_all_files(engine_name: str) -> None:
-    """Of 400 files in order of their frequency, 2 nodes have the core of 5 % and 4 % each."""
+    """Among 400 files in order of their frequency, 2 nodes have the core of 5 % and 4 % each."""
     frequency = range(401, 1, -1)
     trace = _trace([n for n, times in enumerate(frequency) for _ in range(times)], [100] * 400)
     job = _job(trace, replace(clusters.lard(2, 400_000), prefetch=50), "cward_cr")

@@ -94,7 +94,7 @@ def _height(row: ClaimRow) -> int:
 
 def _legend() -> Iterator[str]:
     y = 40
-    yield _published(_LEFT, _LEFT + 24, y)
+    yield _mark_published(_LEFT, _LEFT + 24, y)
     yield text(_LEFT + 30, y + 5, "published", "start")
     yield _ours(_LEFT + 120, _LEFT + 144, y)
     yield text(_LEFT + 150, y + 5, "ours", "start")
@@ -118,13 +118,13 @@ def _row(
         yield text(0, top + _LINE * number + FONT - 2, line, "start")
     right = WIDTH - _RIGHT + 10
     upper, lower = top + _LINE // 2, top + _LINE + _LINE // 2
-    yield _published(axis.at(published[0]), axis.at(published[1]), upper)
+    yield _mark_published(axis.at(published[0]), axis.at(published[1]), upper)
     yield _words("soft", right, upper + 5, figures(published))
     yield _ours(axis.at(ours[0]), axis.at(ours[1]), lower)
     yield _words("ours", right, lower + 5, figures(ours))
 
 
-def _published(left: float, right: float, y: float) -> str:
+def _mark_published(left: float, right: float, y: float) -> str:
     if right - left < _NARROW:
         middle = (left + right) / 2
         return _line(middle, y - _BAR / 2 - 1, y + _BAR / 2 + 1)

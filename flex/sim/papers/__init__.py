@@ -46,7 +46,7 @@ def judge(name: str, lab: Lab, under: Callable[[Assumptions], Lab]) -> list[Clai
     ]
     every = TRIED.get(name, ()) if any(claim.verdict == WORSE for claim in claims) else ()
     others = [(tried, experiment(under(tried))) for tried in every]
-    broken = {tried.words: _broken(claims, found) for tried, found in others}
+    broken = {tried.words: _what_breaks(claims, found) for tried, found in others}
     return [
         _try_values(claim, [(tried, found[at]) for tried, found in others], broken)
         for at, claim in enumerate(claims)
@@ -61,7 +61,7 @@ def _set_aside_input(claim: Claim) -> Claim:
     return replace(claim, verdict=OPEN, reason=f"an input: it says {used.sets}", tried=())
 
 
-def _broken(claims: Sequence[Claim], found: Sequence[Claim]) -> str:
+def _what_breaks(claims: Sequence[Claim], found: Sequence[Claim]) -> str:
     """What comes out without these values, and not with them."""
     names = [
         claim.claim

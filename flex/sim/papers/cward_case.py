@@ -23,7 +23,7 @@ PAPER = "CWARD"
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Of a trace: megabytes of memory of a node, and per cent of it that is filled beforehand."""
+    """A trace, megabytes of memory of a node, and per cent of it that is filled beforehand."""
 
     name: str
     ram: int

@@ -92,7 +92,7 @@ class Lab:
         """As many as a real trace has."""
         return names if self.real is None else names[: len(self._days)]
 
-    def tried(self, name: str, **how: Any) -> Trace:
+    def other_twin(self, name: str, **how: Any) -> Trace:
         """The twin with something other than is usual: what `calibrated_twin` takes."""
         return self._cut(calibrated_twin(name, **how))
 

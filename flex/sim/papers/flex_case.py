@@ -190,8 +190,8 @@ def _other_orders(lab: Lab, name: str, before: str, nodes: int) -> Tried:
     """
     traces = {
         "as above": lab.twin(name),
-        "accesses independent of each other": lab.tried(name, locality=INDEPENDENT),
-        "each file asked for within a tenth of the time": lab.tried(
+        "accesses independent of each other": lab.other_twin(name, locality=INDEPENDENT),
+        "each file asked for within a tenth of the time": lab.other_twin(
             name, locality=Locality(life=0.1)
         ),
     }

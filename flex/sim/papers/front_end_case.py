@@ -95,11 +95,11 @@ def _and(knees: tuple[int, int]) -> str:
 def _beside_published(lab: Lab) -> Tried:
     """Other figures of the paper's text, of which no claim is made."""
     most = {
-        (kind, size): _served(lab, _apache(lab, NODES[-1]), kind, size)
+        (kind, size): _throughput(lab, _apache(lab, NODES[-1]), kind, size)
         for kind, size in product(("handoff", "splicing"), (3, 6, 13))
     }
     lower = {kind: 1 - ratio(most[kind, 13], most[kind, 6]) for kind in ("handoff", "splicing")}
-    alone = {kind: _served(lab, _apache(lab, 1), kind, 6) for kind in lower}
+    alone = {kind: _throughput(lab, _apache(lab, 1), kind, 6) for kind in lower}
     # Nothing is not negative.
     ahead = round(ratio(alone["splicing"], alone["handoff"]) - 1, 2) + 0.0
     return (
@@ -124,7 +124,7 @@ def _beside_published(lab: Lab) -> Tried:
     )
 
 
-def _served(lab: Lab, nodes: SimulatedCluster, kind: str, kilobytes: int) -> float:
+def _throughput(lab: Lab, nodes: SimulatedCluster, kind: str, kilobytes: int) -> float:
     cluster = replace(nodes, front=_kinds(lab)[kind])
     return lab.aside(_one_page(kilobytes), cluster, "wrr").throughput
 

@@ -243,9 +243,9 @@ def _other_orders(lab: Lab, name: str, nodes: Sequence[int]) -> Tried:
     repeats = replace(USUAL, gap=usual_gap(name))
     traces = {
         "as above": lab.twin(name),
-        "accesses independent of each other": lab.tried(name, locality=INDEPENDENT),
-        "repeats after minutes, as usual in real logs": lab.tried(name, locality=repeats),
-        "rarer files live shorter than in any log at hand": lab.tried(name, locality=_SHORT),
+        "accesses independent of each other": lab.other_twin(name, locality=INDEPENDENT),
+        "repeats after minutes, as usual in real logs": lab.other_twin(name, locality=repeats),
+        "rarer files live shorter than in any log at hand": lab.other_twin(name, locality=_SHORT),
     }
     rows = [(words, _gain_over_wrr(lab, trace, nodes)) for words, trace in traces.items()]
     cold = _gain_over_wrr(lab, lab.twin(name), nodes, warm=False)
@@ -290,7 +290,9 @@ def _gms(lab: Lab) -> Tried:
 
 def _more_and_less_even(lab: Lab) -> dict[str, Trace]:
     return {
-        f"the second file has {_BY_ZIPF:.2%} of the requests": lab.tried("rice", second=_BY_ZIPF),
+        f"the second file has {_BY_ZIPF:.2%} of the requests": lab.other_twin(
+            "rice", second=_BY_ZIPF
+        ),
         "as above, 0.14 %": lab.twin("rice"),
     }
 
