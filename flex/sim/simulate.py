@@ -28,6 +28,8 @@ from flex.sim.rules import NUMBER, RULES
 from flex.sim.simulated_clusters import MILLISECOND, SECOND, T_LOW, SimulatedCluster
 from flex.sim.traces import Trace
 
+Adjust = Callable[[RoutedAccesses], RoutedAccesses]
+
 
 @dataclass(frozen=True, slots=True)
 class NativeLoop:
@@ -61,6 +63,9 @@ def _numbers(known: tuple[str, ...]) -> Ints:
 # More blocks than this are minutes of work, on a real trace the blocks are about as many as the
 # accesses.
 MOST_BLOCKS = 200_000_000
+# Accesses within which the delays of nodes are compared, and the fewest that tell of a node.
+_PART = 1000
+_ENOUGH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,8 @@ class Result:
     """`throughput` is requests a second of the whole cluster until the last node ends, `per_server`
     the mean of what each node serves a second of the time that it is not idle; `miss_ratio` is the
     share of the accesses that read a disk, and `waited_ratio` of those that wait for such a read;
-    `delay` are seconds at the mean and the 50th, 95th and 99th percentile.
+    `delay` are seconds at the mean and the 50th, 95th and 99th percentile; `apart` is by how many
+    seconds the mean delays of two nodes differ at most within a thousand accesses.
     """
 
     policy: str
@@ -98,6 +104,7 @@ class Result:
     waited_ratio: float
     idle: float
     delay: tuple[float, float, float, float]
+    apart: float
 
 
 def simulate(
@@ -107,9 +114,10 @@ def simulate(
     place: Place | None = None,
     *,
     warm: bool = False,
+    adjust: Adjust = lambda routing: routing,
 ) -> Result:
     """`place` is asked for the nodes of each site by the policies that need it. A `warm` cluster
-    has served the same trace before.
+    has served the same trace before. `adjust` gives the policy's rules other settings.
     """
     policy = FORMER_NAMES.get(policy, policy)
     if policy not in POLICIES:
@@ -118,7 +126,7 @@ def simulate(
     clusters.check(cluster)
     _refuse_endless(trace, cluster)
     routing = POLICIES[policy].routing(trace, cluster, place or no_place)
-    return serve(trace, cluster, routing, policy, warm=warm)
+    return serve(trace, cluster, adjust(routing), policy, warm=warm)
 
 
 def serve(
@@ -247,7 +255,23 @@ def _result(policy: str, trace: Trace, cluster: SimulatedCluster, served: Served
             float(delay.mean()) / SECOND,
             *(np.percentile(delay, (50, 95, 99)) / SECOND).tolist(),
         ),
+        apart=_delays_apart(node, delay, cluster.nodes),
     )
+
+
+def _delays_apart(node: Ints, delay: Ints, nodes: int) -> float:
+    part = np.arange(len(node)) // _PART
+    cell, cells = part * nodes + node, nodes * (len(node) // _PART)
+    count = np.bincount(cell, minlength=cells)[:cells]
+    sums = np.bincount(cell, weights=delay, minlength=cells)[:cells]
+    # A node that answered a single one says little of itself.
+    told = count >= _ENOUGH
+    mean = np.divide(sums, count, where=told, out=np.full(cells, np.nan)).reshape(-1, nodes)
+    told_by_part = told.reshape(-1, nodes).any(axis=1)
+    if not told_by_part.any():
+        return 0.0
+    mean = mean[told_by_part]
+    return float((np.nanmax(mean, axis=1) - np.nanmin(mean, axis=1)).max()) / SECOND
 
 
 def _node(

@@ -290,12 +290,11 @@ def _section(
             yield f"![{picture.title}]({picture.file})\n\n*{picture.caption}*\n"
     yield from _reasons(rows)
     for row in rows:
-        if row.verdict in GOOD and row.tried:
-            yield f"**{row.claim}**: other figures that the paper prints beside it.\n"
-            yield from (*_table(("what is measured", "what came out"), row.tried), "")
         if row.verdict == FOR_VALUES:
             yield f"**{row.claim}** comes out with other values: {row.values}.\n"
             yield from (*_table(_TRIED, row.tried), "")
+    if section.differs:
+        yield f"**What is not as in the paper.** {section.differs}\n"
 
 
 def _reasons(rows: Sequence[ClaimRow]) -> Iterator[str]:

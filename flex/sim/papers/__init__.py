@@ -20,11 +20,14 @@ from flex.sim.papers.experiment_lab import Lab
 EXPERIMENTS: dict[str, Callable[[Lab], list[Claim]]] = {
     "flex-case-1": flex_case.case_1,
     "flex-case-2": flex_case.case_2,
+    "flex-sixteen": flex_case.sixteen,
     "lard-rice": lard_case.rice,
     "lard-ibm": lard_case.ibm,
     "lard-speeds": lard_case.speeds,
     "lard-disks": lard_case.disks,
     "lard-hot": lard_case.hot,
+    "lard-deep-blue": lard_case.deep_blue,
+    "lard-limits": lard_case.limits,
     "cward-clarknet": cward_case.clarknet,
     "cward-worldcup": cward_case.worldcup,
     "hacc-static": hacc_case.static,
@@ -32,7 +35,7 @@ EXPERIMENTS: dict[str, Callable[[Lab], list[Claim]]] = {
     "front-ends": front_end_case.front_ends,
 }
 # Those whose workloads are made up from the paper's own words: a log cannot stand in for them.
-MADE_UP = ("hacc-dynamic", "front-ends")
+MADE_UP = ("flex-sixteen", "lard-deep-blue", "hacc-dynamic", "front-ends")
 
 
 def judge(name: str, lab: Lab, under: Callable[[Assumptions], Lab]) -> list[Claim]:

@@ -23,6 +23,12 @@ FIGURES: dict[str, str] = {
     "case 2: round robin's miss ratio stays as it is from four to eight nodes":
         "flex/case-2/round-robin-misses",
     "case 2: per-client round robin behind ideal round robin": "flex/case-2/clients",
+    "synthetic traces: FLEX over round robin on 16 nodes, with less locality": "flex/synthetic/16",
+    # ASPLOS 1998, section 2.4.
+    "thresholds: LARD's throughput as T_high - T_low rises": "lard/limits/throughput",
+    "thresholds: the nodes' delays are farther apart as T_high - T_low rises":
+        "lard/limits/delay",
+    "thresholds: LARD with a higher T_low": "lard/limits/low",
     # ASPLOS 1998, section 4.
     "Rice: LARD/R over WRR at 8 nodes": "lard/rice/gain-8",
     "Rice: LARD/R over WRR at 16 nodes": "lard/rice/gain-16",
@@ -44,6 +50,7 @@ FIGURES: dict[str, str] = {
     "a second disk a node speeds LARD/R up mildly, further ones do not": "lard/rice/disks",
     "with four disks WRR comes near LARD/R at 16 nodes": "lard/rice/four-disks",
     "hot targets: LARD/R over LARD": "lard/rice/hot",
+    "Deep Blue: LARD and LARD/R against WRR": "lard/deep-blue/match",
     # CWARD, section 4.3.
     "ClarkNet, hot set prefetched: over LVS": "cward/clarknet/prefetched",
     "ClarkNet, nothing prefetched: over LVS": "cward/clarknet/not-prefetched",
@@ -58,4 +65,7 @@ FIGURES: dict[str, str] = {
     "handoff saturates, with 6 KB and with the IBM trace": "aron/handoff/nodes",
     "splicing saturates": "aron/splicing/nodes",
     "distributors on every node do not saturate": "aron/distributors/nodes",
+    "handoff: 13 KB in place of 6 KB, lower by": "aron/handoff/13-kb",
+    "splicing: 13 KB in place of 6 KB, lower by": "aron/splicing/13-kb",
+    "the most that handoff serves of the IBM trace": "aron/handoff/ibm",
 }  # fmt: skip

@@ -18,7 +18,7 @@ from flex.sim.papers.assumptions import PLAIN, Assumptions
 from flex.sim.papers.calibration import calibrated_twin
 from flex.sim.papers.claim import WORSE, Claim, Tried, because, untold
 from flex.sim.published_trace_figures import PUBLISHED
-from flex.sim.simulate import Result, simulate
+from flex.sim.simulate import Adjust, Result, simulate
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.trace_twins import MB, twin
 from flex.sim.traces import Trace, days, first
@@ -139,13 +139,14 @@ class Lab:
         *,
         before: Trace | None = None,
         warm: bool = False,
+        adjust: Adjust = lambda routing: routing,
         picture: str,
         x: float,
     ) -> Result:
         """`before` is the trace whose traffic a partition is made for; else it is the trace
-        itself.
+        itself. `adjust` gives its rules other settings.
         """
-        result = self.aside(trace, cluster, policy, before=before, warm=warm)
+        result = self.aside(trace, cluster, policy, before=before, warm=warm, adjust=adjust)
         self.points.append(Simulated(picture, policy, x, result, cluster.serial))
         return result
 
@@ -157,6 +158,7 @@ class Lab:
         *,
         before: Trace | None = None,
         warm: bool = False,
+        adjust: Adjust = lambda routing: routing,
     ) -> Result:
         """As `run`, and in no picture."""
         self._told(f"{trace.name}: {policy} on {cluster.nodes} nodes")
@@ -168,6 +170,7 @@ class Lab:
             policy,
             lambda own_trace, nodes: self._solve(own_trace, before or own_trace, nodes),
             warm=warm and self.assumed.calibrated,
+            adjust=adjust,
         )
 
     def _cut(self, trace: Trace) -> Trace:
@@ -180,6 +183,18 @@ class Lab:
         named = replace(trace, name=f"{self.real.name} as {name}")
         self._scale[named.name] = named.working_set() / (working_set * MB)
         return named
+
+
+def make_files(name: str, files: int, mb: int, *, accesses: int, skew: float) -> Trace:
+    """Made up from what a paper says in words: files of so many megabytes in all, asked for by
+    Zipf's law with `skew`.
+    """
+    random = np.random.default_rng(5)
+    size = random.lognormal(0, 1.3, files)
+    chance = np.arange(1, files + 1) ** -skew
+    target = random.choice(files, accesses, p=chance / chance.sum())
+    whole = (size * mb * MB / size.sum()).astype(np.int64)
+    return Trace(name, target, whole, np.zeros(files, dtype=np.int64), (name,))
 
 
 def _nothing_of(trace: Trace) -> str:

@@ -12,9 +12,7 @@ from flex.prediction.cache_replay import Ints
 from flex.sim import simulated_clusters as clusters
 from flex.sim.papers.calibration import ROUTER
 from flex.sim.papers.claim import Claim, ratio, verdict
-from flex.sim.papers.experiment_lab import Lab
-from flex.sim.policies import POLICIES
-from flex.sim.simulate import no_place, serve
+from flex.sim.papers.experiment_lab import Lab, make_files
 from flex.sim.simulated_clusters import MIB, MILLISECOND, SimulatedCluster
 from flex.sim.traces import Trace
 
@@ -108,11 +106,15 @@ def _smart(lab: Lab, trace: Trace) -> float:
     """HACC's throughput, by another word for overloaded where one is assumed."""
     # In thousandths of the time.
     margin = 10 * int(lab.assumed.figure("overloaded", 0))
-    if not margin:
-        picture = f"{trace.name}, 3 nodes"
-        return lab.run(trace, _cluster(lab), "hacc", picture=picture, x=3).throughput
-    routing = POLICIES["hacc"].routing(trace, _cluster(lab), no_place)
-    return serve(trace, _cluster(lab), replace(routing, margin=margin)).throughput
+    picture = f"{trace.name}, 3 nodes"
+    return lab.run(
+        trace,
+        _cluster(lab),
+        "hacc",
+        adjust=lambda routing: replace(routing, margin=margin or routing.margin),
+        picture=picture,
+        x=3,
+    ).throughput
 
 
 def _cluster(lab: Lab) -> SimulatedCluster:
@@ -148,11 +150,7 @@ def _uniform() -> Trace:
 
 
 def _files(name: str, files: int, mb: int, *, skew: float) -> Trace:
-    random = np.random.default_rng(5)
-    size = random.lognormal(0, 1.3, files)
-    chance = np.arange(1, files + 1) ** -skew
-    target = random.choice(files, _ACCESSES, p=chance / chance.sum())
-    return _trace(name, target, (size * mb * MIB / size.sum()).astype(np.int64))
+    return make_files(name, files, mb, accesses=_ACCESSES, skew=skew)
 
 
 def _domino() -> Trace:
