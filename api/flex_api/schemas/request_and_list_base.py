@@ -54,7 +54,9 @@ class Given(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _true_is_no_number(cls, value: object, info: ValidationInfo) -> object:
-        """As pydantic has it. Queries and forms are text, which it reads."""
+        """In JSON true is no number, and a number is not true; pydantic takes either for the other.
+        Queries and forms are text, which it reads as what the field is.
+        """
         kind = cls.model_fields[info.field_name or ""].annotation
         if kind is bool:
             if type(value) in (int, float):
