@@ -293,6 +293,30 @@ def test_lard_keeps_a_target_on_its_node_while_that_is_not_overloaded(engine_nam
     assert all(len(set(run.node[target::7].tolist())) == 1 for target in range(7))
 
 
+def test_adjusted_thresholds_are_those_that_lard_goes_by() -> None:
+    hot, cluster = _trace([0] * 4000, [30_000]), clusters.lard(3)
+
+    def busy_nodes(high: int) -> int:
+        result = simulate(
+            hot, cluster, "lard", adjust=lambda rules: replace(rules, low=high - 1, high=high)
+        )
+        return sum(node.requests > 0 for node in result.nodes)
+
+    assert (busy_nodes(10), busy_nodes(cluster.most_under_way)) == (3, 1)
+
+
+@pytest.mark.parametrize(("accesses", "told"), [(3000, True), (999, False)])
+def test_nodes_delays_are_apart_by_what_each_answer_of_the_slower_takes_longer(
+    accesses: int, told: bool
+) -> None:
+    """One access at a time, from memory, alternately at either node, of which one takes twice as
+    long: so the mean of both is one and a half times the quick one's.
+    """
+    cluster = replace(clusters.lard(2), limit=1, speed=(100, 50))
+    result = simulate(_trace([0] * accesses, [5000]), cluster, "round_robin", warm=True)
+    assert result.apart == pytest.approx(result.delay[0] / 1.5 if told else 0, rel=0.01)
+
+
 def test_lard_with_replication_gives_a_hot_target_more_nodes(engine_name: str) -> None:
     hot = _trace([0] * 4000, [30_000])
     assert set(_run(engine_name, hot, clusters.lard(3), "lardr").node.tolist()) == {0, 1, 2}

@@ -55,7 +55,8 @@ APACHE_CACHED = Input(
     "requests a second of one node with Apache for cached files of less than 8 KB",
     800.0,
     "section 6.3",
-    "what a connection costs a node with Apache",
+    "what a connection costs a node with Apache; of the nodes behind front ends three quarters of "
+    "1/800 s, to which sending comes",
 )
 REPLICATED = Input(
     "flex/case-1/replicated",

@@ -18,7 +18,14 @@ import numpy as np
 
 from flex.sim import simulated_clusters as clusters
 from flex.sim.engine_input_and_output import DISTRIBUTORS, FRONT_END
-from flex.sim.papers.calibration import DISPATCHER, FORWARDED, HANDOFFS, apache, handoff
+from flex.sim.papers.calibration import (
+    APACHE_CACHED,
+    DISPATCHER,
+    FORWARDED,
+    HANDOFFS,
+    apache,
+    handoff,
+)
 from flex.sim.papers.claim import Claim, Tried, ratio, verdict
 from flex.sim.papers.experiment_lab import Lab
 from flex.sim.simulated_clusters import MIB, MICROSECOND, SECOND, FrontEnd, SimulatedCluster
@@ -29,8 +36,8 @@ PAPER = "front ends"
 NODES = (1, 2, 3, 4, 5, 6, 8)
 # An order of magnitude over the four nodes that one front end feeds.
 MANY = (*NODES, 16, 24, 32, 40)
-# Small cached files that a node completes a second, as Apache does in the LARD paper.
-_APACHE = 800
+# Nanoseconds of a connection to Apache, whose cached file is small.
+_CACHED = round(SECOND / APACHE_CACHED.value)
 # One acknowledgement of two packets of 1460 bytes, for each 512 bytes.
 _ACKNOWLEDGED = round(FORWARDED.value * MICROSECOND) * 512 // (2 * 1460)
 # Nanoseconds of one handoff.
@@ -121,7 +128,7 @@ def _cheaper_bytes(lab: Lab) -> Tried:
     for part in (1.0, 0.5, 0.25):
         send = round(plain.send * part)
         front = replace(plain, connect=plain.connect + _UNITS * (plain.send - send), send=send)
-        small = _edge({n: _served(lab, n, front, 3) for n in NODES})
+        small = _edge({n: _throughput_of(lab, n, front, 3) for n in NODES})
         rows.append(
             (
                 f"a byte costs {part:g} times as much, 6 KB cost the same",
@@ -146,10 +153,10 @@ def _lower(kind: str, measured: float, published: float) -> Claim:
 
 def _most(lab: Lab, front: FrontEnd, kilobytes: int) -> float:
     """What more nodes than a front end can feed serve."""
-    return _served(lab, NODES[-1], front, kilobytes)
+    return _throughput_of(lab, NODES[-1], front, kilobytes)
 
 
-def _served(lab: Lab, nodes: int, front: FrontEnd, kilobytes: int) -> float:
+def _throughput_of(lab: Lab, nodes: int, front: FrontEnd, kilobytes: int) -> float:
     cluster = replace(_apache(lab, nodes), front=front)
     return lab.aside(_one_page(kilobytes), cluster, "wrr").throughput
 
@@ -183,9 +190,7 @@ def _apache(lab: Lab, nodes: int) -> SimulatedCluster:
     cached = lab.assumed.figure("cached answer", 0)
     if cached:
         return apache(nodes, 32 * MIB, kilobytes=cached)
-    return replace(
-        clusters.lard(nodes), connect=SECOND // _APACHE // 2, close=SECOND // _APACHE // 4
-    )
+    return replace(clusters.lard(nodes), connect=_CACHED // 2, close=_CACHED // 4)
 
 
 def _one_page(kilobytes: int) -> Trace:
