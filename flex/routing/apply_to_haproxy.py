@@ -48,6 +48,14 @@ class Sockets:
     hands_on: int = HANDS_ON
     tell_of_reload: Callable[[], None] = lambda: None
 
+    def are_deserted(self) -> bool:
+        """Whether HAProxy does not run: while it begins or is reloaded, one of both is heard."""
+        return self.master.is_deserted() and self.stats.is_deserted()
+
+
+class NotRunning(Away):
+    """Files wait for the start of a HAProxy that does not run."""
+
 
 def enforce(
     files: Mapping[str, str],
@@ -57,28 +65,44 @@ def enforce(
     guard: Guard = any_files,
 ) -> Told:
     """How HAProxy was told. Raises what `install_files.put` raises. Raises NotWritten when HAProxy
-    does not accept the files, and Away when it does not answer: then the files before are back.
+    does not accept the files, and Away when it does not answer: then the files before are back. Not
+    so where it does not run, since those may be what keeps it from that: NotRunning says so.
 
     HAProxy is first asked which version it uses: files may be in the folder that HAProxy was never
     told of. It is told again a map of which it has not all entries, as where it was started while
     that was cut. The `guard` raises where these files may not take the place of those that are
     there.
     """
-    with install_files.alone(folder), install_files.undoing(files, folder):
+    with install_files.alone(folder):
         before = {
             name: text
             for name in files
             if (text := install_files.content(folder / name)) is not None
         }
         guard(files, before)
-        goes_by = version_in_force(sockets.stats, folder)
-        changed = install_files.placed(files, folder, program)
-        if goes_by and goes_by == haproxy.version(before):
-            loaded = _files_as_loaded(before, folder, sockets.stats)
-            if not changed and loaded == before:
-                return "nothing"
-            return tell(change(loaded, files, str(folder)), sockets)
-        reload_when_ready(sockets)
+        if sockets.are_deserted():
+            install_files.leave_for_start(files, folder, program)
+            raise _not_running(folder)
+        with install_files.undoing(files, folder):
+            return _tell_difference(files, before, folder, program, sockets)
+
+
+def _tell_difference(
+    files: Mapping[str, str],
+    before: Mapping[str, str],
+    folder: Path,
+    program: HaproxyProgram | None,
+    sockets: Sockets,
+) -> Told:
+    goes_by = version_in_force(sockets.stats, folder)
+    changed = install_files.placed(files, folder, program)
+    if goes_by and goes_by == haproxy.version(before) and not install_files.is_untold(folder):
+        loaded = _files_as_loaded(before, folder, sockets.stats)
+        if not changed and loaded == before:
+            return "nothing"
+        return tell(change(loaded, files, str(folder)), sockets)
+    reload_when_ready(sockets)
+    install_files.note_told(folder)
     return "reload"
 
 
@@ -175,6 +199,15 @@ def _master(socket: Socket) -> Master:
     if master is None:
         raise _refusal(f"{socket.path} is not the socket of a master process")
     return master
+
+
+def _not_running(folder: Path) -> NotRunning:
+    return NotRunning(
+        "having HAProxy go by new files",
+        "it does not run: nobody listens at its sockets",
+        kept=f"the files wait in {folder} for its start",
+        advice="start it (`systemctl start haproxy`); its own log says why it ended",
+    )
 
 
 def _refusal(answer: str) -> NotWritten:

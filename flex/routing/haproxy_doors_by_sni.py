@@ -107,7 +107,7 @@ def _door(node: str, layout: Layout, hosts: str, left: Collection[str]) -> list[
     of_others = f"{{ var(txn.site) -m str {' '.join(sorted(left))} }}"
     owners = "var(txn.owner) -m found"
     looked_up = f"set-var(txn.owner) var(txn.name),map_str({layout.directory}"
-    alive = " !{ var(txn.way),nbsrv eq 0 }" if layout.content == "everywhere" else ""
+    is_away = haproxy_globals.none_is_up("var(txn.way)")
     return [
         "frontend visitors_by_sni",
         f"maxconn {haproxy_globals.most_visitors_by_sni(layout)}",
@@ -122,7 +122,8 @@ def _door(node: str, layout: Layout, hosts: str, left: Collection[str]) -> list[
         *([f"tcp-request content unset-var(txn.site) if {of_others}"] if left else []),
         *_stray_counting_lines(node, is_member),
         f"use_backend {_HERE} if {is_member}",
-        f"use_backend %[var(txn.way)] if {{ {owners} }}{alive}",
+        *([f"use_backend {_HERE} if {is_away}"] if layout.content == "everywhere" else []),
+        f"use_backend %[var(txn.way)] if {{ {owners} }}",
         f"default_backend {_HERE}",
     ]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from flex.routing import haproxy_frontends
+from flex.routing import haproxy_frontends, haproxy_globals
 from flex.routing.haproxy_frontends import VISITOR, around_socket, inner_door_of
 from flex.routing.host_to_node_maps import MOVED, OTHERS, OWNERS, node_backend
 from flex.routing.ports_and_paths import Layout
@@ -49,8 +49,10 @@ def sections(
 
 
 def up_condition(prefix: str = "") -> str:
-    """Whether the member that was found is up. Names of backends may begin with a prefix."""
-    return f"{{ str({prefix}{UP}),concat(,txn.member),nbsrv gt 0 }}"
+    """Whether the member that was found is up, or this process ends and cannot know. Names of
+    backends may begin with a prefix.
+    """
+    return f"{{ str({prefix}{UP}),concat(,txn.member),nbsrv gt 0 }} or {haproxy_globals.ENDS}"
 
 
 def searching_lines(rule: str, name: str, is_up: str, layout: Layout) -> Iterator[str]:

@@ -22,6 +22,8 @@ from flex.routing import (
     host_to_node_maps,
     member_pools,
 )
+from flex.routing.haproxy_globals import none_is_up
+from flex.routing.haproxy_writer_sites import SUCCESSOR
 from flex.routing.host_to_node_maps import (
     ANY_DOOR,
     MOVED,
@@ -135,8 +137,12 @@ def stray_counting_line(node: str, *, one_writer: bool = False) -> str:
 def choosing_lines(layout: Layout) -> list[str]:
     """Where the owner does not answer, this node does if it has the content of all sites."""
     some = "{ var(txn.backend) -m found }"
-    alive = " !{ var(txn.backend),nbsrv eq 0 }" if layout.content == "everywhere" else ""
-    return [f"use_backend %[var(txn.backend)] if {some}{alive}", "default_backend here"]
+    is_away = none_is_up("var(txn.backend)")
+    return [
+        *([f"use_backend here if {is_away}"] if layout.content == "everywhere" else []),
+        f"use_backend %[var(txn.backend)] if {some}",
+        "default_backend here",
+    ]
 
 
 def inner_door_lines(
@@ -162,6 +168,9 @@ def inner_door_lines(
     else:
         looked_up = []
     use_backend = "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }"
+    is_neighbour = f"{{ src -f {layout.directory}/{NEIGHBOURS} }}"
+    if one_writer:
+        is_neighbour += f" or {{ so_name {SUCCESSOR} }}"
     return [
         haproxy_writer_sites.begins_like(head) if one_writer else head,
         *(
@@ -171,7 +180,8 @@ def inner_door_lines(
         # A door may send a request over a connection that this one closes at this moment, and would
         # not send it again. So a process that ends after a reload says so with its next answer.
         "option idle-close-on-response",
-        f"tcp-request connection reject unless {{ src -f {layout.directory}/{NEIGHBOURS} }}",
+        *([f"bind {around_socket(layout, SUCCESSOR)} name {SUCCESSOR}"] if one_writer else []),
+        f"tcp-request connection reject unless {is_neighbour}",
         # As at the door that passed it on: a large answer is copied at neither node.
         "option splice-response",
         *_answer_to_check(layout),
@@ -192,7 +202,7 @@ def _leave_empty_pool_lines(layout: Layout) -> list[str]:
     if layout.content != "everywhere":
         return []
     is_pool = f"{{ var(txn.backend) -m beg {member_pools.BACKEND} }}"
-    is_empty = "{ var(txn.backend),nbsrv eq 0 }"
+    is_empty = none_is_up("var(txn.backend)")
     return [f"http-request unset-var(txn.backend) if {is_pool} {is_empty}"]
 
 
@@ -239,6 +249,8 @@ def ways_to_nodes(
             f"backend {one_writer_backend(name)}",
             *(own if name == node else _way_to_writer(addresses[name], layout, every)),
         ]
+    if one_writer:
+        yield _way_to_successor(layout)
     if layout.content == "everywhere":
         yield _lines_around_owners(layout)
 
@@ -269,6 +281,16 @@ def _way_to_writer(address: str, layout: Layout, every: int) -> list[str]:
         *lines_of_way(layout),
         *haproxy_writer_sites.lines_of_way(),
         _server_of_way(address, layout, every),
+    ]
+
+
+def _way_to_successor(layout: Layout) -> list[str]:
+    """To the inner door of the process that took this one's place."""
+    return [
+        f"backend {SUCCESSOR}",
+        *lines_of_way(layout),
+        *haproxy_writer_sites.lines_of_way(),
+        f"server {SUCCESSOR} {around_socket(layout, SUCCESSOR)}",
     ]
 
 

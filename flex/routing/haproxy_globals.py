@@ -9,6 +9,9 @@ from datetime import timedelta
 
 from flex.routing.ports_and_paths import Layout
 
+# In a process that ends after a reload HAProxy counts no server of any backend as up, though all
+# of them take requests that come over older connections.
+ENDS = "{ stopping }"
 # One in so many connections is kept from visitors, for what has to be accepted so that theirs can
 # end: requests that other nodes pass on, and hops within HAProxy. Without it two nodes full of
 # visitors for each other accept nothing of each other, and nobody is answered. What is kept waits
@@ -32,6 +35,11 @@ def most_visitors_by_sni(layout: Layout) -> int:
 
 def _most(layout: Layout) -> int:
     return max(1, layout.connections - layout.connections // _KEPT)
+
+
+def none_is_up(backend: str) -> str:
+    """Whether all servers of the backend, which a variable names, are away."""
+    return f"{{ {backend},nbsrv eq 0 }} !{ENDS}"
 
 
 def global_lines(node: str, layout: Layout) -> list[str]:

@@ -42,6 +42,18 @@ class Socket:
     patience: float = 5.0
     named: str = "[routing]"
 
+    def is_deserted(self) -> bool:
+        """Whether no process listens there; not where that cannot be told."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(self.patience)
+            try:
+                connection.connect(self.path)
+            except (FileNotFoundError, ConnectionRefusedError):
+                return True
+            except OSError:
+                return False
+        return False
+
     def ask(self, *words: str) -> str:
         """One command's answer. Raises Away where nobody answers, BadInput for a word that cannot
         be said.

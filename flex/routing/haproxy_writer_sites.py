@@ -12,12 +12,17 @@ node that has not heard sends requests to an inner door of a node that has, or t
 
 Why no request goes around in circles: an inner door passes a request on once, and says so in a
 header that visitors cannot send. Whoever gets that and is not the owner answers 503.
+
+A process that ends after a reload hears of no map any more, while others may own by now what is its
+node's. What comes in there over older connections it passes to its successor's inner door, by a
+socket of this machine. Where it has no successor nobody answers.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from flex.routing.haproxy_globals import ENDS, none_is_up
 from flex.routing.host_to_node_maps import HELD, MOVED, ONE_WRITER, OWNERS, one_writer_backend
 from flex.routing.ports_and_paths import Layout
 
@@ -35,8 +40,11 @@ _MOST_NAMES = "1m"
 _LONGEST_NAME = 253
 # Seconds after which a visitor, or a program, may ask again. A guess.
 _AGAIN = 5
+# The backend of the process that took this one's place, and the name of its socket.
+SUCCESSOR = "successor"
 _STATEFUL = f"{{ var(txn.backend) -m beg {ONE_WRITER} }}"
 _IS_HELD = f"{{ var(txn.backend) -m beg {HELD} }}"
+_IS_SUCCESSOR = f"{{ var(txn.backend) -m str {SUCCESSOR} }}"
 _FOUND = "{ var(txn.backend) -m found }"
 _WAITED = "{ var(txn.waits) -m bool }"
 
@@ -57,7 +65,8 @@ core.register_action("flex_hold", { "http-req" }, function(txn)
   repeat
     core.msleep(20)
     local said = moved:lookup(host)
-  until not said or string.sub(said, 1, 3) ~= "hd_" or now() >= ends
+    local is_over = txn.f:stopping() ~= 0 or now() >= ends
+  until not said or string.sub(said, 1, 3) ~= "hd_" or is_over
 end)
 """
 
@@ -95,7 +104,7 @@ def waiting_lines(node: str, layout: Layout) -> list[str]:
 
     HAProxy counts those that wait, so whoever goes away frees the place. The map is asked once more
     when the request is counted: whoever sees that nothing is under way under the hold knows that
-    nothing more comes.
+    nothing more comes. A process that ends leaves both to its successor.
     """
     small, large = (f"{layout.directory}/{name}" for name in (MOVED, OWNERS))
     key, ours = "var(txn.host)", _is_owner(node)
@@ -107,6 +116,7 @@ def waiting_lines(node: str, layout: Layout) -> list[str]:
         f"http-request unset-var(txn.backend) if {_WAITED}",
         f"http-request set-var(txn.backend) {key},map_str({small}) if {_WAITED}",
         f"http-request set-var(txn.backend) {key},map_str({large}) if {_WAITED} !{_FOUND}",
+        f"http-request set-var(txn.backend) str({SUCCESSOR}) if {ENDS} {_IS_HELD} or {ENDS} {ours}",
         f"http-request track-sc2 {key} table {UNDER_WAY} if {ours}",
         f"http-request set-var(txn.backend) {key},map_str({small}) if {ours}",
         f"{_later()} if {_IS_HELD}",
@@ -116,8 +126,8 @@ def waiting_lines(node: str, layout: Layout) -> list[str]:
 def choosing_lines() -> list[str]:
     """The owner or nobody: also not this node where it is away."""
     return [
-        f"{_later()} if {_STATEFUL} !{{ var(txn.backend),nbsrv gt 0 }}",
-        f"use_backend %[var(txn.backend)] if {_STATEFUL}",
+        f"{_later()} if {_STATEFUL} {none_is_up('var(txn.backend)')}",
+        f"use_backend %[var(txn.backend)] if {_STATEFUL} or {_IS_SUCCESSOR}",
     ]
 
 

@@ -34,6 +34,8 @@ _HELD = ".held-"
 _SCRATCHES = (_NEXT, _HELD)
 # There while the files of a folder are to be carried on to their node.
 OWED = ".owed"
+# There while HAProxy may have been started with some of a folder's files and not with others.
+_UNTOLD = ".untold"
 
 # Where the configuration names a file beside it.
 _FILES = "|".join(map(re.escape, (HOSTS, POPULAR, OWNERS, MOVED, NEIGHBOURS, HOLD)))
@@ -155,6 +157,23 @@ def note_delivery(folder: Path, those: Mapping[str, str]) -> None:
             (folder / OWED).unlink(missing_ok=True)
 
 
+def leave_for_start(files: Mapping[str, str], folder: Path, program: HaproxyProgram | None) -> None:
+    """The same as `placed`, where HAProxy does not run and may be started at any moment."""
+    with _writing(folder):
+        (folder / _UNTOLD).touch()
+    placed(files, folder, program)
+
+
+def is_untold(folder: Path) -> bool:
+    """Whether files came while HAProxy did not run, and it has not read all of them anew since."""
+    return (folder / _UNTOLD).exists()
+
+
+def note_told(folder: Path) -> None:
+    with _writing(folder):
+        (folder / _UNTOLD).unlink(missing_ok=True)
+
+
 def is_owed(folder: Path) -> bool:
     return (folder / OWED).exists()
 
@@ -171,7 +190,7 @@ def owed_since(folder: Path) -> datetime | None:
 
 def contents(folder: Path) -> dict[str, str]:
     """By name, of all that a node's HAProxy reads."""
-    names = (path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED)))
+    names = (path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED, _UNTOLD)))
     texts = {name: content(folder / name) for name in names}
     return {name: text for name, text in texts.items() if text is not None}
 

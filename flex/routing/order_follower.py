@@ -30,7 +30,7 @@ from flex.routing import (
     owners_map,
     requests_under_way,
 )
-from flex.routing.apply_to_haproxy import Sockets
+from flex.routing.apply_to_haproxy import NotRunning, Sockets
 from flex.routing.flex_server_client import Asker, HttpAnswer
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
@@ -256,6 +256,8 @@ class Follower:
             return f"HAProxy goes by {by}, and not by {self.node.folder}/{MOVED}"
         if head is None:
             return ""
+        if install_files.is_untold(self.node.folder):
+            return f"files came to {self.node.folder} while HAProxy did not run"
         line, count = owners_map.large_map_here(self.node.folder)
         if host_to_node_maps.digest(line) != head.large:
             return f"{self.node.folder}/{OWNERS} is cut, or another one"
@@ -385,14 +387,21 @@ class Follower:
             node.url, node.folder, node.token, asker=self.asker, large=large, anew=True
         )
         node.refuse(taken)
-        how = self._enforce(taken)
-        node_file_download.note_in_force(taken, node.folder)
         self.fetched = "", ""
-        own = self._tag()
-        self.fetched = own, taken.others or tag or own
+        try:
+            how = self._enforce(taken)
+        except NotRunning:
+            self._note_fetched(taken, tag)
+            raise
+        self._note_fetched(taken, tag)
         if how != "nothing":
             less = ", without the large map, which is here" if taken.spared else ""
             node.say(f"All files are in force, by {how}{less}; order {self._here()[0]}.")
+
+    def _note_fetched(self, taken: Pulled, tag: str) -> None:
+        node_file_download.note_in_force(taken, self.node.folder)
+        own = self._tag()
+        self.fetched = own, taken.others or tag or own
 
     def _enforce(self, taken: Pulled) -> str:
         node = self.node

@@ -39,7 +39,8 @@ _FOLDERS = 16
 
 
 def flip(moved: str, folder: Path, sockets: Sockets, guard: Guard = refuse_older) -> Told | None:
-    """None where this map does not go beside the files that are there: then all are wanted.
+    """None where this map does not go beside the files that are there, or these came while HAProxy
+    did not run, or it does not run: then all are wanted.
 
     The `guard` raises BadInput for a map that is older than the one in force. Raises what
     `apply_to_haproxy.enforce` raises. All is as before then.
@@ -54,6 +55,8 @@ def flip(moved: str, folder: Path, sockets: Sockets, guard: Guard = refuse_older
     with install_files.alone(folder):
         here = small_files(folder)
         head = heading(moved)
+        if install_files.is_untold(folder) or sockets.are_deserted():
+            return None
         if MOVED not in here or not head or head.large != digest(here.get(OWNERS, "")):
             return None
         if _leads_to_unknown_nodes(moved, here.get(CONFIGURATION, "")):

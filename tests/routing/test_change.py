@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from flex.errors import Away, BadInput, NotWritten, Unknown
 from flex.routing import haproxy_socket, install_files
-from flex.routing.apply_to_haproxy import HANDS_ON, Sockets, enforce
+from flex.routing.apply_to_haproxy import HANDS_ON, NotRunning, Sockets, enforce
 from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, files, version
 from flex.routing.haproxy_commands import HaproxyChange, Words, change
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
@@ -309,13 +309,37 @@ def test_the_version_before_comes_back(node: Node, members: Members) -> None:
 
 @pytest.mark.slow
 @pytest.mark.real
-def test_where_no_haproxy_runs_the_files_are_as_before(
+def test_where_no_haproxy_runs_the_files_wait_for_its_start(
     found: HaproxyProgram, members: Members, tmp_path: Path
 ) -> None:
     node = Node(found, tmp_path, members, 1)
-    with pytest.raises(Away, match="No such file"):
+    with pytest.raises(NotRunning) as said:
         node.enforce(shop(members))
-    assert not (tmp_path / CONFIGURATION).exists()
+    assert said.value.kept == f"the files wait in {tmp_path} for its start"
+    assert (tmp_path / CONFIGURATION).exists()
+    assert install_files.is_untold(tmp_path)
+
+
+@pytest.mark.real
+def test_what_came_while_no_haproxy_ran_is_read_anew_by_one_that_began_meanwhile(
+    node: Node, members: Members
+) -> None:
+    """It may have found some of the files as they were before, whatever version it says."""
+    there = node.files(shop(members))
+    install_files.leave_for_start(there, node.folder, node.found)
+    assert enforce(there, node.folder, node.found, node.sockets) == "reload"
+    assert not install_files.is_untold(node.folder)
+    assert enforce(there, node.folder, node.found, node.sockets) == "nothing"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("gone", "told"), [("m", "commands"), ("s", "reload")])
+def test_an_haproxy_of_which_one_socket_is_heard_runs(
+    node: Node, members: Members, gone: str, told: str
+) -> None:
+    (node.folder / gone).unlink()
+    assert node.enforce(leaving(members, "n1")) == told
+    assert not install_files.is_untold(node.folder)
 
 
 @pytest.mark.real

@@ -89,6 +89,10 @@ class Cluster:
         for node in self.members.addresses:
             self._until_all_are_well(node)
 
+    def ports(self) -> dict[str, int]:
+        """By frontend."""
+        return {"visitors": self.port, "inner": self.inner}
+
     def end(self, node: str) -> None:
         """Its HAProxy, whatever it has begun."""
         master = Socket(str(self.folder / node / "m"))
@@ -96,12 +100,7 @@ class Cluster:
         for pid in re.findall(r"^(\d+)\s+(?:master|worker)", said, re.MULTILINE):
             os.kill(int(pid), signal.SIGKILL)
         self.running.pop(node).close()
-        for _ in range(600):
-            with socket.socket() as probe:
-                if probe.connect_ex((self.members.addresses[node], self.inner)):
-                    return
-            time.sleep(0.1)
-        pytest.fail(f"the HAProxy of {node} does not end")
+        until_none_listens(self.members.addresses[node], self.inner)
 
     def _until_all_are_well(self, node: str) -> None:
         stats = Socket(str(self.folder / node / "s"))
@@ -121,17 +120,52 @@ class Cluster:
 
     def ask(self, node: str, host: str, more: str = "", keep: bool = False) -> socket.socket:
         connection = socket.create_connection((self.members.addresses[node], self.port), 60)
-        close = "" if keep else "Connection: close\r\n"
-        connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\n{close}{more}\r\n".encode())
+        ask_over(connection, host, more, keep)
         return connection
 
     def answered(self, node: str, host: str, more: str = "") -> Held:
         """The request as it came to whoever answered it."""
-        with self.ask(node, host, more) as connection:
+        return self.answer_to(self.ask(node, host, more))
+
+    def answer_to(self, asking: socket.socket) -> Held:
+        with asking as connection:
             held = self.members.asked.get(timeout=60)
             held.answer()
             assert until_closed(connection).endswith(b"ok")
         return held
+
+    def held_by_old_process(self, node: str, frontend: str = "visitors") -> socket.socket:
+        """A connection over which nothing was said before the node's HAProxy was reloaded."""
+        connection = self.accepted(node, frontend)
+        apply_to_haproxy.reload(Socket(str(self.folder / node / "m")))
+        return connection
+
+    def accepted(self, node: str, frontend: str = "visitors") -> socket.socket:
+        """A connection over which nothing was said."""
+        port = self.ports()[frontend]
+        address = self.members.addresses[node]
+        connection = socket.create_connection((address, port), 60)
+        stats = Socket(str(self.folder / node / "s"))
+        for _ in range(600):
+            rows = haproxy_socket.parse_stat(stats.ask("show", "stat"))
+            if any(row.backend == frontend and row.under_way for row in rows):
+                return connection
+            time.sleep(0.1)
+        pytest.fail(f"{frontend} of {node} does not accept a connection")
+
+
+def until_none_listens(address: str, port: int) -> None:
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex((address, port)):
+                return
+        time.sleep(0.1)
+    pytest.fail(f"HAProxy still listens at {address}:{port}")
+
+
+def ask_over(connection: socket.socket, host: str, more: str = "", keep: bool = False) -> None:
+    close = "" if keep else "Connection: close\r\n"
+    connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\n{close}{more}\r\n".encode())
 
 
 @pytest.fixture
@@ -291,6 +325,53 @@ def test_after_a_reload_the_maps_are_the_same(cluster: Cluster, stack: ExitStack
     for host, owner in moved.items():
         assert cluster.answered("n0", host).node == owner
     assert cluster.answered("n0", "c.example").node == "n0"
+
+
+@pytest.mark.slow("owner")
+@pytest.mark.parametrize("content", ["everywhere", "owner"])
+def test_a_process_that_ends_leads_to_the_owner_as_before(
+    cluster: Cluster, stack: ExitStack, content: str
+) -> None:
+    cluster.content = content
+    cluster.start(stack, NAMES)
+    connection = cluster.held_by_old_process("n0")
+    ask_over(connection, "b.example")
+    held = cluster.answer_to(connection)
+    assert held.node == "n1"
+    assert header(held, "x-forwarded-for") == ["127.0.0.1"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", ["everywhere", "owner"])
+def test_a_process_that_ends_leads_around_an_owner_that_is_away(
+    cluster: Cluster, stack: ExitStack, content: str
+) -> None:
+    cluster.content, cluster.others = content, {"b.example": ["n2"]}
+    cluster.start(stack, NAMES)
+    stats = Socket(str(cluster.folder / "n0" / "s"))
+    cluster.end("n1")
+    cluster.members.stop("n1")
+    for _ in range(600):
+        rows = haproxy_socket.parse_stat(stats.ask("show", "stat"))
+        if any((row.backend, row.server, row.status) == ("at_n1", "inner", "DOWN") for row in rows):
+            break
+        time.sleep(0.1)
+    connection = cluster.held_by_old_process("n0")
+    ask_over(connection, "b.example")
+    assert cluster.answer_to(connection).node == ("n0" if content == "everywhere" else "n2")
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_leaves_a_replicated_site_to_its_members(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    at = cluster.members.addresses
+    stays, leaves = members_at({node: at[node] for node in ("n1", "n2")})
+    cluster.pools = (Pool("shop.example", (), (stays, replace(leaves, leaving=True))),)
+    cluster.start(stack, NAMES | {"shop.example": "n2"})
+    connection = cluster.held_by_old_process("n2")
+    ask_over(connection, "shop.example")
+    assert cluster.answer_to(connection).node == "n1"
 
 
 @pytest.mark.slow

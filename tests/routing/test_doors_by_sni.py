@@ -49,6 +49,9 @@ class BySni(Cluster):
             proxy_protocol=self.proxied,
         )
 
+    def ports(self) -> dict[str, int]:
+        return {**super().ports(), "visitors_by_sni": self.tls}
+
     def serve(self, stack: ExitStack) -> None:
         authority = Authority(self.folder / "tls", "web").begin()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -79,10 +82,13 @@ class BySni(Cluster):
                     connection.sendall(f"{node} {visitor}\n".encode())
 
     def visit(self, door: str, name: str | None) -> ssl.SSLSocket:
+        plain = socket.create_connection((self.members.addresses[door], self.tls), 60)
+        return self.visit_over(plain, name)
+
+    def visit_over(self, plain: socket.socket, name: str | None) -> ssl.SSLSocket:
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        plain = socket.create_connection((self.members.addresses[door], self.tls), 60)
         return context.wrap_socket(plain, server_hostname=name)
 
     def reached(self, door: str, name: str | None) -> str:
@@ -179,6 +185,19 @@ def test_a_flip_holds_for_new_connections_and_cuts_none(cluster: BySni, stack: E
         # Nobody owns it any more.
         assert cluster.reached("n2", "c.example") == "n2"
         assert said(kept) == "n1"
+
+
+@pytest.mark.slow("owner")
+@pytest.mark.real
+@pytest.mark.parametrize("content", ["everywhere", "owner"])
+def test_a_process_that_ends_leads_connections_to_the_owner_as_before(
+    cluster: BySni, stack: ExitStack, content: str
+) -> None:
+    cluster.content = content
+    cluster.start(stack, NAMES)
+    plain = cluster.held_by_old_process("n0", "visitors_by_sni")
+    with cluster.visit_over(plain, "b.example") as connection:
+        assert said(connection) == "n1"
 
 
 @pytest.mark.slow

@@ -18,9 +18,11 @@ import pytest
 from bench import forked_flex
 from flex.errors import BadInput, BadSetting, FlexError, NotWritten
 from flex.routing import haproxy, install_files, node_file_download
+from flex.routing.apply_to_haproxy import NotRunning
 from flex.routing.haproxy import HOSTS
+from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.host_to_node_maps import MOVED
-from tests.routing.test_follow_answers import Here, Server, here, owners, server
+from tests.routing.test_follow_answers import ADDRESS, Here, Server, begun, here, owners, server
 
 __all__ = ["here", "server"]
 
@@ -151,6 +153,38 @@ def test_an_haproxy_that_cannot_have_as_many_descriptors_goes_on_as_before(
     order_4(here, server)
     follower.once()
     assert here.goes_by == 4
+
+
+def test_an_haproxy_that_does_not_run_has_the_newest_files_at_its_start(
+    found: HaproxyProgram, tmp_path: Path, server: Server
+) -> None:
+    """Whatever kept it from running, such as limits that are too high, they may have mended."""
+    with begun(found, tmp_path) as here:
+        order_4(here, server)
+    follower = here.follower(server.url)
+    with pytest.raises(NotRunning):
+        follower.once()
+    there = node_file_download.files_in_force(here.folder)
+    assert there
+    assert there.files == here.files(owners(4, "n2"))
+    assert "it does not run" in follower.told
+    # It is not asked for again, and nobody is told that HAProxy goes by it.
+    asked = len(server.asked)
+    with pytest.raises(FlexError):
+        follower.once()
+    told = [path for path in server.asked[asked:] if "goes=" in path]
+    assert told
+    assert all("have=4&goes=0" in path for path in told)
+    port = int(here.layout.listen[0].rpartition(":")[2])
+    with start_with_master(found, here.folder, port, here.folder / "m", ADDRESS):
+        follower.once()
+        follower.once()
+        assert here.goes_by == 4
+        assert not install_files.is_untold(here.folder)
+        assert "goes=4" in server.asked[-1]
+        begun_at = here.worker
+        follower.once()
+        assert here.worker == begun_at
 
 
 @pytest.mark.parametrize("now", [0.0, 4_000_000_000.0])

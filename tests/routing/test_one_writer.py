@@ -4,7 +4,10 @@ door: real HAProxies of four nodes on loopback.
 
 from __future__ import annotations
 
+import os
 import queue
+import re
+import signal
 import socket
 import time
 from collections.abc import Mapping
@@ -17,6 +20,7 @@ import pytest
 
 from flex.errors import BadInput
 from flex.routing import (
+    apply_to_haproxy,
     haproxy,
     haproxy_program,
     host_to_node_maps,
@@ -31,7 +35,7 @@ from flex.routing.haproxy_writer_sites import HOLD, UNDER_WAY, WAITING
 from flex.routing.host_to_node_maps import MOVED, Writers
 from flex.routing.ports_and_paths import Layout
 from tests.routing.conftest import Held, Members, until_closed
-from tests.routing.test_doors import NAMES, Cluster, header, stack
+from tests.routing.test_doors import NAMES, Cluster, ask_over, header, stack, until_none_listens
 
 pytestmark = pytest.mark.real
 
@@ -342,6 +346,63 @@ def test_where_the_owner_is_away_nobody_answers(
     writers.tell({**NAMES, SITE: "gone"}, "n0")
     assert is_asked_to_come_again(writers.ask("n0", SITE))
     writers.nobody_is_asked()
+
+
+@pytest.mark.slow("n0-visitors", "n1-inner")
+@pytest.mark.parametrize(
+    ("door", "frontend"), [("n1", "visitors"), ("n0", "visitors"), ("n1", "inner")]
+)
+def test_a_process_that_ends_leaves_its_sites_to_its_successor(
+    writers: WriterCluster, stack: ExitStack, door: str, frontend: str
+) -> None:
+    """Which alone hears that the site has moved since then."""
+    writers.start(stack, AT_N1)
+    connection = writers.held_by_old_process(door, frontend)
+    writers.tell(AT_N0)
+    visitor = "x-flex-visitor: 192.0.2.77\r\n" if frontend == "inner" else ""
+    ask_over(connection, SITE, visitor)
+    held = writers.answer_to(connection)
+    assert held.node == "n0"
+    assert header(held, "x-forwarded-for") == ["192.0.2.77" if visitor else "127.0.0.1"]
+    assert header(held, "x-flex-visitor") == header(held, "x-flex-passed") == []
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_without_a_successor_answers_for_none_of_its_sites(
+    writers: WriterCluster, stack: ExitStack
+) -> None:
+    """Nobody can tell it any more that another node owns them."""
+    writers.start(stack, AT_N1)
+    connection = writers.accepted("n1")
+    master = Socket(str(writers.folder / "n1" / "m")).ask("show", "proc")
+    found = re.search(r"^(\d+)\s+master", master, re.MULTILINE)
+    assert found
+    os.kill(int(found[1]), signal.SIGUSR1)
+    until_none_listens(writers.members.addresses["n1"], writers.port)
+    ask_over(connection, SITE)
+    assert is_asked_to_come_again(connection)
+    writers.nobody_is_asked()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_process_that_ends_leaves_requests_for_held_names_to_its_successor(
+    writers: WriterCluster, stack: ExitStack, waits: bool
+) -> None:
+    writers.start(stack, AT_N1)
+    if waits:
+        writers.hold(AT_N1)
+        asking = writers.ask("n1", SITE)
+        writers.until_counted("n1", WAITING, 1)
+        apply_to_haproxy.reload(Socket(str(writers.folder / "n1" / "m")))
+    else:
+        asking = writers.held_by_old_process("n1")
+        writers.hold(AT_N1)
+        ask_over(asking, SITE)
+    writers.until_counted("n1", WAITING, 1)
+    writers.nobody_is_asked()
+    writers.go_on(AT_N0)
+    assert writers.answer_to(asking).node == "n0"
 
 
 @pytest.mark.slow
