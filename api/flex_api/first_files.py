@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from flex.errors import BadInput
+from flex.refuse_root import ACCOUNT
 from flex_api import paths_in_systemd_units
 from flex_dns.server_configuration.named_conf_lines import bind_snippet
 from flex_dns.wire.key import make_key
@@ -28,8 +29,7 @@ KEY_MODE = 0o640
 SETTINGS = "flex.toml"
 # Not readable for everybody: the settings may hold the password of a database.
 SETTINGS_MODE = 0o640
-# The account that the units run FLEX as.
-ACCOUNT = "flex"
+FOLDER_MODE = 0o750
 STATE = "/var/lib/flex/"
 # Where a package of Debian's has the command, and one of its units.
 PACKAGED = Path("/usr/sbin/flex")
@@ -42,14 +42,12 @@ _CHECKOUT = Path(__file__).parents[2] / "deploy"
 def write(folder: Path) -> tuple[list[Path], list[Path]]:
     """The files that were written, and those that were there before."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        _make_folder(folder)
         files = _files(folder.absolute())
         fresh = {name: content for name, content in files.items() if not (folder / name).exists()}
         for name, content in fresh.items():
-            (folder / name).parent.mkdir(exist_ok=True)
+            _make_folder((folder / name).parent)
             _write(folder / name, content, _mode(name))
-        if SETTINGS in fresh:
-            give_to_account(folder / SETTINGS)
     except OSError as error:
         raise BadInput(
             f"writing the first files to {folder}",
@@ -141,18 +139,35 @@ def is_command(name: str) -> bool:
     return name in {f"{_HOOKS}/{each}" for each in ("files", "database", "vhost", "cron")}
 
 
-def give_to_account(path: Path) -> None:
-    """The units must read the settings that root writes for them, where their account is there
-    already.
+def give_to_account(descriptor: int, mode: int) -> None:
+    """The units must read what root writes for them, where their account is there already, and
+    whatever root's umask is. By its descriptor, as a name may lead elsewhere by now.
     """
     if os.geteuid():
         return
     with suppress(KeyError):
-        os.chown(path, -1, grp.getgrnam(ACCOUNT).gr_gid)
+        os.fchown(descriptor, -1, grp.getgrnam(ACCOUNT).gr_gid)
+        os.fchmod(descriptor, mode)
+
+
+def _make_folder(folder: Path) -> None:
+    """One that is there already stays as it is."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        give_to_account(descriptor, FOLDER_MODE)
+    finally:
+        os.close(descriptor)
 
 
 def _write(path: Path, content: str, mode: int) -> None:
     """Created with its mode, so that a key is never readable by others, not even for a moment."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, mode), "w", encoding="utf-8") as file:
+        give_to_account(file.fileno(), mode)
         file.write(content)

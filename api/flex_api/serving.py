@@ -6,6 +6,7 @@ and that it still does.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import socket
 import threading
 import time
@@ -182,7 +183,8 @@ def _start(
     shared: Path,
 ) -> Worker:
     seen = RawValue("d", 0.0)
-    process = fork.Process(target=_answer, args=(settings, bound, beside, seen, pause, shared))
+    told = settings, bound, beside, seen, pause, shared, os.getpid()
+    process = fork.Process(target=_answer, args=told)
     process.start()
     return Worker(process, seen)
 
@@ -194,11 +196,16 @@ def _answer(
     seen: Any,  # see Worker
     pause: float,
     shared: Path,
+    starter: int,
 ) -> None:
     def beat() -> None:
         seen.value = time.monotonic()
+        # Nobody would replace it, or end it, any more.
+        if os.getppid() != starter:
+            server.should_exit = True
 
-    _server(settings, beside, beat, pause, shared).run(sockets=[bound])
+    server = _server(settings, beside, beat, pause, shared)
+    server.run(sockets=[bound])
 
 
 def _status(listen: str, workers: int) -> str:

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache, partial
 from urllib.parse import urlencode
 
-from flex.errors import BadInput, FlexError, StoreError
+from flex.errors import BadInput, FlexError, StoreError, Unverified
 from flex.model.drains_and_freezes import Freeze
 from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
@@ -207,7 +207,14 @@ def _troubles(here: Sight) -> Iterator[Trouble]:
             f"/plans/{half.id}",
             "flex apply --resume",
         )
-    if (last := last_run(here)) and last.exit_code not in WELL:
+    if (last := last_run(here)) and last.exit_code == Unverified.exit_code:
+        yield Trouble(
+            _end_sentence(f"What the last run applied is not seen everywhere. {last.message}"),
+            "See whether it is by now: nothing is left to apply",
+            "/history#runs",
+            "flex verify",
+        )
+    elif last and last.exit_code not in WELL:
         yield Trouble(
             _end_sentence(f"The last run failed with exit code {last.exit_code}. {last.message}"),
             "See what it said, fix that, run it again",

@@ -7,12 +7,13 @@ as it ended. It does exactly what the plan says, or refuses: it never does somet
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
 import pandas as pd
 
-from flex.errors import DnsError, OnTheWay, PartlyApplied, StoreError, Unverified
+from flex.errors import DnsError, FlexError, OnTheWay, PartlyApplied, StoreError, Unverified
 from flex.frame_schemas import PLACEMENT, texts
 from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.name_server_verdict import NameServerVerdict
@@ -25,6 +26,7 @@ from flex.zones import names_going_along, records_of_partition
 
 # How many answers that differ are named, each with its server and zone; and how many nodes.
 NAMED = 5
+_SEE_NODES = "`flex route show` tells which nodes go by it since when"
 
 
 def unheard(_: str) -> None:
@@ -58,7 +60,10 @@ def carry_out(
     if doors:
         # Visitors find the site's new node before any resolver hears of it.
         doors.lead(plan)
-    _apply(plan, publisher, store, begun=begun)
+    try:
+        _apply(plan, publisher, store, begun=begun)
+    except PartlyApplied as error:
+        raise _naming_nodes_behind(error, doors) from error
     if doors:
         doors.lead_all(plan)
     enters("verify")
@@ -86,6 +91,27 @@ def _apply(plan: Plan, publisher: Publisher, store: Plans, *, begun: bool) -> No
         raise
 
 
+def _naming_nodes_behind(error: PartlyApplied, doors: Doors | None) -> PartlyApplied:
+    """The same, with the nodes whose doors do not go by the plan, as far as that can be found."""
+    behind: Mapping[str, str] = {}
+    if doors:
+        with suppress(FlexError):
+            behind = doors.nodes_behind(0)
+    if not behind:
+        return error
+    return type(error)(
+        error.asked,
+        f"{error.answer}; and doors do not go by it: {_some(_reasons(behind))}",
+        kept=error.kept,
+        advice=f"{error.advice}; {_SEE_NODES}",
+        stops=error.stops,
+    )
+
+
+def _reasons(behind: Mapping[str, str]) -> list[str]:
+    return [f"{node}: {why}" for node, why in sorted(behind.items())]
+
+
 def _settle(plan: Plan, partition: pd.DataFrame, store: Plans) -> None:
     try:
         store.settle(plan, partition)
@@ -105,9 +131,8 @@ def _unverified_error(wrong: Sequence[NameServerVerdict], behind: Mapping[str, s
         advice.append("`flex verify` tells a secondary that is late, and shows every difference")
     if behind:
         checks.append("what the nodes' doors go by")
-        advice.append("`flex route show` tells which nodes go by it since when")
-    late = [f"{node}: {why}" for node, why in sorted(behind.items())]
-    faults = (_some(list(map(verify_dns.said_wrong, wrong))), _some(late))
+        advice.append(_SEE_NODES)
+    faults = (_some(list(map(verify_dns.said_wrong, wrong))), _some(_reasons(behind)))
     return Unverified(
         f"checking {' and '.join(checks)}",
         "; ".join(filter(None, faults)),

@@ -124,9 +124,10 @@ def waiting_lines(node: str, layout: Layout) -> list[str]:
 
 
 def choosing_lines() -> list[str]:
-    """The owner or nobody: also not this node where it is away."""
+    """The owner or nobody: also not this node where it is away, or no node of that name serves."""
+    is_nobody = "!{ var(txn.backend),nbsrv ge 0 }"
     return [
-        f"{_later()} if {_STATEFUL} {none_is_up('var(txn.backend)')}",
+        (f"{_later()} if {_STATEFUL} {none_is_up('var(txn.backend)')} or {_STATEFUL} {is_nobody}"),
         f"use_backend %[var(txn.backend)] if {_STATEFUL} or {_IS_SUCCESSOR}",
     ]
 

@@ -190,7 +190,9 @@ def owed_since(folder: Path) -> datetime | None:
 
 def contents(folder: Path) -> dict[str, str]:
     """By name, of all that a node's HAProxy reads."""
-    names = (path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED, _UNTOLD)))
+    names = (
+        path.name for path in folder.glob("*") if not path.name.endswith((BEFORE, OWED, _UNTOLD))
+    )
     texts = {name: content(folder / name) for name in names}
     return {name: text for name, text in texts.items() if text is not None}
 

@@ -18,6 +18,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from flex.errors import BadInput, StoreError
+from flex.refuse_root import refuse_root
 
 # Fewer bytes are no room to write into.
 LITTLE = 2**17
@@ -104,8 +105,11 @@ def check(engine: Engine) -> None:
 
 
 def create(url: URL) -> None:
-    """Make an empty file that only its owner can read; one that is there already is left alone."""
+    """Make an empty file that only its owner can read; one that is there already is left alone.
+    Raises BadInput where it cannot be made, or not by root.
+    """
     path = _path(url)
+    refuse_root(path)
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from flex.errors import Unverified
 from flex.model.drains_and_freezes import Freeze, NodeOrder
 from flex.model.nightly_run import NIGHTLY, NightlyRun
 from flex.store import holder
@@ -81,6 +82,19 @@ def test_what_is_wrong_or_waits_comes_with_the_verb_that_leads_on(cluster: Clust
     commands = [line.rpartition("`flex ")[2].rstrip("`") for line in rest]
     assert commands == ["thaw", "nodes down n2", "history", f"plan show {waiting.id}"]
     assert [line[0] for line in rest] == ["!", "!", "!", "-"]
+
+
+def test_a_run_whose_changes_are_not_seen_everywhere_leads_to_a_look_and_to_no_other_run(
+    cluster: Cluster,
+) -> None:
+    """All of its plan is applied: another run would do nothing about it."""
+    now = cluster.world.time_of_day()
+    run = NightlyRun("r", "host", now, message=f"{NIGHTLY}: ns2 is late")
+    cluster.world.store.begin(run, timedelta(minutes=5), now)
+    cluster.world.store.end(replace(run, ended=now, exit_code=Unverified.exit_code))
+    *_, said = told(cluster)
+    assert said.startswith("! What the last run applied is not seen everywhere. ")
+    assert said.endswith(": `flex verify`")
 
 
 def test_a_run_that_was_killed_is_told_of(cluster: Cluster) -> None:

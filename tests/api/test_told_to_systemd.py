@@ -174,6 +174,18 @@ def test_a_process_of_flex_serve_that_hangs_is_replaced_and_the_others_go_on(
 
 @pytest.mark.slow
 @pytest.mark.real
+def test_processes_that_answer_end_with_a_flex_serve_that_was_killed(
+    systemd: Listener, tmp_path: Path, free_port: int
+) -> None:
+    """Nobody would replace one that hangs, and the next `flex serve` could not have the address."""
+    with serving(systemd, tmp_path, free_port, 3) as process:
+        until("it is ready", lambda: "READY=1" in systemd.heard)
+        process.kill()
+        until("nobody answers", lambda: not answers(free_port))
+
+
+@pytest.mark.slow
+@pytest.mark.real
 def test_a_flex_serve_that_hangs_says_nothing_more(
     systemd: Listener, tmp_path: Path, free_port: int
 ) -> None:

@@ -14,7 +14,7 @@ from flex.placing.problem import Budget, Problem, Solution, sort_by_site
 from flex.planning import carry_out_plan, propose_plan
 from flex.planning.facts_and_rules import Facts, Rules
 from flex.planning.propose_plan import Proposal
-from flex.ports import Publisher, Solver
+from flex.ports import Doors, Publisher, Solver
 from flex.store import MemoryStore
 from flex.zones.names_going_along import pairs_of
 from tests.unhurried import unhurried
@@ -75,7 +75,7 @@ class Cluster:
         base = self.store.in_force()
         return pairs_of(self.store.plan(base).zone_plans) if base else ()
 
-    def carry_out(self, made: Proposal) -> Plan:
+    def carry_out(self, made: Proposal, doors: Doors | None = None) -> Plan:
         return carry_out_plan.carry_out(
             made.plan,
             made.placement,
@@ -84,6 +84,7 @@ class Cluster:
             publisher=self.target,
             store=self.store,
             now=NOW,
+            doors=doors,
         )
 
     def night(self) -> Plan:

@@ -9,7 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flex.errors import Ended, Infeasible, Outdated, PartlyApplied, Refused, StoreError, Unverified
+from flex.errors import (
+    Ended,
+    Infeasible,
+    OnTheWay,
+    Outdated,
+    PartlyApplied,
+    Refused,
+    StoreError,
+    Unverified,
+)
 from flex.model.dns_edits_by_others import Said
 from flex.model.dns_update_journal import Journal
 from flex.model.limits_and_approvals import Limits
@@ -353,6 +362,33 @@ def test_a_plan_that_fails_in_its_second_zone_is_partly_applied_and_can_be_finis
     assert cluster.store.plan(made.plan.id).state == "applying"
     cluster.target = inner
     assert cluster.carry_out(made).state == "applied"
+
+
+class DoorsBehind:
+    """Doors of which one node does not hear."""
+
+    def lead(self, plan: Plan) -> None: ...
+
+    def lead_all(self, plan: Plan) -> None: ...
+
+    def nodes_behind(self, patience: float) -> Mapping[str, str]:
+        assert patience == 0
+        return {"n2": "it told nothing for 3 min"}
+
+
+@pytest.mark.parametrize("half", [HALF, OnTheWay("a", "b", kept="c", advice="d")])
+def test_a_plan_that_is_half_applied_names_the_nodes_whose_doors_do_not_go_by_it(
+    cluster: Cluster, half: PartlyApplied
+) -> None:
+    made = cluster.propose()
+    cluster.target = Failing(cluster.target, 0, half)
+    with pytest.raises(type(half)) as said:
+        cluster.carry_out(made, DoorsBehind())
+    assert f"{half.answer}; and doors do not go by it: n2: it told nothing for 3 min" in str(
+        said.value
+    )
+    assert said.value.kept == half.kept
+    assert "`flex route show`" in said.value.advice
 
 
 def test_a_killed_application_is_finished_by_carrying_it_out_again(cluster: Cluster) -> None:

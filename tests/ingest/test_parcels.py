@@ -378,9 +378,9 @@ def test_what_is_no_parcel_is_refused_and_the_others_are_taken(
     os.mkfifo(out / "pipe.parcel")
     (out / "gone.parcel").symlink_to(out / "nowhere")
     (out / "notes.txt").touch()
-    arrivals = {
-        Path(arrival.path).name: arrival.outcome for arrival in take([out], store, counts, ALLOWED)
-    }
+    came = {Path(arrival.path).name: arrival for arrival in take([out], store, counts, ALLOWED)}
+    arrivals = {name: arrival.outcome for name, arrival in came.items()}
+    assert came["gone.parcel"].note == "no such file or directory"
     assert arrivals.pop(good.name) == "taken"
     assert set(arrivals) == {
         f"{name}.parcel" for name in ("empty", "nested", "long", "folder", "pipe", "gone")

@@ -345,6 +345,9 @@ def test_where_the_owner_is_away_nobody_answers(
     # So it is where no node of that name serves any more.
     writers.tell({**NAMES, SITE: "gone"}, "n0")
     assert is_asked_to_come_again(writers.ask("n0", SITE))
+    connection = writers.held_by_old_process("n0")
+    ask_over(connection, SITE)
+    assert is_asked_to_come_again(connection)
     writers.nobody_is_asked()
 
 

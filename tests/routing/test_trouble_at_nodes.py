@@ -197,9 +197,8 @@ def until_it_answers(here: Here) -> None:
 def test_an_haproxy_that_is_away_is_one_line_and_files_wait_for_it(
     here: Here, server: Server, tmp_path_factory: pytest.TempPathFactory, verb: str
 ) -> None:
-    """Its socket is gone, as where it ended."""
+    """Its sockets are gone, as where it ended."""
     order_4(here, server)
-    before = here.state()
     socket_of = here.folder / "s"
     aside = socket_of.rename(here.folder / "aside")
     master = (here.folder / "m").rename(here.folder / "m-aside")
@@ -208,9 +207,15 @@ def test_an_haproxy_that_is_away_is_one_line_and_files_wait_for_it(
         take()
     assert "HAProxy" in refused.value.asked
     assert "\n" not in str(refused.value)
+    assert "its start" in refused.value.kept
     aside.rename(socket_of)
     master.rename(here.folder / "m")
-    assert (here.goes_by, here.state()) == (3, before)
+    assert here.goes_by == 3
+    there = node_file_download.files_in_force(here.folder)
+    assert there
+    assert there.files == here.files(owners(4, "n2"))
+    take()
+    assert here.goes_by == 4
 
 
 @contextmanager

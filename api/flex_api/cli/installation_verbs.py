@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flex.errors import BadInput
+from flex.refuse_root import ACCOUNT
 from flex.store import migrate
 from flex_api import (
     check_files_in_settings,
@@ -126,6 +128,12 @@ def init(
     call_context.show(output, lambda _: _say_init(call_context, output, folder))
 
 
+def _by_account(folder: Path) -> str:
+    """What stands before a command whose files are for the services' account."""
+    is_for_services = not os.geteuid() and first_files.state_of(folder)
+    return f"runuser -u {ACCOUNT} -- " if is_for_services else ""
+
+
 def _say_init(call_context: Context, output: InitOutput, folder: Path) -> None:
     for path in output.written:
         call_context.say(f"wrote {path}")
@@ -138,7 +146,7 @@ def _say_init(call_context: Context, output: InitOutput, folder: Path) -> None:
     ):
         call_context.say(f"look at this: {why}")
     call_context.say(
-        f"\nNext: edit {folder / 'flex.toml'}, then `flex --config "
+        f"\nNext: edit {folder / 'flex.toml'}, then `{_by_account(folder)}flex --config "
         f"{folder / 'flex.toml'} db upgrade` and `… doctor`.\n"
         "`… config named` prints named.conf.flex for the zones of your settings, `… "
         "config knot` the same for Knot DNS."

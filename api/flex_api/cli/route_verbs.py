@@ -327,8 +327,9 @@ def _print_visitors(console: Console, output: RouteOutput) -> None:
     if output.order and (missing := output.strays_not_known):
         named = first_few(missing)
         console.print(
-            f"Not known of {named}: who comes there for sites of other nodes. A door there was "
-            f"not read for a day, or has counted more names than the {MOST_READ:,} that are kept."
+            f"Not known of {named}: who comes there for sites of other nodes. Nobody read "
+            f"a door there within the last day, or it counted more names than the {MOST_READ:,} "
+            "that are kept."
         )
 
 

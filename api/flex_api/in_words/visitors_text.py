@@ -21,8 +21,9 @@ def visitor_lines(output: ExplainOutput, now: datetime) -> Iterator[str]:
         named = ", ".join(missing[:_MOST])
         more = f" and {len(missing) - _MOST:,} more" if len(missing) > _MOST else ""
         yield (
-            f"whether visitors still come to {named}{more} is not known: a door there was "
-            f"not read for a day, or has counted more names than the {MOST_READ:,} that are kept"
+            f"whether visitors still come to {named}{more} is not known: nobody "
+            "read a door there within the last day, or it counted more names than the "
+            f"{MOST_READ:,} that are kept"
         )
 
 

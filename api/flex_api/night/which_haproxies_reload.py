@@ -71,6 +71,6 @@ def tell_of_reloads(world: World, plan: str) -> None:
 
 def reload_in_words(reloading: Sequence[str], hard_stop_after: timedelta) -> str:
     return (
-        f"HAProxy reloads on {first_few(reloading)}: the members of sites on several nodes "
-        f"change there. What is under way has {amounts.span(hard_stop_after)} to end"
+        f"HAProxy reloads on {first_few(reloading)}, as more changes there than commands can "
+        f"change. What is under way has {amounts.span(hard_stop_after)} to end"
     )

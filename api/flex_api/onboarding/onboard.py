@@ -338,8 +338,8 @@ def _write_file(path: Path, text: str, *, is_replaced: bool) -> None:
     with os.fdopen(
         os.open(target, flags, first_files.SETTINGS_MODE), "w", encoding="utf-8"
     ) as file:
+        first_files.give_to_account(file.fileno(), first_files.SETTINGS_MODE)
         file.write(text)
-    first_files.give_to_account(target)
     if is_replaced:
         target.replace(path)
 

@@ -20,6 +20,7 @@ import jinja2
 
 import flex
 from flex.errors import NotWritten
+from flex.refuse_root import refuse_root
 from flex_api.in_words import amounts, grouped_moves_text, site_moves_text, text_safe_for_html
 from flex_api.pictures import label_widths
 from flex_api.report.content import ReportData, content
@@ -67,6 +68,7 @@ def put(report: str | bytes, path: Path) -> None:
     """The report at `path`, whole or not at all. Raises NotWritten; an older file of that name then
     stays.
     """
+    refuse_root(path.parent)
     try:
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
         _replace(path, report.encode() if isinstance(report, str) else report)

@@ -65,8 +65,8 @@ class RoutingPage(PageOf):
     strays_count: int = Field(0, description="how many of these there are")
     strays_not_known: list[str] = Field(
         [],
-        description="nodes whose doors were not read for a day, counted more names than are "
-        "kept, or do not count all that they pass on",
+        description="nodes whose doors nobody read within the last day, that counted more names "
+        "than are kept, or do not count all that they pass on",
     )
     doors: list[DoorReadRow] = Field(
         [], description="what each node's door had counted when it was read last"

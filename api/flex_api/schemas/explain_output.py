@@ -41,6 +41,6 @@ class ExplainOutput(Output):
     visitors: list[StrayRow] = Field([], description="who comes to nodes that do not have the site")
     visitors_not_known: list[str] = Field(
         [],
-        description="nodes whose doors were not read for a day, counted more names than are "
-        "kept, or do not count all that they pass on",
+        description="nodes whose doors nobody read within the last day, that counted more names "
+        "than are kept, or do not count all that they pass on",
     )

@@ -158,8 +158,8 @@ class RouteOutput(Output):
     strays_count: int = Field(0, description="how many of these there are")
     strays_not_known: list[str] = Field(
         [],
-        description="nodes whose doors were not read for a day, counted more names than are "
-        "kept, or do not count all that they pass on",
+        description="nodes whose doors nobody read within the last day, that counted more names "
+        "than are kept, or do not count all that they pass on",
     )
     ports: list[PortRow] = Field(
         [], description="which ports of the nodes to open to the nodes alone"

@@ -42,6 +42,7 @@ import pyarrow.parquet as pq
 
 from flex.errors import Busy, NotWritten
 from flex.frame_schemas import HOURS
+from flex.refuse_root import refuse_root
 from flex_logs_ingest.counts import (
     file_of_unknown_hosts,
     other_name_counts,
@@ -68,8 +69,9 @@ _UNREAD = "the log being read counts as unread; what was counted before it stand
 @contextmanager
 def hold_directory(directory: Path) -> Iterator[None]:
     """The directory is there, and for this long nobody else writes to it or clears it. Raises Busy,
-    NotWritten.
+    NotWritten, and BadInput where root must not make it.
     """
+    refuse_root(directory / "lock")
     try:
         # Counts name sites and paths.
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)

@@ -22,6 +22,7 @@ from flex.errors import BadInput
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY
 from flex.ports import Segments
+from flex.why_file_unreadable import why_unreadable
 from flex_logs_ingest.counts import count_files, count_files_of_days
 from flex_logs_ingest.files.find_and_unpack_logs import path_text
 from flex_logs_ingest.parcels.manifest import Manifest, Unsound, manifest
@@ -138,7 +139,8 @@ def _take(
                 outcome = "taken" if taken else "known"
                 known.add(segment.id)
     except (OSError, Unsound) as error:
-        return Arrival(str(path), "refused", path_text(str(error))[:_LONGEST_NOTE])
+        why = why_unreadable(error) if isinstance(error, OSError) else str(error)
+        return Arrival(str(path), "refused", path_text(why)[:_LONGEST_NOTE])
     return Arrival(str(path), outcome, size=size, segment=segment)
 
 
