@@ -31,6 +31,7 @@
     │   ├── Unauthenticated  the caller is not known
     │   └── Misdirected      the server was asked for by a host that is not its own
     ├── Away             a server, HAProxy or the watch is gone   exit 27
+    │   └── NotRunning   files wait for the start of HAProxy
     ├── DnsError         the name server failed or refused        exit 30
     │   ├── Unreachable  no answer, or no connection
     │   │   └── Late     a server that does not follow its primary yet
@@ -281,3 +282,7 @@ class Misdirected(Denied):
 class Away(FlexError):
     exit_code = 27
     slug = "away"
+
+
+class NotRunning(Away):
+    pass

@@ -209,7 +209,7 @@ def _troubles(here: Sight) -> Iterator[Trouble]:
         )
     if (last := last_run(here)) and last.exit_code == Unverified.exit_code:
         yield Trouble(
-            _end_sentence(f"What the last run applied is not seen everywhere. {last.message}"),
+            _end_sentence(f"What the last run applied was not seen everywhere. {last.message}"),
             "See whether it is by now: nothing is left to apply",
             "/history#runs",
             "flex verify",

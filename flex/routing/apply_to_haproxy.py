@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from flex.errors import Away, NotWritten
+from flex.errors import Away, NotRunning, NotWritten
 from flex.routing import haproxy, haproxy_socket, host_to_node_maps, install_files
 from flex.routing.haproxy_commands import HaproxyChange, change
 from flex.routing.haproxy_program import HaproxyProgram
@@ -53,10 +53,6 @@ class Sockets:
         return self.master.is_deserted() and self.stats.is_deserted()
 
 
-class NotRunning(Away):
-    """Files wait for the start of a HAProxy that does not run."""
-
-
 def enforce(
     files: Mapping[str, str],
     folder: Path,
@@ -81,8 +77,10 @@ def enforce(
         }
         guard(files, before)
         if sockets.are_deserted():
-            install_files.leave_for_start(files, folder, program)
-            raise _not_running(folder)
+            install_files.placed(files, folder, program, untold=True)
+            # Else it has begun meanwhile.
+            if sockets.are_deserted():
+                raise _not_running(folder, sockets)
         with install_files.undoing(files, folder):
             return _tell_difference(files, before, folder, program, sockets)
 
@@ -201,12 +199,14 @@ def _master(socket: Socket) -> Master:
     return master
 
 
-def _not_running(folder: Path) -> NotRunning:
+def _not_running(folder: Path, sockets: Sockets) -> NotRunning:
     return NotRunning(
         "having HAProxy go by new files",
-        "it does not run: nobody listens at its sockets",
+        "it does not run, or has its sockets elsewhere: nobody listens at "
+        f"{sockets.stats.path} and {sockets.master.path}",
         kept=f"the files wait in {folder} for its start",
-        advice="start it (`systemctl start haproxy`); its own log says why it ended",
+        advice="start it (`systemctl start haproxy`; its own log says why it ended), then do this "
+        "again",
     )
 
 

@@ -168,9 +168,6 @@ def inner_door_lines(
     else:
         looked_up = []
     use_backend = "use_backend %[var(txn.backend)] if { var(txn.backend) -m found }"
-    is_neighbour = f"{{ src -f {layout.directory}/{NEIGHBOURS} }}"
-    if one_writer:
-        is_neighbour += f" or {{ so_name {SUCCESSOR} }}"
     return [
         haproxy_writer_sites.begins_like(head) if one_writer else head,
         *(
@@ -180,8 +177,7 @@ def inner_door_lines(
         # A door may send a request over a connection that this one closes at this moment, and would
         # not send it again. So a process that ends after a reload says so with its next answer.
         "option idle-close-on-response",
-        *([f"bind {around_socket(layout, SUCCESSOR)} name {SUCCESSOR}"] if one_writer else []),
-        f"tcp-request connection reject unless {is_neighbour}",
+        f"tcp-request connection reject unless {{ src -f {layout.directory}/{NEIGHBOURS} }}",
         # As at the door that passed it on: a large answer is copied at neither node.
         "option splice-response",
         *_answer_to_check(layout),
@@ -250,7 +246,7 @@ def ways_to_nodes(
             *(own if name == node else _way_to_writer(addresses[name], layout, every)),
         ]
     if one_writer:
-        yield _way_to_successor(layout)
+        yield _way_to_successor(addresses[node], layout)
     if layout.content == "everywhere":
         yield _lines_around_owners(layout)
 
@@ -284,13 +280,18 @@ def _way_to_writer(address: str, layout: Layout, every: int) -> list[str]:
     ]
 
 
-def _way_to_successor(layout: Layout) -> list[str]:
-    """To the inner door of the process that took this one's place."""
+def _way_to_successor(address: str, layout: Layout) -> list[str]:
+    """To the inner door of the process that took this one's place, as other nodes reach it: a
+    socket without that one's list and TLS would be open to every account of this machine.
+
+    Whoever goes away while the request waits there frees its place.
+    """
     return [
         f"backend {SUCCESSOR}",
         *lines_of_way(layout),
+        "option abortonclose",
         *haproxy_writer_sites.lines_of_way(),
-        f"server {SUCCESSOR} {around_socket(layout, SUCCESSOR)}",
+        inner_door_of(address, layout, SUCCESSOR),
     ]
 
 
@@ -307,9 +308,9 @@ def _server_of_way(address: str, layout: Layout, every: int) -> str:
     return f"{inner_door_of(address, layout)} check inter {every}s fall 2 rise 2"
 
 
-def inner_door_of(address: str, layout: Layout) -> str:
+def inner_door_of(address: str, layout: Layout, name: str = "inner") -> str:
     at = f"{endpoint(address, layout.inner_port)}{tls_between_nodes(layout)}"
-    return f"server inner {at}"
+    return f"server {name} {at}"
 
 
 def _lines_around_owners(layout: Layout) -> list[str]:

@@ -14,8 +14,8 @@ Why no request goes around in circles: an inner door passes a request on once, a
 header that visitors cannot send. Whoever gets that and is not the owner answers 503.
 
 A process that ends after a reload hears of no map any more, while others may own by now what is its
-node's. What comes in there over older connections it passes to its successor's inner door, by a
-socket of this machine. Where it has no successor nobody answers.
+node's. What comes in there over older connections it passes to its successor's inner door. Where it
+has no successor nobody answers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MOST_NAMES = "1m"
 _LONGEST_NAME = 253
 # Seconds after which a visitor, or a program, may ask again. A guess.
 _AGAIN = 5
-# The backend of the process that took this one's place, and the name of its socket.
+# The backend of the process that took this one's place.
 SUCCESSOR = "successor"
 _STATEFUL = f"{{ var(txn.backend) -m beg {ONE_WRITER} }}"
 _IS_HELD = f"{{ var(txn.backend) -m beg {HELD} }}"
@@ -65,7 +65,8 @@ core.register_action("flex_hold", { "http-req" }, function(txn)
   repeat
     core.msleep(20)
     local said = moved:lookup(host)
-    local is_over = txn.f:stopping() ~= 0 or now() >= ends
+    local stops = txn.f:stopping()
+    local is_over = stops == 1 or stops == true or now() >= ends
   until not said or string.sub(said, 1, 3) ~= "hd_" or is_over
 end)
 """
@@ -140,7 +141,10 @@ def inner_lines(node: str, layout: Layout) -> list[str]:
         *refuses_forged(),
         *waiting_lines(node, layout),
         f"{_later()} if {elsewhere} {{ var(txn.passed) -m bool }}",
-        f"http-request set-header {PASSED} 1 if {elsewhere}",
+        (
+            f"http-request set-header {PASSED} 1 if {elsewhere} "
+            f"or {_IS_SUCCESSOR} {{ var(txn.passed) -m bool }}"
+        ),
         *choosing_lines(),
     ]
 

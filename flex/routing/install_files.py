@@ -77,9 +77,16 @@ def put(
 
 
 def placed(
-    files: Mapping[str, str], folder: Path, program: HaproxyProgram | None, *, owing: bool = False
+    files: Mapping[str, str],
+    folder: Path,
+    program: HaproxyProgram | None,
+    *,
+    owing: bool = False,
+    untold: bool = False,
 ) -> bool:
-    """The same as `put`, for a caller that holds `alone` already."""
+    """The same as `put`, for a caller that holds `alone` already; `untold` where HAProxy does not
+    run, and may be started at any moment.
+    """
     changed = {name: text for name, text in files.items() if content(folder / name) != text}
     if not changed:
         return owing and (folder / OWED).exists()
@@ -89,6 +96,8 @@ def placed(
         write(changed, Path(scratch))
         if owing:
             (folder / OWED).touch()
+        if untold:
+            (folder / _UNTOLD).touch()
         with undoing(files, folder):
             _exchange(files, changed.keys(), folder, Path(scratch))
     return True
@@ -155,13 +164,6 @@ def note_delivery(folder: Path, those: Mapping[str, str]) -> None:
     with alone(folder):
         if contents(folder) == those:
             (folder / OWED).unlink(missing_ok=True)
-
-
-def leave_for_start(files: Mapping[str, str], folder: Path, program: HaproxyProgram | None) -> None:
-    """The same as `placed`, where HAProxy does not run and may be started at any moment."""
-    with _writing(folder):
-        (folder / _UNTOLD).touch()
-    placed(files, folder, program)
 
 
 def is_untold(folder: Path) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from flex.errors import Away, FlexError, NotWritten
+from flex.errors import Away, FlexError, NotRunning, NotWritten
 from flex.model.orders_to_doors import MOST_BUSY
 from flex.routing import (
     apply_to_haproxy,
@@ -30,7 +30,7 @@ from flex.routing import (
     owners_map,
     requests_under_way,
 )
-from flex.routing.apply_to_haproxy import NotRunning, Sockets
+from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.flex_server_client import Asker, HttpAnswer
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket

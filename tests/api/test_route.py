@@ -346,11 +346,16 @@ def test_a_node_that_has_only_the_package_and_its_files_follows_them(
     assert (first["node"], first["changed"]) == (node, True)
     assert {path.name: path.read_text() for path in here.iterdir()} == files
     assert installation.flex(*apply, "--to", str(here)).json["changed"] is False
-    # Nobody listens: said in a line, and all is as before.
+    # Nobody listens: said in a line, and the files wait for HAProxy's start.
     untold = installation.flex(
         "route", "apply", "--from", str(carried), "--to", str(here), "--master", f"{here}/m"
     )
-    assert (untold.code, "--master" in untold.err) == (27, True)
+    assert (untold.code, f"and {here}/m" in untold.err) == (27, True)
+    assert (untold.code, "nobody listens at" in untold.err, "its start" in untold.err) == (
+        27,
+        True,
+        True,
+    )
     assert {path.name: path.read_text() for path in here.iterdir()} == files
 
 

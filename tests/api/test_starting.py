@@ -149,8 +149,12 @@ def test_root_makes_nothing_that_the_services_could_not_open(
     # In a folder of its own root makes what it likes, and goes on with what is there.
     os.chown(tmp_path, 0, -1)
     make(tmp_path)
-    os.chown(tmp_path, pwd.getpwnam("nobody").pw_uid, -1)
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        os.chown(path, pwd.getpwnam("nobody").pw_uid, -1)
     make(tmp_path)
+    # A database's files are SQLite's to give away; of counts everybody may take what is read.
+    mine = [path for path in tmp_path.rglob("*.html") if path.stat().st_uid == 0]
+    assert mine == []
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_run_whose_changes_are_not_seen_everywhere_leads_to_a_look_and_to_no_o
     cluster.world.store.begin(run, timedelta(minutes=5), now)
     cluster.world.store.end(replace(run, ended=now, exit_code=Unverified.exit_code))
     *_, said = told(cluster)
-    assert said.startswith("! What the last run applied is not seen everywhere. ")
+    assert said.startswith("! What the last run applied was not seen everywhere. ")
     assert said.endswith(": `flex verify`")
 
 

@@ -1,5 +1,6 @@
 """Histories of a mixed cluster: kill -9 of FLEX, of a second one at work on the same database, of
-followers, of HAProxies and of whole nodes at any step while sites change their nodes. Some sites
+followers, of servers, of HAProxies or their workers, of whole nodes, of the name server and of the
+database at any step while sites change their nodes. Some sites
 are published by doors, some by DNS, most by both; some have one writer; visitors speak TLS, too.
 Doors, DNS and the partition in force agree in the end, and nobody but a site's nodes answered.
 
@@ -15,13 +16,15 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from flex.errors import BadSetting
@@ -75,12 +78,17 @@ SECOND, SECOND_DIES = 0.4, 0.5
 # The share of requests that a door answers itself because it did not get through to a node that is
 # reloading. A guess.
 RARELY = 0.01
-# Who is killed; a node with all that runs on it.
+# Who is killed; a node with all that runs on it. Of the database, which is PostgreSQL then, it is a
+# process that serves: all others end with it, and the database begins anew by itself.
 VICTIMS = {
     "flex": (),
     "follower": ("follower",),
     "server": ("server",),
     "haproxy": ("haproxy",),
+    # Its master ends by itself then.
+    "worker of haproxy": ("haproxy worker",),
+    "name server": ("name server",),
+    "database": ("database",),
     "haproxy and follower": ("haproxy", "follower"),
     "node": ("haproxy", "web", "follower"),
 }
@@ -91,6 +99,9 @@ ASIDE = 22
 # What a verb ends with: well, not all nodes or name servers have heard, names are left, or that.
 WELL = (0, 32, 33, ASIDE)
 KILLED = -9
+# What a verb may end with besides while the name server or the database is away: what was begun is
+# finished, or taken back, by the next one.
+CUT_OFF = (24, 25, 30, 31)
 # Another run is at work.
 BUSY = 23
 # What a site's settings say, in turn.
@@ -139,12 +150,13 @@ class Round:
 
     def play(self) -> None:
         drawn = self.drawn
-        victim = drawn.choice(["flex", *VICTIMS])
+        victim = drawn.choice(["flex", *(each for each in VICTIMS if self._is_there(each))])
         node = drawn.choice(list(self.cluster.nodes.values()))
         self._wish()
         words = self._words()
         second = self._second()
-        follower_stops = victim not in ("flex", "server") and drawn.random() < 0.5
+        of_all = ("flex", "server", "name server", "database")
+        follower_stops = victim not in of_all and drawn.random() < 0.5
         if follower_stops:
             node.arm.write_text(str(drawn.randint(1, self.steps[ORDER])))
         at = NEVER if follower_stops else drawn.randint(1, self.steps[words[0]])
@@ -154,13 +166,16 @@ class Round:
         self._kill_at_a_step(flex, node, victim, node.follower if follower_stops else flex)
         self._learn(words[0], flex, node)
         if second:
-            self._end(second)
+            self._end(second, victim)
         if victim == "node":
             self._take_down(node)
         self._bring_back()
         node.arm.unlink(missing_ok=True)
-        if KILLED in (flex.returncode, second and second.returncode):
+        ended = {flex.returncode, second and second.returncode}
+        if KILLED in ended:
             self._resume("apply", "--resume")
+        elif not ended.isdisjoint(CUT_OFF):
+            self._resume("run", "--wait", "60s", "--as-of", self.given.as_of())
         if victim == "node":
             code = self.given.flex("nodes", "up", node.name).code
             assert code in WELL, code
@@ -196,7 +211,15 @@ class Round:
         as_of = ("--as-of", self.given.as_of())
         return self.cluster.start_flex(at, PLAN, "run", *as_of, by=other)
 
-    def _end(self, second: Process) -> None:
+    def _is_there(self, victim: str) -> bool:
+        return victim != "database" or DATABASE == "postgresql"
+
+    def _codes(self, victim: str) -> tuple[int, ...]:
+        """What a verb may end with beside which that was killed."""
+        cut_off = CUT_OFF if victim in ("name server", "database") else ()
+        return (*WELL, BUSY, KILLED, *cut_off)
+
+    def _end(self, second: Process, victim: str) -> None:
         until(
             "the second FLEX stops or ends",
             lambda: is_stopped(second) or second.poll() is not None,
@@ -208,7 +231,7 @@ class Round:
         self.cluster.disarm(self.cluster.nodes["n2"])
         self.placed.append(placed(self.cluster))
         self.say(f"a second one ended with {second.returncode}")
-        assert second.returncode in (*WELL, BUSY, KILLED), self.cluster.log()
+        assert second.returncode in self._codes(victim), self.cluster.log()
 
     def _kill_at_a_step(self, flex: Process, node: Node, victim: str, stops: Process) -> None:
         until(
@@ -225,10 +248,14 @@ class Round:
             for what in VICTIMS[victim]:
                 self._kill(node, what)
             self._let_all_go_on(flex)
+            if victim == "name server":
+                # What is sent meanwhile is not heard.
+                time.sleep(self.drawn.choice([0, 1]))
+                self.given.server.start()
         flex.wait(PATIENCE)
         self.placed.append(placed(self.cluster))
         self.say(f"FLEX ended with {flex.returncode}")
-        assert flex.returncode in (*WELL, BUSY, KILLED), self.cluster.log()
+        assert flex.returncode in self._codes(victim), self.cluster.log()
 
     def _learn(self, verb: str, flex: Process, node: Node) -> None:
         """How many steps there are, by what was seen to its end."""
@@ -243,9 +270,15 @@ class Round:
                 go_on(process)
 
     def _kill(self, node: Node, what: str) -> None:
+        if what == "name server":
+            self.given.server.kill()
+            return
+        if what == "database":
+            kill_a_process_of(self.cluster.url())
+            return
         killed = time.monotonic()
         self.cluster.kill(node, what)
-        self.away.append((node, what, killed, time.monotonic()))
+        self.away.append((node, what.removesuffix(" worker"), killed, time.monotonic()))
 
     def _bring_back(self) -> None:
         starts: dict[str, Callable[[Node], None]] = {
@@ -295,6 +328,12 @@ class Round:
         why = f" {' '.join(said.err.split())[-400:]}" if said.code == ASIDE else ""
         self.say(f"resumed by {by}: {said.code}{why}")
         assert said.code in WELL, (self.said, said.err, self.cluster.log())
+
+
+def kill_a_process_of(database: str) -> None:
+    """The one that serves us."""
+    with suppress(psycopg.OperationalError), psycopg.connect(database) as connection:
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
 
 
 def tell(words: str) -> None:

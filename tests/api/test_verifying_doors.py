@@ -63,6 +63,14 @@ def test_where_no_node_says_what_it_goes_by_nothing_is_claimed(led: Installation
     assert said.code == 0, said.err
     assert "no node says which one it goes by" in " ".join(said.out.split())
     assert led.flex("-o", "json", "verify").json["doors"]["known"] is False
+    site, _, there = site_on_one_node(led)
+    assert led.flex("sites", "pin", site, "--nodes", there).code == 0
+    made = led.flex("-o", "json", "plan", "--as-of", led.as_of()).json
+    said = led.flex("apply", made["id"])
+    assert said.code == 0, said.err
+    assert "No node says whether its doors go by order 2: " in " ".join(said.out.split())
+    heard(led)
+    assert "No node says" not in led.flex("apply", "--resume").out
 
 
 @pytest.mark.slow

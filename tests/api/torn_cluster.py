@@ -141,9 +141,9 @@ class TornCluster:
         return doors | ({"TLS": (node.address, self.tls_port)} if self.tls else {})
 
     def store(self) -> SqlStore:
-        return self.stack.enter_context(open_store(self._url()))
+        return self.stack.enter_context(open_store(self.url()))
 
-    def _url(self) -> str:
+    def url(self) -> str:
         return load(self.installation.settings).database.url
 
     def write_settings(self, addresses: dict[str, str]) -> None:
@@ -199,7 +199,7 @@ class TornCluster:
         # All nodes' servers have the database of the first one, also where that is a file.
         text = node.settings.read_text()
         if "[database]\n" not in text:
-            database = f'[database]\nurl = "{self._url()}"\n'
+            database = f'[database]\nurl = "{self.url()}"\n'
             node.settings.write_text(text.replace("[api]\n", f"{database}[api]\n"))
         store, now = self.store(), datetime.now(UTC)
         caller = Caller("root", "admin")
@@ -277,13 +277,14 @@ class TornCluster:
         until(f"{address}:{port} listens", lambda: not _is_silent(address, port))
 
     def kill(self, node: Node, what: str) -> None:
-        """kill -9 of the HAProxy with all its workers, the web server, the follower or the
-        server; returns once it is gone.
+        """kill -9 of the HAProxy with all its workers, its workers alone, the web server, the
+        follower or the server; returns once all of it is gone.
         """
+        what, _, part = what.partition(" ")
         process: Process | None = getattr(node, what)
         assert process
         workers = _children(process.pid)
-        for pid in (process.pid, *workers):
+        for pid in (*workers,) if part else (process.pid, *workers):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.wait(PATIENCE)

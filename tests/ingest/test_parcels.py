@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -364,6 +365,14 @@ def test_a_damaged_parcel_is_refused_wherever_the_damage_is(
     parcel.write_bytes(whole)
     (arrival,) = take([parcel], fresh, counts, ALLOWED)
     assert arrival.outcome == "taken"
+
+
+def test_a_parcel_and_its_folder_are_for_their_group_and_for_nobody_else(
+    machine: Machine, line: Line
+) -> None:
+    parcel = parcel_of(machine, line)
+    assert stat.S_IMODE(parcel.stat().st_mode) == 0o640
+    assert stat.S_IMODE(parcel.parent.stat().st_mode) == 0o750
 
 
 def test_what_is_no_parcel_is_refused_and_the_others_are_taken(

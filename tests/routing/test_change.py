@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex.errors import Away, BadInput, NotWritten, Unknown
+from flex.errors import Away, BadInput, NotRunning, NotWritten, Unknown
 from flex.routing import haproxy_socket, install_files
-from flex.routing.apply_to_haproxy import HANDS_ON, NotRunning, Sockets, enforce
+from flex.routing.apply_to_haproxy import HANDS_ON, Sockets, enforce
 from flex.routing.haproxy import CONFIGURATION, HOSTS, VERSION, files, version
 from flex.routing.haproxy_commands import HaproxyChange, Words, change
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
@@ -326,7 +326,9 @@ def test_what_came_while_no_haproxy_ran_is_read_anew_by_one_that_began_meanwhile
 ) -> None:
     """It may have found some of the files as they were before, whatever version it says."""
     there = node.files(shop(members))
-    install_files.leave_for_start(there, node.folder, node.found)
+    with install_files.alone(node.folder):
+        changed = node.files(leaving(members, "n1"))
+        install_files.placed(changed, node.folder, node.found, untold=True)
     assert enforce(there, node.folder, node.found, node.sockets) == "reload"
     assert not install_files.is_untold(node.folder)
     assert enforce(there, node.folder, node.found, node.sockets) == "nothing"

@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from bench import forked_flex
-from flex.errors import BadInput, BadSetting, FlexError, NotWritten
+from flex.errors import BadInput, BadSetting, FlexError, NotRunning, NotWritten
 from flex.routing import haproxy, install_files, node_file_download
-from flex.routing.apply_to_haproxy import NotRunning
 from flex.routing.haproxy import HOSTS
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.host_to_node_maps import MOVED

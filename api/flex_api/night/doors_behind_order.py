@@ -49,6 +49,11 @@ def who_has_not_heard(
         time.sleep(_LOOK_AGAIN)
 
 
+def is_known(world: World) -> bool:
+    """Whether any node ever said by which order it goes, or can be asked."""
+    return bool(world.settings.routing.sockets or world.store.door_reports())
+
+
 def _compare_reports(world: World, number: int, serving: Collection[str]) -> dict[str, str]:
     if not world.store.door_reports():
         return {}

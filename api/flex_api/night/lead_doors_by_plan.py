@@ -13,7 +13,7 @@ from flex.errors import FlexError, LostLease
 from flex.model.plan import Plan
 from flex.placing import failover
 from flex_api.night import haproxy_pools_and_files, route_requests_by_plan, store_order_for_doors
-from flex_api.night.doors_behind_order import who_has_not_heard
+from flex_api.night.doors_behind_order import is_known, who_has_not_heard
 from flex_api.wiring import World
 
 
@@ -70,4 +70,9 @@ class DoorsOfNodes:
             return dict.fromkeys(serving, self._trouble)
         if not self._number:
             return {}
+        if not self._delivered and not is_known(self._world):
+            self._world.say(
+                f"No node says whether its doors go by order {self._number}: `flex route follow` "
+                "on the nodes does, and routing.sockets has FLEX ask."
+            )
         return who_has_not_heard(self._world, self._number, patience, self._delivered)

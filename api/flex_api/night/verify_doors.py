@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from flex.routing import host_to_node_maps
 from flex_api.night import make_host_maps
-from flex_api.night.doors_behind_order import who_has_not_heard
+from flex_api.night.doors_behind_order import is_known, who_has_not_heard
 from flex_api.night.make_host_maps import PartitionForMaps
 from flex_api.schemas.verbs_output import DoorsVerified
 from flex_api.wiring import World
@@ -28,7 +28,7 @@ def verify_doors(world: World, patience: float = PATIENCE) -> DoorsVerified | No
         order=last.number,
         plan=last.plan,
         differ=_names_led_elsewhere(world),
-        known=bool(routing.sockets or store.door_reports()),
+        known=is_known(world),
         unheard=who_has_not_heard(world, last.number, patience),
     )
 

@@ -93,8 +93,12 @@ def _replace(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp lets only its owner read; a report names paths and sites, and is for its group.
-        Path(temporary).chmod(0o640)
+            if not os.geteuid():
+                # What root writes where the services do is theirs.
+                there = path.parent.stat()
+                os.fchown(file.fileno(), there.st_uid, there.st_gid)
+            # mkstemp lets only its owner read. A report names paths and sites: for its group.
+            os.fchmod(file.fileno(), 0o640)
         Path(temporary).replace(path)
     except BaseException:
         with suppress(OSError):

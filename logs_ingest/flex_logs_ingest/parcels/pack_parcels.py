@@ -177,7 +177,7 @@ class Outbox:
 
     def _make(self, directory: Path) -> None:
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         except OSError as error:
             raise _not_written(directory, error) from error
 
@@ -198,6 +198,8 @@ def pack(note: Mapping[str, object], files: Mapping[str, Path], parcel: Path) ->
         for kind, content in contents.items()
     }
     with parcel.open("wb") as file:
+        # Counts name sites and paths, and whoever carries the parcel away keeps its mode.
+        os.fchmod(file.fileno(), 0o640)
         file.write(json.dumps({"parcel": VERSION, **note, "files": sums}).encode() + b"\n")
         for content in contents.values():
             file.write(content)
