@@ -36,7 +36,9 @@ from flex_api.night import (
     go_on_with_moves,
     haproxy_pools_and_files,
     hold_at_doors,
+    narrow_plan,
     nightly,
+    one_writer_moves,
     plan_of_movable_sites,
     recovery,
     route_and_publish_plan,
@@ -479,6 +481,29 @@ def test_a_site_whose_writer_is_taken_for_dead_is_led_to_nobody_else(cluster: Cl
     cluster.until_all_go_by(order.number, "n1")
     assert cluster.answers("n1", PLAIN) == "n1"
     assert cluster.said_of("n1", *STATEFUL) == dict.fromkeys(STATEFUL, "st_n0")
+
+
+@pytest.mark.slow
+def test_a_site_on_several_nodes_stays_with_its_dead_writer_and_no_plan_waits_for_that(
+    cluster: Cluster,
+) -> None:
+    """Nobody can hold it there, and the others have not what it wrote."""
+    world = cluster.world()
+    cluster.pin(world)
+    world.store.put_pin(Pin(SHOP, nodes=("n0", "n1"), author="ann"))
+    wanted = cluster.brought(world, nightly.propose(world).plan)
+    go_on_with_moves.mark_moves_made(world, route_and_publish_plan.carry_out(world, wanted))
+    _, partition = world.store.placement()
+    assert set(partition[partition["site"] == SHOP]["node"]) == {"n0", "n1"}
+    assert cluster.said_of("n0", SHOP) == {SHOP: "st_n1"}
+    world.store.order_node(NodeOrder("n1", "down", world.clock()))
+    in_force = world.store.plan(world.store.in_force())
+    assert one_writer_moves.to_be_led_on(world, in_force) == {}
+    assert narrow_plan.led_on_already(world, in_force) == frozenset()
+    order = store_order_for_doors.order(world.settings, world.store, in_force.id)
+    if order:
+        cluster.until_all_go_by(order.number, "n0")
+    assert cluster.said_of("n0", SHOP) == {SHOP: "st_n1"}
 
 
 @pytest.mark.slow

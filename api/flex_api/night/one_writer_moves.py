@@ -71,7 +71,9 @@ def to_be_led_on(world: World, plan: Plan) -> Mapping[str, Elsewhere]:
     if is_failover or not world.settings.routing.has_stateful:
         return {}
     coming = world.store.placement_of(plan.id)
-    return writer_nodes.elsewhere_now(world, coming, plan.id)
+    ways = writer_nodes.elsewhere_now(world, coming, plan.id)
+    serving = writer_nodes.serving_now(world)
+    return {site: way for site, way in ways.items() if way.now in serving}
 
 
 def move(world: World, plan: Plan) -> Plan:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from flex.frame_schemas import PLACEMENT
+from flex.frame_schemas import PLACEMENT, texts
 from flex.model.orders_to_doors import DoorOrder
 from flex.ports import Store
 from flex.routing import host_to_node_maps
@@ -63,9 +63,22 @@ def _keeping(store: Store) -> frozenset[str]:
 
 
 def elsewhere_now(world: World, partition: pd.DataFrame, plan: str) -> dict[str, Elsewhere]:
-    """The same with the nodes of now."""
-    serving = [node.name for node in world.nodes if node.addresses and node.state != "down"]
-    return elsewhere(world.settings, world.store, partition, serving, plan)
+    """The same with the nodes of now, but for those that stay with a dead node on which the
+    partition has them, too: they are on several nodes, and the others have not what it wrote.
+    """
+    serving = serving_now(world)
+    ways = elsewhere(world.settings, world.store, partition, serving, plan)
+    nodes = partition[partition["site"].isin(list(ways))]
+    there = set(zip(texts(nodes["site"]), texts(nodes["node"]), strict=True))
+    return {
+        site: way
+        for site, way in ways.items()
+        if way.now in serving or (site, way.now) not in there
+    }
+
+
+def serving_now(world: World) -> frozenset[str]:
+    return frozenset(node.name for node in world.nodes if node.addresses and node.state != "down")
 
 
 def keep_writers(
