@@ -288,4 +288,5 @@ def test_units_of_packages_name_nothing_that_is_to_be_filled_in(tmp_path: Path) 
             lines = path.read_text().splitlines()
             commands = [line for line in lines if line.startswith("ExecStart=")]
             assert all("@" not in line for line in commands)
-            assert all("/usr/sbin/flex" in line for line in commands)
+            # What comes behind the first one sends what that has made.
+            assert all("/usr/sbin/flex" in line for line in commands[:1])
