@@ -248,6 +248,8 @@ class Round:
             for what in VICTIMS[victim]:
                 self._kill(node, what)
             self._let_all_go_on(flex)
+            if victim == "database":
+                until("the database is back", lambda: serves(self.cluster.url()))
             if victim == "name server":
                 # What is sent meanwhile is not heard.
                 time.sleep(self.drawn.choice([0, 1]))
@@ -334,6 +336,14 @@ def kill_a_process_of(database: str) -> None:
     """The one that serves us."""
     with suppress(psycopg.OperationalError), psycopg.connect(database) as connection:
         os.kill(connection.info.backend_pid, signal.SIGKILL)
+
+
+def serves(database: str) -> bool:
+    try:
+        psycopg.connect(database).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def tell(words: str) -> None:

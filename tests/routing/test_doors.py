@@ -25,7 +25,7 @@ from flex.routing.haproxy import CONFIGURATION, files, version
 from flex.routing.haproxy_frontends import STRAYS, Doors
 from flex.routing.haproxy_program import HaproxyProgram, refusal, start_with_master, write
 from flex.routing.haproxy_socket import Socket
-from flex.routing.member_pools import Pool, backend
+from flex.routing.member_pools import Member, Pool, backend
 from flex.routing.member_pools import members as members_at
 from flex.routing.ports_and_paths import Layout
 from tests.ports import any_port
@@ -161,6 +161,25 @@ def until_none_listens(address: str, port: int) -> None:
                 return
         time.sleep(0.1)
     pytest.fail(f"HAProxy still listens at {address}:{port}")
+
+
+def until_down(stats: Socket, way: str) -> None:
+    """Wait until the checks of this node have found that the neighbour is away."""
+    for _ in range(600):
+        rows = haproxy_socket.parse_stat(stats.ask("show", "stat"))
+        if any((row.backend, row.server, row.status) == (way, "inner", "DOWN") for row in rows):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"{way} does not count as away")
+
+
+def start_with_pool_that_n2_leaves(cluster: Cluster, stack: ExitStack) -> Member:
+    """Return the member that stays, n1."""
+    at = cluster.members.addresses
+    stays, leaves = members_at({node: at[node] for node in ("n1", "n2")})
+    cluster.pools = (Pool("shop.example", (), (stays, replace(leaves, leaving=True))),)
+    cluster.start(stack, NAMES | {"shop.example": "n2"})
+    return stays
 
 
 def ask_over(connection: socket.socket, host: str, more: str = "", keep: bool = False) -> None:
@@ -351,11 +370,7 @@ def test_a_process_that_ends_leads_around_an_owner_that_is_away(
     stats = Socket(str(cluster.folder / "n0" / "s"))
     cluster.end("n1")
     cluster.members.stop("n1")
-    for _ in range(600):
-        rows = haproxy_socket.parse_stat(stats.ask("show", "stat"))
-        if any((row.backend, row.server, row.status) == ("at_n1", "inner", "DOWN") for row in rows):
-            break
-        time.sleep(0.1)
+    until_down(stats, "at_n1")
     connection = cluster.held_by_old_process("n0")
     ask_over(connection, "b.example")
     assert cluster.answer_to(connection).node == ("n0" if content == "everywhere" else "n2")
@@ -365,10 +380,7 @@ def test_a_process_that_ends_leads_around_an_owner_that_is_away(
 def test_a_process_that_ends_leaves_a_replicated_site_to_its_members(
     cluster: Cluster, stack: ExitStack
 ) -> None:
-    at = cluster.members.addresses
-    stays, leaves = members_at({node: at[node] for node in ("n1", "n2")})
-    cluster.pools = (Pool("shop.example", (), (stays, replace(leaves, leaving=True))),)
-    cluster.start(stack, NAMES | {"shop.example": "n2"})
+    start_with_pool_that_n2_leaves(cluster, stack)
     connection = cluster.held_by_old_process("n2")
     ask_over(connection, "shop.example")
     assert cluster.answer_to(connection).node == "n1"
@@ -474,10 +486,7 @@ def test_a_replicated_site_is_reached_from_a_node_that_has_none_of_it(
 def test_a_node_that_leaves_a_pool_answers_itself_while_the_other_members_are_away(
     cluster: Cluster, stack: ExitStack
 ) -> None:
-    at = cluster.members.addresses
-    stays, leaves = members_at({node: at[node] for node in ("n1", "n2")})
-    cluster.pools = (Pool("shop.example", (), (stays, replace(leaves, leaving=True))),)
-    cluster.start(stack, NAMES | {"shop.example": "n2"})
+    stays = start_with_pool_that_n2_leaves(cluster, stack)
     stats = Socket(str(cluster.folder / "n2" / "s"))
     stats.ask("set", "server", f"{backend('shop.example')}/s{stays.bit}", "state", "maint")
     # At the door of n2, and at its inner door: by what n0 has heard the site is still there.
