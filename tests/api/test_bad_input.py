@@ -228,6 +228,14 @@ def test_wrong_usage_is_the_shells_own_code(installation: Installation) -> None:
     assert installation.flex("dance").code == 2
 
 
+def test_a_word_too_many_leads_to_the_options_of_the_verb(installation: Installation) -> None:
+    said = installation.flex("sites", "pin", "a.example", "n2")
+    assert said.code == 2
+    assert "(n2); other values are given by options: --nodes, --min-replicas," in said.err
+    # It has none.
+    assert "options" not in installation.flex("explain", "a.example", "n2").err.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [("-o", "json", "plan", "--dance"), ("plan", "--output=json", "--dance"), ("-o", "json", "-x")],

@@ -25,7 +25,8 @@ from types import FrameType
 from typing import Annotated, NoReturn, TextIO
 
 import typer
-from typer._click.exceptions import ClickException
+from typer._click.core import Command
+from typer._click.exceptions import ClickException, UsageError
 
 # Typer does not say that it exports this.
 from typer.completion import completion_init  # type: ignore[attr-defined]
@@ -197,6 +198,8 @@ def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
     """What Typer could not read, as it says so, or as one problem where JSON is asked for: the
     context may not know.
     """
+    if isinstance(error, UsageError) and "extra argument" in error.message and error.ctx:
+        error.message += _options_besides(error.ctx.command)
     if not _asks_for_json(arguments):
         error.show()
         return error.exit_code
@@ -205,6 +208,16 @@ def report_misuse(error: ClickException, arguments: Sequence[str]) -> int:
         Misused(command, error.format_message(), kept=UNTOUCHED, advice="see `flex help all`"),
         Format.JSON,
     )
+
+
+def _options_besides(verb: Command) -> str:
+    """Who writes a word too many mostly means the value of an option."""
+    options = [
+        each.opts[0]
+        for each in verb.params
+        if each.param_type_name == "option" and each.name not in ("output", "help", "dry_run")
+    ]
+    return f"; other values are given by options: {', '.join(options)}" if options else ""
 
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:

@@ -162,13 +162,8 @@ COMPLETED = 45
 class LoadedVerbs(Mapping[str, Command]):
     """Each is loaded when somebody asks for it."""
 
-    def __init__(self) -> None:
-        self._loaded: dict[str, Command] = {}
-
     def __getitem__(self, name: str) -> Command:
-        if name not in self._loaded:
-            self._loaded[name] = _load(name)
-        return self._loaded[name]
+        return _load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(VERBS)
@@ -214,6 +209,7 @@ def _output_option() -> Parameter:
     return get_command(donor).params[0]
 
 
+@cache
 def _load(name: str) -> Command:
     app = typer.Typer(rich_markup_mode=None)
     import_module(f"flex_api.cli.{VERBS[name].module}").add_to(app)
