@@ -40,6 +40,11 @@ def pytest_configure() -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", usual))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Slow tests wait for servers for a third of their time."""
+    return len(os.sched_getaffinity(0)) * 3 // 2
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`slow("a", "b")` marks a test with the parameters "a" and "b" alone."""

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.real
 TTL = 604_800
 
 
+@pytest.mark.slow("command")
 @pytest.mark.parametrize("who", ["command", "watch"])
 def test_a_node_that_dies_while_a_run_waits_is_out_of_dns_at_once(
     installation: Installation, who: str

@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import json
 import socketserver
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +17,7 @@ import pytest
 from flex_api.night.mail_of_the_night import Bulletin
 from flex_api.night.notifying import post
 from flex_api.settings.safety_and_notices import Webhook
+from tests.served_in_thread import in_a_thread
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -57,11 +57,8 @@ def hook() -> Iterator[Heard]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
         heard.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield heard
-        server.shutdown()
-        thread.join()
+        with in_a_thread(server):
+            yield heard
 
 
 @pytest.fixture
@@ -83,11 +80,8 @@ def letterbox() -> Iterator[Heard]:
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Postman) as server:
         heard.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield heard
-        server.shutdown()
-        thread.join()
+        with in_a_thread(server):
+            yield heard
 
 
 def tell(installation: Installation, lines: str) -> None:

@@ -30,6 +30,7 @@ from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
 from flex_api import wiring
 from flex_api.night import (
+    interruptible_wait,
     plan_undo,
     recovery,
     route_and_publish_plan,
@@ -46,6 +47,23 @@ SITES = ("b.example.org", "a.example.org")
 OLD, NEW = "192.0.2.1", "192.0.2.2"
 AWAY = Unreachable("asking", "no answer in time", advice="look at it")
 NEVER = Refused("asking", "REFUSED", advice="look at it")
+
+
+class Time:
+    """It passes only while somebody waits."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interruptible_wait, "time", Time())
 
 
 class Killed(Exception):

@@ -19,6 +19,7 @@ from flex_api.night.notifying import post
 from flex_api.schemas.sites_and_wishes import PinGiven
 from flex_api.settings.safety_and_notices import Webhook
 from tests.api.test_notify import NEWS
+from tests.served_in_thread import in_a_thread
 
 CODES = (300, 301, 302, 303, 304, 305, 307, 308, 399)
 
@@ -63,11 +64,8 @@ def road() -> Iterator[Road]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Crossing) as server:
         found.port = server.server_address[1]
         found.to = f"http://localhost:{found.port}/hidden/secret"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield found
-        server.shutdown()
-        thread.join()
+        with in_a_thread(server):
+            yield found
 
 
 @pytest.mark.parametrize("code", CODES)

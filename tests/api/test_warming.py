@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ import pytest
 
 from flex.model.drains_and_freezes import Freeze
 from flex.store import SqlStore, open_store
+from tests.served_in_thread import in_a_thread
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation, Said
@@ -53,11 +53,8 @@ class _Answer(BaseHTTPRequestHandler):
 def web(installation: Installation) -> Iterator[Web]:
     with Web(("0.0.0.0", 0), _Answer) as server:
         server.asked, server.installation = [], installation
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        with in_a_thread(server):
+            yield server
 
 
 @pytest.fixture
@@ -115,6 +112,7 @@ def rejected(store: SqlStore) -> None:
         store.update(replace(plan, state="discarded"))
 
 
+@pytest.mark.slow("frozen-apply-23", "rejected-run-22")
 @pytest.mark.parametrize(
     ("meanwhile", "verb", "code"),
     [(frozen, "run", 23), (frozen, "apply", 23), (rejected, "run", 22)],

@@ -150,6 +150,7 @@ def ready(port: int) -> dict[str, str]:
 
 
 @pytest.mark.real
+@pytest.mark.slow("2")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_flex_serve_starts_its_watch_again_and_ends_where_that_cannot_be(
     installation: Installation, free_port: int, workers: int

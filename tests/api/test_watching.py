@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import multiprocessing
 import socket
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -20,6 +19,7 @@ from flex_api import wiring
 from flex_api.night import probing
 from flex_api.night.health_watch import HealthWatch, watching
 from flex_api.settings import file as settings
+from tests.served_in_thread import in_a_thread
 
 if TYPE_CHECKING:
     from tests.api.conftest import Installation
@@ -40,12 +40,8 @@ class Site(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with HTTPServer(("127.0.0.1", 0), Site) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with HTTPServer(("127.0.0.1", 0), Site) as server, in_a_thread(server):
         yield server.server_port
-        server.shutdown()
-        thread.join()
 
 
 def test_a_server_that_serves_is_told_from_a_broken_one_and_from_none(

@@ -116,17 +116,19 @@ def test_a_site_that_moved_twice_rests_until_the_first_time_is_a_month_ago(
 
 
 @pytest.mark.parametrize(
-    ("swing", "length"),
+    ("swing", "length", "nights"),
     [
-        ("one site", 1),
-        pytest.param("one half and the other", 1, marks=pytest.mark.torture),
-        pytest.param("one half and the other", 5, marks=pytest.mark.torture),
+        # Without the limit of moves in a month, its third move is that of the eighth night.
+        ("one site", 1, 10),
+        pytest.param("one site", 1, 30, marks=pytest.mark.slow),
+        pytest.param("one half and the other", 1, 30, marks=pytest.mark.torture),
+        pytest.param("one half and the other", 5, 30, marks=pytest.mark.torture),
     ],
 )
 def test_a_load_that_swings_for_thirty_nights_moves_no_site_more_than_twice(
-    cluster: Cluster, swing: str, length: int
+    cluster: Cluster, swing: str, length: int, nights: int
 ) -> None:
-    for night in range(30):
+    for night in range(nights):
         cluster.night(SWINGS[swing][(night // length) % 2])
     assert max(cluster.moved.values(), default=0) <= 2
 

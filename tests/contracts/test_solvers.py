@@ -132,7 +132,7 @@ def test_every_wish_is_kept(solver: Solver, problem: Problem) -> None:
 
 @pytest.mark.slow("auto", "large")
 @every_solver
-@examples(10)
+@examples(20)
 @given(problem=clusters(), data=st.data())
 def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
     solver: Solver, problem: Problem, data: st.DataObject
@@ -158,7 +158,7 @@ def test_a_site_that_must_stay_where_it_is_stays_there_and_nowhere_else(
 
 @pytest.mark.slow("large", "exact", "auto")
 @every_solver
-@examples(10)
+@examples(20)
 @given(problem=clusters(), data=st.data())
 def test_sites_that_belong_together_stay_together(
     solver: Solver, problem: Problem, data: st.DataObject
@@ -176,7 +176,7 @@ def test_sites_that_belong_together_stay_together(
 
 @pytest.mark.slow("auto", "large", "exact")
 @every_solver
-@examples(10)
+@examples(20)
 @given(problem=clusters())
 def test_rows_come_in_order_and_the_same_each_time(solver: Solver, problem: Problem) -> None:
     first, again = solver(problem, BRIEF), solver(problem, BRIEF)
@@ -188,7 +188,7 @@ def test_rows_come_in_order_and_the_same_each_time(solver: Solver, problem: Prob
 
 @pytest.mark.slow("auto", "large")
 @every_solver
-@examples(10)
+@examples(20)
 @given(problem=clusters())
 def test_proven_means_balanced_with_as_many_moves_as_the_bound(
     solver: Solver, problem: Problem
@@ -201,7 +201,7 @@ def test_proven_means_balanced_with_as_many_moves_as_the_bound(
 
 @pytest.mark.slow("auto", "large", "exact")
 @every_solver
-@examples(10)
+@examples(20)
 @given(problem=clusters())
 def test_the_note_names_a_tolerance_that_would_do(solver: Solver, problem: Problem) -> None:
     solution = solver(problem, BRIEF)
@@ -212,7 +212,7 @@ def test_the_note_names_a_tolerance_that_would_do(solver: Solver, problem: Probl
 
 
 @every_sparing_solver
-@examples(10)
+@examples(20)
 @given(problem=clusters())
 def test_a_balanced_placement_that_keeps_every_wish_stays(solver: Solver, problem: Problem) -> None:
     in_force = replace(problem, old=SOLVERS["scratch"](problem, BRIEF).rows)
@@ -221,7 +221,7 @@ def test_a_balanced_placement_that_keeps_every_wish_stays(solver: Solver, proble
 
 
 @every_sparing_solver
-@examples(10)
+@examples(20)
 @given(problem=clusters())
 def test_a_silent_site_moves_only_where_a_wish_demands_it(solver: Solver, problem: Problem) -> None:
     silent = ~problem.load.any(axis=1)
@@ -259,7 +259,7 @@ def test_odd_clusters_get_an_answer(solver: Solver, problem: Problem) -> None:
 
 @pytest.mark.slow("closest", "large", "exact", "auto")
 @every_solver
-@examples(10)
+@examples(20)
 @given(random=st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(solver: Solver, random: Random) -> None:
     sites = [f"s{s:02}.example.org" for s in range(12)]

@@ -70,7 +70,7 @@ def merit(problem: Problem, rows: Ints) -> tuple[bool, int]:
 
 @pytest.mark.slow("large", "exact", "auto")
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
-@examples(12)
+@examples(20)
 @given(problem=wishful())
 def test_random_wishes_are_kept(solver: str, problem: Problem) -> None:
     rows = SOLVERS[solver](problem, BRIEF).rows
@@ -79,7 +79,7 @@ def test_random_wishes_are_kept(solver: str, problem: Problem) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "exact"])
-@examples(12)
+@examples(20)
 @given(problem=wishful())
 @shrunk_within(20)
 def test_no_other_solver_moves_less_in_balance(solver: str, problem: Problem) -> None:
@@ -93,7 +93,7 @@ def test_no_other_solver_moves_less_in_balance(solver: str, problem: Problem) ->
 
 
 @pytest.mark.slow
-@examples(12)
+@examples(20)
 @given(problem=wishful(), moves=st.integers(0, 6))
 def test_limits_hold_where_any_placement_holds_them(problem: Problem, moves: int) -> None:
     free = SOLVERS["exact"](problem, BRIEF)
@@ -163,7 +163,7 @@ def _even(load: np.ndarray) -> Problem:
 @pytest.mark.parametrize("solver", ["auto", "greedy"])
 def test_shuffles_have_one_answer(solver: str) -> None:
     answers = {
-        SOLVERS[solver](_shuffled(Random(seed)), BRIEF).rows.tobytes() for seed in range(times(5))
+        SOLVERS[solver](_shuffled(Random(seed)), BRIEF).rows.tobytes() for seed in range(times(10))
     }
     assert len(answers) == 1, native_or_python.name()
 

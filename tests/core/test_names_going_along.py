@@ -191,7 +191,7 @@ other_names = st.dictionaries(
 )
 
 
-@settings(max_examples=times(25))
+@settings(max_examples=times(50))
 @given(
     names=other_names,
     adopt=st.booleans(),

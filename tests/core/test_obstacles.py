@@ -211,7 +211,7 @@ def test_a_rule_is_named_just_where_the_plan_would_be_better_without_it(
     assert not alone or alone == {stop.rule for stop in of_aims}
 
 
-@settings(max_examples=times(15), deadline=None)
+@settings(max_examples=times(30), deadline=None)
 @given(clusters(), rules())
 def test_a_site_is_held_by_the_rules_without_which_it_would_move(
     cluster: Cluster, reins: Reins

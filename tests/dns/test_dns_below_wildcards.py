@@ -199,7 +199,7 @@ def check(server: Server, seed: int, kinds: Iterable[str]) -> int:
     return len(below)
 
 
-SEEDS = range(times(20))
+SEEDS = range(times(30))
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 from tests.dns.conftest import held
+from tests.thorough import third_quick
 
 OWNER = "flex-eu1"
 OLD, NEW, THEIRS = "192.0.2.1", "192.0.2.2", "198.51.100.9"
@@ -209,17 +210,15 @@ def is_theirs(kind: str, edit: str) -> bool:
     return edit != "MX" and not (is_ours and edit == "AAAA")
 
 
-CASES = [(kind, edit) for kind, edit in product(KINDS, EDITS) if is_a_case(kind, edit)]
+CASES = [each for each in product(KINDS, EDITS, WAYS) if is_a_case(*each[:2])]
 
 
-@pytest.mark.slow("a replica taken away-MX-nsupdate")
-@pytest.mark.parametrize(
-    "way", [way if way == "memory" else pytest.param(way, marks=pytest.mark.real) for way in WAYS]
-)
-@pytest.mark.parametrize(("kind", "edit"), CASES)
+@pytest.mark.real
+@pytest.mark.parametrize("case", third_quick(CASES), ids="-".join)
 def test_what_somebody_took_before_we_came_stays_theirs(
-    site: Callable[[str], Site], way: str, kind: str, edit: str
+    site: Callable[[str], Site], case: tuple[str, str, str]
 ) -> None:
+    kind, edit, way = case
     here = site(way)
     made = begun(here, kind)
     assert made.changes

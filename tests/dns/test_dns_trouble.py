@@ -38,6 +38,7 @@ from flex_dns.wire.explain_dns_errors import MEANINGS, translate
 from flex_dns.wire.key import Key, make_key
 from flex_dns.wire.name_server_and_key import Server
 from tests.dns.given import adopted, placed
+from tests.served_in_thread import in_a_thread
 
 pytestmark = pytest.mark.real
 
@@ -140,14 +141,9 @@ def answering_each(key: Key, say: Callable[[dns.message.Message], object]) -> It
                 say(answer)
                 self.wfile.write(framed(answer.to_wire()))
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield Server("127.0.0.1", listening.server_address[1], key, timeout=5.0)
-        finally:
-            listening.shutdown()
-            thread.join()
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    with server as listening, in_a_thread(listening):
+        yield Server("127.0.0.1", listening.server_address[1], key, timeout=5.0)
 
 
 @pytest.mark.parametrize("trouble", ["SERVFAIL", "REFUSED", "without authority"])

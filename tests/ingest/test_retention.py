@@ -176,6 +176,7 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.slow("14")
 @pytest.mark.parametrize("kept", [14, 7])
 def test_what_kill_9_interrupts_loses_nothing_and_counts_nothing_twice(
     tmp_path: Path, logs: Path, line: Line, source: Source, kept: int

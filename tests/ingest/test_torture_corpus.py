@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from flex_logs_ingest.scan.python_loop import LINE_LIMIT, ReferenceScan
 from flex_logs_ingest.scan.segment_scan import CLASSES, Scanner
 from flex_logs_ingest.scan.site_rules import SiteRule
 from tests.effort import grows_with
+from tests.thorough import third_quick
 
 NATIVE: type[ReferenceScan] = getattr(native_or_python.NATIVE, "Scan", ReferenceScan)
 SAMPLES = Path(__file__).parent.parent / "data" / "logs"
@@ -436,9 +438,9 @@ def lines_of(name: str, data: bytes) -> dict[str, int]:
     return dict(zip(CLASSES, read(NATIVE(FORMATS[name], RULE, 100), [data])["lines"], strict=True))
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("horror", HORRORS)
-def test_no_line_is_missing_and_both_engines_agree(horror: str, name: str) -> None:
+@pytest.mark.parametrize("case", third_quick([*product(HORRORS, FORMATS)]), ids="-".join)
+def test_no_line_is_missing_and_both_engines_agree(case: tuple[str, str]) -> None:
+    horror, name = case
     data = HORRORS[horror](sample(name).splitlines())
     reference = plain(read(ReferenceScan(FORMATS[name], RULE, 100), [data]))
     assert plain(read(NATIVE(FORMATS[name], RULE, 100), [data])) == reference

@@ -55,7 +55,16 @@ CONFIG = {
 
 
 NODES = [{"name": f"n{at}", "addresses": [f"192.0.2.1{at}"], "ram": "1 GiB"} for at in (1, 2, 3)]
-SETTINGS = parse({"schema": 1, "node": NODES, "api": {"requests_per_second": 0}}, Path("flex.toml"))
+SETTINGS = parse(
+    {
+        "schema": 1,
+        "node": NODES,
+        "api": {"requests_per_second": 0},
+        # What is planned here is nobody's: it need not be good.
+        "solver": {"engine": "greedy"},
+    },
+    Path("flex.toml"),
+)
 STORE = MemoryStore()
 APP = create_app(SETTINGS, STORE, lambda: MemoryPublisher(("example.org.",), "flex"), ticks=still)
 

@@ -34,6 +34,7 @@ from flex.routing.order_follower import Follower, FollowingNode
 from flex.routing.ports_and_paths import Layout
 from flex.routing.refuse_older_maps import refuse_older
 from tests.ports import any_port
+from tests.served_in_thread import in_a_thread
 
 pytestmark = pytest.mark.real
 
@@ -91,12 +92,9 @@ def server() -> Iterator[Server]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever)
-        thread.start()
         told.url = f"http://127.0.0.1:{listening.server_address[1]}/nodes/n1"
-        yield told
-        listening.shutdown()
-        thread.join()
+        with in_a_thread(listening):
+            yield told
 
 
 @dataclass

@@ -21,6 +21,7 @@ from flex.routing.haproxy import CONFIGURATION, HOSTS, files, is_whole, version
 from flex.routing.member_pools import Pool, members
 from flex.routing.node_file_download import pull
 from flex.routing.ports_and_paths import Layout
+from tests.served_in_thread import in_a_thread
 
 NODES = {"n1": "192.0.2.1", "n2": "192.0.2.2"}
 
@@ -69,16 +70,9 @@ def serving(told: Server) -> Iterator[None]:
         def log_message(self, *_: object) -> None:
             return
 
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    told.url = f"http://127.0.0.1:{httpd.server_port}/api/v1/routing/nodes/n1"
-    thread = threading.Thread(target=httpd.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd, in_a_thread(httpd):
+        told.url = f"http://127.0.0.1:{httpd.server_port}/api/v1/routing/nodes/n1"
         yield
-    finally:
-        httpd.shutdown()
-        thread.join()
-        httpd.server_close()
 
 
 def put(taken: node_file_download.Pulled, folder: Path) -> None:

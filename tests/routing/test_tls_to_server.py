@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import ssl
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from bench import forked_flex
 from tests.routing.certificates import Authority
 from tests.routing.following import PATIENCE
+from tests.served_in_thread import in_a_thread
 
 pytestmark = pytest.mark.real
 
@@ -38,16 +38,12 @@ def own(tmp_path: Path) -> Authority:
 @pytest.fixture
 def address(own: Authority) -> Iterator[str]:
     certificate = own.sign("localhost", own.folder / "server.pem")
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    speaking = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    speaking.load_cert_chain(certificate)
-    listening.socket = speaking.wrap_socket(listening.socket, server_side=True)
-    thread = threading.Thread(target=listening.serve_forever)
-    thread.start()
-    yield f"https://localhost:{listening.server_address[1]}/api/v1/routing/nodes/n1"
-    listening.shutdown()
-    thread.join()
-    listening.server_close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as listening:
+        speaking = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        speaking.load_cert_chain(certificate)
+        listening.socket = speaking.wrap_socket(listening.socket, server_side=True)
+        with in_a_thread(listening):
+            yield f"https://localhost:{listening.server_address[1]}/api/v1/routing/nodes/n1"
 
 
 def test_a_server_of_an_own_ca_is_heard_by_who_trusts_it_and_others_are_told_how(

@@ -16,6 +16,7 @@ import pytest
 from flex.errors import BadInput
 from flex.frame_schemas import FILES
 from flex.routing.warming import Warmed, WarmingBudget, hottest, warm
+from tests.served_in_thread import in_a_thread
 
 SIZE = 1_000
 
@@ -43,11 +44,8 @@ class _Answer(BaseHTTPRequestHandler):
 def web() -> Iterator[Web]:
     with Web(("127.0.0.1", 0), _Answer) as server:
         server.asked = []
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        with in_a_thread(server):
+            yield server
 
 
 class Time:

@@ -126,6 +126,7 @@ def test_locality_leaves_every_published_figure_of_a_twin_as_it_was() -> None:
     )
 
 
+@pytest.mark.slow("0.0-0.0", "0.8-0.5")
 @pytest.mark.parametrize(("shorter", "fade"), [(0.0, 0.0), (0.5, 0.3), (0.8, 0.5)])
 def test_how_much_shorter_rare_files_live_is_found_again(shorter: float, fade: float) -> None:
     trace = _zipf(accesses=60_000, files=6000)

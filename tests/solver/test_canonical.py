@@ -92,7 +92,7 @@ def _problem(
 def test_shuffles_on_one_and_two_threads_with_and_without_the_native_loops_have_one_digest() -> (
     None
 ):
-    digests = {digest(shuffled=n, threads=1 + n % 2) for n in range(times(6))}
+    digests = {digest(shuffled=n, threads=1 + n % 2) for n in range(times(10))}
     run = [sys.executable, "-c", WITHOUT_NATIVE]
     engine, *others = subprocess.run(
         run, capture_output=True, text=True, check=True, timeout=300

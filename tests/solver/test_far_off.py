@@ -27,7 +27,7 @@ from flex_solver.search.needless_moves import drop_small_moves
 from flex_solver.search.partition_in_integers import Placed
 from flex_solver.search.repair_wishes import repair_all
 from tests.solver.given import wished
-from tests.thorough import times
+from tests.thorough import first_quick, times
 
 BUDGET = Budget(steps=2_000, seconds=200)
 BASELINES = ("greedy", "hill", "keep", "offload", "scratch")
@@ -112,7 +112,7 @@ def test_no_rule_that_comes_as_near_to_the_band_does_it_with_fewer_moves(
             assert score.moves(problem, found) <= score.moves(problem, rows), name
 
 
-@pytest.mark.parametrize("make", FAR_OFF[:4])
+@pytest.mark.parametrize("make", first_quick(FAR_OFF[:4], 2))
 def test_a_cluster_far_off_is_balanced_around_what_is_in_force(make: Callable[[], Problem]) -> None:
     problem, found = answered(make)
     assert not score.violations(problem, found.rows)

@@ -217,18 +217,21 @@ def test_where_no_partition_is_balanced_time_is_no_cause() -> None:
 def test_whichever_is_slower_the_answer_is_the_same(
     drifted: Drifted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = replace(drifted(40, 5, 6), tolerance=0.02)
+    problem, budget = replace(drifted(20, 5, 6), tolerance=0.02), replace(BUDGET, steps=600)
+    calls = list[str]()
 
     def place(late: str) -> object:
         decide = getattr(HeaviestSites, late)
 
         def later(search: HeaviestSites, *given: object) -> None:
+            calls.append(late)
             time.sleep(0.1)
             decide(search, *given)
 
         with monkeypatch.context() as patch:
             patch.setattr(HeaviestSites, late, later)
-            found = large.place(problem, BUDGET)
+            found = large.place(problem, budget)
         return found.rows.tolist(), found.bound, found.note
 
     assert place("place") == place("prove")
+    assert {*calls} == {"place", "prove"}

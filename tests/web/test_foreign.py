@@ -47,7 +47,12 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.mark.slow("multipart/form-data-localhost", "text/plain-127.0.0.1")
+@pytest.mark.slow(
+    "application/x-www-form-urlencoded-localhost",
+    "multipart/form-data-127.0.0.1",
+    "multipart/form-data-localhost",
+    "text/plain-127.0.0.1",
+)
 # 127.0.0.1 and localhost are two sites, two ports of 127.0.0.1 are two origins of one.
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 @pytest.mark.parametrize("kind", KINDS)
