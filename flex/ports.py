@@ -1,7 +1,4 @@
-"""What the loop asks of the world, in small protocols.
-
-A double in memory implements each of them, too.
-"""
+"""What the loop asks of the world, in small protocols."""
 
 from __future__ import annotations
 

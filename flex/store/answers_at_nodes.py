@@ -1,4 +1,4 @@
-"""What nodes answered for sites that are watched, in the database and in memory.
+"""What nodes answered for sites that are watched, in the database.
 
 Takes and returns plain values. Does not judge.
 """
@@ -12,8 +12,8 @@ from sqlalchemy import Column, Connection, RowMapping, Table, delete, insert, se
 from sqlalchemy.types import BigInteger
 
 from flex.model.node_answer_counts import Answers, AnswersOfSpan, fuller
+from flex.store import frames_to_tables
 from flex.store.database_by_url import StorePart
-from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import TEXT, metadata
 
 answers_of_sites = Table(
@@ -26,9 +26,6 @@ answers_of_sites = Table(
     Column("errors", BigInteger, nullable=False),
     Column("times", TEXT, nullable=False),
 )
-
-# As many names in one question: databases limit how many values a statement may have.
-_AT_ONCE = 500
 
 
 class SqlAnswersOfSites(StorePart):
@@ -44,47 +41,15 @@ class SqlAnswersOfSites(StorePart):
 
     def answers_of(self, names: Collection[str]) -> tuple[AnswersOfSpan, ...]:
         answers: list[AnswersOfSpan] = []
-        ordered = sorted(names)
         with self._database.reading() as connection:
-            for begin in range(0, len(ordered), _AT_ONCE):
-                answers += _read_answers(connection, ordered[begin : begin + _AT_ONCE])
+            for few in frames_to_tables.parts(sorted(names)):
+                answers += _read_answers(connection, few)
         return tuple(sorted(answers, key=_answers_key))
 
     def forget_answers(self, before: int) -> None:
         with self._database.writing() as connection:
             old = answers_of_sites.c.span < before
             connection.execute(delete(answers_of_sites).where(old))
-
-
-class MemoryAnswersOfSites(AllOrNothing):
-    def __init__(self) -> None:
-        super().__init__()
-        self._answers_of_sites: dict[tuple[str, str, int], AnswersOfSpan] = {}
-
-    def put_answers(self, counted: Sequence[AnswersOfSpan]) -> None:
-        with self._lock:
-            self._refuse_lost()
-            kept = self._answers_of_sites
-            for count in counted:
-                key = count.node, count.name, count.span
-                kept[key] = fuller(count, kept.get(key))
-
-    def answers_of(self, names: Collection[str]) -> tuple[AnswersOfSpan, ...]:
-        with self._lock:
-            every = list(self._answers_of_sites.values())
-        wanted = set(names)
-        return tuple(
-            sorted(
-                (count for count in every if count.name in wanted),
-                key=_answers_key,
-            )
-        )
-
-    def forget_answers(self, before: int) -> None:
-        with self._lock:
-            self._refuse_lost()
-            for key in [key for key in self._answers_of_sites if key[2] < before]:
-                del self._answers_of_sites[key]
 
 
 def _read_answers(connection: Connection, names: Sequence[str]) -> list[AnswersOfSpan]:

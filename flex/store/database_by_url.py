@@ -115,12 +115,18 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Everything read belongs to one moment."""
-        if (open_ := self._open) is not None:
+        """Everything read belongs to one moment. Within another transaction of the same thread it
+        is part of that one.
+        """
+        if (open_ := self._open or getattr(self._mine, "reads", None)) is not None:
             yield open_
             return
         with self._translate_errors("reading"), self.engine.begin() as connection:
-            yield connection
+            self._mine.reads = connection
+            try:
+                yield connection
+            finally:
+                self._mine.reads = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

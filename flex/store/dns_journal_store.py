@@ -1,15 +1,18 @@
-"""The journal of updates: in the database, and its double in memory."""
+"""The journal of updates in the database."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, update
 
 from flex.model.dns_update_journal import JournalRow, RowState
 from flex.store.database_by_url import Database, StorePart
+from flex.store.keyed_table import KeyedTable
 from flex.store.schema import messages
+
+# Of one plan they are told apart by their numbers.
+ROWS = KeyedTable(messages, JournalRow, "number")
 
 
 class SqlJournals(StorePart):
@@ -30,18 +33,14 @@ class SqlJournal:
         self._plan = plan_id
 
     def rows(self) -> tuple[JournalRow, ...]:
-        columns = [column for column in messages.c if column.name != "cycle"]
-        wanted = select(*columns).where(messages.c.cycle == self._plan).order_by(messages.c.number)
-        with self._database.reading() as connection:
-            rows = connection.execute(wanted).mappings()
-            return tuple(JournalRow(**{**row, "changes": tuple(row["changes"])}) for row in rows)
+        return ROWS.all(self._database, messages.c.cycle == self._plan)
 
     def intend(self, rows: Sequence[JournalRow]) -> None:
         if not rows:
             return
         with self._database.writing() as connection:
             connection.execute(
-                insert(messages), [{"cycle": self._plan, **_columns(row)} for row in rows]
+                insert(messages), [{"cycle": self._plan, **ROWS.row(row)} for row in rows]
             )
 
     def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
@@ -51,32 +50,3 @@ class SqlJournal:
         change = update(messages).where(these).values(state=state, note=note)
         with self._database.writing() as connection:
             connection.execute(change, [{"those": number} for number in numbers])
-
-
-def _columns(row: JournalRow) -> dict[str, object]:
-    """As it is: `asdict` would copy thousands of numbers one by one."""
-    return {field.name: getattr(row, field.name) for field in fields(row)}
-
-
-def _written_by_anybody() -> None:
-    """Nobody asks who writes."""
-
-
-class MemoryJournal:
-    """`refuse_lost` raises LostLease where who writes lost the lease."""
-
-    def __init__(self, refuse_lost: Callable[[], None] = _written_by_anybody) -> None:
-        self._refuse_lost = refuse_lost
-        self._rows: dict[int, JournalRow] = {}
-
-    def rows(self) -> tuple[JournalRow, ...]:
-        return tuple(self._rows[number] for number in sorted(self._rows))
-
-    def intend(self, rows: Sequence[JournalRow]) -> None:
-        self._refuse_lost()
-        self._rows |= {row.number: row for row in rows}
-
-    def became(self, numbers: Sequence[int], state: RowState, note: str = "") -> None:
-        self._refuse_lost()
-        for number in numbers:
-            self._rows[number] = replace(self._rows[number], state=state, note=note)

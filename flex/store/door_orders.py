@@ -1,4 +1,4 @@
-"""What doors go by, in the database and in memory: the large map of owners, the newest order with
+"""What doors go by, in the database: the large map of owners, the newest order with
 its small map, and what each node said of itself.
 
 Takes and returns plain values. Does not know what is in a map.
@@ -14,7 +14,6 @@ from sqlalchemy import Connection, delete, insert, select
 
 from flex.model.orders_to_doors import DoorOrder, DoorReport
 from flex.store.database_by_url import StorePart
-from flex.store.memory_transactions import AllOrNothing
 from flex.store.schema import door_order, door_reports, owners_map
 
 # All but the map, which may be large.
@@ -82,53 +81,6 @@ class SqlDoorOrders(StorePart):
         with self._database.reading() as connection:
             rows = connection.execute(select(door_reports).order_by(door_reports.c.node)).mappings()
             return tuple(DoorReport(**{**row, "busy": _counts(row["busy"])}) for row in rows)
-
-
-class MemoryDoorOrders(AllOrNothing):
-    """Each dictionary has one entry at most, but for the reports."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        # Its digest, and itself.
-        self._large_maps: dict[str, tuple[str, str]] = {}
-        self._door_orders: dict[str, tuple[DoorOrder, str]] = {}
-        self._door_reports: dict[str, DoorReport] = {}
-
-    def large_map(self) -> str:
-        return self._large_maps.get("cluster", ("", ""))[1]
-
-    def large_map_digest(self) -> str:
-        return self._large_maps.get("cluster", ("", ""))[0]
-
-    def put_large_map(self, text: str, digest: str, before: str) -> bool:
-        with self._lock:
-            self._refuse_lost()
-            if self.large_map_digest() != before:
-                return False
-            self._large_maps["cluster"] = digest, text
-            return True
-
-    def door_order(self) -> DoorOrder | None:
-        return self._door_orders.get("cluster", (None, ""))[0]
-
-    def moved_map(self) -> str:
-        return self._door_orders.get("cluster", (None, ""))[1]
-
-    def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
-        with self._lock:
-            self._refuse_lost()
-            if not _grows(order, self.door_order(), before):
-                return False
-            self._door_orders["cluster"] = order, moved
-            return True
-
-    def note_door_reports(self, reports: Sequence[DoorReport]) -> None:
-        with self._lock:
-            self._refuse_lost()
-            self._door_reports |= {report.node: report for report in reports}
-
-    def door_reports(self) -> tuple[DoorReport, ...]:
-        return tuple(self._door_reports[node] for node in sorted(self._door_reports))
 
 
 def _grows(order: DoorOrder, last: DoorOrder | None, before: int) -> bool:

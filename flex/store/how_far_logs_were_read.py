@@ -25,31 +25,24 @@ from sqlalchemy import (
 from flex.model.log_reading import BadLine, Segment, Stream
 from flex.store import errors_of_stores, frames_to_tables
 from flex.store.database_by_url import StorePart
+from flex.store.keyed_table import KeyedTable
 from flex.store.schema import moved_counts, segments, streams
+
+# A stream is known by what it contains: its file may have been renamed since.
+_KEY = [column.name for column in streams.primary_key]
+STREAMS = KeyedTable(streams, Stream, "path", *_KEY)
 
 
 class SqlSegments(StorePart):
     def streams(self, source: str) -> tuple[Stream, ...]:
-        wanted = (
-            select(streams)
-            .where(streams.c.source == source)
-            .order_by(streams.c.path, *streams.primary_key)
-        )
-        with self._database.reading() as connection:
-            return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
+        return STREAMS.all(self._database, streams.c.source == source)
 
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
-        stored_streams: list[Stream] = []
-        with self._database.reading() as connection:
-            for few in frames_to_tables.parts(sorted(sources)):
-                wanted = select(streams).where(streams.c.source.in_(few))
-                stored_streams += [Stream(**row) for row in connection.execute(wanted).mappings()]
+        stored_streams = STREAMS.among(self._database, streams.c.source, sources)
         return tuple(sorted(stored_streams, key=lambda each: (each.path, *_key(each))))
 
     def every_stream(self) -> tuple[Stream, ...]:
-        wanted = select(streams).order_by(streams.c.path, *streams.primary_key)
-        with self._database.reading() as connection:
-            return tuple(Stream(**row) for row in connection.execute(wanted).mappings())
+        return STREAMS.all(self._database)
 
     def record(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
         """Raises Busy when `replaces` is there no more: then somebody else has read on in the same
@@ -178,8 +171,6 @@ class SqlSegments(StorePart):
 
 
 _Key = tuple[object, ...]
-# A stream is known by what it contains: its file may have been renamed since.
-_KEY = [column.name for column in streams.primary_key]
 _DELETED = delete(streams).where(
     and_(*(column == bindparam(f"{column.name}_") for column in streams.primary_key))
 )

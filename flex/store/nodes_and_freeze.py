@@ -6,7 +6,6 @@ servers. Who changed what is noted around these methods, by audit_writer.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from sqlalchemy import Column, Integer, Table, delete, insert, select
 
@@ -15,6 +14,7 @@ from flex.model.nodes import Node
 from flex.model.retry_schedule import Attempt
 from flex.store import schema
 from flex.store.database_by_url import StorePart
+from flex.store.keyed_table import KeyedTable
 from flex.store.plans_as_json import check_from_text, check_to_text
 from flex.store.schema import TEXT, Utc, metadata, node_orders, nodes
 from flex.zones.last_dns_check import Check
@@ -56,33 +56,28 @@ attempts = Table(
     Column("error", TEXT, nullable=False),
 )
 
+ATTEMPTS = KeyedTable(attempts, Attempt)
+ORDERS = KeyedTable(node_orders, NodeOrder)
+FREEZES = KeyedTable(schema.freeze, Freeze)
+
 
 class SqlAttempts(StorePart):
     def attempts(self) -> tuple[Attempt, ...]:
-        with self._database.reading() as connection:
-            rows = connection.execute(select(attempts).order_by(attempts.c.node)).mappings()
-            return tuple(Attempt(**row) for row in rows)
+        return ATTEMPTS.all(self._database)
 
     def put_attempt(self, attempt: Attempt) -> None:
-        with self._database.writing() as connection:
-            connection.execute(delete(attempts).where(attempts.c.node == attempt.node))
-            connection.execute(insert(attempts), asdict(attempt))
+        ATTEMPTS.put(self._database, attempt)
 
     def drop_attempt(self, node: str) -> None:
-        with self._database.writing() as connection:
-            connection.execute(delete(attempts).where(attempts.c.node == node))
+        ATTEMPTS.drop(self._database, node)
 
 
 class SqlOrders(StorePart):
     def node_orders(self) -> tuple[NodeOrder, ...]:
-        with self._database.reading() as connection:
-            rows = connection.execute(select(node_orders).order_by(node_orders.c.node)).mappings()
-            return tuple(NodeOrder(**row) for row in rows)
+        return ORDERS.all(self._database)
 
     def order_node(self, order: NodeOrder) -> None:
-        with self._database.writing() as connection:
-            connection.execute(delete(node_orders).where(node_orders.c.node == order.node))
-            connection.execute(insert(node_orders), asdict(order))
+        ORDERS.put(self._database, order)
 
     def own_nodes(self) -> tuple[Node, ...]:
         with self._database.reading() as connection:
@@ -107,21 +102,13 @@ class SqlOrders(StorePart):
             return connection.execute(delete(nodes).where(nodes.c.name == name)).rowcount > 0
 
     def freeze(self) -> Freeze | None:
-        wanted = select(
-            schema.freeze.c.since,
-            schema.freeze.c.until,
-            schema.freeze.c.reason,
-            schema.freeze.c.author,
-        )
-        with self._database.reading() as connection:
-            row = connection.execute(wanted).mappings().one_or_none()
-            return Freeze(**row) if row else None
+        return next(iter(FREEZES.all(self._database)), None)
 
     def put_freeze(self, freeze: Freeze | None) -> None:
         with self._database.writing() as connection:
             connection.execute(delete(schema.freeze))
             if freeze:
-                connection.execute(insert(schema.freeze), {"id": 1, **asdict(freeze)})
+                connection.execute(insert(schema.freeze), {"id": 1, **FREEZES.row(freeze)})
 
     def last_check(self) -> Check | None:
         with self._database.reading() as connection:

@@ -8,10 +8,10 @@ canonical order instead, after the frame's own schema has checked that each key 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import Field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     JSON,
@@ -35,8 +35,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
+from flex.model.dns_update_journal import JournalRow
+from flex.model.drains_and_freezes import Freeze, NodeOrder
+from flex.model.jobs import Job
+from flex.model.log_reading import Segment, Stream
+from flex.model.roles_and_tokens import Token
+from flex.model.stray_requests import DoorRead, Stray
 from flex.model.wish import Pin
 from flex.store import audit_log_protection
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # A migration can only change a constraint that has a name, and SQLite gives none by itself.
 NAMES = {
@@ -81,34 +90,33 @@ class Utc(TypeDecorator[datetime]):
 
 metadata = MetaData(naming_convention=NAMES)
 
-# The kind of a column, by the kind of the field that it holds, as the class says it. Any: what
-# the column holds.
-KINDS: Mapping[str, TypeEngine[Any] | type[TypeEngine[Any]]] = {
-    "str": TEXT,
+# The type of a column by the type of the field that it holds, as the class says it; texts and
+# choices of texts are no exceptions. Any: what the column holds.
+TYPES: Mapping[str, TypeEngine[Any] | type[TypeEngine[Any]]] = {
     "int": BigInteger,
     "float": Double,
     "bool": Boolean,
-    "tuple[str, ...]": JSON,
-    "datetime | None": Utc,
+    "datetime": Utc,
 }
 
 
-def _column(field: Field[Any]) -> Column[Any]:
-    """For a field of a pin. Only a moment may be missing."""
-    kind = str(field.type)
-    return Column(field.name, KINDS[kind], nullable=kind.endswith("None"))
+def columns_of(kind: type[DataclassInstance], *key: str) -> Iterator[Column[Any]]:
+    """One for each field, by its name. Only a moment may be missing."""
+    for field in fields(kind):
+        text = str(field.type).removesuffix(" | None")
+        yield Column(
+            field.name,
+            JSON if text.startswith("tuple[") else TYPES.get(text, TEXT),
+            primary_key=field.name in key,
+            autoincrement=False,
+            nullable=str(field.type).endswith(" | None"),
+        )
 
 
 node_orders = Table(
     "node_orders",
     metadata,
-    Column("node", TEXT, primary_key=True),
-    Column("state", TEXT, nullable=False),
-    Column("given", Utc),
-    Column("deadline", Utc),
-    Column("reason", TEXT, nullable=False),
-    Column("author", TEXT, nullable=False),
-    Column("without_content", Boolean, nullable=False),
+    *columns_of(NodeOrder, "node"),
     CheckConstraint("state IN ('active', 'draining', 'down', 'removed')", name="state"),
 )
 
@@ -127,10 +135,7 @@ freeze = Table(
     "freeze",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("since", Utc, nullable=False),
-    Column("until", Utc),
-    Column("reason", TEXT, nullable=False),
-    Column("author", TEXT, nullable=False),
+    *columns_of(Freeze),
     CheckConstraint("id = 1", name="single"),
 )
 
@@ -200,24 +205,14 @@ door_reports = Table(
 strays = Table(
     "strays",
     metadata,
-    Column("node", TEXT, primary_key=True),
-    Column("name", TEXT, primary_key=True),
-    Column("requests", BigInteger, nullable=False),
-    Column("first", Utc, nullable=False),
-    Column("last", Utc, nullable=False),
-    Column("counted", BigInteger, nullable=False),
-    Column("read", Utc, nullable=False),
+    *columns_of(Stray, "node", "name"),
     Index(None, "name"),
 )
 
 doors_read = Table(
     "doors_read",
     metadata,
-    Column("node", TEXT, primary_key=True),
-    Column("read", Utc, nullable=False),
-    Column("names", BigInteger, nullable=False),
-    Column("requests", BigInteger, nullable=False),
-    Column("kept", BigInteger, nullable=False),
+    *columns_of(DoorRead, "node"),
 )
 
 # One pin a site and campaign, however long the name: see above. The store sees to it.
@@ -225,47 +220,20 @@ pins = Table(
     "pins",
     metadata,
     Column("id", Integer, primary_key=True),
-    *(_column(one) for one in fields(Pin)),
+    *columns_of(Pin),
 )
 
 # A stream is known by what it contains; the path is only where it was last seen.
 streams = Table(
     "streams",
     metadata,
-    Column("source", TEXT, primary_key=True),
-    Column("head", TEXT, primary_key=True),
-    Column("head_size", BigInteger, primary_key=True, autoincrement=False),
-    Column("offset", BigInteger, primary_key=True, autoincrement=False),
-    Column("tail", TEXT, primary_key=True),
-    Column("path", TEXT, nullable=False),
-    Column("format", TEXT, nullable=False),
+    *columns_of(Stream, "source", "head", "head_size", "offset", "tail"),
 )
 
 segments = Table(
     "segments",
     metadata,
-    Column("id", TEXT, primary_key=True),
-    Column("source", TEXT, nullable=False),
-    Column("node", TEXT, nullable=False),
-    Column("path", TEXT, nullable=False),
-    Column("format", TEXT, nullable=False),
-    Column("first_byte", BigInteger, nullable=False),
-    Column("last_byte", BigInteger, nullable=False),
-    Column("first_day", BigInteger, nullable=False),
-    Column("last_day", BigInteger, nullable=False),
-    Column("first_time", BigInteger, nullable=False),
-    Column("last_time", BigInteger, nullable=False),
-    Column("lines", JSON, nullable=False),
-    Column("reasons", JSON, nullable=False),
-    Column("samples", JSON, nullable=False),
-    Column("hours", JSON, nullable=False),
-    Column("read_at", BigInteger, nullable=False),
-    Column("begins", TEXT, nullable=False),
-    Column("ends", TEXT, nullable=False),
-    Column("after", TEXT, nullable=False),
-    Column("signature", TEXT, nullable=False),
-    Column("opening", TEXT, nullable=False),
-    Column("copy_of", TEXT, nullable=False),
+    *columns_of(Segment, "id"),
     Index(None, "last_day", "first_day"),
     Index(None, "ends"),
     Index(None, "begins"),
@@ -365,11 +333,7 @@ messages = Table(
     "messages",
     metadata,
     Column("cycle", ForeignKey("cycles.id"), primary_key=True),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("zone", TEXT, nullable=False),
-    Column("changes", JSON, nullable=False),
-    Column("state", TEXT, nullable=False),
-    Column("note", TEXT, nullable=False),
+    *columns_of(JournalRow, "number"),
     CheckConstraint("state IN ('planned', 'sent', 'done', 'conflict', 'refused')", name="state"),
 )
 
@@ -461,36 +425,15 @@ audit_log_protection.watch(audit, audit_head)
 tokens = Table(
     "tokens",
     metadata,
-    Column("id", TEXT, primary_key=True),
-    Column("name", TEXT, nullable=False),
-    Column("role", TEXT, nullable=False),
-    Column("digest", TEXT, nullable=False, unique=True),
-    Column("author", TEXT, nullable=False),
-    Column("created", Utc, nullable=False),
-    Column("expires", Utc),
-    Column("last_used", Utc),
-    Column("revoked", Utc),
-    Column("parent", TEXT, nullable=False),
+    *columns_of(Token, "id"),
+    UniqueConstraint("digest"),
     CheckConstraint("role IN ('viewer', 'operator', 'approver', 'admin')", name="role"),
 )
 
 jobs = Table(
     "jobs",
     metadata,
-    Column("id", TEXT, primary_key=True),
-    Column("kind", TEXT, nullable=False),
-    Column("author", TEXT, nullable=False),
-    Column("holder", TEXT, nullable=False),
-    Column("created", Utc, nullable=False, index=True),
-    Column("state", TEXT, nullable=False),
-    Column("stage", TEXT, nullable=False),
-    Column("done", BigInteger, nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("ended", Utc),
-    Column("result", TEXT, nullable=False),
-    Column("problem", TEXT, nullable=False),
-    Column("cancelled_by", TEXT, nullable=False),
-    Column("past_return", Boolean, nullable=False),
-    Column("seen", Utc),
+    *columns_of(Job, "id"),
+    Index(None, "created"),
     CheckConstraint("state IN ('running', 'done', 'failed', 'cancelled')", name="state"),
 )

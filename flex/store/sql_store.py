@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from types import TracebackType
 from typing import Self
 
@@ -51,7 +52,9 @@ class SqlStore(
     """
 
     def in_the_name_of(self, author: Author) -> Self:
-        return type(self)(self._database, author)
+        view = copy(self)
+        view._author = author
+        return view
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from flex.errors import BadInput, StoreError
 from flex.refuse_root import refuse_root
@@ -26,11 +26,22 @@ SETTINGS = ("foreign_keys = ON", "journal_mode = WAL", "synchronous = FULL")
 
 
 def connect(url: URL, patience: float) -> Engine:
-    """Raises BadInput for a URL that names no file: what is in memory is forgotten, and no other
-    process sees it.
+    """Raises BadInput for a URL with options. What is in memory goes with its one connection, for
+    which threads wait.
     """
-    _path(url)
-    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": patience})
+    if _is_in_memory(url):
+        engine = create_engine(
+            url,
+            hide_parameters=True,
+            connect_args={"check_same_thread": False},
+            poolclass=QueuePool,
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=patience,
+        )
+    else:
+        _path(url)
+        engine = create_engine(url, hide_parameters=True, connect_args={"timeout": patience})
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
@@ -161,12 +172,14 @@ class WriteWatch:
     """
 
     def __init__(self, url: URL) -> None:
-        self._path = _path(url)
+        self._path = None if _is_in_memory(url) else _path(url)
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
     def stamp(self) -> int | None:
-        """None where the file cannot be read: reading it says why."""
+        """None where the file cannot be read: reading it says why. None in memory."""
+        if self._path is None:
+            return None
         with self._lock:
             try:
                 if self._connection is None:
@@ -188,7 +201,14 @@ class WriteWatch:
         return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
 
+def _is_in_memory(url: URL) -> bool:
+    return url.database is None and not url.query
+
+
 def _path(url: URL) -> Path:
+    """Raises BadInput for a URL that names no file: what is in memory is forgotten, and no other
+    process sees it.
+    """
     if url.database in (None, "", ":memory:") or url.query:
         raise BadInput(
             f"the database {url.render_as_string()}",

@@ -1,55 +1,25 @@
-"""Pins in the database. A column is a field of a pin, by the same name."""
+"""Pins in the database."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import ColumnElement, RowMapping, delete, insert, select
-
-from flex.model.wish import FIELDS, Pin
+from flex.model.wish import Pin
 from flex.store.database_by_url import StorePart
+from flex.store.keyed_table import KeyedTable
 from flex.store.schema import pins
+
+# The standing one of a site comes first.
+PINS = KeyedTable(pins, Pin, "site", "campaign")
 
 
 class SqlWishes(StorePart):
     def pins(self) -> tuple[Pin, ...]:
-        """In order of site, the standing one first."""
-        wanted = select(pins).order_by(pins.c.site, pins.c.campaign)
-        with self._database.reading() as connection:
-            return tuple(_pin(row) for row in connection.execute(wanted).mappings())
+        return PINS.all(self._database)
 
     def pin(self, site: str, campaign: str = "") -> Pin | None:
-        with self._database.reading() as connection:
-            row = (
-                connection.execute(select(pins).where(*_key(site, campaign)))
-                .mappings()
-                .one_or_none()
-            )
-        return _pin(row) if row else None
+        return PINS.get(self._database, site, campaign)
 
     def put_pin(self, pin: Pin) -> None:
-        with self._database.writing() as connection:
-            connection.execute(delete(pins).where(*_key(pin.site, pin.campaign)))
-            connection.execute(insert(pins), _row(pin))
+        PINS.put(self._database, pin)
 
     def drop_pin(self, site: str, campaign: str = "") -> bool:
-        with self._database.writing() as connection:
-            return connection.execute(delete(pins).where(*_key(site, campaign))).rowcount > 0
-
-
-def _key(site: str, campaign: str) -> tuple[ColumnElement[bool], ...]:
-    return pins.c.site == site, pins.c.campaign == campaign
-
-
-def _row(pin: Pin) -> dict[str, object]:
-    """JSON has lists for tuples."""
-    return {name: getattr(pin, name) for name in FIELDS}
-
-
-def _pin(row: RowMapping) -> Pin:
-    # Any: a value of any field.
-    values: dict[str, Any] = {name: row[name] for name in FIELDS}
-    for name, value in values.items():
-        if isinstance(value, list):
-            values[name] = tuple(value)
-    return Pin(**values)
+        return PINS.drop(self._database, site, campaign)

@@ -12,13 +12,13 @@ from flex.errors import PartlyApplied, Stale, Unwell
 from flex.model.dns_update_journal import JournalRow
 from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.ports import Publisher
-from flex.store.dns_journal_store import MemoryJournal
 from flex.zones import waves as rollout
 from flex.zones import zone_changes
 from flex_dns.make_before_break import Coming, GentlePublisher, Hooks
 from flex_dns.memory import MemoryPublisher
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
+from tests.dns.journal_in_memory import MemoryJournal
 
 OLD, NEW = ("192.0.2.1",), ("192.0.2.2",)
 BOTH = (*OLD, *NEW)

@@ -14,10 +14,10 @@ import pytest
 from flex.errors import PartlyApplied, Refused, Stale
 from flex.model.dns_update_journal import JournalRow, RowState
 from flex.model.zone_plan import Change, ZonePlan
-from flex.store.dns_journal_store import MemoryJournal
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
 from tests.dns.given import adopted, many, owned
+from tests.dns.journal_in_memory import MemoryJournal
 
 pytestmark = pytest.mark.real
 

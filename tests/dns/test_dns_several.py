@@ -12,12 +12,12 @@ import pytest
 from flex.errors import DnsError, PartlyApplied, Stale
 from flex.model.dns_update_journal import RowState
 from flex.model.zone_plan import ZonePlan
-from flex.store.dns_journal_store import MemoryJournal
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.wire.key import make_key
 from tests.dns.given import placed
+from tests.dns.journal_in_memory import MemoryJournal
 
 pytestmark = pytest.mark.real
 

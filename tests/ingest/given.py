@@ -22,7 +22,17 @@ class Killed(BaseException):
     """Not an error that anybody could handle."""
 
 
-class DyingStore(MemoryStore):
+class OneByOne(MemoryStore):
+    """Records those that come together one by one, all or none."""
+
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
+        with self.together():
+            return frozenset(each[0].id for each in readings if not self.record(*each))
+
+
+class DyingStore(OneByOne):
     """Dies at the n-th thing it is asked to record, before or after it has done so."""
 
     countdown = 0

@@ -21,7 +21,7 @@ from flex_logs_ingest.files.find_and_unpack_logs import Source
 from flex_logs_ingest.reading import record_in_batches
 from flex_logs_ingest.reading.read_logs import FileReport, ingest
 from flex_logs_ingest.reading.record_in_batches import Batch
-from tests.ingest.given import DyingStore, Killed
+from tests.ingest.given import DyingStore, Killed, OneByOne
 
 Line = Callable[..., bytes]
 NOON = 1_700_049_600
@@ -42,7 +42,7 @@ class Counted(MemoryStore):
         return super().record_all(readings)
 
 
-class Overtaken(MemoryStore):
+class Overtaken(OneByOne):
     """Somebody else reads on in the log whose name ends so."""
 
     def __init__(self, name: str) -> None:
@@ -60,7 +60,7 @@ class Overtaken(MemoryStore):
         return super().record(segment, stream, replaces)
 
 
-class Twin(MemoryStore):
+class Twin(OneByOne):
     """Somebody else has counted the log whose name ends so, a moment before."""
 
     def __init__(self, name: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from threading import Thread
 
 import pytest
 
-from flex.model.log_reading import Segment
+from flex.model.log_reading import Segment, Stream
 from flex.model.period import Period
 from flex.store import MemoryStore
 from flex_logs_ingest.counts.file_table import file_table
@@ -339,8 +339,15 @@ def _write(pipe: Path, content: bytes) -> None:
 class _Unsigned(MemoryStore):
     """Knows of readings what stood in the database before there were signatures."""
 
-    def _keep(self, segment: Segment, stream: object) -> None:
-        super()._keep(replace(segment, signature="", opening=""), stream)  # type: ignore[arg-type]  # a Stream
+    def record_all(
+        self, readings: Sequence[tuple[Segment, Stream, Stream | None]]
+    ) -> frozenset[str]:
+        return super().record_all(
+            [
+                (replace(segment, signature="", opening=""), stream, replaces)
+                for segment, stream, replaces in readings
+            ]
+        )
 
 
 def test_signatures_add_up_however_a_log_is_read(logs: Path, counts: Path, source: Source) -> None:

@@ -280,7 +280,9 @@ def address(door: Door) -> Iterator[str]:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         bound.listen()
-        server = uvicorn.Server(uvicorn.Config(door.app, log_level="error", lifespan="off"))
+        server = uvicorn.Server(
+            uvicorn.Config(door.app, log_level="error", lifespan="off", timeout_graceful_shutdown=5)
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"

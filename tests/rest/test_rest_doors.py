@@ -325,17 +325,14 @@ def test_a_node_that_waits_hears_of_files_that_change_without_an_order(all_doors
     assert told not in ("", files)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryStore | SqlStore]:
-    if request.param == "memory":
-        yield MemoryStore()
-        return
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
     with open_store(new_database(tmp_path / "flex.db")) as opened:
         yield opened
 
 
 def test_what_a_nodes_other_files_are_is_found_anew_where_an_order_may_change_them(
-    store: MemoryStore | SqlStore,
+    store: SqlStore,
 ) -> None:
     watch = DoorWatch(store, has_doors=True)
 
@@ -387,7 +384,7 @@ def test_a_node_that_waits_hears_that_another_one_is_down(all_doors: Door) -> No
 
 
 def test_a_thousand_nodes_wait_by_one_thread_and_all_are_told(
-    store: MemoryStore | SqlStore,
+    store: SqlStore,
 ) -> None:
     order(store, 1)
     watch, before = DoorWatch(store, has_doors=True), threading.active_count()
@@ -408,7 +405,7 @@ def test_a_thousand_nodes_wait_by_one_thread_and_all_are_told(
 
 
 def test_what_a_thousand_nodes_say_is_kept_by_few_transactions(
-    store: MemoryStore | SqlStore,
+    store: SqlStore,
 ) -> None:
     order(store, 1)
     watch, before = DoorWatch(store, has_doors=True), store.stamp()
@@ -421,16 +418,16 @@ def test_what_a_thousand_nodes_say_is_kept_by_few_transactions(
             await asyncio.sleep(0.01)
 
     asyncio.run(say())
-    if before is not None:
-        # SQLite counts the transactions that others committed.
-        assert (store.stamp() or 0) - before < 50
+    # SQLite counts the transactions that others committed.
+    assert before is not None
+    assert (store.stamp() or 0) - before < 50
     # Saying it again writes nothing.
     stamp = store.stamp()
     watch.note(Has("n1", "", 1), report_of("n1", 1, "m1", ""))
     assert store.stamp() == stamp
 
 
-def test_a_node_that_asks_again_leaves_no_question_behind(store: MemoryStore | SqlStore) -> None:
+def test_a_node_that_asks_again_leaves_no_question_behind(store: SqlStore) -> None:
     order(store, 1)
     watch = DoorWatch(store, has_doors=True)
 
@@ -466,7 +463,7 @@ def test_a_store_that_is_away_is_said_and_the_next_question_is_answered() -> Non
 
 
 def test_a_report_of_another_clusters_order_is_no_order_of_ours(
-    store: MemoryStore | SqlStore,
+    store: SqlStore,
 ) -> None:
     order(store, 1)
     watch = DoorWatch(store, has_doors=True)

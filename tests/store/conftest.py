@@ -13,7 +13,7 @@ from sqlalchemy import delete, update
 
 from flex.model.audit_chain import NOTHING
 from flex.ports import Store
-from flex.store import MemoryStore, migrate, open_store, schema
+from flex.store import migrate, open_store, schema
 from flex.store.database_by_url import KINDS, Database
 from tests.postgresql import Cluster
 from tests.store.tampering import unguarded
@@ -98,11 +98,8 @@ def hostile() -> tuple[str, ...]:
     )
 
 
-@pytest.fixture(params=["memory", *databases()])
+@pytest.fixture(params=databases())
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Every kind of store, empty."""
-    if request.param == "memory":
-        yield MemoryStore()
-        return
     with open_store(migrated(request.param, request, tmp_path)) as opened:
         yield opened

@@ -20,7 +20,6 @@ from flex.model.stray_requests import (
     strays_after_reading,
 )
 from flex.ports import Store
-from flex.store import MemoryStore
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -154,14 +153,3 @@ def test_every_request_counts_once_whenever_the_door_is_read_and_restarted(
         door, kept = strays_after_reading(kept, door, "n1", reading(uptime, *told), now)
         assert sum(one.requests for one in kept) == total
         assert all(one.first <= one.last <= now for one in kept)
-
-
-def test_memory_keeps_all_of_a_block_or_nothing() -> None:
-    store = MemoryStore()
-    try:
-        with store.together():
-            store.note_strays("n1", reading(HOUR, ("b.example", 1, 0)), NOW)
-            raise ZeroDivisionError
-    except ZeroDivisionError:
-        pass
-    assert (store.strays(), store.doors_read()) == ((), ())
