@@ -28,7 +28,7 @@ from flex.store import migrate, open_store
 from flex_api.app import create_app
 from flex_api.settings import file as config
 from flex_api.web.cached_views import Views
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 
 SCALE = float(os.environ.get("SCALE", "1"))
 TIMES = 5

@@ -99,7 +99,7 @@ def _proposals(world: World, unknown: Mapping[str, int]) -> list[ProposalRow]:
     proposals = proposed_names.proposals(
         names, newest_plan(world), () if names.are_listed else _same_files(world, period)
     )
-    return [ProposalRow.model_validate(proposal, from_attributes=True) for proposal in proposals]
+    return [ProposalRow.like(proposal) for proposal in proposals]
 
 
 def _same_files(world: World, period: Period) -> list[SameFiles]:

@@ -63,7 +63,7 @@ def _copied_though_everywhere(settings: Settings) -> str:
 
 def _serving(settings: Settings, store: Store) -> list[str]:
     known = wiring.nodes(settings, store)
-    return [node.name for node in known if node.addresses and node.state != "down"]
+    return [node.name for node in known if node.addresses and node.is_serving]
 
 
 def _ports(settings: Settings) -> CheckRow:

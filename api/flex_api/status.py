@@ -108,7 +108,7 @@ def dead_nodes(world: World, sites: Callable[[], Mapping[str, int]]) -> tuple[De
     """Those that are down and still in DNS. How many sites each node has is asked for only where
     one is down.
     """
-    if all(node.state != "down" for node in world.nodes):
+    if all(node.is_serving for node in world.nodes):
         return ()
     return dead_nodes_in_dns.dead(
         world.nodes,
@@ -145,12 +145,7 @@ def status(here: Sight) -> StatusOutput:
             for node in here.world.nodes
         ],
         last_run=_row(here, last_run(here)),
-        troubles=[
-            TroubleRow(
-                said=trouble.said, step=trouble.step, command=trouble.command, urgent=trouble.urgent
-            )
-            for trouble in troubles(here)
-        ],
+        troubles=[TroubleRow.like(trouble) for trouble in troubles(here)],
     )
 
 
@@ -340,7 +335,7 @@ class LogState:
 
 def log_state(here: Sight) -> LogState:
     _, judged = here.judged()
-    serving = {node.name for node in here.world.nodes if node.state == "active"}
+    serving = {node.name for node in here.world.nodes if node.takes_sites}
     # Nobody is led to a node without sites, such as one that came back.
     serving &= here.world.store.sites_of_nodes().keys() or serving
     ever = newest_lines(here)

@@ -26,7 +26,7 @@ from flex_api.facts import earlier_nights
 from flex_api.night import nightly, route_and_publish_plan
 from flex_api.night.leases import lease
 from flex_api.report import write_reports
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 
 T = TypeVar("T")
 

@@ -27,11 +27,11 @@ from flex.model.zone_plan import Change, Rrset, ZonePlan
 from flex.store import migrate, open_store
 from flex.store.dns_journal_store import SqlJournal
 from flex.zones.marker import marker_text
-from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import make_key
+from tests.primary_and_secondary import pair
 
 # named's threads for each core, as `flex init` advises.
 THREADS_A_CORE = 2

@@ -17,3 +17,12 @@ class Node:
     ram: int
     capacity: float = 1.0
     state: NodeState = "active"
+
+    @property
+    def takes_sites(self) -> bool:
+        return self.state == "active"
+
+    @property
+    def is_serving(self) -> bool:
+        """A node that is drained serves what it still has."""
+        return self.state != "down"

@@ -116,6 +116,12 @@ class ZonePlan:
     hints: tuple[tuple[str, HintedType], ...] = ()
 
     @property
+    def why_foreign(self) -> dict[str, str]:
+        """By each foreign name the reason that is told with it."""
+        entries = (entry.partition(" ")[::2] for entry in self.foreign)
+        return {name: why.removeprefix("(").removesuffix(")") for name, why in entries}
+
+    @property
     def site_of_name(self) -> dict[str, str]:
         """By each name that goes along the one of its site, both as DNS has them."""
         return {f"{name.lower()}.": f"{site.lower()}." for name, site in self.go_along}

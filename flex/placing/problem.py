@@ -18,10 +18,11 @@ import numpy as np
 import pandas as pd
 
 from flex.errors import BadInput, Infeasible
-from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS, texts
+from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.best_effort_shortfalls import Shortfall
 from flex.model.nodes import Node
 from flex.model.wish import Pin
+from flex.partition import sites_in
 from flex.traffic.replicas_and_demand import RESOURCES, Demand, Marks, ReplicaCounts
 from flex.wishes.pins_for_solvers import Wished, fit_replicas, read_wishes
 
@@ -192,9 +193,9 @@ def build(
         (*nodes, *(Node(name, (), 0, state="down") for name in gone)), key=lambda node: node.name
     )
     names = tuple(node.name for node in ordered)
-    is_open = np.array([node.state == "active" for node in ordered], dtype=np.bool_)
+    is_open = np.array([node.takes_sites for node in ordered], dtype=np.bool_)
     weights = _weights(ordered)
-    sites = tuple(sorted({*texts(profiles["site"]), *texts(partition["site"])}))
+    sites = tuple(sorted(sites_in(profiles) | sites_in(partition)))
     old = _positions(partition, sites, names)
     stays = _rows_of_sites(old, sites, fixed)
     known = {
@@ -313,7 +314,7 @@ def rows_of(problem: Problem, partition: pd.DataFrame) -> Ints:
 
 def _weights(nodes: Sequence[Node]) -> Floats:
     """Each open node's capacity beside the mean of the open ones; closed nodes weigh nothing."""
-    capacity = np.array([node.capacity if node.state == "active" else 0.0 for node in nodes])
+    capacity = np.array([node.capacity if node.takes_sites else 0.0 for node in nodes])
     if not capacity.sum() > 0:
         raise Infeasible(
             "a partition",

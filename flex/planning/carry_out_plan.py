@@ -14,12 +14,13 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import DnsError, FlexError, OnTheWay, PartlyApplied, StoreError, Unverified
-from flex.frame_schemas import PLACEMENT, texts
+from flex.frame_schemas import PLACEMENT
 from flex.model.led_by_doors_or_dns import Publishing
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
+from flex.partition import join_partitions, nodes_by_site, rows_of_other_sites, sites_in
 from flex.planning import outdated_plans, verify_dns
 from flex.ports import Doors, Plans, Publisher, Store
 from flex.zones import names_going_along, records_of_partition
@@ -199,7 +200,7 @@ def abandon(
     _, in_force = store.placement()
     sites = sorted(set(partition["site"]))
     led = publishing.sites_led_by_doors(sites) if publishing else frozenset[str]()
-    left = {entry.split(" ", 1)[0] for zone_plan in plan.zone_plans for entry in zone_plan.foreign}
+    left = {name for zone_plan in plan.zone_plans for name in zone_plan.why_foreign}
     followed = [
         site for site in sites if site not in led or records_of_partition.name_of(site) not in left
     ]
@@ -210,8 +211,8 @@ def abandon(
             state = publisher.read(zone, [records_of_partition.name_of(site) for site in sites])
             partitions.append(records_of_partition.partition_from(state.records, sites, nodes))
     dns_partition = pd.concat(partitions, ignore_index=True) if partitions else PLACEMENT.empty()
-    kept = in_force[~in_force["site"].isin(list(dns_partition["site"]))]
-    becomes = as_led(PLACEMENT.make(pd.concat([dns_partition, kept], ignore_index=True)))
+    kept = rows_of_other_sites(in_force, sites_in(dns_partition))
+    becomes = as_led(join_partitions(dns_partition, kept))
     ended = replace(
         plan,
         state="failed",
@@ -243,7 +244,4 @@ def _as_in_dns(
 
 
 def _nodes_of(partition: pd.DataFrame) -> dict[str, set[str]]:
-    nodes_by_site: dict[str, set[str]] = {}
-    for site, node in zip(texts(partition["site"]), texts(partition["node"]), strict=True):
-        nodes_by_site.setdefault(site, set()).add(node)
-    return nodes_by_site
+    return {site: set(nodes) for site, nodes in nodes_by_site(partition).items()}

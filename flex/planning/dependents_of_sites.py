@@ -15,12 +15,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TypeVar
 
-import pandas as pd
-
-from flex.frame_schemas import PLACEMENT, texts
+from flex.frame_schemas import texts
 from flex.model.dependents_of_moves import Dependents
 from flex.model.nodes import Node
 from flex.model.zone_plan import LeansOnSite, ZonePlan
+from flex.partition import join_partitions, rows_of_sites
 from flex.planning import dns_survey
 from flex.planning.dependents_text import (
     NOBODY_KNOWS,
@@ -107,7 +106,7 @@ def _only_asked(reach: Reach, apart: WithoutEdited, dependents: Dependents) -> R
         zone: names.keys() for zone, names in first.foreign.items() if zone in first.unasked
     }
     zones = reach.states.keys()
-    kept = _names_at(reach, [node for node in facts.nodes if node.state != "down"])
+    kept = _names_at(reach, [node for node in facts.nodes if node.is_serving])
     reasons = reasons_to_stay(reach, facts.sites, facts.nodes, dependents)
     for name, site in _site_of(reach, facts.sites).items():
         zone = records_of_partition.zone_of(name, zones)
@@ -129,7 +128,7 @@ def reasons_to_stay(
     """
     if not reach.leaning:
         return {}
-    kept = _names_at(reach, [node for node in nodes if node.state != "down"])
+    kept = _names_at(reach, [node for node in nodes if node.is_serving])
     site_of = _site_of(reach, sites)
     foreign = {name for of_zone in reach.foreign.values() for name in of_zone}
     return {
@@ -174,10 +173,8 @@ def put_back(reach: Reach, facts: Facts, dead: str) -> Facts:
     there = dns_survey.start(reach, missing, facts.nodes, adopt=False)
     back = {*texts(there["site"][there["node"] == dead])}
     back |= {site for site in missing if records_of_partition.name_of(site) in hinting_there}
-    rows = there[there["site"].isin(list(back))]
-    return replace(
-        facts, placement=PLACEMENT.make(pd.concat([facts.placement, rows], ignore_index=True))
-    )
+    rows = rows_of_sites(there, back)
+    return replace(facts, placement=join_partitions(facts.placement, rows))
 
 
 def _is_leant_on(reach: Reach, site: str) -> bool:

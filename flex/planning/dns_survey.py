@@ -425,7 +425,7 @@ def _reach(
     reasons = {name: reason for of_names in foreign.values() for name, reason in of_names.items()}
     unchanged = [site for site in sites if records_of_partition.name_of(site) in reasons]
     beyond = [site for site in unchanged if site not in led]
-    fixed = _partition_in_dns(states, beyond, [node for node in nodes if node.state == "active"])
+    fixed = _partition_in_dns(states, beyond, [node for node in nodes if node.takes_sites])
     lost = sorted(set(beyond) - set(fixed["site"]))
     return Reach(
         states,

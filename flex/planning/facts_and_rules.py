@@ -6,12 +6,12 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from flex.frame_schemas import PLACEMENT, texts
+from flex.frame_schemas import PLACEMENT
 from flex.model.dependents_of_moves import Dependents
 from flex.model.dns_edits_by_others import Said
 from flex.model.led_by_doors_or_dns import Publishing
@@ -23,6 +23,7 @@ from flex.model.stranded_sites import NO_CONTENT, ContentOfDeadNodes
 from flex.model.stray_requests import Arrival
 from flex.model.wish import Pin
 from flex.model.zone_plan import Families
+from flex.partition import rows_of_other_sites, sites_in
 from flex.placing.problem import Budget, Terms
 from flex.planning.movement_rules import Guard
 from flex.prediction.cache_replay import Sample
@@ -74,7 +75,7 @@ class Facts:
 
     @property
     def sites(self) -> list[str]:
-        return sorted({*texts(self.profiles["site"]), *texts(self.placement["site"])})
+        return sorted(sites_in(self.profiles) | sites_in(self.placement))
 
     def drop_excluded_sites(self) -> Facts:
         """The same, as if the sites that people keep FLEX away from were not there."""
@@ -82,12 +83,16 @@ class Facts:
         if len(pins) == len(self.pins):
             return self
         left_out = [pin.site for pin in self.pins if pin.excluded]
-        kept = {name: getattr(self, name) for name in ("profiles", "spreads", "placement")}
-        kept = {
-            name: rows[~rows["site"].isin(left_out)].reset_index(drop=True)
-            for name, rows in kept.items()
-        }
-        return replace(self, pins=pins, **kept)
+        placement = rows_of_other_sites(self.placement, left_out)
+        return replace(self.drop_traffic_of(left_out), pins=pins, placement=placement)
+
+    def drop_traffic_of(self, sites: Collection[str]) -> Facts:
+        """The same, as if nobody had asked for these sites."""
+        return replace(
+            self,
+            profiles=rows_of_other_sites(self.profiles, sites),
+            spreads=rows_of_other_sites(self.spreads, sites),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from flex.frame_schemas import PLACEMENT, PROFILES
-from flex.model.nodes import Node
+from flex.frame_schemas import PROFILES
+from flex.partition import join_partitions, rows_of_other_sites, rows_of_sites
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.cache_replay import Ints
 from flex.prediction.replay_forecast import PAPER
@@ -49,7 +49,7 @@ def forwarding(facts: Facts, partition: pd.DataFrame) -> Forwarded:
     came = pd.concat([_shares_at_doors(facts), _left_behind(facts, partition)])
     came = came[came["site"].isin(partition["site"])]
     away = _not_among(came, partition).merge(facts.profiles, on="site")
-    away = away[away["node"].isin([node.name for node in facts.nodes if _is_up(node)])]
+    away = away[away["node"].isin([node.name for node in facts.nodes if node.is_serving])]
     position = pd.Index(nodes).get_indexer(pd.Index(away["node"]))
 
     def total(column: str) -> Ints:
@@ -66,12 +66,12 @@ def count_forwarding(facts: Facts) -> Facts:
     It is what doors pass on by the partition in force: most of it is the same under the next one.
     A node that takes no sites now is not compared with others, and has none.
     """
-    sites = facts.placement[~facts.placement["site"].isin(list(facts.parts))]
+    sites = rows_of_other_sites(facts.placement, facts.parts)
     forwarded = forwarding(facts, sites)
     rows = []
     for at, node in enumerate(facts.nodes):
         requests, sent = int(forwarded.requests[at]), int(forwarded.bytes[at])
-        if node.state == "active" and requests:
+        if node.takes_sites and requests:
             busy = int(forwarded.busy_hour_bytes[at]) / sent if sent else 0.0
             cost = round(requests * BYTES)
             answers = round(requests * ANSWERS)
@@ -84,14 +84,10 @@ def count_forwarding(facts: Facts) -> Facts:
     return replace(
         facts,
         profiles=PROFILES.make(pd.concat([facts.profiles, parts], ignore_index=True)),
-        placement=PLACEMENT.make(pd.concat([facts.placement, at_doors], ignore_index=True)),
+        placement=join_partitions(facts.placement, at_doors),
         fixed=facts.fixed | names,
         parts=facts.parts | names,
     )
-
-
-def _is_up(node: Node) -> bool:
-    return node.state != "down"
 
 
 def _shares_at_doors(facts: Facts) -> pd.DataFrame:
@@ -106,7 +102,7 @@ def _left_behind(facts: Facts, partition: pd.DataFrame) -> pd.DataFrame:
     """The visitors that a site leaves behind at the nodes that have it in the partition in force,
     where DNS does not follow it.
     """
-    alone = facts.placement[facts.placement["site"].isin(list(facts.doors_alone))]
+    alone = rows_of_sites(facts.placement, facts.doors_alone)
     left = _not_among(alone, partition)
     nodes = alone[alone["site"].isin(left["site"])].groupby("site").size()
     elsewhere = _shares_at_doors(facts).groupby("site")["share"].sum()

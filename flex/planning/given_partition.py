@@ -14,9 +14,10 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import BadInput, FlexError, Held, Infeasible, NoData
-from flex.frame_schemas import PLACEMENT, texts
+from flex.frame_schemas import texts
 from flex.model.nodes import Node
 from flex.model.plan import Proven
+from flex.partition import join_partitions, rows_of_other_sites, sites_in
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
 from flex.planning import dependents_of_sites, names_edited_by_others
@@ -89,10 +90,8 @@ def _as_it_was(
     facts = limit_to_reach(apart.reach, apart.facts)
     placing_problem = build(facts, rules)
     back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
-    newer = facts.placement[~facts.placement["site"].isin(list(back["site"]))]
-    rows = _rows_on_active_nodes(
-        PLACEMENT.make(pd.concat([back, newer], ignore_index=True)), placing_problem, facts.nodes
-    )
+    newer = rows_of_other_sites(facts.placement, sites_in(back))
+    rows = _rows_on_active_nodes(join_partitions(back, newer), placing_problem, facts.nodes)
     note = "; ".join(("an earlier placement, as it was", *_otherwise(placing_problem, rows, facts)))
     quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
     fresh = scratch(placing_problem, rules.budget).rows
@@ -238,7 +237,7 @@ def _propose_site_elsewhere(
     _refuse_other_number(placing_problem, facts, site, nodes)
     others = facts.placement[facts.placement["site"] != site]
     there = pd.DataFrame({"site": [site] * len(nodes), "node": list(nodes)})
-    both = PLACEMENT.make(pd.concat([others, there], ignore_index=True))
+    both = join_partitions(others, there)
     rows = problem.rows_of(placing_problem, both)
     against = _wishes_against(placing_problem, rows, facts)
     note = f"{site} goes where somebody wants it"

@@ -14,6 +14,7 @@ from dataclasses import replace
 import pandas as pd
 
 from flex.frame_schemas import PLACEMENT, texts
+from flex.partition import join_partitions, sites_in
 from flex.planning.facts_and_rules import Facts
 from flex.site_names_in_words import first_few, weight_of_sites
 
@@ -27,7 +28,7 @@ def hold(facts: Facts, but: str = "") -> Facts:
     if not unready and not resting:
         return facts
     placed = facts.placement
-    there = set(texts(placed["site"]))
+    there = sites_in(placed)
     unready = _add_companions(unready, facts, there)
     resting = _add_companions(resting, facts, there)
     states = {node.name: node.state for node in facts.nodes}
@@ -40,13 +41,10 @@ def hold(facts: Facts, but: str = "") -> Facts:
     lost = set(texts(placed["site"][ours])) - stay - set(texts(placed["site"][waits]))
     new = unready.keys() - there
     out = (set(texts(placed["site"][waits])) - stay) | new
-    profiles, spreads = facts.profiles, facts.spreads
     return replace(
-        facts,
-        profiles=profiles[~profiles["site"].isin(list(out))].reset_index(drop=True),
-        spreads=spreads[~spreads["site"].isin(list(out))].reset_index(drop=True),
-        placement=PLACEMENT.make(placed[~waits].reset_index(drop=True)),
-        waiting=PLACEMENT.make(pd.concat([facts.waiting, placed[waits]], ignore_index=True)),
+        facts.drop_traffic_of(out),
+        placement=PLACEMENT.make(placed[~waits]),
+        waiting=join_partitions(facts.waiting, placed[waits]),
         fixed=facts.fixed | stay,
         unready={site: why for site, why in unready.items() if site not in lost},
         held={site: why for site, why in resting.items() if site in there - lost},
@@ -85,7 +83,4 @@ def _remarks(unready: Mapping[str, str], lost: Set[str], profiles: pd.DataFrame)
 
 def add_waiting_rows(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     """A partition with what waits on nodes that take no sites."""
-    if facts.waiting.empty:
-        return partition
-    both = pd.concat([partition, facts.waiting], ignore_index=True)
-    return PLACEMENT.make(both.sort_values(["site", "node"], ignore_index=True, kind="stable"))
+    return partition if facts.waiting.empty else join_partitions(partition, facts.waiting)

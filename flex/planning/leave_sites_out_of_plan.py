@@ -15,8 +15,8 @@ from datetime import datetime
 import pandas as pd
 
 from flex.errors import Held, Outdated
-from flex.frame_schemas import PLACEMENT
 from flex.model.plan import Plan, Proven
+from flex.partition import join_partitions, rows_of_other_sites, sites_in
 from flex.placing import problem, score
 from flex.placing.problem import Ints, Problem
 from flex.planning import (
@@ -110,9 +110,9 @@ def _rows_without(
     """The rows of the plan for the sites that it places; those that stay have the rows they had, as
     has what is in no plan.
     """
-    moved = partition[~partition["site"].isin([*staying, *facts.fixed])]
-    others = facts.placement[~facts.placement["site"].isin(list(moved["site"]))]
-    whole = PLACEMENT.make(pd.concat([moved, others], ignore_index=True))
+    moved = rows_of_other_sites(partition, [*staying, *facts.fixed])
+    others = rows_of_other_sites(facts.placement, sites_in(moved))
+    whole = join_partitions(moved, others)
     return problem.rows_of(placing_problem, whole)
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from flex.frame_schemas import PLACEMENT
 from flex.model.plan import Proven
+from flex.partition import join_partitions, rows_of_other_sites
 from flex.placing import problem
 from flex.planning import propose_plan
 from flex.planning.facts_and_rules import Facts, Rules
@@ -58,6 +59,6 @@ def _partition(facts: Facts, to: Mapping[str, str]) -> pd.DataFrame:
     """The one in force, but for the sites that may go."""
     here = set(facts.placement["site"]) - facts.fixed
     going = {site: node for site, node in to.items() if site in here}
-    others = facts.placement[~facts.placement["site"].isin(list(going))]
+    others = rows_of_other_sites(facts.placement, going)
     back = PLACEMENT.from_columns({"site": list(going), "node": [going[site] for site in going]})
-    return PLACEMENT.make(pd.concat([others, back], ignore_index=True))
+    return join_partitions(others, back)

@@ -16,10 +16,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from flex.errors import BadInput
-from flex.frame_schemas import PLACEMENT, RECORDS
+from flex.frame_schemas import RECORDS
 from flex.model.dns_edits_by_others import REASON, Edit, Said
 from flex.model.nodes import Node
 from flex.model.zone_plan import AddressType
+from flex.partition import join_partitions, rows_of_other_sites, sites_in
 from flex.planning import dns_survey, unmovable_name_advice
 from flex.planning.dns_survey import Reach
 from flex.planning.facts_and_rules import Facts, Rules
@@ -378,8 +379,8 @@ def _put_back(facts: Facts, back: Sequence[Edit]) -> pd.DataFrame:
     names = {edit.name for edit in back}
     sites = [site for site in facts.sites if records_of_partition.name_of(site) in names]
     had = records_of_partition.partition_from(table, sites, _as_said(facts))
-    others = facts.placement[~facts.placement["site"].isin(list(had["site"]))]
-    return PLACEMENT.make(pd.concat([others, had], ignore_index=True)) if back else facts.placement
+    others = rows_of_other_sites(facts.placement, sites_in(had))
+    return join_partitions(others, had) if back else facts.placement
 
 
 def _as_said(facts: Facts) -> list[Node]:

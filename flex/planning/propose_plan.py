@@ -15,12 +15,13 @@ from datetime import datetime
 
 import pandas as pd
 
-from flex.frame_schemas import PLACEMENT, texts
+from flex.frame_schemas import texts
 from flex.model.not_ready import NotReady
 from flex.model.plan import Move, Plan, Proven
 from flex.model.predicted_node_loads import Benefit, Forecast
 from flex.model.wish import Pin
 from flex.model.zone_plan import AddressType, ZonePlan
+from flex.partition import join_partitions, rows_of_other_sites, sites_in
 from flex.placing import explain, failover, problem, score
 from flex.placing.explain import Because
 from flex.placing.problem import Ints, Problem
@@ -204,14 +205,14 @@ def draft(
 ) -> Proposal:
     """Everything that follows from the rows: moves, loads, forecasts, records, limits, digest."""
     whole = problem.partition_of(placing_problem, rows)
-    ours = whole[~whole["site"].isin(list(facts.parts))].reset_index(drop=True)
+    ours = rows_of_other_sites(whole, facts.parts)
     partition = add_waiting_rows(ours, facts)
     kept = dict(apart.said.one_family)
     zone_plans = _plans(partition, facts, rules, apart.reach, kept)
     along = names_going_along.pairs_of(zone_plans)
     changed = moves(placing_problem, rows, because(facts, now))
     forecasts = _forecasts(placing_problem, whole, fresh, facts)
-    sites = len({*placing_problem.sites, *texts(facts.waiting["site"])}) - len(facts.parts)
+    sites = len({*placing_problem.sites, *sites_in(facts.waiting)}) - len(facts.parts)
     digest = zone_changes.digest(zone_plans, partition)
     plan = Plan(
         id=f"{now:%Y%m%dT%H%M%S}-{digest[:12]}",
@@ -261,7 +262,7 @@ def draft(
             *remarks_on_forecasts.remark_on_forecasts(
                 forecasts,
                 [placing_problem.nodes[node] for node in sorted(placing_problem.gone)],
-                sorted(set(facts.sample.sites) - set(texts(whole["site"]))),
+                sorted(set(facts.sample.sites) - sites_in(whole)),
             ),
         ),
         said=apart.said,
@@ -385,8 +386,8 @@ def _forecasts(
         benefit.FROM_SCRATCH: problem.partition_of(placing_problem, fresh),
     }
     if _placed_sites(facts) and not placing_problem.gone:
-        new = partition[~partition["site"].isin(facts.placement["site"])]
-        compared["before"] = PLACEMENT.make(pd.concat([facts.placement, new], ignore_index=True))
+        new = rows_of_other_sites(partition, sites_in(facts.placement))
+        compared["before"] = join_partitions(facts.placement, new)
     of_partitions = [
         forecast_with_doors(facts, add_waiting_rows(rows, facts), policy=name)
         for name, rows in sorted(compared.items())

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pandas as pd
-
-from flex.frame_schemas import PLACEMENT, texts
 from flex.model.stranded_sites import LeftAtNode
+from flex.partition import join_partitions, rows_of_other_sites, rows_of_sites, sites_in
 from flex.planning.facts_and_rules import Facts
 from flex.site_names_in_words import first_few
 
@@ -30,21 +28,16 @@ def leave(facts: Facts, but: str = "") -> Facts:
     away = facts.content.away.keys() - {but}
     if not away:
         return facts
-    waits = facts.placement["site"].isin(list(away))
-    profiles, spreads = facts.profiles, facts.spreads
-    both = pd.concat([facts.waiting, facts.placement[waits]], ignore_index=True)
     return replace(
-        facts,
-        profiles=profiles[~profiles["site"].isin(list(away))].reset_index(drop=True),
-        spreads=spreads[~spreads["site"].isin(list(away))].reset_index(drop=True),
-        placement=PLACEMENT.make(facts.placement[~waits].reset_index(drop=True)),
-        waiting=PLACEMENT.make(both),
+        facts.drop_traffic_of(away),
+        placement=rows_of_other_sites(facts.placement, away),
+        waiting=join_partitions(facts.waiting, rows_of_sites(facts.placement, away)),
         remarks=(*facts.remarks, *_remarks(facts, away)),
     )
 
 
 def _remarks(facts: Facts, away: set[str]) -> list[str]:
-    there = away & set(texts(facts.placement["site"]))
+    there = away & sites_in(facts.placement)
     return sentences({site: facts.content.away[site] for site in there})
 
 

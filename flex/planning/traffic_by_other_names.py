@@ -18,6 +18,7 @@ import pandas as pd
 
 from flex.frame_schemas import PLACEMENT, PROFILES, SPREADS
 from flex.model.nodes import Node
+from flex.partition import rows_of_other_sites
 from flex.prediction.cache_replay import Ints, Sample
 from flex.prediction.target_classes import Kinds
 from flex.zones.names_not_following import NameLeftBehind, Share
@@ -63,7 +64,7 @@ def parts_of(
     """Nodes that get equally many of a name's visitors are one part; those that take no sites now
     get none.
     """
-    active = {node.name for node in nodes if node.state == "active"}
+    active = {node.name for node in nodes if node.takes_sites}
     parts: list[OtherNameTraffic] = []
     for stray in strays:
         if stray.other.share is None or stray.answer.unknown:
@@ -116,7 +117,7 @@ def profiles_with(
         for name, share, replicas in _shares(site, of_site[site]):
             rows.append({"site": name, **_less(row, share, curves[site])})
             measured.extend(_spread(name, share, replicas, curves[site]))
-    kept = spreads[~spreads["site"].isin(list(of_site))]
+    kept = rows_of_other_sites(spreads, of_site)
     wider = pd.DataFrame(measured, columns=list(SPREADS.columns))
     return (
         PROFILES.make(

@@ -14,6 +14,7 @@ import pandas as pd
 from flex.errors import BadInput
 from flex.frame_schemas import PLACEMENT, texts
 from flex.model.plan import Plan
+from flex.partition import join_partitions, rows_of_other_sites, rows_of_sites, sites_in
 from flex.planning import (
     dependents_of_sites,
     dns_survey,
@@ -114,9 +115,9 @@ def limit_to_reach(reach: Reach, facts: Facts) -> Facts:
     is. What comes by other names that do not move with their site counts where these lead, and what
     doors pass on at their nodes.
     """
-    movable = facts.placement[~facts.placement["site"].isin(list(reach.immovable_sites))]
-    known = facts.profiles[~facts.profiles["site"].isin(list(reach.out))].reset_index(drop=True)
-    partition = PLACEMENT.make(pd.concat([movable, reach.fixed], ignore_index=True))
+    movable = rows_of_other_sites(facts.placement, reach.immovable_sites)
+    known = rows_of_other_sites(facts.profiles, reach.out)
+    partition = join_partitions(movable, reach.fixed)
     held = held_where_they_are(movable, facts)
     reached = replace(
         facts,
@@ -145,10 +146,10 @@ def held_where_they_are(movable: pd.DataFrame, facts: Facts) -> dict[str, str]:
     """Return the held sites among the movable ones: a node that is drained or dead holds none."""
     if not facts.held:
         return {}
-    active = {node.name for node in facts.nodes if node.state == "active"}
-    placed = movable[movable["site"].isin(list(facts.held))]
+    active = {node.name for node in facts.nodes if node.takes_sites}
+    placed = rows_of_sites(movable, facts.held)
     leaves = set(texts(placed["site"][~placed["node"].isin(list(active))]))
-    here = set(texts(placed["site"])) - leaves
+    here = sites_in(placed) - leaves
     return {site: why for site, why in facts.held.items() if site in here}
 
 
@@ -165,7 +166,7 @@ def as_in(plan: Plan, facts: Facts, rules: Rules, kept_site: str = "") -> Facts:
     """
     known = set(facts.sites)
     facts = _fix_stuck_sites(immovable_in(plan, facts, rules), facts, kept_site)
-    movable = facts.placement[~facts.placement["site"].isin(list(facts.fixed))]
+    movable = rows_of_other_sites(facts.placement, facts.fixed)
     facts = replace(facts, held=held_where_they_are(movable, facts))
     unready = {not_ready.site: not_ready.why for not_ready in plan.not_ready}
     facts = hold(replace(leave(facts, kept_site), unready=unready), kept_site)
@@ -175,15 +176,13 @@ def as_in(plan: Plan, facts: Facts, rules: Rules, kept_site: str = "") -> Facts:
 
 def add_traffic_parts(partition: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     """A partition that is kept, with the parts of traffic, which are in none."""
-    parts = facts.placement[facts.placement["site"].isin(list(facts.parts))]
-    return PLACEMENT.make(pd.concat([partition, parts], ignore_index=True))
+    parts = rows_of_sites(facts.placement, facts.parts)
+    return join_partitions(partition, parts)
 
 
 def immovable_in(plan: Plan, facts: Facts, rules: Rules) -> frozenset[str]:
     """The sites whose records the plan found to be somebody else's, and that no door leads to."""
-    names = {
-        entry.partition(" ")[0] for zone_plan in plan.zone_plans for entry in zone_plan.foreign
-    }
+    names = {name for zone_plan in plan.zone_plans for name in zone_plan.why_foreign}
     stuck_sites = frozenset(site for site in facts.sites if name_of(site) in names)
     stuck_sites |= _sites_outside_zones(facts.sites, rules)
     return stuck_sites - rules.publishing.sites_led_by_doors(stuck_sites)
@@ -197,17 +196,13 @@ def _sites_outside_zones(sites: Sequence[str], rules: Rules) -> frozenset[str]:
 def _fix_stuck_sites(stuck: Set[str], facts: Facts, kept_site: str) -> Facts:
     if not stuck:
         return facts
-    active = [node.name for node in facts.nodes if node.state == "active"]
+    active = [node.name for node in facts.nodes if node.takes_sites]
     placed = facts.placement
     lost = placed["site"].isin(list(stuck)) & ~placed["node"].isin(active)
     placed = PLACEMENT.make(placed[~lost].reset_index(drop=True))
-    fixed = stuck & set(texts(placed["site"]))
-    out = stuck - fixed - {kept_site}
-    profiles, spreads = facts.profiles, facts.spreads
+    fixed = stuck & sites_in(placed)
     return replace(
-        facts,
-        profiles=profiles[~profiles["site"].isin(list(out))].reset_index(drop=True),
-        spreads=spreads[~spreads["site"].isin(list(out))].reset_index(drop=True),
+        facts.drop_traffic_of(stuck - fixed - {kept_site}),
         placement=placed,
         fixed=facts.fixed | fixed,
     )
@@ -225,14 +220,14 @@ def _split(strays: Sequence[NameLeftBehind], facts: Facts) -> Facts:
         return facts
     profiles, spreads = traffic_by_other_names.profiles_with(parts, facts.profiles, facts.spreads)
     placed = traffic_by_other_names.partition_of_parts(parts)
-    names = frozenset(texts(placed["site"])) & frozenset(texts(profiles["site"]))
-    placed = placed[placed["site"].isin(list(names))]
+    names = frozenset(sites_in(placed) & sites_in(profiles))
+    placed = rows_of_sites(placed, names)
     return replace(
         facts,
         profiles=profiles,
         spreads=spreads,
         sample=traffic_by_other_names.sample_with(parts, facts.sample),
-        placement=PLACEMENT.make(pd.concat([facts.placement, placed], ignore_index=True)),
+        placement=join_partitions(facts.placement, placed),
         fixed=facts.fixed | names,
         parts=names,
     )

@@ -88,7 +88,7 @@ def _place_other_names(plan: Plan, partition: pd.DataFrame) -> pd.DataFrame:
 
 def _ours(zone_plan: ZonePlan, in_zone: pd.DataFrame) -> pd.DataFrame:
     """The records of one zone that FLEX answers for: those of others in it are left out."""
-    foreign = {entry.split(" ", 1)[0] for entry in zone_plan.foreign}
+    foreign = zone_plan.why_foreign
     return (
         in_zone[~in_zone["name"].isin(list(foreign))].reset_index(drop=True) if foreign else in_zone
     )

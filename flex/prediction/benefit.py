@@ -125,7 +125,7 @@ def _more(throughput: float, other: float) -> bool:
 
 def _active(nodes: Sequence[Node]) -> list[Node]:
     """Where none is, all: something has to be compared."""
-    return [node for node in nodes if node.state == "active"] or list(nodes)
+    return [node for node in nodes if node.takes_sites] or list(nodes)
 
 
 def _from_memory(forecast: Forecast, nodes: Sequence[Node]) -> float:

@@ -102,7 +102,7 @@ def round_robin(
     To be compared with a partition's, it must leave out what that leaves out: only accesses to
     `sites` are served.
     """
-    active = np.flatnonzero([node.state == "active" for node in nodes])
+    active = np.flatnonzero([node.takes_sites for node in nodes])
     known = (
         np.ones(len(sample.sites), dtype=np.bool_)
         if sites is None

@@ -118,7 +118,7 @@ class Database:
         """Everything read belongs to one moment. Within another transaction of the same thread it
         is part of that one.
         """
-        if (open_ := self._open or getattr(self._mine, "reads", None)) is not None:
+        if (open_ := self._open or self._reads) is not None:
             yield open_
             return
         with self._translate_errors("reading"), self.engine.begin() as connection:
@@ -173,10 +173,10 @@ class Database:
         return guard
 
     def stamp(self) -> int | None:
-        """Another number after each change, by whomever; None where only reading tells, or where
-        one is being made.
+        """Another number after each change, by whomever; None where only reading tells, or within
+        a transaction, which sees none.
         """
-        return None if self._open is not None else self._watch.stamp()
+        return None if self._open or self._reads else self._watch.stamp()
 
     def remember(self, question: object, ask: Callable[[], Answer]) -> Answer:
         """What was answered last, while nobody has written since; of few questions, as none is ever
@@ -195,6 +195,12 @@ class Database:
     def _open(self) -> Connection | None:
         """What this thread is writing by."""
         connection: Connection | None = getattr(self._mine, "connection", None)
+        return connection
+
+    @property
+    def _reads(self) -> Connection | None:
+        """What this thread is reading by."""
+        connection: Connection | None = getattr(self._mine, "reads", None)
         return connection
 
     @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import weakref
 from contextlib import closing
 from functools import cache
 from typing import Self, cast
@@ -24,14 +25,19 @@ class MemoryStore(SqlStore):
     """Safe to share between threads, which take turns."""
 
     def __init__(self) -> None:
-        super().__init__(Database("sqlite://"))
-        _copy(_empty(), self._database)
-        with self._database.writing() as connection:
-            connection.execute(update(schema.installation).values(name=secrets.token_hex(8)))
+        database = Database("sqlite://")
+        weakref.finalize(database, database.engine.dispose)
+        super().__init__(database)
+        self._begin_with(_empty())
 
     def begin_with_all_of(self, other: Self) -> None:
-        """Hold what the other one holds now, and nothing else."""
-        _copy(other._database, self._database)
+        """Hold what the other one holds now, and nothing else; but for its name."""
+        self._begin_with(other._database)
+
+    def _begin_with(self, source: Database) -> None:
+        _copy(source, self._database)
+        with self._database.writing() as connection:
+            connection.execute(update(schema.installation).values(name=secrets.token_hex(8)))
 
 
 @cache

@@ -90,9 +90,12 @@ class Utc(TypeDecorator[datetime]):
 
 metadata = MetaData(naming_convention=NAMES)
 
-# The type of a column by the type of the field that it holds, as the class says it; texts and
-# choices of texts are no exceptions. Any: what the column holds.
+# Fields that hold one of a few texts.
+CHOICES = ("JobState", "OrderState", "Role", "RowState", "RunState", "Stage", "State")
+# The type of a column by the type of the field that it holds, as the class says it. Any: what the
+# column holds.
 TYPES: Mapping[str, TypeEngine[Any] | type[TypeEngine[Any]]] = {
+    **dict.fromkeys(("str", *CHOICES), TEXT),
     "int": BigInteger,
     "float": Double,
     "bool": Boolean,
@@ -101,12 +104,12 @@ TYPES: Mapping[str, TypeEngine[Any] | type[TypeEngine[Any]]] = {
 
 
 def columns_of(kind: type[DataclassInstance], *key: str) -> Iterator[Column[Any]]:
-    """One for each field, by its name. Only a moment may be missing."""
+    """One for each field, by its name."""
     for field in fields(kind):
         text = str(field.type).removesuffix(" | None")
         yield Column(
             field.name,
-            JSON if text.startswith("tuple[") else TYPES.get(text, TEXT),
+            JSON if text.startswith("tuple[") else TYPES[text],
             primary_key=field.name in key,
             autoincrement=False,
             nullable=str(field.type).endswith(" | None"),

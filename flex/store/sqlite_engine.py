@@ -39,6 +39,7 @@ def connect(url: URL, patience: float) -> Engine:
             max_overflow=0,
             pool_timeout=patience,
         )
+        event.listen(engine, "connect", _sort_in_memory)
     else:
         _path(url)
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": patience})
@@ -54,6 +55,12 @@ def _set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()
     for setting in SETTINGS:
         cursor.execute(f"PRAGMA {setting}")
+    cursor.close()
+
+
+def _sort_in_memory(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA temp_store = MEMORY")
     cursor.close()
 
 

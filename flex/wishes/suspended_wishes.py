@@ -28,6 +28,7 @@ import pandas as pd
 
 from flex.model.nodes import Node
 from flex.model.wish import DEFAULTS, Pin
+from flex.partition import nodes_by_site, rows_of_sites
 from flex.wishes import seat_rivals_apart
 from flex.wishes.seat_rivals_apart import Guest
 
@@ -96,8 +97,8 @@ Places = Mapping[str, Set[str]]
 def places(pins: Sequence[Pin], placement: pd.DataFrame) -> Places:
     """The nodes of every site that a pin speaks of."""
     sites = {site for pin in pins for site in (pin.site, *pin.together, *pin.apart)}
-    rows = placement[placement["site"].isin(list(sites))]
-    return {str(site): frozenset(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
+    nodes = nodes_by_site(rows_of_sites(placement, sites))
+    return {site: frozenset(site_nodes) for site, site_nodes in nodes.items()}
 
 
 def is_against_wish(pin: Pin, before: Places, after: Places) -> bool:

@@ -15,6 +15,7 @@ import pandas as pd
 from flex.frame_schemas import PLACEMENT, texts
 from flex.model.nodes import Node
 from flex.model.zone_plan import ZonePlan
+from flex.partition import join_partitions, site_node_pairs
 from flex.zones.names_not_following import OtherName
 from flex.zones.records_of_partition import ZoneState, name_of, zone_of
 
@@ -32,11 +33,11 @@ def place_names_along(partition: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
     if not pairs:
         return partition
     of_site: dict[str, list[str]] = {}
-    for site, node in zip(texts(partition["site"]), texts(partition["node"]), strict=True):
+    for site, node in site_node_pairs(partition):
         of_site.setdefault(name_of(site), []).append(node)
     rows = [(name, node) for name, site in pairs for node in of_site.get(name_of(site), ())]
     also = pd.DataFrame(rows, columns=list(PLACEMENT.columns)).astype("str")
-    return PLACEMENT.make(pd.concat([partition, also], ignore_index=True))
+    return join_partitions(partition, also)
 
 
 def names_going_along(

@@ -17,6 +17,7 @@ import pandas as pd
 from flex.frame_schemas import PLACEMENT, RECORDS, texts, values_of
 from flex.model.nodes import Node
 from flex.model.zone_plan import AddressType, HintedType
+from flex.partition import rows_of_other_sites
 from flex.zones.decisions_in_markers import MarkedDecision
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.what_leans_on_names import PointingRecord
@@ -169,7 +170,7 @@ def split_by_zone(table: pd.DataFrame, zones: Sequence[str]) -> dict[str, pd.Dat
 def rows_on_known_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> pd.DataFrame:
     """The rows of sites that are only on these nodes: addresses of other nodes are not known."""
     strange = partition["site"][~partition["node"].isin([node.name for node in nodes])]
-    return partition[~partition["site"].isin(list(strange))].reset_index(drop=True)
+    return rows_of_other_sites(partition, strange)
 
 
 def count_sites_on_other_nodes(partition: pd.DataFrame, nodes: Sequence[Node]) -> dict[str, int]:

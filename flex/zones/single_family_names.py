@@ -30,7 +30,7 @@ def families_of(nodes: Iterable[Node]) -> frozenset[AddressType]:
 
 def families_of_every(nodes: Iterable[Node]) -> frozenset[AddressType]:
     """Those of which each node has an address, of the nodes that are not down and have any."""
-    each = [families_of([node]) for node in nodes if node.addresses and node.state != "down"]
+    each = [families_of([node]) for node in nodes if node.addresses and node.is_serving]
     return frozenset.intersection(*each) if each else frozenset()
 
 

@@ -19,6 +19,7 @@ from flex.frame_schemas import texts
 from flex.model.limits_and_approvals import Breach, Limits
 from flex.model.plan import Move, Plan
 from flex.model.zone_plan import AddressType, Change, HintedSet, RecordType, Rrset, ZonePlan
+from flex.partition import site_node_pairs
 from flex.zones.address_hints import (
     HINTED,
     both_hints,
@@ -551,7 +552,7 @@ def digest(zone_plans: Iterable[ZonePlan], partition: pd.DataFrame) -> str:
     hashed = hashlib.sha256()
     for zone_plan in sorted(zone_plans, key=lambda zone_plan: zone_plan.zone):
         hashed.update(f"zone {zone_plan.zone}\n{text(zone_plan)}".encode())
-    rows = sorted(zip(texts(partition["site"]), texts(partition["node"]), strict=True))
+    rows = sorted(site_node_pairs(partition))
     hashed.update("".join([f"{site} {node}\n" for site, node in rows]).encode())
     return hashed.hexdigest()
 

@@ -23,7 +23,7 @@ from flex_api.facts import earlier_nights, verify_dns_answers
 from flex_api.night import nightly, route_and_publish_plan
 from flex_api.settings import file as config
 from flex_api.wiring import World
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 
 ZONE = "hosting.example."
 FIRST = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)

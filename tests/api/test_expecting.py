@@ -20,7 +20,7 @@ from flex_api.facts.forecast_loads import expect
 from flex_api.night import gather_facts, nightly
 from flex_api.settings import file as config
 from flex_api.wiring import World
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 DAY = timedelta(days=1)

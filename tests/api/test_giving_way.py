@@ -21,7 +21,7 @@ from flex_api.night.interruptible_wait import giving_way, pause
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 
 AS_OF = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
 NODE = Node("n2", ("192.0.2.2",), 1)

@@ -34,8 +34,8 @@ from flex_api.wishes import (
     previewing,
     what_if_frontier_compare,
 )
-from flex_dns.memory import MemoryPublisher
 from tests.api.nights import DAY, NODES, SITES, ZONE, Cluster, four_nodes, loads, resting
+from tests.memory_publisher import MemoryPublisher
 
 EVEN = {site: 10 / (number + 5) for number, site in enumerate(SITES)}
 

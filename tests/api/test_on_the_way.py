@@ -38,7 +38,7 @@ from flex_api.night import (
 from flex_api.night.leases import lease
 from flex_api.settings.file import Settings
 from flex_api.wiring import World
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 
 NOW = datetime(2026, 3, 2, 2, 17, tzinfo=UTC)
 ZONE = "example.org."

@@ -16,8 +16,8 @@ from flex.placing.problem import Problem, build
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.cache_replay import Sample
 from flex.store import MemoryStore
-from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, ZONE, Cluster
+from tests.memory_publisher import MemoryPublisher
 
 Make = Callable[..., Problem]
 Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]

@@ -29,9 +29,9 @@ from flex.store import MemoryStore
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import name_of
-from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
 from tests.core.test_names_going_along import shifted
+from tests.memory_publisher import MemoryPublisher
 from tests.thorough import times
 
 # What each node announces: one that has IPv4 alone is not there in every history.

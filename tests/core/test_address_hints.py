@@ -30,9 +30,9 @@ from flex.zones.records_of_partition import ZoneState, sets_by_name, sets_of
 from flex.zones.what_leans_on_names import Pointed
 from flex_api.night import may_plan_be_applied
 from flex_dns.make_before_break import GentlePublisher
-from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE, Cluster
+from tests.memory_publisher import MemoryPublisher
 
 NAME = f"a.{ZONE}"
 SITE = NAME.rstrip(".")

@@ -17,9 +17,9 @@ from flex.planning.propose_plan import Proposal
 from flex.zones.decisions_in_markers import EXCLUDED, MarkedDecision, decision_text
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import name_of
-from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns
+from tests.memory_publisher import MemoryPublisher
 from tests.thorough import first_quick
 
 Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]

@@ -16,8 +16,8 @@ from flex.model.zone_plan import Rrset, ZonePlan
 from flex.placing.failover import rehome, survivors
 from flex.placing.problem import Problem
 from flex.planning import propose_plan
-from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.memory_publisher import MemoryPublisher
 from tests.thorough import times
 
 Make = Callable[..., Problem]

@@ -28,9 +28,9 @@ from flex.prediction.replay_forecast import PAPER
 from flex.prediction.target_classes import each
 from flex.store.plans_as_json import plan_from_text, plan_to_text
 from flex_api.night.visitors_at_doors import arrivals
-from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.memory_publisher import MemoryPublisher
 
 SITES = tuple(f"{letter}.{ZONE.rstrip('.')}" for letter in "abcd")
 A, B, C, D = SITES

@@ -35,10 +35,10 @@ from flex.zones.what_leans_on_names import (
     lets_somebody_send,
     spf_terms,
 )
-from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE
 from tests.core.test_reach import Cluster, Profiles, said
+from tests.memory_publisher import MemoryPublisher
 
 OF_TARGETS: tuple[Kind, ...] = ("MX", "SRV", "NS", "CNAME")
 LABELS = [f"{letter}.example." for letter in "abcdef"]

@@ -34,8 +34,8 @@ from flex.zones.marker import marker_name, marker_text
 from flex.zones.names_going_along import names_going_along
 from flex.zones.names_not_following import OtherName
 from flex.zones.records_of_partition import ZoneState, name_of, zone_of
-from flex_dns.memory import MemoryPublisher
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.memory_publisher import MemoryPublisher
 from tests.thorough import times
 
 ZONES = (ZONE, "other.example.")

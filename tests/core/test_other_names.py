@@ -35,9 +35,9 @@ from flex.zones.names_not_following import (
     strays_of,
 )
 from flex.zones.records_of_partition import NameAnswer
-from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster
+from tests.memory_publisher import MemoryPublisher
 from tests.thorough import times
 from tests.unhurried import unhurried
 

@@ -32,9 +32,9 @@ from flex.ports import Publisher
 from flex.store import MemoryStore
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
-from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns
+from tests.memory_publisher import MemoryPublisher
 
 EMPTY = np.zeros(0, dtype=np.int64)
 

@@ -14,9 +14,9 @@ from flex.model.led_by_doors_or_dns import Publishing, Way
 from flex.model.nodes import Node
 from flex.model.wish import Pin
 from flex.planning import carry_out_plan, propose_plan
-from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE, Cluster
+from tests.memory_publisher import MemoryPublisher
 
 Profiles = Callable[[Mapping[str, tuple[int, int]]], pd.DataFrame]
 BOTH = Publishing("doors+dns")

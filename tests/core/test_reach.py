@@ -39,10 +39,10 @@ from flex.zones.decisions_in_markers import (
     decision_text,
 )
 from flex.zones.marker import marker_name, marker_text
-from flex_dns.memory import MemoryPublisher
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, ZONE
 from tests.core.cluster import RULES as ORDINARY
+from tests.memory_publisher import MemoryPublisher
 from tests.unhurried import unhurried
 
 RULES = replace(ORDINARY, budget=unhurried(4_000))

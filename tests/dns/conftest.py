@@ -14,13 +14,13 @@ import dns.update
 import pytest
 
 from flex.ports import Publisher
-from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key, make_key
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.session import Session
 from flex_dns.zone.sets_from_primary import soa_serial
+from tests.memory_publisher import MemoryPublisher
 
 OWNER = "flex-eu1"
 ZONES = tuple(f"z{number}.example." for number in range(400))

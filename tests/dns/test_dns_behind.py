@@ -12,12 +12,12 @@ import pytest
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.zone_plan import Change, Rrset
 from flex.planning import which_servers_agree
-from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.several_primaries import SeveralPublishers
 from flex_dns.wire.key import Key
 from tests.dns.test_dns_settling import ZONE, many, stopped, strangers, target_of
+from tests.primary_and_secondary import pair
 
 pytestmark = pytest.mark.real
 

@@ -28,7 +28,6 @@ from flex.ports import Publisher
 from flex.zones import records_of_partition, zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.names_not_following import OtherName
-from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
@@ -37,6 +36,7 @@ from flex_dns.wire.session import Session
 from flex_dns.zone.change_states import refuse_outdated
 from tests import knotd
 from tests.dns.conftest import OWNER, Edit
+from tests.memory_publisher import MemoryPublisher
 from tests.thorough import times
 
 NODES = [

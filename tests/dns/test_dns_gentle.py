@@ -15,10 +15,10 @@ from flex.ports import Publisher
 from flex.zones import waves as rollout
 from flex.zones import zone_changes
 from flex_dns.make_before_break import Coming, GentlePublisher, Hooks
-from flex_dns.memory import MemoryPublisher
 from tests.dns.conftest import Edit
 from tests.dns.given import placed
 from tests.dns.journal_in_memory import MemoryJournal
+from tests.memory_publisher import MemoryPublisher
 
 OLD, NEW = ("192.0.2.1",), ("192.0.2.2",)
 BOTH = (*OLD, *NEW)

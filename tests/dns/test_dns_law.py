@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flex.frame_schemas import RECORDS
 from flex.zones.marker import marker_name, marker_owner, marker_text, site_name
 from flex.zones.zone_changes import diff, foreign
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 from tests.thorough import times
 
 ZONE = "hosting.example."

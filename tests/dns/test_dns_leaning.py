@@ -19,7 +19,6 @@ from flex.ports import Publisher
 from flex.zones.names_led_by_wildcards import led_by_wildcards
 from flex.zones.what_leans_on_names import MOST_ASKED, Kind, Pointed, PointingRecord, leaning
 from flex_dns.make_before_break import GentlePublisher
-from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed, free_port
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
@@ -29,6 +28,7 @@ from flex_dns.zone import transfer
 from flex_dns.zone.pointing_records import has_hints
 from tests import knotd
 from tests.dns.conftest import OWNER, TARGETS
+from tests.memory_publisher import MemoryPublisher
 
 ZONE, OTHER = "leaning.example.", "other.example."
 SITE = f"site.{ZONE}"

@@ -13,7 +13,6 @@ import pytest
 
 from flex.ports import Publisher
 from flex.zones.records_of_partition import NameAnswer
-from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key
@@ -21,6 +20,7 @@ from flex_dns.wire.session import Session
 from flex_dns.zone import where_names_lead
 from flex_dns.zone.sets_from_primary import read_by_queries
 from tests.dns.conftest import OWNER, TARGETS, Edit
+from tests.memory_publisher import MemoryPublisher
 
 Sets = dict[tuple[str, str], list[str]]
 

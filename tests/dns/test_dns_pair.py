@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import LOOPBACK, PrivateNamed
 from flex_dns.server_configuration.named_conf_lines import tcp_only_clause
 from flex_dns.wire.key import Key
+from tests.primary_and_secondary import pair
 
 pytestmark = pytest.mark.real
 

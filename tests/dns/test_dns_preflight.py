@@ -16,11 +16,11 @@ import pytest
 from flex.frame_schemas import RECORDS
 from flex_dns.preflight import PreflightResult
 from flex_dns.preflight.primary_check import ExpectedOfPrimary, choose_key, preflight
-from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.server_configuration.named_conf_lines import update_policy
 from flex_dns.wire.key import Key, make_key
+from tests.primary_and_secondary import pair
 
 pytestmark = pytest.mark.real
 

@@ -16,11 +16,11 @@ from flex.frame_schemas import RECORDS
 from flex.model.zone_plan import ZonePlan
 from flex.planning.which_servers_agree import is_since
 from flex_dns.checks.settling import UNHEARD, nudged
-from flex_dns.private.primary_and_secondary import pair
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.wire.key import Key, make_key
 from tests.dns.given import placed
+from tests.primary_and_secondary import pair
 
 pytestmark = pytest.mark.real
 

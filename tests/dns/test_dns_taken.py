@@ -28,7 +28,6 @@ from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex_dns.exports import EXPORTS, wanted_zone
 from flex_dns.make_before_break import GentlePublisher
-from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.rfc2136 import Rfc2136Publisher
 from flex_dns.several_primaries import SeveralPublishers
@@ -36,6 +35,7 @@ from flex_dns.update.change_messages import Claim
 from flex_dns.wire.key import Key
 from flex_dns.wire.session import Session
 from tests.dns.conftest import held
+from tests.memory_publisher import MemoryPublisher
 from tests.thorough import third_quick
 
 OWNER = "flex-eu1"

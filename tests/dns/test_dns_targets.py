@@ -12,9 +12,9 @@ from flex.frame_schemas import RECORDS
 from flex.model.zone_plan import Change, RecordType, Rrset, ZonePlan
 from flex.ports import Publisher
 from flex.zones.marker import marker_name, marker_text
-from flex_dns.memory import MemoryPublisher
 from flex_dns.private.private_named import PrivateNamed
 from tests.dns.conftest import held
+from tests.memory_publisher import MemoryPublisher
 
 OWNER = "flex-eu1"
 

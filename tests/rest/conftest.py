@@ -35,7 +35,7 @@ from flex_api import manage_tokens
 from flex_api.app import create_app
 from flex_api.manage_tokens import Caller
 from flex_api.settings import file as config
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 from tests.migrated import new_database
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -16,7 +16,7 @@ from flex.store import migrate, open_store
 from flex_api import manage_tokens
 from flex_api.app import create_app
 from flex_api.manage_tokens import Caller
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 from tests.rest.conftest import still
 from tests.rest.test_rest_schema import CONFIG, REFUSALS, SETTINGS, node_id
 

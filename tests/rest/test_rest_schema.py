@@ -18,7 +18,7 @@ from flex_api import manage_tokens
 from flex_api.app import create_app
 from flex_api.manage_tokens import Caller
 from flex_api.settings.file import parse
-from flex_dns.memory import MemoryPublisher
+from tests.memory_publisher import MemoryPublisher
 from tests.rest.conftest import still
 from tests.thorough import times
 

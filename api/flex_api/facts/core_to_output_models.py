@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from flex.model.accuracy import Outlook
 from flex.model.balance import Balance, NodeLoad
 from flex.model.dns_edits_by_others import Edit
 from flex.model.drains_and_freezes import NodeOrder
-from flex.model.limits_and_approvals import Breach, Stop
-from flex.model.log_reading import BadLine
+from flex.model.limits_and_approvals import Stop
 from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun
 from flex.model.nodes import Node
@@ -22,6 +20,7 @@ from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
+from flex.partition import nodes_by_site, rows_of_other_sites, sites_in
 from flex.placing import problem
 from flex.planning import names_left_behind, which_servers_agree
 from flex.planning.outdated_plans import WAITING
@@ -37,16 +36,13 @@ from flex_api.facts import (
 from flex_api.facts.dead_nodes_in_dns import Dead
 from flex_api.in_words import amounts
 from flex_api.schemas import times_of_sites
-from flex_api.schemas.log_verbs_output import BadLineRow
-from flex_api.schemas.nodes_and_jobs import ApprovalRow, LeftRow, NodeRow, NodesOutput
+from flex_api.schemas.nodes_and_jobs import LeftRow, NodeRow, NodesOutput
 from flex_api.schemas.output_base import StopRow
 from flex_api.schemas.plan_parts import (
     BalanceOutput,
     BehindRow,
     EditRow,
     LoadRow,
-    MoveRow,
-    NotReadyRow,
     OutlookRow,
     StaysBehindRow,
     VerdictRow,
@@ -60,7 +56,6 @@ from flex_api.schemas.verbs_output import (
     PlanRow,
     PlansOutput,
     RunRow,
-    ShortfallRow,
     StageRow,
     VerifyOutput,
     ZoneRow,
@@ -73,25 +68,15 @@ if TYPE_CHECKING:
 
 def plan_output(plan: Plan) -> PlanOutput:
     forecasts = forecast_rows.rows(plan.forecasts, plan.period)
-    return PlanOutput(
-        id=plan.id,
-        state=plan.state,
-        message=plan.message,
-        created=plan.created,
-        made=plan.made,
-        settled=plan.settled,
-        base=plan.base,
-        digest=plan.digest,
+    return PlanOutput.like(
+        plan,
         period_start=plan.period.start,
         period_end=plan.period.end,
         solver=plan.quality.solver,
         moves_at_least=plan.quality.bound,
         proven_least=plan.quality.proven,
         certified_at_least=plan.quality.certified,
-        sites=plan.sites,
-        moves=[move_row(move) for move in plan.moves],
         moves_from_scratch=plan.scratch_moves,
-        cold_bytes=plan.cold_bytes,
         before=balance_output(plan.before) if plan.before else None,
         after=balance_output(plan.after),
         forecasts=forecasts,
@@ -100,60 +85,27 @@ def plan_output(plan: Plan) -> PlanOutput:
         ),
         benefit=forecast_rows.benefit_row(plan.benefit, forecasts),
         zones=[zone_row(zone_plan, plan.moves) for zone_plan in plan.zone_plans],
-        breaches=[_breach(breach, zone_changes.past(plan)) for breach in plan.breaches],
-        shortfalls=[
-            ShortfallRow.model_validate(shortfall, from_attributes=True)
-            for shortfall in plan.quality.shortfalls
+        breaches=[
+            BreachRow.like(breach, override=zone_changes.past(plan)) for breach in plan.breaches
         ],
-        notes=list(plan.notes),
+        shortfalls=plan.quality.shortfalls,
         verdicts=verdict_rows(plan.verdicts),
-        old_answers_until=plan.old_answers_until,
-        author=plan.author,
-        wishers=list(plan.wishers),
-        approvals=[
-            ApprovalRow.model_validate(approval, from_attributes=True)
-            for approval in plan.approvals
-        ],
         stops=[stop_row(stop) for stop in plan.stops],
         moves_later=plan.later,
-        put_off=[move_row(move) for move in plan.put_off],
-        not_ready=[
-            NotReadyRow.model_validate(unready_site, from_attributes=True)
-            for unready_site in plan.not_ready
-        ],
-        outlook=_outlook(plan.outlook) if plan.outlook else None,
+        outlook=OutlookRow.like(plan.outlook, error_ratios=dict(plan.outlook.errors))
+        if plan.outlook
+        else None,
         prediction=forecast_rows.measured_row(plan.measured) if plan.measured else None,
         edited=[edit_row(edit) for edit in plan.said.edits],
     )
 
 
 def edit_row(edit: Edit) -> EditRow:
-    return EditRow(
-        name=edit.name,
-        said=list(edit.said),
-        found=list(edit.found),
-        since=edit.since,
-        said_ttl=edit.ttl or None,
-        found_ttls=list(edit.found_ttls),
-    )
-
-
-def _outlook(outlook: Outlook) -> OutlookRow:
-    return OutlookRow(
-        method=outlook.method, nights=outlook.nights, error_ratios=dict(outlook.errors)
-    )
+    return EditRow.like(edit, said_ttl=edit.ttl or None)
 
 
 def stop_row(stop: Stop) -> StopRow:
-    return StopRow(
-        rule=stop.rule,
-        limit=stop.limit,
-        actual=stop.actual,
-        said=stop.said,
-        override=stop.way_past,
-        sites=list(stop.sites),
-        until=stop.until,
-    )
+    return StopRow.like(stop, override=stop.way_past)
 
 
 def plans_output(
@@ -168,29 +120,11 @@ def plan_row(
     """Where it is known which partition is `in_force`, with whether the plan is made from it
     still; where that is known, with whether it was made before all that are `too_old` now.
     """
-    return PlanRow(
-        id=plan.id,
-        state=plan.state,
-        created=plan.created,
-        made=plan.made,
-        settled=plan.settled,
-        sites=plan.sites,
-        moves=plan.moves,
-        scratch_moves=plan.scratch_moves,
+    return PlanRow.like(
+        plan,
         worst_ratio=plan.worst,
-        author=plan.author,
         outdated=in_force is not None and plan.state in WAITING and plan.base != in_force,
         expired=too_old is not None and plan.state in WAITING and plan.wall_time < too_old,
-    )
-
-
-def move_row(move: Move) -> MoveRow:
-    return MoveRow(
-        site=move.site,
-        source=move.source,
-        target=move.target,
-        cold_bytes=move.cold_bytes,
-        reason=move.reason,
     )
 
 
@@ -228,20 +162,11 @@ def _stay_behind_rows(plan: ZonePlan, moves: Sequence[Move]) -> list[StaysBehind
     left = frozenset(other_name.name for other_name in names_left_behind.left_behind(moves, [plan]))
     reasons = names_of_sites.why_staying(plan)
     return [
-        StaysBehindRow(
-            name=other_name.name,
-            site=other_name.site,
-            nodes=list(other_name.nodes),
-            requests=other_name.requests,
-            is_left=other_name.name in left,
-            why=reasons[other_name.name],
+        StaysBehindRow.like(
+            other_name, is_left=other_name.name in left, why=reasons[other_name.name]
         )
         for other_name in plan.stay_behind
     ]
-
-
-def _breach(breach: Breach, override: str) -> BreachRow:
-    return BreachRow(rule=breach.rule, limit=breach.limit, actual=breach.actual, override=override)
 
 
 def verdict_rows(verdicts: Sequence[NameServerVerdict]) -> list[VerdictRow]:
@@ -251,17 +176,12 @@ def verdict_rows(verdicts: Sequence[NameServerVerdict]) -> list[VerdictRow]:
 
 def _verdict_row(verdict: NameServerVerdict, late: Behind | None) -> VerdictRow:
     """Where another server has the `latest` serial, this one has missed it."""
-    return VerdictRow(
-        server=verdict.server,
-        agrees=verdict.agrees,
-        checked=verdict.checked,
-        serial=verdict.serial,
+    return VerdictRow.like(
+        verdict,
         wrong=[
             line for change in verdict.wrong for line in zone_changes.lines_of_difference(change)
         ],
-        error=verdict.error,
         lag_seconds=verdict.lag,
-        zone=verdict.zone,
         next_step=late.advice if late else "",
     )
 
@@ -307,18 +227,9 @@ def other_name_row(stray: NameLeftBehind) -> OtherNameRow:
 
 def run_row(run: NightlyRun, plan: Plan | None = None) -> RunRow:
     """With the figures of its plan, where that is given."""
-    stages = [
-        StageRow(name=stage.name, started=stage.started, ended=stage.ended, outcome=stage.outcome)
-        for stage in run.stages
-    ]
-    return RunRow(
-        id=run.id,
-        started=run.started,
-        ended=run.ended,
-        exit_code=run.exit_code,
-        plan=run.plan,
-        message=run.message,
-        made=run.made,
+    stages = [StageRow.like(stage) for stage in run.stages]
+    return RunRow.like(
+        run,
         stages=stages,
         moves=len(plan.moves) if plan else None,
         placed=plan.sites if plan and plan.settled and not plan.before else None,
@@ -339,12 +250,10 @@ def sites_output(
     """Every site in the profiles or the partition, busiest first. `stays_for` is what a move of a
     site would take along, by site.
     """
-    silent = partition[~partition["site"].isin(list(profiles["site"]))]["site"].drop_duplicates()
+    silent = rows_of_other_sites(partition, sites_in(profiles))["site"].drop_duplicates()
     idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
     rows = pd.concat([profiles, idle], ignore_index=True)
-    nodes: dict[str, list[str]] = {}
-    for site, node in partition.itertuples(index=False):
-        nodes.setdefault(site, []).append(node)
+    nodes = nodes_by_site(partition)
     pin_of = {pin.site: pin for pin in pins}
     ordered = rows.sort_values(["access_bytes", "site"], ascending=[False, True])
     return SitesOutput(
@@ -404,9 +313,7 @@ def site_row(
 def _names(names: NamesOfSites | None, site: str) -> list[NameRow] | None:
     if names is None or names.not_known:
         return None
-    return [
-        NameRow.model_validate(name, from_attributes=True) for name in names.names_of_site(site)
-    ]
+    return [NameRow.like(name) for name in names.names_of_site(site)]
 
 
 COUNTS = (
@@ -479,10 +386,6 @@ def node_row(
         reason=order.reason if order else "",
         author=order.author if order else "",
     )
-
-
-def bad_line(line: BadLine, path: str = "") -> BadLineRow:
-    return BadLineRow(reason=line.reason, offset=line.offset, text=line.text, path=path)
 
 
 def moment(seconds: int) -> datetime | None:

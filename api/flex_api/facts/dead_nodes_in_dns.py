@@ -46,7 +46,7 @@ def dead(
     sites that a half-applied plan took out of DNS already. `held_back` says it of a node, where
     anybody asks.
     """
-    if all(node.state != "down" for node in nodes):
+    if all(node.is_serving for node in nodes):
         return ()
     out = _sites_out(plans)
     tried = {attempt.node: attempt for attempt in attempts}

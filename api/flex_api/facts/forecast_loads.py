@@ -18,6 +18,7 @@ import pandas as pd
 from flex.frame_schemas import PROFILES, SPREADS
 from flex.model.accuracy import Outlook
 from flex.model.period import Period
+from flex.partition import rows_of_sites
 from flex.planning import what_if
 from flex.planning.facts_and_rules import Facts
 from flex.prediction import site_traffic_forecast
@@ -92,7 +93,7 @@ def _read_other_nights(
 def _select_sites(
     profiles: pd.DataFrame, spreads: pd.DataFrame, sites: set[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return profiles[profiles["site"].isin(list(sites))], spreads[spreads["site"].isin(list(sites))]
+    return rows_of_sites(profiles, sites), rows_of_sites(spreads, sites)
 
 
 def _scale(profiles: pd.DataFrame, wanted: pd.Series) -> pd.DataFrame:

@@ -86,16 +86,11 @@ def measured_row(measured: Measured) -> MeasuredRow:
 
 
 def _node(node: NodeForecast, period: float) -> ForecastNode:
-    return ForecastNode(
-        node=node.node,
-        requests=node.requests,
-        miss_ratio=node.miss_ratio,
-        disk_bytes=node.disk_bytes,
+    return ForecastNode.like(
+        node,
         operations_per_second=replay_forecast.operations(node),
         utilisation_ratio=replay_forecast.utilisation(node, period),
         busiest_utilisation_ratio=replay_forecast.busiest_utilisation(node),
-        passed_on=node.passed_on,
-        passed_on_bytes=node.passed_on_bytes,
     )
 
 

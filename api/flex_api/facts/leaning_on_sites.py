@@ -77,7 +77,7 @@ def leaning_on(plan: Plan | None, site: str) -> list[LeansOnSite]:
 
 
 def leaning_rows(leaning: Iterable[LeansOnSite]) -> list[LeaningRow]:
-    return [LeaningRow.model_validate(record, from_attributes=True) for record in leaning]
+    return [LeaningRow.like(record) for record in leaning]
 
 
 def stays_for(plan: Plan | None) -> dict[str, list[str]]:

@@ -23,7 +23,13 @@ from flex.site_names_in_words import first_few
 from flex.traffic import quality
 from flex.traffic.quality import Finding, Judged, QualityLimits, Times
 from flex_api.facts import core_to_output_models
-from flex_api.schemas.log_verbs_output import DataOutput, FindingRow, QualityRow, UnreadRow
+from flex_api.schemas.log_verbs_output import (
+    BadLineRow,
+    DataOutput,
+    FindingRow,
+    QualityRow,
+    UnreadRow,
+)
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes, sources
 from flex_logs_ingest.files.find_and_unpack_logs import Source
@@ -42,7 +48,7 @@ ENDS = 3
 
 def judge(settings: Settings, store: Store, period: Period, now: datetime) -> Judged:
     known, every = sources(settings), nodes(settings, store)
-    idle = {node.name for node in every if node.state != "active"} | _logs_left_behind(known, store)
+    idle = {node.name for node in every if not node.takes_sites} | _logs_left_behind(known, store)
     segments = store.segments(*quality.history(period))
     named = [(source.name, source.node) for source in known]
     missing = holes([each for each in segments if each.last_day >= period.first_day], store)
@@ -306,38 +312,19 @@ def data_output(judged: Judged, period: Period, files: Sequence[UnreadFile] = ()
 
 def _unread(unread: UnreadFile) -> UnreadRow:
     mend = _MEND.get(unread.outcome, "")
-    return UnreadRow(
-        source=unread.source,
-        path=unread.path,
-        outcome=unread.outcome,
-        note=unread.note,
-        next_step=mend,
-    )
+    return UnreadRow.like(unread, next_step=mend)
 
 
 def _row(logs_quality: quality.Quality) -> QualityRow:
-    return QualityRow(
-        name=logs_quality.name,
-        node=logs_quality.node,
-        state=logs_quality.state,
+    return QualityRow.like(
+        logs_quality,
+        lines=dict(logs_quality.lines),
         coverage_ratio=logs_quality.coverage,
         hours_heard=logs_quality.heard,
         hours_expected=logs_quality.heard + len(logs_quality.silent),
         hours_silent=quality.spans(logs_quality.silent),
         last_line=core_to_output_models.moment(logs_quality.last_line),
-        lines=dict(logs_quality.lines),
         bad_lines=dict(logs_quality.reasons),
-        bad_samples=[
-            core_to_output_models.bad_line(sample, path) for path, sample in logs_quality.samples
-        ],
-        findings=[
-            FindingRow(
-                rule=finding.rule,
-                state=finding.state,
-                said=finding.said,
-                limit=finding.limit,
-                actual=finding.actual,
-            )
-            for finding in logs_quality.findings
-        ],
+        bad_samples=[BadLineRow.like(sample, path=path) for path, sample in logs_quality.samples],
+        findings=[FindingRow.like(finding) for finding in logs_quality.findings],
     )

@@ -176,10 +176,8 @@ def why_staying(plan: ZonePlan) -> dict[str, str]:
     """By name why it does not move with its site, as the plan says it."""
     if not plan.stay_behind:
         return {}
-    reasons = dict(entry.partition(" ")[::2] for entry in plan.foreign)
+    reasons = plan.why_foreign
     return {
         other_name.name: reasons.get(name_of(other_name.name), "")
-        .removeprefix("(")
-        .removesuffix(")")
         for other_name in plan.stay_behind
     }

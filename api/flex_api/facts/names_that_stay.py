@@ -8,9 +8,10 @@ of such names, and how they count here. Does not ask where the names lead now.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 
-from flex.frame_schemas import texts
 from flex.model.plan import Plan
+from flex.partition import rows_on_nodes, sites_in
 from flex.planning import plan_notes_on_sites
 from flex.planning.dependents_text import is_reason, ways_on
 from flex.site_names_in_words import first_few
@@ -68,7 +69,7 @@ def _staying_at(plan: Plan, node: str) -> Iterator[str]:
 def _visitors_staying_at(world: World, plan: Plan, node: str) -> Iterator[str]:
     """Those of sites that doors lead to and whose DNS FLEX does not change."""
     _, partition = world.store.placement()
-    here = set(texts(partition[partition["node"] == node]["site"]))
+    here = sites_in(rows_on_nodes(partition, [node]))
     theirs = _reasons(plan)
     alone = sorted(
         {
@@ -96,21 +97,17 @@ def _not_ours(world: World, plan: Plan, leaving: Collection[str]) -> Iterator[st
         return
     _, partition = world.store.placement()
     if leaving:
-        partition = partition[partition["node"].isin(list(leaving))]
+        partition = rows_on_nodes(partition, leaving)
     foreign = {
         site: reasons[records_of_partition.name_of(site)]
-        for site in sorted(set(texts(partition["site"])))
+        for site in sorted(sites_in(partition))
         if records_of_partition.name_of(site) in reasons
     }
     led = world.settings.routing.publishing().sites_led_by_doors(foreign)
     theirs = {site: why for site, why in foreign.items() if site not in led}
-    leaning = {
-        site: why.removeprefix("(").removesuffix(")")
-        for site, why in theirs.items()
-        if is_reason(why.removeprefix("("))
-    }
+    leaning = {site: why for site, why in theirs.items() if is_reason(why)}
     yield from _leaning(leaning)
-    named = [f"{site} {why}" for site, why in theirs.items() if site not in leaning]
+    named = [f"{site} ({why})" for site, why in theirs.items() if site not in leaning]
     if named:
         what = "1 site stays" if len(named) == 1 else f"{len(named):,} sites stay"
         which = "it is and is" if len(named) == 1 else "they are and are"
@@ -130,6 +127,5 @@ def _leaning(reasons: Mapping[str, str]) -> Iterator[str]:
 
 
 def _reasons(plan: Plan) -> Mapping[str, str]:
-    """By name, in brackets."""
-    entries = [entry for zone_plan in plan.zone_plans for entry in zone_plan.foreign]
-    return {name: why for name, _, why in (entry.partition(" ") for entry in entries)}
+    pairs = (zone_plan.why_foreign.items() for zone_plan in plan.zone_plans)
+    return dict(chain.from_iterable(pairs))

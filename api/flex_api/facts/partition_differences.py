@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from flex.model.plan_summary import Headline, headline
+from flex.partition import nodes_by_site, rows_of_sites
 from flex.ports import Store
 from flex_api.schemas.what_if_output import DiffRow
 
@@ -47,7 +48,7 @@ class Difference:
         }
 
     def rows_of(self, names: Sequence[str]) -> list[DiffRow]:
-        first, second = (_nodes(table[table["site"].isin(list(names))]) for table in self.rows)
+        first, second = (nodes_by_site(rows_of_sites(table, names)) for table in self.rows)
         return [
             DiffRow(site=name, one=first.get(name, []), other=second.get(name, []))
             for name in names
@@ -76,10 +77,3 @@ def difference(
         tuple(sorted(sites[differs].tolist())),
         (tables[0][first], tables[1][second]),
     )
-
-
-def _nodes(partition: pd.DataFrame) -> dict[str, list[str]]:
-    nodes_of: dict[str, list[str]] = {}
-    for site, node in zip(partition["site"].tolist(), partition["node"].tolist(), strict=True):
-        nodes_of.setdefault(site, []).append(node)
-    return nodes_of

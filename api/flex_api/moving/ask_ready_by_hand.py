@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flex.frame_schemas import texts
+from flex.partition import nodes_by_site, sites_in
 from flex.wishes.pins_for_solvers import unknown_node, unknown_site
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.moving.check_site_on_new_node import Checked, Wanted
@@ -50,13 +50,9 @@ def _questions(world: World, sites: Sequence[str], to: Sequence[str]) -> Iterato
 
 
 def _nodes_now(world: World) -> dict[str, list[str]]:
-    _, rows = world.store.placement()
-    site_nodes: dict[str, list[str]] = {}
-    for site, node in zip(texts(rows["site"]), texts(rows["node"]), strict=True):
-        site_nodes.setdefault(site, []).append(node)
-    return site_nodes
+    return nodes_by_site(world.store.placement()[1])
 
 
 def _sites_with_profile(world: World) -> set[str]:
     kept = world.store.profiles()
-    return set(texts(kept[1]["site"])) if kept else set()
+    return sites_in(kept[1]) if kept else set()

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from flex.model.plan import Move
+from flex.partition import nodes_by_site, rows_of_sites
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
 from flex_api.moving.compare_answers import Demands
@@ -66,8 +67,7 @@ def wanted_of(world: World, moves: Iterable[Move]) -> tuple[Wanted, ...]:
 
 def _nodes_now(world: World, sites: Collection[str]) -> dict[str, list[str]]:
     _, now = world.store.placement()
-    rows = now[now["site"].isin(list(sites))]
-    return {str(site): sorted(map(str, nodes)) for site, nodes in rows.groupby("site")["node"]}
+    return nodes_by_site(rows_of_sites(now, sites))
 
 
 def check_sites(

@@ -24,14 +24,5 @@ def _row(check: Checked) -> ReadyRow:
         why=check.why,
         complete=check.is_asked,
         remarks=list(check.remarks),
-        asked=[
-            ReadyAsked(
-                node=each.node,
-                address=each.address,
-                port=each.port,
-                asked=each.asked,
-                answer=each.answer,
-            )
-            for each in check.asked
-        ],
+        asked=[ReadyAsked.like(each) for each in check.asked],
     )

@@ -63,6 +63,4 @@ def _port_of(listened: Sequence[str]) -> int | None:
 
 def addresses(nodes: Sequence[Node]) -> dict[str, str]:
     """Those of nodes that are not down: the first address of each."""
-    return {
-        node.name: node.addresses[0] for node in nodes if node.addresses and node.state != "down"
-    }
+    return {node.name: node.addresses[0] for node in nodes if node.addresses and node.is_serving}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from flex.frame_schemas import texts
 from flex.model.plan import Move
+from flex.partition import nodes_by_site, rows_of_sites, rows_on_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,5 @@ def routes(moves: Sequence[Move], before: pd.DataFrame, serving: Collection[str]
 def _serving_nodes(
     partition: pd.DataFrame, sites: Collection[str], serving: Collection[str]
 ) -> dict[str, list[str]]:
-    rows = partition[partition["site"].isin(list(sites))]
-    site_nodes: dict[str, list[str]] = {}
-    for site, node in zip(texts(rows["site"]), texts(rows["node"]), strict=True):
-        if node in serving:
-            site_nodes.setdefault(site, []).append(node)
-    return {site: sorted(nodes) for site, nodes in site_nodes.items()}
+    nodes = nodes_by_site(rows_on_nodes(rows_of_sites(partition, sites), serving))
+    return {site: sorted(site_nodes) for site, site_nodes in nodes.items()}

@@ -154,13 +154,9 @@ def as_live(answers: Sequence[HaproxyAnswer]) -> list[LiveRow]:
 
 
 def _live(node: str, each: Live) -> LiveRow:
-    return LiveRow(
+    return LiveRow.like(
+        each,
         distributor=node,
-        site=each.site,
-        targets=each.targets,
-        shared=each.shared,
-        overloaded=each.overloaded,
-        waiting=each.waiting,
         members=[_member(row) for row in each.members],
         busiest=[
             TargetRow(target=row.target, nodes=list(row.nodes), overloaded=row.overloaded)
@@ -215,7 +211,7 @@ def _version(
 def as_order(settings: Settings, store: Store) -> OrderTold | None:
     """None where there are no doors for all sites, and before the first order."""
     last = store.door_order() if settings.routing.leads_to_all else None
-    return OrderTold.model_validate(last, from_attributes=True) if last else None
+    return OrderTold.like(last) if last else None
 
 
 def series_of_doors(order: OrderTold | None, states: Sequence[DoorState]) -> Iterator[Series]:

@@ -161,7 +161,7 @@ def staying(world: World, plan: Plan) -> dict[str, str]:
 
 def _routes(world: World, plan: Plan, before: pd.DataFrame) -> list[Route]:
     """By the moves of the plan: before the first partition nobody else knows where sites are."""
-    serving = {node.name for node in world.nodes if node.state != "down"}
+    serving = {node.name for node in world.nodes if node.is_serving}
     return routes(plan.moves, before, serving)
 
 

@@ -147,7 +147,7 @@ def stopped_by(world: World, name: str, state: NodeState) -> list[str]:
 
 
 def refuse_last(world: World, name: str) -> None:
-    if not [node.name for node in world.nodes if node.state == "active" and node.name != name]:
+    if not [node.name for node in world.nodes if node.takes_sites and node.name != name]:
         raise BadInput(
             f"taking {name} out of service",
             "no other node is active, so its sites would have nowhere to go",

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator
 
 import pandas as pd
 
-from flex.frame_schemas import texts
 from flex.model.site_moves import SiteMove
+from flex.partition import rows_of_sites, site_node_pairs
 from flex.zones import records_of_partition
 from flex.zones.records_of_partition import sets_by_name
 from flex_api.moving.which_copies_may_go import Copies, Copy
@@ -36,8 +36,7 @@ def copies(world: World, sites: Collection[str], moves: Collection[SiteMove]) ->
 
 
 def _pairs(partition: pd.DataFrame, sites: Collection[str]) -> set[Copy]:
-    rows = partition[partition["site"].isin(list(sites))]
-    return set(zip(texts(rows["site"]), texts(rows["node"]), strict=True))
+    return set(site_node_pairs(rows_of_sites(partition, sites)))
 
 
 def _led_by_dns(world: World, sites: Collection[str]) -> Iterator[Copy]:

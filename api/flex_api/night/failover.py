@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from flex.errors import DnsError, FlexError, Held, NoData, Unverified
-from flex.frame_schemas import texts
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.plan import Plan
+from flex.partition import sites_in
 from flex.placing.failover import SOLVER
 from flex.planning import carry_out_plan, outdated_plans, propose_plan
 from flex.planning.facts_and_rules import Facts
@@ -234,9 +234,7 @@ def facts(world: World) -> Facts:
             advice="`flex plan`, then `flex apply`",
         )
     period, profiles, spreads = latest_profiles
-    others = other_names.list_other_names(
-        world.settings, {*texts(profiles["site"]), *texts(partition["site"])}
-    )
+    others = other_names.list_other_names(world.settings, sites_in(profiles) | sites_in(partition))
     every = Facts(
         period,
         profiles,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flex.errors import NoData
-from flex.frame_schemas import texts
 from flex.model.dns_edits_by_others import Said
+from flex.partition import sites_in
 from flex.planning.facts_and_rules import Facts
 from flex.prediction.cache_replay import no_sample
 from flex.zones.names_going_along import pairs_of
@@ -42,9 +42,7 @@ def gather(world: World, *, replayed: bool = True) -> Facts:
     period, profiles, spreads = latest_profiles
     base, partition = world.store.placement()
     settings = world.settings.ingest
-    others = other_names.list_other_names(
-        world.settings, {*texts(profiles["site"]), *texts(partition["site"])}
-    )
+    others = other_names.list_other_names(world.settings, sites_in(profiles) | sites_in(partition))
     every = Facts(
         period=period,
         profiles=profiles,

@@ -125,7 +125,7 @@ def _end_moved(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
 
 def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
     now, wait = world.time_of_day(), world.settings.move.clean_after
-    serving = {node.name for node in world.nodes if node.state != "down"}
+    serving = {node.name for node in world.nodes if node.is_serving}
     # Where they may have to go back to is kept until they are watched no more.
     watched = {move.id for move, _ in world.store.watched_moves()}
     due = [
@@ -175,7 +175,7 @@ def _moves_without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator
         (visitors.site, visitors.node): visitors.last
         for visitors in visitors_elsewhere(settings, world.store, in_force)
     }
-    serving = [node.name for node in world.nodes if node.state != "down"]
+    serving = [node.name for node in world.nodes if node.is_serving]
     unread = visitors_at_other_nodes.not_known(world.store.doors_read(), serving, now)
     for move in moves:
         last = came.get((move.site, move.source))

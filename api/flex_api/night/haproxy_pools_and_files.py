@@ -16,6 +16,7 @@ from flex.errors import BadInput, FlexError, Unknown
 from flex.frame_schemas import PLACEMENT, texts
 from flex.model.nodes import Node
 from flex.model.orders_to_doors import DoorOrder
+from flex.partition import nodes_by_site, rows_of_sites
 from flex.ports import Store
 from flex.routing import haproxy
 from flex.routing.haproxy_frontends import Doors
@@ -64,8 +65,8 @@ def pools_to_serve(settings: Settings, store: Store, which: Between) -> ServingN
     )
     several = _sites_on_several(wanted) | _sites_on_several(before)
     return ServingNodes(
-        _nodes_by_site(wanted, several),
-        _nodes_by_site(before, several),
+        nodes_by_site(rows_of_sites(wanted, several)),
+        nodes_by_site(rows_of_sites(before, several)),
         _asks_of_targets(settings, store, several),
     )
 
@@ -94,12 +95,6 @@ def _asks_of_targets(settings: Settings, store: Store, sites: Set[str]) -> dict[
 def _most_asked(files: pd.DataFrame, most: int) -> AskedFiles:
     top = files.nlargest(most, "requests")
     return AskedFiles(texts(top["target"]), top["requests"].tolist(), int(files["requests"].min()))
-
-
-def _nodes_by_site(partition: pd.DataFrame, sites: Set[str]) -> dict[str, list[str]]:
-    """The replicated sites are few: only their rows are looked at one by one."""
-    rows = partition[partition["site"].isin(list(sites))]
-    return {str(site): list(of_site["node"]) for site, of_site in rows.groupby("site")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +209,7 @@ def popular(
 
 def addresses(known: Sequence[Node]) -> dict[str, str]:
     """Where distributors reach each node: its first address."""
-    return {
-        node.name: node.addresses[0] for node in known if node.addresses and node.state != "down"
-    }
+    return {node.name: node.addresses[0] for node in known if node.addresses and node.is_serving}
 
 
 def ways_to_nodes(

@@ -84,8 +84,8 @@ class HealthWatch:
             before, probe(watched), self._world.settings.watch.terms()
         )
         self._tell(before)
-        serving = [node.name for node in watched if node.state != "down"]
-        active = [node.name for node in nodes if node.state == "active"]
+        serving = [node.name for node in watched if node.is_serving]
+        active = [node.name for node in nodes if node.takes_sites]
         down = sum(node.state == "down" for node in nodes)
         finding = health.finding_of_round(
             self._pulses, serving, down, self._world.settings.watch.terms(), active=active

@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 
 from flex.model.plan import Plan
+from flex.partition import new_nodes
 from flex.placing import failover
-from flex.planning import new_nodes_by_site
 from flex.ports import Publisher
 from flex.zones import records_of_partition
 from flex_api.night import before_waves, freezes
@@ -96,6 +96,6 @@ def _coming_without_dns(world: World, plan: Plan) -> dict[str, set[str]]:
     addresses = {node.name: node.addresses for node in world.nodes}
     return {
         name: {address for node in nodes for address in addresses.get(node, ())}
-        for site, nodes in new_nodes_by_site.new_nodes(in_force, coming).items()
+        for site, nodes in new_nodes(in_force, coming).items()
         if (name := records_of_partition.name_of(site)) not in in_dns
     }

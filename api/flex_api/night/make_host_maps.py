@@ -22,6 +22,7 @@ from flex.model.nodes import Node
 from flex.model.orders_to_doors import DoorOrder, is_behind, next_number
 from flex.model.period import Period
 from flex.model.stranded_sites import LeftAtNode
+from flex.partition import join_partitions, rows_of_other_sites, rows_of_sites, rows_on_nodes
 from flex.planning import heirs_of_dead_nodes
 from flex.planning.facts_and_rules import Facts
 from flex.ports import Store
@@ -168,7 +169,7 @@ def _put_on_serving_nodes(
     now = datetime.now(UTC)
     known, pins = nodes(settings, store), pins_in_force(store.pins(), now)
     content = stranded_sites.find(settings, store, known, pins, placement, plan)
-    here = placement[placement["node"].isin(list(serving))]
+    here = rows_on_nodes(placement, serving)
     if content.away:
         here = _add_left_sites(here, content.away)
     lost = set(placement["site"]) - set(here["site"])
@@ -189,15 +190,15 @@ def _put_on_serving_nodes(
     )
     heirs = heirs_of_dead_nodes.heirs(facts.drop_excluded_sites(), rules(settings, pins))
     taken = heirs[heirs["site"].isin(list(lost)) & heirs["node"].isin(list(serving))]
-    return PLACEMENT.make(pd.concat([here, taken], ignore_index=True))
+    return join_partitions(here, taken)
 
 
 def _add_left_sites(here: pd.DataFrame, away: Mapping[str, LeftAtNode]) -> pd.DataFrame:
-    others = here[~here["site"].isin(list(away))]
+    others = rows_of_other_sites(here, away)
     left = PLACEMENT.from_columns(
         {"site": list(away), "node": [left_site.node for left_site in away.values()]}
     )
-    return PLACEMENT.make(pd.concat([others, left], ignore_index=True))
+    return join_partitions(others, left)
 
 
 def _partition(store: Store, wanted: PartitionForMaps) -> pd.DataFrame:
@@ -205,9 +206,8 @@ def _partition(store: Store, wanted: PartitionForMaps) -> pd.DataFrame:
     if not wanted.waiting:
         return coming
     _, in_force = store.placement()
-    waits = list(wanted.waiting)
-    parts = [coming[~coming["site"].isin(waits)], in_force[in_force["site"].isin(waits)]]
-    return PLACEMENT.make(pd.concat(parts, ignore_index=True))
+    stay = rows_of_sites(in_force, wanted.waiting)
+    return join_partitions(rows_of_other_sites(coming, wanted.waiting), stay)
 
 
 def _addresses(known: Sequence[Node]) -> set[str]:

@@ -27,8 +27,9 @@ from functools import partial
 from flex.errors import FlexError, Held, LostLease, NoneMoved
 from flex.model.plan import Move, Plan
 from flex.model.site_moves import NOT_NOW, WITHIN_HOLD, RunState, SiteMove, Stage, StageRun
+from flex.partition import new_nodes
 from flex.placing import failover
-from flex.planning import new_nodes_by_site, outdated_plans
+from flex.planning import outdated_plans
 from flex_api.in_words import amounts
 from flex_api.moving.check_sites_on_new_nodes import not_ready
 from flex_api.moving.hook_commands import hooks_now, hooks_of_stage
@@ -113,7 +114,7 @@ def _order_doors(world: World, plan: Plan) -> None:
         return
     _, in_force = world.store.placement()
     coming = world.store.placement_of(plan.id)
-    waiting = new_nodes_by_site.new_nodes(in_force, coming)
+    waiting = new_nodes(in_force, coming)
     store_order_for_doors.order(world.settings, world.store, plan.id, waiting)
 
 

@@ -13,6 +13,7 @@ from zlib import crc32
 import pandas as pd
 
 from flex.frame_schemas import texts
+from flex.partition import nodes_by_site, rows_on_nodes, site_node_pairs, sites_in
 from flex.routing.member_pools import is_host
 from flex_api.facts import other_names_to_route
 from flex_api.settings.file import Settings
@@ -27,7 +28,7 @@ def owners_of_names(
     A name whose site is on no node that serves is left out, and so are sites that are published by
     DNS alone, and what no host can be called.
     """
-    here = partition[partition["node"].isin(list(serving))]
+    here = rows_on_nodes(partition, serving)
     owner = node_of_sites(here)
     led = settings.routing.publishing().sites_led_by_doors(owner)
     names = other_names_to_route.other_names(settings, led)
@@ -53,12 +54,10 @@ def others_of_names(
     routing = settings.routing
     if routing.content == "everywhere":
         return {}
-    here = partition[partition["node"].isin(list(serving))]
+    here = rows_on_nodes(partition, serving)
     several = here[here["site"].duplicated(keep=False)]
-    nodes_of: dict[str, list[str]] = {}
-    for site, node in sorted(zip(texts(several["site"]), texts(several["node"]), strict=True)):
-        nodes_of.setdefault(site, []).append(node)
-    every = routing.publishing().sites_led_by_doors(set(texts(here["site"])))
+    nodes_of = {site: sorted(nodes) for site, nodes in nodes_by_site(several).items()}
+    every = routing.publishing().sites_led_by_doors(sites_in(here))
     led = every & nodes_of.keys()
     by_name: dict[str, list[str]] = {}
     for name, site in names_of(settings, led - routing.stateful_of(led)).items():
@@ -85,10 +84,10 @@ def node_of_sites(here: pd.DataFrame) -> dict[str, str]:
     """
     on_several = here["site"].duplicated(keep=False)
     alone, several = here[~on_several], here[on_several]
-    owner = dict(zip(texts(alone["site"]), texts(alone["node"]), strict=True))
+    owner = dict(site_node_pairs(alone))
     counts = Counter(texts(several["site"]))
     turn: Counter[str] = Counter()
-    for site, node in sorted(zip(texts(several["site"]), texts(several["node"]), strict=True)):
+    for site, node in sorted(site_node_pairs(several)):
         if turn[site] == _turn(site, counts[site]):
             owner[site] = node
         turn[site] += 1

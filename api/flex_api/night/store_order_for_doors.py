@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from flex.model.orders_to_doors import DoorOrder
-from flex.planning import new_nodes_by_site
+from flex.partition import new_nodes
 from flex.ports import Store
 from flex.routing.haproxy_frontends import Doors
 from flex_api.night import make_host_maps
@@ -92,7 +92,7 @@ def _wanted_maps(
     led_on: Collection[str] = (),
 ) -> make_host_maps.PartitionForMaps:
     known = nodes(settings, store)
-    serving = [node.name for node in known if node.addresses and node.state != "down"]
+    serving = [node.name for node in known if node.addresses and node.is_serving]
     is_coming = which.doors != store.in_force()
     if not is_coming:
         # Nothing waits any more once its partition is in force.
@@ -130,4 +130,4 @@ def _waiting_at_first(store: Store, coming: str) -> Collection[str]:
     if plan.state != "applying" or plan.moving_ttl is None:
         return ()
     _, in_force = store.placement()
-    return new_nodes_by_site.new_nodes(in_force, store.placement_of(coming))
+    return new_nodes(in_force, store.placement_of(coming))

@@ -13,11 +13,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 
-from flex.frame_schemas import texts
 from flex.model.nodes import Node
 from flex.model.site_moves import Stage
 from flex.model.stranded_sites import NO_CONTENT, ContentOfDeadNodes, LeftAtNode
 from flex.model.wish import Pin
+from flex.partition import nodes_by_site, rows_of_sites, rows_on_nodes, sites_in
 from flex.ports import Store
 from flex_api.moving.hook_commands import hooks_of_sites
 from flex_api.night import owners_by_partition, writer_nodes
@@ -47,7 +47,7 @@ def find(
     dead = {node.name for node in nodes if node.state == "down"} - goes
     if not dead:
         return NO_CONTENT
-    serving = {node.name for node in nodes if node.state != "down"}
+    serving = {node.name for node in nodes if node.is_serving}
     writers = _writers(settings, store, partition, plan)
     at = _nodes_of(partition, dead, writers)
     reasons = why_content_is_at_nodes(settings, pins, at)
@@ -64,7 +64,7 @@ def find(
 
 def find_in_force(world: World, nodes: Sequence[Node]) -> ContentOfDeadNodes:
     """The same of the partition in force, with nodes as they are or might be."""
-    if all(node.state != "down" for node in nodes):
+    if all(node.is_serving for node in nodes):
         return NO_CONTENT
     base, partition = world.store.placement()
     return find(world.settings, world.store, nodes, world.pins, partition, base)
@@ -112,10 +112,6 @@ def _nodes_of(
     partition: pd.DataFrame, dead: Collection[str], writers: Mapping[str, str]
 ) -> dict[str, list[str]]:
     """The nodes of the sites that are on a dead one, or whose writer is dead."""
-    on_dead = set(texts(partition["site"][partition["node"].isin(list(dead))]))
+    on_dead = sites_in(rows_on_nodes(partition, dead))
     on_dead |= {site for site, node in writers.items() if node in dead}
-    rows = partition[partition["site"].isin(list(on_dead))]
-    nodes_by_site: dict[str, list[str]] = {}
-    for site, node in zip(texts(rows["site"]), texts(rows["node"]), strict=True):
-        nodes_by_site.setdefault(site, []).append(node)
-    return nodes_by_site
+    return nodes_by_site(rows_of_sites(partition, on_dead))

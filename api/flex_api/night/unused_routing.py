@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from flex.partition import nodes_by_site, rows_of_sites
 from flex.ports import Store
 from flex_api.settings.file import Settings
 from flex_api.settings.routing_and_warming import RoutedSite
@@ -23,15 +24,14 @@ def misnamed_sites(settings: Settings, store: Store) -> list[str]:
         return []
     _, partition = store.placement()
     named = [routed_site.name for routed_site in settings.routing.site]
-    rows = partition[partition["site"].isin(named)]
-    serving = {str(site): set(of_site["node"]) for site, of_site in rows.groupby("site")}
+    serving = nodes_by_site(rows_of_sites(partition, named))
     known = {node.name for node in nodes(settings, store)}
     lines: list[str] = []
     for routed_site in settings.routing.site:
         lines += _site_faults(
             routed_site,
             known,
-            serving if len(partition) else {routed_site.name: set(routed_site.dynamic)},
+            serving if len(partition) else {routed_site.name: routed_site.dynamic},
         )
     more = len(lines) - _MOST
     return [*lines[:_MOST], *([f"and {more} more of the kind"] if more > 0 else [])]

@@ -36,7 +36,7 @@ def verify_doors(world: World, patience: float = PATIENCE) -> DoorsVerified | No
 def _names_led_elsewhere(world: World) -> int:
     """Than the partition in force says, as far as its nodes serve."""
     store = world.store
-    serving = [node.name for node in world.nodes if node.addresses and node.state != "down"]
+    serving = [node.name for node in world.nodes if node.addresses and node.is_serving]
     wanted = PartitionForMaps(world.nodes, serving, store.in_force(), coming=False, decides=False)
     owners = make_host_maps.doors(world.settings, store, wanted).owners
     meant = _backend_by_name(owners.large, owners.moved)

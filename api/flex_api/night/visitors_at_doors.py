@@ -15,6 +15,7 @@ import pandas as pd
 
 from flex.model.period import Period
 from flex.model.stray_requests import Arrival, Visitors
+from flex.partition import nodes_by_site, rows_of_sites
 from flex.planning.facts_and_rules import Facts
 from flex.ports import Store
 from flex.zones import records_of_partition
@@ -47,8 +48,7 @@ def visitors_elsewhere(settings: Settings, store: Store, partition: pd.DataFrame
     naming = site_names(settings).naming()
     strays = store.strays()
     sites = {naming(stray.name.encode()) for stray in strays}
-    placed = partition[partition["site"].isin(list(sites))]
-    nodes = {str(site): set(rows) for site, rows in placed.groupby("site")["node"]}
+    nodes = nodes_by_site(rows_of_sites(partition, sites))
     return visitors_at_other_nodes.visitors(
         strays, lambda name: naming(name.encode()), lambda site: nodes.get(site, ())
     )
@@ -81,4 +81,4 @@ def _not_followed_by_dns(world: World, facts: Facts) -> frozenset[str]:
 def _theirs(world: World, base: str) -> Collection[str]:
     """The names that the plan in force may not change."""
     zone_plans = world.store.plan(base).zone_plans if base else ()
-    return {entry.partition(" ")[0] for zone_plan in zone_plans for entry in zone_plan.foreign}
+    return {name for zone_plan in zone_plans for name in zone_plan.why_foreign}

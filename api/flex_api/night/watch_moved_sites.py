@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from flex.frame_schemas import texts
 from flex.model.node_answer_counts import SPANS, Answers, AnswersOfSpan, span_of, total
 from flex.model.plan import Plan
 from flex.model.site_moves import RunState, SiteMove, StageRun
+from flex.partition import nodes_by_site
 from flex.placing.is_site_worse_off import why_worse
 from flex_api.in_words import amounts
 from flex_api.night import count_answers_at_nodes
@@ -93,11 +93,7 @@ def _watches(world: World, moves: Sequence[SiteMove]) -> list[StageRun]:
 
 def nodes_of_sites(world: World) -> dict[str, set[str]]:
     _, partition = world.store.placement()
-    by_site: dict[str, set[str]] = {}
-    rows = zip(texts(partition["site"]), texts(partition["node"]), strict=True)
-    for site, node in rows:
-        by_site.setdefault(site, set()).add(node)
-    return by_site
+    return {site: set(nodes) for site, nodes in nodes_by_site(partition).items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from flex.frame_schemas import PLACEMENT, texts
+from flex.frame_schemas import PLACEMENT
 from flex.model.orders_to_doors import DoorOrder
+from flex.partition import (
+    join_partitions,
+    rows_of_other_sites,
+    rows_of_sites,
+    rows_on_nodes,
+    site_node_pairs,
+)
 from flex.ports import Store
 from flex.routing import host_to_node_maps
 from flex_api.night import owners_by_partition
@@ -40,7 +47,7 @@ def elsewhere(
     """
     if not settings.routing.has_stateful:
         return {}
-    here = partition[partition["node"].isin(list(serving))]
+    here = rows_on_nodes(partition, serving)
     wanted = owners_by_partition.node_of_sites(here)
     sites = settings.routing.stateful_of(settings.routing.publishing().sites_led_by_doors(wanted))
     now = writers_by_order(settings, store, sites, plan)
@@ -68,8 +75,8 @@ def elsewhere_now(world: World, partition: pd.DataFrame, plan: str) -> dict[str,
     """
     serving = serving_now(world)
     ways = elsewhere(world.settings, world.store, partition, serving, plan)
-    nodes = partition[partition["site"].isin(list(ways))]
-    there = set(zip(texts(nodes["site"]), texts(nodes["node"]), strict=True))
+    nodes = rows_of_sites(partition, ways)
+    there = set(site_node_pairs(nodes))
     return {
         site: way
         for site, way in ways.items()
@@ -78,7 +85,7 @@ def elsewhere_now(world: World, partition: pd.DataFrame, plan: str) -> dict[str,
 
 
 def serving_now(world: World) -> frozenset[str]:
-    return frozenset(node.name for node in world.nodes if node.addresses and node.state != "down")
+    return frozenset(node.name for node in world.nodes if node.addresses and node.is_serving)
 
 
 def keep_writers(
@@ -102,9 +109,9 @@ def as_led_now(world: World, partition: pd.DataFrame, plan: str) -> pd.DataFrame
 def _set_writers(partition: pd.DataFrame, kept: Mapping[str, Elsewhere]) -> pd.DataFrame:
     if not kept:
         return partition
-    others = partition[~partition["site"].isin(list(kept))]
+    others = rows_of_other_sites(partition, kept)
     own = PLACEMENT.from_columns({"site": list(kept), "node": [way.now for way in kept.values()]})
-    return PLACEMENT.make(pd.concat([others, own], ignore_index=True))
+    return join_partitions(others, own)
 
 
 def writers_by_order(

@@ -370,15 +370,12 @@ def output(onboarded: Onboarded, folder: Path, questions: int, now: datetime) ->
         zones=list(onboarded.movable.zones),
         log_files=onboarded.logs.files,
         sites=[
-            OnboardedSite(
+            OnboardedSite.like(
+                verdicts[site.name],
                 site=site.name,
                 other_names=list(site.names[1:]),
                 document_root=site.root,
                 logs=list(site.logs),
-                way=verdicts[site.name].way,
-                why=verdicts[site.name].why,
-                zone=verdicts[site.name].zone,
-                stay_behind=list(verdicts[site.name].stay_behind),
             )
             for site in hosting.sites
         ],

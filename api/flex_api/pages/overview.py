@@ -199,7 +199,7 @@ def _large(desk: Desk) -> list[str]:
     first.
     """
     catalogue = desk.views.rows_as_planned()
-    nodes = max(len([node for node in desk.world().nodes if node.state == "active"]), 1)
+    nodes = max(len([node for node in desk.world().nodes if node.takes_sites]), 1)
     columns = [catalogue.columns[name] for name in ("access_bytes", "working_set")]
     over = np.logical_or.reduce([each * nodes > each.sum() for each in columns])
     return (

@@ -95,7 +95,7 @@ def _cloud(
     held, sent = catalogue.columns["working_set"], catalogue.columns["access_bytes"]
     if not len(catalogue.sites):
         return None, ()
-    active = [node for node in desk.world().nodes if node.state == "active"]
+    active = [node for node in desk.world().nodes if node.takes_sites]
     nodes = max(len(active), 1)
     rows_with_pins = map(catalogue.row_of, desk.views.pins())
     rows = [row for row in rows_with_pins if row is not None]

@@ -32,18 +32,12 @@ MEDIA = {
 
 def report_model(data: ReportData) -> ReportShown:
     sites = data.sites.items if data.sites else []
-    return ReportShown(
-        cluster=data.cluster,
-        made=data.made,
+    return ReportShown.like(
+        data,
+        lines=dict(data.lines),
         tolerance_ratio=data.tolerance,
         verdict=verdict(data),
-        plan=data.plan,
-        earlier=list(data.earlier),
         busiest=nlargest(BUSIEST, sites, key=lambda row: (row.access_bytes, row.site)),
-        lines=dict(data.lines),
-        stages=list(data.stages),
-        logs=list(data.logs),
-        brought=list(data.brought),
     )
 
 

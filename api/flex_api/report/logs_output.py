@@ -13,6 +13,7 @@ from flex_api.facts import core_to_output_models
 from flex_api.report import write_reports
 from flex_api.schemas.log_verbs_output import (
     ArrivalRow,
+    BadLineRow,
     ImportOutput,
     IngestOutput,
     InvalidRow,
@@ -58,15 +59,12 @@ def ingest_output(
 
 
 def _file(file: FileReport) -> LogRow:
-    return LogRow(
-        source=file.source,
-        path=file.path,
-        format=file.format,
-        outcome=f"{file.outcome}: {file.note}" if file.note else file.outcome,
-        new_bytes=file.new_bytes,
+    return LogRow.like(
+        file,
         lines=dict(file.lines),
+        outcome=f"{file.outcome}: {file.note}" if file.note else file.outcome,
         bad_lines=dict(file.reasons),
-        bad_samples=[core_to_output_models.bad_line(sample) for sample in file.samples],
+        bad_samples=[BadLineRow.like(sample) for sample in file.samples],
         last_line=core_to_output_models.moment(file.last_time),
         first_line=core_to_output_models.moment(file.first_time),
         says_times=_says_times(file.format),
@@ -105,19 +103,7 @@ def _parcels(directory: Path) -> ParcelsRow:
 
 def import_output(taken: Sequence[Arrival], missing: Sequence[Hole]) -> ImportOutput:
     return ImportOutput(
-        parcels=[
-            ArrivalRow(
-                path=arrival.path,
-                outcome=arrival.outcome,
-                note=arrival.note,
-                source=arrival.source,
-                log=arrival.log,
-                parcel_bytes=arrival.size,
-                log_bytes=arrival.log_bytes,
-                lines=arrival.lines,
-            )
-            for arrival in taken
-        ],
+        parcels=[ArrivalRow.like(arrival, parcel_bytes=arrival.size) for arrival in taken],
         taken=sum(arrival.outcome == "taken" for arrival in taken),
         lines=sum(arrival.lines for arrival in taken if arrival.outcome == "taken"),
         missing=[

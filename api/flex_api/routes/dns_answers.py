@@ -38,15 +38,7 @@ def drift(desk: Reader) -> Response:
     output = core_to_output_models.verify_output(
         verify_dns_answers.verify(world), verify_doors(world, 0.0)
     )
-    shown = DriftShown(
-        partition=output.partition,
-        drift=output.drift,
-        not_checked=output.not_checked,
-        items=output.servers,
-        behind=output.behind,
-        other_names=output.other_names,
-        doors=output.doors,
-    )
+    shown = DriftShown.like(output, items=output.servers)
     return reply(desk.request, shown)
 
 

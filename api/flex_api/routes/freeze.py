@@ -65,10 +65,4 @@ def _refuse_unmet(desk: Desk, condition: TheCondition) -> None:
 def _freeze_model(current: Freeze | None) -> FreezeShown:
     if current is None:
         return FreezeShown(frozen=False)
-    return FreezeShown(
-        frozen=True,
-        since=current.since,
-        until=current.until,
-        reason=current.reason,
-        author=current.author,
-    )
+    return FreezeShown.like(current, frozen=True)

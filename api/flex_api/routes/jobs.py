@@ -130,17 +130,4 @@ def job_model(job: Job) -> JobShown:
     if job.state == "failed" and not job.problem:
         problem = describe(working.interrupted_error(job), f"/api/v1/jobs/{job.id}")
         job = replace(job, stage="failed", problem=problem)
-    return JobShown(
-        id=job.id,
-        kind=job.kind,
-        state=job.state,
-        stage=job.stage,
-        done=job.done,
-        size=job.size,
-        author=job.author,
-        created=job.created,
-        ended=job.ended,
-        result=job.result,
-        problem=json.loads(job.problem) if job.problem else None,
-        cancelled_by=job.cancelled_by,
-    )
+    return JobShown.like(job, problem=json.loads(job.problem) if job.problem else None)

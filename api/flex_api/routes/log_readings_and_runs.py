@@ -66,19 +66,13 @@ def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
 
 
 def _row(read: Segment) -> IngestRow:
-    return IngestRow(
-        id=read.id,
-        source=read.source,
-        node=read.node,
-        path=read.path,
-        format=read.format,
-        first_byte=read.first_byte,
-        last_byte=read.last_byte,
+    return IngestRow.like(
+        read,
+        lines=dict(read.lines),
+        reasons=dict(read.reasons),
         first_time=core_to_output_models.moment(read.first_time),
         last_time=core_to_output_models.moment(read.last_time),
         read_at=core_to_output_models.moment(read.read_at),
-        lines=dict(read.lines),
-        reasons=dict(read.reasons),
     )
 
 

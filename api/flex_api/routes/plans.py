@@ -15,6 +15,7 @@ from flex_api.night import plan_approvals
 from flex_api.night.plan_with_stops import plan_with_stops
 from flex_api.report.json_and_markdown import table
 from flex_api.schemas.diff_and_route_lists import DnsDiffPage
+from flex_api.schemas.plan_parts import MoveRow
 from flex_api.schemas.request_and_list_base import CLEAN, ListQuery, TimedQuery
 from flex_api.schemas.rest_bodies import MovesPage, PlansPage
 from flex_api.schemas.verbs_output import PlanOutput
@@ -177,7 +178,7 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
         cursor=query.cursor,
         wanted=lambda move: not query.node or query.node in (move.source, move.target),
     )
-    items = [core_to_output_models.move_row(move) for move in rows_page.items]
+    items = [MoveRow.like(move) for move in rows_page.items]
     return page_response(
         desk.request, MovesPage(plan=plan, items=items, next=rows_page.next), rows_page.next
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +15,13 @@ class Part(BaseModel):
     # There are many outputs, and hardly any verb shows more than one: each is made ready when it is
     # first used.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @classmethod
+    def like(cls, value: object, **others: object) -> Self:
+        """What the value has of the same names, and the others as they are given."""
+        names = [name for name in cls.model_fields if name not in others and hasattr(value, name)]
+        same = {name: getattr(value, name) for name in names}
+        return cls.model_validate(same | others, from_attributes=True)
 
 
 class Output(Part):

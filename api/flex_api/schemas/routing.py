@@ -167,7 +167,7 @@ class RouteOutput(Output):
 
 
 def port_rows(ports: Iterable[PortBetweenNodes]) -> list[PortRow]:
-    return [PortRow.model_validate(port, from_attributes=True) for port in ports]
+    return [PortRow.like(port) for port in ports]
 
 
 def left_out(reasons: Mapping[str, str]) -> list[LeftOut]:

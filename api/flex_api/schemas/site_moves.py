@@ -125,32 +125,15 @@ class RestOutput(Output):
 
 
 def move_row(move: SiteMove, runs: Sequence[StageRun], *, with_output: bool) -> SiteMoveRow:
-    return SiteMoveRow(
-        id=move.id,
-        site=move.site,
-        source=move.source,
-        target=move.target,
-        plan=move.plan,
-        state=move.state,
-        begun=move.begun,
-        ended=move.ended,
-        reason=move.reason,
-        rests_until=move.rests_until,
+    return SiteMoveRow.like(
+        move,
         stages=[stage_row(run, with_output) for run in runs if run.move == move.id],
         waited_seconds=seconds_waited(runs),
     )
 
 
 def stage_row(run: StageRun, with_output: bool) -> StageRow:
-    return StageRow(
-        stage=run.stage,
-        hook=run.hook,
-        state=run.state,
-        tries=run.tries,
-        begun=run.begun,
-        ended=run.ended,
-        said=run.said if with_output or run.stage in OWN_STAGES else "",
-    )
+    return StageRow.like(run, said=run.said if with_output or run.stage in OWN_STAGES else "")
 
 
 def move_rows(

@@ -73,8 +73,8 @@ def reading_of(given: StraysGiven) -> StrayReading:
 
 
 def stray_row(visitors: Visitors) -> StrayRow:
-    return StrayRow.model_validate(visitors, from_attributes=True)
+    return StrayRow.like(visitors)
 
 
 def door_row(door: DoorRead) -> DoorReadRow:
-    return DoorReadRow.model_validate(door, from_attributes=True)
+    return DoorReadRow.like(door)

@@ -56,29 +56,8 @@ class AuditVerifyOutput(Output):
 
 
 def token_row(token: Token) -> TokenRow:
-    return TokenRow(
-        id=token.id,
-        name=token.name,
-        role=token.role,
-        author=token.author,
-        created=token.created,
-        expires=token.expires,
-        last_used=token.last_used,
-        revoked=token.revoked,
-    )
+    return TokenRow.like(token)
 
 
 def audit_row(entry: Entry) -> AuditRow:
-    return AuditRow(
-        number=entry.number,
-        time=entry.time,
-        actor=entry.actor,
-        action=entry.action,
-        subject=entry.subject,
-        reason=entry.reason,
-        request=entry.request,
-        before=json.loads(entry.before),
-        after=json.loads(entry.after),
-        previous=entry.previous,
-        hash=entry.hash,
-    )
+    return AuditRow.like(entry, before=json.loads(entry.before), after=json.loads(entry.after))

@@ -83,31 +83,19 @@ def notes(trace: Trace, points: Sequence[tuple[SimulatedCluster, Result]]) -> li
 
 def row(cluster: SimulatedCluster, result: Result) -> SimulatedRow:
     mean, p50, p95, p99 = result.delay
-    return SimulatedRow(
-        policy=result.policy,
+    return SimulatedRow.like(
+        result,
         nodes=cluster.nodes,
         ram_bytes=cluster.ram[0],
-        requests=result.requests,
-        seconds=result.seconds,
         requests_per_second=result.throughput if result.seconds else None,
         requests_per_second_of_a_node=result.per_server if result.seconds else None,
-        miss_ratio=result.miss_ratio,
-        byte_miss_ratio=result.byte_miss_ratio,
-        waited_ratio=result.waited_ratio,
         idle=result.idle if result.seconds else None,
         delay_mean=mean,
         delay_p50=p50,
         delay_p95=p95,
         delay_p99=p99,
         per_node=[
-            SimulatedNode(
-                requests=node.requests,
-                misses=node.misses,
-                disk_bytes=node.disk_bytes,
-                busy=node.busy,
-                reading=node.reading,
-                idle=node.idle if result.seconds else None,
-            )
+            SimulatedNode.like(node, idle=node.idle if result.seconds else None)
             for node in result.nodes
         ],
     )

@@ -27,13 +27,10 @@ def row(trace: Trace) -> LocalityRow:
 
 def _row(trace: Trace, fitted: FittedLocality) -> LocalityRow:
     median, high = np.percentile(fitted.points_off, (50, 95)).tolist()
-    return LocalityRow(
+    return LocalityRow.like(
+        fitted.locality,
         trace=trace.name,
         accesses=len(trace.target),
-        repeats=fitted.locality.repeats,
-        gap=fitted.locality.gap,
-        spread=fitted.locality.spread,
-        life=fitted.locality.life,
         points_off_median=median,
         points_off_p95=high,
         memory=list(fitted.memory),

@@ -155,19 +155,10 @@ def _lab_under(
 
 
 def _row(experiment: str, claim: Claim) -> ClaimRow:
-    return ClaimRow(
+    return ClaimRow.like(
+        claim,
         experiment=experiment,
-        paper=claim.paper,
-        claim=claim.claim,
-        published=claim.published,
-        measured=claim.measured,
-        verdict=claim.verdict,
-        reason=claim.reason,
         counter="; ".join(f"{what}: {came}" for what, came in claim.tried),
-        without=claim.without,
-        values=claim.values,
-        tried=claim.tried,
-        times=claim.times,
     )
 
 
@@ -179,14 +170,7 @@ def every(real: Trace | None) -> list[str]:
 def fits(lab: Lab | None = None) -> list[FitRow]:
     lab = lab or Lab(place_by_solver, lambda _: None)
     return [
-        FitRow(
-            twin=name,
-            figure=row.figure,
-            published=row.published,
-            made=row.twin,
-            error=row.error,
-            assumed=row.assumed,
-        )
+        FitRow.like(row, twin=name, made=row.twin)
         for name, published in PUBLISHED.items()
         for row in fit(published, lab.twin(name))
     ]

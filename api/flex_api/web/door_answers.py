@@ -118,7 +118,7 @@ def _others(desk: Desk, node: str) -> str:
 
 
 def _newest_order(cluster: str, node: str, newest: Newest | None, files: str) -> Response:
-    order = newest and OrderTold.model_validate(newest.order, from_attributes=True)
+    order = newest and OrderTold.like(newest.order)
     told = DoorsTold(node=node, cluster=cluster, order=order, files=files, moved="")
     if newest is None:
         return Response(told.model_dump_json(), 200, None, JSON)

@@ -17,6 +17,7 @@ from typing import TypedDict
 
 from flex.model.limits_and_approvals import Stop
 from flex.model.plan import Move, Plan
+from flex.partition import rows_of_other_sites
 from flex.placing import explain
 from flex.placing.explain import Because
 from flex.placing.other_nodes_for_site import Chosen, Other
@@ -165,7 +166,7 @@ def _rests(world: World, facts: Facts, site: str, since: datetime | None) -> lis
     resting = replace(
         facts, held=sites_of_failed_moves.resting_sites(world, since=since), unready={}
     )
-    movable = facts.placement[~facts.placement["site"].isin(list(facts.fixed))]
+    movable = rows_of_other_sites(facts.placement, facts.fixed)
     held = hold(replace(resting, held=held_where_they_are(movable, resting))).held
     return [held[site]] if site in held else []
 
@@ -179,7 +180,7 @@ def _tell_other_names(plan: Plan, site: str) -> Iterator[str]:
     """The names that go where it goes, and what of its traffic counts elsewhere as others
     do not.
     """
-    left = {entry.partition(" ")[0] for zone_plan in plan.zone_plans for entry in zone_plan.foreign}
+    left = {name for zone_plan in plan.zone_plans for name in zone_plan.why_foreign}
     along = [
         name for name, of in pairs_of(plan.zone_plans) if of == site and name_of(name) not in left
     ]
@@ -285,8 +286,7 @@ def _plan_in_force(world: World, base: str) -> Plan | None:
 def _not_ours(world: World, plan: Plan | None, site: str) -> Iterator[str]:
     """What the plan found of a name that is not FLEX's to change."""
     for zone_plan in plan.zone_plans if plan else ():
-        for entry in zone_plan.foreign:
-            name, _, reason = entry.removesuffix(")").partition(" (")
+        for name, reason in zone_plan.why_foreign.items():
             if name == name_of(site) and is_reason(reason):
                 stays = any(dependent.stays for dependent in leaning_on(plan, site))
                 yield stays_here(reason, site) if stays else reason_of_doors(reason)
@@ -336,12 +336,4 @@ def _given_way(suspended: Sequence[str], site: str) -> list[str]:
 
 
 def _row(other: Other) -> OtherRow:
-    return OtherRow(
-        source=other.source,
-        target=other.target,
-        node=other.node,
-        dimension=other.dimension,
-        off_ratio=other.off,
-        outside=other.outside,
-        cold_bytes=other.cold_bytes,
-    )
+    return OtherRow.like(other, off_ratio=other.off)

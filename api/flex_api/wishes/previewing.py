@@ -26,10 +26,11 @@ from flex.planning.what_if import WhatIf
 from flex.wishes import suspended_wishes
 from flex.wishes.wishes_in_force_now import NIGHT, pins_in_force
 from flex_api import wiring
-from flex_api.facts import core_to_output_models, names_that_stay, sites_of_failed_moves
+from flex_api.facts import names_that_stay, sites_of_failed_moves
 from flex_api.night import failover as failing
 from flex_api.night import gather_facts, nightly, stranded_sites
 from flex_api.night.failover_attempts import stay_sentence
+from flex_api.schemas.plan_parts import MoveRow
 from flex_api.schemas.what_if_output import PreviewRow
 from flex_api.wiring import World
 from flex_api.wishes.quick_solver import quick
@@ -184,6 +185,6 @@ def _preview_row(
         worst_node=after.worst_node,
         worst_resource=after.worst_resource,
         worst_ratio_without=without.worst,
-        items=[core_to_output_models.move_row(move) for move in new[:MOST]],
+        items=[MoveRow.like(move) for move in new[:MOST]],
         notes=list(notes),
     )

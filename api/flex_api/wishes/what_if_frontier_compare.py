@@ -30,6 +30,7 @@ from flex_api.facts import (
 )
 from flex_api.facts.forecast_loads import expect
 from flex_api.night import gather_facts
+from flex_api.schemas.plan_parts import MoveRow
 from flex_api.schemas.what_if_output import DiffOutput, FrontierOutput, PointRow, WhatIfOutput
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes, previewing
@@ -64,7 +65,7 @@ def _output(outcome: WhatIf, period: Period, points: Sequence[Point]) -> WhatIfO
     return WhatIfOutput(
         before=core_to_output_models.balance_output(outcome.before),
         after=core_to_output_models.balance_output(outcome.after),
-        moves=[core_to_output_models.move_row(move) for move in outcome.moves],
+        moves=[MoveRow.like(move) for move in outcome.moves],
         moves_from_scratch=outcome.scratch_moves,
         cold_bytes=sum(move.cold_bytes for move in outcome.moves),
         solver=outcome.quality.solver,

@@ -19,9 +19,7 @@ def read_logs(
     """All sources, where none is named. Beside the job, which files could not be read."""
     job = client.read_logs(given_as(IngestGiven, source=source, reason=reason))
     ended = client.follow(job, context.say)
-    output = JobOutput(
-        id=ended.id, kind=ended.kind, state=ended.state, stage=ended.stage, result=ended.result
-    )
+    output = JobOutput.like(ended)
     return output, error_of(ended.problem) if ended.problem else None
 
 

@@ -16,15 +16,7 @@ class LookThere:
 
     def verification(self) -> VerifyOutput:
         drift_report = self.client.drift()
-        return VerifyOutput(
-            partition=drift_report.partition,
-            servers=drift_report.items,
-            drift=drift_report.drift,
-            not_checked=drift_report.not_checked,
-            behind=drift_report.behind,
-            other_names=drift_report.other_names,
-            doors=drift_report.doors,
-        )
+        return VerifyOutput.like(drift_report, servers=drift_report.items)
 
     def status(self) -> StatusOutput:
         return self.client.status()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flex.frame_schemas import texts
 from flex.model.wish import Pin
+from flex.partition import sites_in
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
@@ -63,7 +63,7 @@ def _sites(here: World) -> SitesOutput:
         return SitesOutput(period_start=None, period_end=None, items=[])
     period, profiles, _ = kept
     plan = newest_plan(here)
-    every = {*texts(profiles["site"]), *texts(placement["site"])}
+    every = sites_in(profiles) | sites_in(placement)
     return core_to_output_models.sites_output(
         profiles,
         placement,
