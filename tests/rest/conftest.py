@@ -212,7 +212,8 @@ def published() -> MemoryPublisher:
 @dataclass(slots=True)
 class Door:
     """A running application, and a client for each role. Its time to count requests by stands
-    still: whether one is refused does not depend on how busy the machine is.
+    still, and its pages wait for what is worked out aside: whether a request is refused, and
+    whether a page has its answer, does not depend on how busy the machine is.
     """
 
     store: Store
@@ -223,6 +224,7 @@ class Door:
 
     def __post_init__(self) -> None:
         self.app = create_app(self.settings, self.store, lambda: self.target, ticks=still)
+        self.app.state.house.later.patience = 60.0
         for role in ROLES:
             self.secrets[role] = manage_tokens.create(self.store, ROOT, role, role, NOW)[1]
 

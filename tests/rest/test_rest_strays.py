@@ -245,7 +245,6 @@ def test_the_sentence_says_what_was_counted() -> None:
 def test_the_page_of_a_site_says_it(all_doors: Door) -> None:
     site, node = elsewhere(all_doors)
     tell(all_doors, node, counted(site, 312))
-    all_doors.app.state.house.later.patience = 20.0
     page = all_doors.open("viewer").get("/site", params={"name": site, "part": "why"})
     assert f"isitors still come to {node}, which does not have the site" in page.text
     assert "312 requests since" in page.text

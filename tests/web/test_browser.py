@@ -5,12 +5,12 @@ going back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from flex.model.wish import Pin
 from flex.store import open_store
@@ -388,6 +388,62 @@ def test_a_part_of_a_page_comes_when_somebody_gets_there(
         expect(slider).to_be_visible(timeout=60_000)
         slider.press("End")
         expect(page.locator("[data-said]")).to_contain_text("off its fair share")
+        assert who.complaints == []
+
+
+def reasons_come_late(who: Visitor, site: str) -> Callable[[], None]:
+    """The page of the site, on which the reasons why it is there come when that is called."""
+    asked, part = list[Route](), "**part=why"
+
+    def keep_waiting(route: Route) -> None:
+        asked.append(route)
+
+    def come() -> None:
+        with who.page.expect_response(part) as answer:
+            asked.pop().continue_()
+        answer.value.finished()
+
+    who.page.route(part, keep_waiting)
+    with who.page.expect_request(part):
+        who.go(f"/site?name={site}")
+    return come
+
+
+@pytest.mark.slow
+def test_a_click_is_not_lost_to_a_part_of_the_page_that_comes_meanwhile(
+    browser: Browser, lived_in: tuple[str, str, str]
+) -> None:
+    address, token, site = lived_in
+    with visitor(browser, address, token, WIDE) as who:
+        page = who.page
+        # High enough for all of it: a browser keeps nothing where it is for who has not scrolled.
+        page.set_viewport_size({"width": 1600, "height": 3000})
+        come = reasons_come_late(who, site)
+        button = page.get_by_role("button", name="Show what the move would do")
+        page.get_by_label("To the node").fill("n2")
+        before = button.bounding_box()
+        button.hover()
+        page.mouse.down()
+        come()
+        assert button.bounding_box() == before, "it has moved away from below the pointer"
+        page.mouse.up()
+        expect(page.locator("#tried, #refused")).to_be_visible(timeout=60_000)
+        assert who.complaints == []
+
+
+@pytest.mark.slow
+def test_what_came_while_a_button_was_held_down_is_shown_when_it_is_let_go(
+    browser: Browser, lived_in: tuple[str, str, str]
+) -> None:
+    address, token, site = lived_in
+    with visitor(browser, address, token, WIDE) as who:
+        come, waits = reasons_come_late(who, site), who.page.locator("#why .waits")
+        who.page.mouse.down()
+        come()
+        expect(waits).to_be_visible()
+        who.page.mouse.up()
+        expect(waits).to_have_count(0)
+        expect(who.page.locator("#why")).to_contain_text("What is meant by")
         assert who.complaints == []
 
 

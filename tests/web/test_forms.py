@@ -88,7 +88,6 @@ def test_what_somebody_else_changed_meanwhile_comes_again_with_what_was_typed(
 
 
 def test_a_wish_that_cannot_be_tried_out_is_said_at_its_form(door: Door, admin: Browser) -> None:
-    door.app.state.house.later.patience = 20.0
     answer = admin.client.get(f"{SITE}&part=preview&nodes=nowhere&min_replicas=1&reason=a+launch")
     assert answer.status_code in (404, 409, 422)
     assert "Not done:" in answer.text
@@ -143,7 +142,6 @@ def test_whether_the_record_of_changes_is_whole_is_looked_at_where_somebody_asks
     door: Door, admin: Browser
 ) -> None:
     assert "The record is whole" not in admin.get("/audit")
-    door.app.state.house.later.patience = 20.0
     assert f"The record is whole: {door.store.audit_head().number:,} entries" in admin.get(
         "/audit?verify=now"
     )

@@ -21,8 +21,6 @@ from tests.rest.conftest import Door, placed, plan
 from tests.web.browsing import CHROMIUM, Look, axe, axe_of_contrast, chromium, served, visitor
 from tests.web.scriptless import Browser
 
-# What has to be said is worked out aside; a page of a test waits for it.
-SOON = 120.0
 HEADING = "What the next plan does with it"
 WWW = f"1 other name of 1 site {OF_OTHER_NAMES}: www.s030.example.org (at n3)"
 
@@ -31,7 +29,6 @@ WWW = f"1 other name of 1 site {OF_OTHER_NAMES}: www.s030.example.org (at n3)"
 def door(doors: Callable[..., Door]) -> Door:
     """A night moves four sites at most; the newest plan found a name that stays at n3."""
     found = doors(safety={"max_moved_sites": 4, "max_moved_sites_ratio": 1.0})
-    found.app.state.house.later.patience = SOON
     last = found.store.plans(1)[0]
     behind = StaysBehind("www.s030.example.org", "s030.example.org", ("n3",))
     zone_plan = replace(last.zone_plans[0], stay_behind=(behind,))
@@ -110,7 +107,6 @@ def test_where_no_plan_can_be_made_the_page_of_a_drained_node_says_so() -> None:
     store.propose(replace(first, state="proposed", settled=None), placed())
     store.settle(first, placed())
     door = Door(store)
-    door.app.state.house.later.patience = SOON
     order(door, "PUT")
     turn = door.open("viewer").get("/api/v1/nodes/n3/turn").json()
     assert (turn["turn"], turn["way"], turn["next_plan"]) == ([], None, None)

@@ -75,6 +75,18 @@ for (const silent of ["htmx:sendError", "htmx:timeout"]) {
   });
 }
 
+// While a button is held down, what came for the page waits: if it were moved or replaced, the click would be lost.
+let held = false;
+const waiting = [];
+document.addEventListener("pointerdown", () => { held = true; });
+for (const over of ["pointerup", "pointercancel"]) {
+  // The click comes before what this sets off.
+  document.addEventListener(over, () => setTimeout(() => { held = false; waiting.splice(0).forEach((xhr) => xhr.onload()); }));
+}
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  if (held) { event.preventDefault(); waiting.push(event.detail.xhr); }
+});
+
 document.documentElement.classList.add("scripted");
 
 // What is said of a moment in UTC, a title says by the clock of whoever reads it, too.
