@@ -73,7 +73,7 @@ UNTOUCHED = "nothing was read or changed"
 # Objects made before the collector looks for circles among them. A plan of ten thousand sites is
 # hundreds of thousands, none of them in a circle, and looking through them at Python's own pace
 # takes a third of the time of such a verb.
-COLLECTED_AFTER = 200_000
+COLLECTED_AFTER = 400_000
 
 
 def application() -> TyperGroup:

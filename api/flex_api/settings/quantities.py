@@ -58,4 +58,4 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 class Section(BaseModel):
     """Part of the settings: a key it does not know is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
