@@ -204,6 +204,15 @@ def test_where_nothing_names_a_host_directories_are_sites_and_that_is_said(tmp_p
     assert any("first directories stand for sites" in one for one in found.in_the_way)
 
 
+def test_a_log_is_read_whose_name_is_not_utf_8(tmp_path: Path) -> None:
+    names = (b"caf\xe9.example.org.log", b"shop.example.org.log")
+    logs = [str(tmp_path / os.fsdecode(name)) for name in names]
+    for at, log in enumerate(logs):
+        written(Path(log), [combined(f"/{at}-{hour}", DAY.replace(hour=hour)) for hour in range(9)])
+    counted = count(find(logs).files, tmp_path / "counts")
+    assert [report.outcome for report in counted.reports] == ["read", "read"]
+
+
 @pytest.mark.slow
 def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"

@@ -1,23 +1,19 @@
-"""Pictures that are zoomed into and pointed at, where there are scripts; and as they stand in the
-page elsewhere.
-"""
+"""Pictures whose dots lead on, in the page and by a click."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from html import unescape
 
+import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
+from flex_api.pictures.sites_scatter import FEW, cloud
 from tests.rest.conftest import SITES, Door
-from tests.web.browsing import CHROMIUM, Look, Visitor, chromium, served, visitor
+from tests.web.browsing import CHROMIUM, Look, chromium, served, visitor
 from tests.web.scriptless import Browser as Scriptless
-
-WIDE = Look(1600, "light")
-TOOLS, BELOW = 88, 22
 
 
 @pytest.fixture(scope="module")
@@ -26,76 +22,44 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture
-def seen(browser: Browser, door: Door) -> Iterator[Visitor]:
-    with served(door.app) as address, visitor(browser, address, door.secrets["admin"], WIDE) as who:
-        yield who
+@pytest.mark.real
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium")
+def test_a_click_on_a_dot_leads_to_its_site(browser: Browser, door: Door) -> None:
+    with (
+        served(door.app) as address,
+        visitor(browser, address, door.secrets["admin"], Look(1600, "light")) as who,
+    ):
+        dot = who.go("/sites").locator("#cloud circle").last
+        name = dot.locator("title").text_content()
+        assert name in SITES
+        dot.click(force=True)
+        expect(who.page.get_by_role("heading", level=1)).to_contain_text(name)
         assert who.complaints == []
 
 
-def middle_of_a_dot(page: Page) -> tuple[float, float]:
-    found = page.evaluate(
-        "(() => { const dots = [...document.querySelectorAll('.chart path[fill-opacity]')];"
-        " const one = dots[0].getBoundingClientRect(); return [one.x + one.width / "
-        "2, one.y + one.height / 2]; })()"
-    )
-    return found[0], found[1]
-
-
-@pytest.mark.slow
-@pytest.mark.real
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium")
-def test_a_dot_says_its_site_and_what_is_zoomed_into_can_be_drawn_by_itself(seen: Visitor) -> None:
-    page = seen.go("/sites")
-    picture = page.locator(".chart svg")
-    picture.wait_for()
-    x, y = middle_of_a_dot(page)
-    page.mouse.move(x - 3, y)
-    page.mouse.move(x, y)
-    page.locator(".chart text", has_text=re.compile(r"s\d{3}\.example\.org|sites")).first.wait_for()
-    box = picture.bounding_box()
-    assert box
-    page.mouse.click(box["x"] + box["width"] - TOOLS, box["y"] + BELOW)
-    for part, then in ((0.3, page.mouse.down), (0.5, None), (0.7, page.mouse.up)):
-        page.mouse.move(box["x"] + part * box["width"], box["y"] + part * box["height"])
-        if then:
-            then()
-    expect(page.locator("#held_to")).not_to_have_value("")
-    low, high = (int(page.locator(f"#held_{end}").input_value()) for end in ("from", "to"))
-    assert 0 <= low < high
-    page.get_by_role("button", name="Draw only these").click()
-    assert f"held_from={low}" in page.url
-    page.locator(".chart svg").wait_for()
-
-
-@pytest.mark.real
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"there is no {CHROMIUM}: apt install chromium")
-def test_on_paper_the_picture_is_that_of_the_page(seen: Visitor) -> None:
-    page = seen.go("/sites")
-    page.locator(".chart svg").wait_for()
-    page.emulate_media(media="print")
-    expect(page.locator(".chart")).to_be_hidden()
-    box = page.locator("svg.behind").bounding_box()
-    assert box
-    assert box["width"] > 400
-    assert box["height"] == 380
-
-
-def test_only_pages_with_such_pictures_load_the_library(admin: Scriptless) -> None:
-    assert "echarts" in admin.get("/sites")
-    assert "echarts" in admin.get("/history")
-    for other in ("/", "/nodes", "/dns", "/data", "/plans", "/settings"):
-        assert "echarts" not in admin.get(other)
-
-
-@pytest.mark.slow
-def test_marks_and_axes_say_the_numbers_that_they_stand_for(admin: Scriptless) -> None:
-    """What a script reads from the picture is what the table says."""
+def test_every_dot_leads_to_the_site_that_it_says(admin: Scriptless) -> None:
     page = unescape(admin.get("/sites"))
-    low, high = map(float, re.findall(r'data-across="([^ "]+) ([^"]+)"', page)[0])
-    first = re.search(r'<circle class="dot" cx="([\d.]+)%"[^>]*><title>([^<]+)</title>', page)
-    assert first
-    held = 10 ** (low + (high - low) * float(first[1]) / 100)
-    row = json.loads(admin.client.get(f"/api/v1/sites/{first[2]}").text)
-    assert first[2] in SITES
-    assert held == pytest.approx(row["working_set_bytes"], rel=0.02)
+    dots = re.findall(
+        r'<a tabindex="-1" href="/site\?name=([^"]+)"><circle[^>]*><title>([^<]+)', page
+    )
+    assert {name for name, _ in dots} == set(SITES)
+    assert all(name == said for name, said in dots)
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_a_circle_leads_to_all_of_its_sites_and_to_few_others(near: bool) -> None:
+    rng = np.random.default_rng(3)
+    held, sent = (np.exp(rng.normal(14, 3, 5 * FEW)).astype(np.int64) + 1 for _ in range(2))
+    names = np.array([f"s{at}" for at in range(len(held))], dtype=object)
+    picture = cloud("Sites", names, held, sent, (1e6, 1e6), np.array([], np.int64), near=near)
+    assert picture.grouped
+    for point in picture.points:
+        box, its = point.box, int(point.title.split()[0])
+        assert box
+        around = (
+            (held >= box.held_from)
+            & (held <= box.held_to)
+            & (sent >= box.sent_from)
+            & (sent <= box.sent_to)
+        )
+        assert its <= around.sum() < len(held) / 3

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flex_api.pictures import beside_partition, chart_geometry
-from flex_api.pictures import sites_scatter as charts_cloud
+from flex_api.pictures import beside_partition, chart_geometry, sites_scatter
 from flex_api.pictures.chart_geometry import Load
 from flex_api.pictures.partition_geometry import Move, Placed
 from flex_api.pictures.partition_geometry import partition as pictured
@@ -68,7 +67,7 @@ def cloud() -> str:
         np.array([10**3, 10**5, 10**6, 0, 10**8]),
         np.array([10**4, 10**6, 10**6, 5, 10**9]),
     )
-    picture = charts_cloud.cloud("Sites", SITES, held, sent, (10**7, 10**8), np.array([1]))
+    picture = sites_scatter.cloud("Sites", SITES, held, sent, (10**7, 10**8), np.array([1]))
     return drawn("scatter", picture, "parts/pictures.html")
 
 
@@ -128,16 +127,18 @@ COUNTS = st.lists(
 )
 
 
-@given(COUNTS)
+@given(COUNTS, st.booleans())
 def test_however_many_sites_there_are_all_of_them_are_in_the_picture_and_it_stays_small(
     counts: list[tuple[int, int]],
+    near: bool,
 ) -> None:
     held, sent = (np.array([row[side] for row in counts], dtype=np.int64) for side in (0, 1))
     names = np.array([f"s{at}" for at in range(len(counts))], dtype=object)
-    found = charts_cloud.cloud(
-        "Sites", names, held, sent, (float(held.mean()), float(sent.mean())), np.array([], int)
-    )
-    assert len(found.points) <= charts_cloud.ACROSS * charts_cloud.UP
+    found = sites_scatter.cloud(
+        "Sites", names, held, sent, (float(held.mean()), float(sent.mean())), np.array([], int),
+        near=near,
+    )  # fmt: skip
+    assert len(found.points) <= sites_scatter.ACROSS * sites_scatter.UP
     shown = (
         sum(int(re.sub(r"\D", "", one.title)) for one in found.points)
         if found.grouped

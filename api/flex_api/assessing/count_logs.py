@@ -21,7 +21,7 @@ from flex.model.period import LAST_DAY, Period
 from flex.store import MemoryStore
 from flex_api.assessing.find_logs import site_in_name
 from flex_api.in_words import amounts
-from flex_logs_ingest.files.find_and_unpack_logs import Source
+from flex_logs_ingest.files.find_and_unpack_logs import Source, path_text
 from flex_logs_ingest.reading.one_log import TIME_OVER
 from flex_logs_ingest.reading.read_logs import FAILED, FileReport, ingest
 from flex_logs_ingest.scan.site_rules import SiteRule
@@ -131,7 +131,9 @@ def _read(
     reports = _ingest([source], store, folder, is_over)
     if any(report.outcome == "read" for report in reports):
         ways[BY_HOST] += 1
-    nameless = [report.path for report in reports if report.outcome == "unknown format"]
+    # Reports have paths as they can be printed.
+    paths = {path_text(path): path for path in files}
+    nameless = [paths[report.path] for report in reports if report.outcome == "unknown format"]
     if not nameless:
         return reports
     again = {
@@ -172,7 +174,7 @@ def _ingest(
     except NoData:
         # Of which files, and why, is asked again: the error tells it as one sentence.
         return [
-            FileReport(source.name, path, "unknown format", "no line could be read")
+            FileReport(source.name, path_text(path), "unknown format", "no line could be read")
             for source in sources
             for path in source.files
         ]

@@ -192,7 +192,6 @@ def points_of(
         aim=aim,
         levels=levels,
         unit="worst node off its fair share, over number of moves",
-        places="number",
     )
 
 

@@ -20,8 +20,8 @@ from flex_api.pages.cached_nights import past, sent_lately
 from flex_api.pages.forms import from_query
 from flex_api.pages.frame import as_model, show
 from flex_api.pages.plans import following
-from flex_api.pictures import sites_scatter as charts_cloud
-from flex_api.pictures.chart_geometry import Scatter
+from flex_api.pictures import sites_scatter
+from flex_api.pictures.sites_scatter import Scatter
 from flex_api.pictures.time_and_forecast_charts import Spark, course
 from flex_api.routes import sites
 from flex_api.routes.sites import SitesQuery
@@ -56,7 +56,7 @@ def every(desk: Viewer, request: Request) -> Response:
         else 0
     )
     known = desk.views.catalogue()
-    picture, table = (
+    picture = (
         _cloud(desk, known, zoom)
         if zoom
         else desk.views.get_or_make("cloud", lambda: _cloud(desk, known, {}))
@@ -74,7 +74,6 @@ def every(desk: Viewer, request: Request) -> Response:
         picture=picture,
         zoom=zoom,
         zooms=ZOOMS,
-        table=table,
         nodes=[node.name for node in desk.world().nodes],
         moved=_last_moves(desk),
         courses=_courses(desk, [row.site for row in sites_page.items]),
@@ -89,12 +88,10 @@ def _zoom(request: Request) -> dict[str, int]:
     return {name: int(text) for name, text in stated.items() if re.fullmatch("[0-9]{1,18}", text)}
 
 
-def _cloud(
-    desk: Desk, catalogue: Catalogue, zoom: Mapping[str, int]
-) -> tuple[Scatter | None, tuple[tuple[str, int, float, float], ...]]:
+def _cloud(desk: Desk, catalogue: Catalogue, zoom: Mapping[str, int]) -> Scatter | None:
     held, sent = catalogue.columns["working_set"], catalogue.columns["access_bytes"]
     if not len(catalogue.sites):
-        return None, ()
+        return None
     active = [node for node in desk.world().nodes if node.takes_sites]
     nodes = max(len(active), 1)
     rows_with_pins = map(catalogue.row_of, desk.views.pins())
@@ -104,10 +101,15 @@ def _cloud(
     drawn = _mask_in_zoom(held, zoom, "held") & _mask_in_zoom(sent, zoom, "sent")
     rings = np.searchsorted(np.flatnonzero(drawn), marked[drawn[marked]])
     held, sent = held[drawn], sent[drawn]
-    picture = charts_cloud.cloud(
-        "Sites by working set and bytes sent", catalogue.sites[drawn], held, sent, share, rings
+    return sites_scatter.cloud(
+        "Sites by working set and bytes sent",
+        catalogue.sites[drawn],
+        held,
+        sent,
+        share,
+        rings,
+        near=bool(zoom),
     )
-    return picture, charts_cloud.decades(held, sent)
 
 
 def _last_moves(desk: Desk) -> dict[str, datetime]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,8 +19,6 @@ from flex_api.pictures import label_widths
 MOST_BARS = 40
 # Nodes farthest from their fair share that are drawn then. A guess.
 WORST_BARS = 10
-# Sites that are drawn as points of their own; more are grouped. A guess.
-MOST_POINTS = 2_000
 # Characters of a label. Chosen by eye.
 LABEL = 14
 # Pixels of height of a bar and the room around it. Chosen by eye.
@@ -39,20 +36,6 @@ class Tick:
 
     at: float
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """Between which values an axis lies, and how they are said: "bytes", "share", "number", or
-    "names" of places. A logarithmic one lies between powers of ten. For who zooms in, which takes
-    more than where things stand.
-    """
-
-    low: float
-    high: float
-    said: str
-    name: str = ""
-    log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,126 +249,6 @@ def quantities(title: str, rows: Sequence[tuple[str, float, str]], strong: str) 
     return Bars(
         title, "; ".join(f"{label}: {text}" for label, _, text in rows) + ".", bars, ticks=()
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    x: float
-    y: float
-    size: float
-    title: str = ""
-    marked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Scatter:
-    """Both axes are logarithmic and in per cent of the plot; y counts downwards, as the screen
-    does.
-    """
-
-    title: str
-    desc: str
-    points: tuple[Point, ...]
-    across: tuple[Tick, ...]
-    up: tuple[Tick, ...]
-    fair: tuple[float, float] | None
-    left_out: int
-    grouped: bool
-    extents: tuple[Extent, Extent] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A site as the scatter sees it."""
-
-    name: str
-    x: float
-    y: float
-    marked: bool = False
-
-
-def scatter(title: str, spots: Sequence[Spot], fair: tuple[float, float]) -> Scatter:
-    """Every site as a point; where there are too many, one circle for those that lie together."""
-    seen = [spot for spot in spots if spot.x > 0 and spot.y > 0]
-    across = _Log.from_values([spot.x for spot in seen] + [fair[0]])
-    up = _Log.from_values([spot.y for spot in seen] + [fair[1]])
-    grouped = len(seen) > MOST_POINTS
-    points = (
-        _group(seen, across, up) if grouped else tuple(_point(spot, across, up) for spot in seen)
-    )
-    return Scatter(
-        title=title,
-        desc=f"{amounts.count(len(seen), 'site')}; working set to the right, access "
-        "rate upwards, both logarithmic.",
-        points=points,
-        across=across.ticks(),
-        up=tuple(Tick(100 - tick.at, tick.text) for tick in up.ticks()),
-        fair=(across(fair[0]), 100 - up(fair[1])) if min(fair) > 0 else None,
-        left_out=len(spots) - len(seen),
-        grouped=grouped,
-    )
-
-
-def _point(spot: Spot, across: _Log, up: _Log) -> Point:
-    return Point(
-        across(spot.x),
-        100 - up(spot.y),
-        3.0,
-        text_safe_for_html.short(spot.name) if spot.marked else "",
-        spot.marked,
-    )
-
-
-# Cells of the picture, across as well as up; sites within one share a circle. A guess.
-CELLS = 24
-
-
-def _group(spots: Sequence[Spot], across: _Log, up: _Log) -> tuple[Point, ...]:
-    """One circle a cell of the plot; its area grows with the number of sites in it."""
-    cells: Counter[tuple[int, int]] = Counter(
-        (
-            min(int(across(spot.x) * CELLS / 100), CELLS - 1),
-            min(int(up(spot.y) * CELLS / 100), CELLS - 1),
-        )
-        for spot in spots
-    )
-    most = max(cells.values())
-    step = 100 / CELLS
-    return tuple(
-        Point(
-            (x + 0.5) * step,
-            100 - (y + 0.5) * step,
-            1.5 + 8 * math.sqrt(count / most),
-            amounts.count(count, "site"),
-        )
-        for (x, y), count in sorted(cells.items())
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Log:
-    """A logarithmic axis over whole powers of ten."""
-
-    low: int
-    high: int
-
-    @classmethod
-    def from_values(cls, values: Sequence[float]) -> _Log:
-        positive = [value for value in values if value > 0] or [1.0]
-        low = math.floor(math.log10(min(positive)))
-        high = math.ceil(math.log10(max(positive)))
-        return cls(low, max(high, low + 1))
-
-    def __call__(self, value: float) -> float:
-        return (math.log10(value) - self.low) / (self.high - self.low) * 100
-
-    def ticks(self) -> tuple[Tick, ...]:
-        every = 1 if self.high - self.low <= 6 else 3
-        powers = range(self.low, self.high + 1, every)
-        return tuple(
-            Tick(self(10.0**power), amounts.size(10.0**power).replace(".0 ", " "))
-            for power in powers
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ not write markup or choose colours.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from flex_api.in_words import amounts, text_safe_for_html
 from flex_api.pictures import chart_geometry, label_widths
-from flex_api.pictures.chart_geometry import Extent, Tick
+from flex_api.pictures.chart_geometry import Tick
 
 # Pixels of height of the plot. Chosen by eye.
 PLOT = 200
@@ -91,8 +91,6 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """`names` are those of places across."""
-
     title: str
     desc: str
     series: tuple[Series, ...]
@@ -101,8 +99,6 @@ class Lines:
     band: float | None
     levels: tuple[Level, ...]
     unit: str
-    extents: tuple[Extent, Extent]
-    names: Mapping[str, str]
     height: int = PLOT
 
 
@@ -127,10 +123,9 @@ def lines(
     unit: str = "",
     say: Callable[[float], str] = amounts.share,
     least: float = 0.01,
-    places: str = "names",
 ) -> Lines:
     """From zero up, to `least` at least. What lies under `aim` is within the band; `labels` name
-    places across, which are "names" or a "number".
+    places across.
     """
     every = [point for _, _, values in series for point in values]
     most = (
@@ -167,14 +162,6 @@ def lines(
         band=None if aim is None else y(aim),
         levels=tuple(Level(y(level), name) for level, name in levels),
         unit=unit,
-        names={f"{at:g}": text for at, text in labels},
-        # Marks stand from 2 to 98 per cent of the plot.
-        extents=(
-            Extent(first - width / 48, first + width * 49 / 48, places)
-            if last > first
-            else Extent(first - 0.5, first + 0.5, places),
-            Extent(0.0, most, "bytes" if say is amounts.size else "share", unit),
-        ),
     )
 
 

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
 
+import numpy as np
+
 from flex.model.period import Period
 from flex.planning import which_servers_agree
 from flex_api.in_words import amounts, grouped_moves_text, held_back_moves_text, text_safe_for_html
 from flex_api.in_words import results_in_terminal as text
 from flex_api.pictures import chart_geometry
-from flex_api.pictures.chart_geometry import Bars, Columns, Load, NightColumn, Scatter, Spot, Strip
+from flex_api.pictures.chart_geometry import Bars, Columns, Load, NightColumn, Strip
+from flex_api.pictures.sites_scatter import Scatter, cloud
 from flex_api.report import dimensions_of_loads, partition_pictures
 from flex_api.report.partition_pictures import PartitionPart
 from flex_api.schemas.log_verbs_output import QualityRow
@@ -100,19 +103,6 @@ class NodeLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Decade:
-    """The sites whose working set lies between two powers of ten; both are 0 for those without
-    one.
-    """
-
-    low: int
-    high: int
-    sites: int
-    access_share: float
-    working_set_share: float
-
-
-@dataclass(frozen=True, slots=True)
 class ZoneLines:
     """What changes in one zone, as far as the page has room; `total` lines in all."""
 
@@ -160,7 +150,6 @@ class Content:
     forecasts: tuple[ForecastRow, ...]
     nights: tuple[PlanRow, ...]
     busiest: tuple[SiteRow, ...]
-    decades: tuple[Decade, ...]
     lines: tuple[LineClass, ...]
     partition: PartitionPart | None = None
 
@@ -191,7 +180,6 @@ def content(data: ReportData) -> Content:
         forecasts=forecasts,
         nights=nights,
         busiest=tuple(nlargest(MOST_SITES, items, key=lambda row: (row.access_bytes, row.site))),
-        decades=_decades(items),
         lines=_lines(data.lines),
         partition=partition,
     )
@@ -463,40 +451,14 @@ def _scatter(data: ReportData) -> Scatter | None:
         sum(row.working_set_bytes for row in rows) / nodes,
         sum(row.access_bytes for row in rows) / nodes,
     )
-    spots = [
-        Spot(row.site, row.working_set_bytes, row.access_bytes, row.site in moved) for row in rows
-    ]
-    return chart_geometry.scatter("Sites by working set and access rate", spots, share)
-
-
-def _decades(rows: Sequence[SiteRow]) -> tuple[Decade, ...]:
-    """The table behind the scatter: how many sites of which size there are, and what they add up
-    to.
-    """
-    of_length: dict[int, list[SiteRow]] = {}
-    for row in rows:
-        digits = len(str(row.working_set_bytes)) if row.working_set_bytes else 0
-        of_length.setdefault(digits, []).append(row)
-    access = max(_access(rows), 1)
-    held = max(_working_sets(rows), 1)
-    return tuple(
-        Decade(
-            low=10 ** (digits - 1) if digits else 0,
-            high=10**digits if digits else 0,
-            sites=len(members),
-            access_share=_access(members) / access,
-            working_set_share=_working_sets(members) / held,
-        )
-        for digits, members in sorted(of_length.items())
+    return cloud(
+        "Sites by working set and access rate",
+        np.array([row.site for row in rows], dtype=object),
+        np.array([row.working_set_bytes for row in rows], dtype=np.int64),
+        np.array([row.access_bytes for row in rows], dtype=np.int64),
+        share,
+        np.array([at for at, row in enumerate(rows) if row.site in moved], dtype=np.int64),
     )
-
-
-def _access(rows: Sequence[SiteRow]) -> int:
-    return sum(row.access_bytes for row in rows)
-
-
-def _working_sets(rows: Sequence[SiteRow]) -> int:
-    return sum(row.working_set_bytes for row in rows)
 
 
 def _zones(plan: PlanOutput) -> tuple[ZoneLines, ...]:

@@ -19,7 +19,7 @@ from flex_api.report import page as report
 router = APIRouter(include_in_schema=False)
 
 TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-SERVED = ("flex.css", "flex.js", "htmx.min.js", "charts.js", "echarts.common.min.js", "flex.svg")
+SERVED = ("flex.css", "flex.js", "htmx.min.js", "flex.svg")
 FOREVER = "public, max-age=31536000, immutable"
 
 

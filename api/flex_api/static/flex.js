@@ -35,6 +35,10 @@ function choose(slider) {
 document.addEventListener("input", (event) => {
   if (event.target.matches("[data-chooses]")) choose(event.target);
 });
+document.addEventListener("click", (event) => {
+  const slider = event.target.matches("circle[data-point]") && event.target.closest("figure")?.querySelector("[data-chooses]");
+  if (slider) { slider.value = event.target.dataset.point; choose(slider); }
+});
 document.querySelectorAll("[data-chooses]").forEach((slider) => { slider.closest("[hidden]")?.removeAttribute("hidden"); choose(slider); });
 
 // Parts of the picture of the partition light up while a name is written; the button asks for all sites, also small ones.
