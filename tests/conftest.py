@@ -47,9 +47,9 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`slow("a", "b")` marks a test with the parameters "a" and "b" alone."""
+    """`slow("a", "b")` marks the parameters "a" and "b" of a test alone, and so does `torture`."""
     for item in items:
-        for mark in item.iter_markers("slow"):
+        for mark in [*item.iter_markers("slow"), *item.iter_markers("torture")]:
             callspec = getattr(item, "callspec", None)
             if mark.args and (callspec is None or callspec.id not in mark.args):
                 item.own_markers.remove(mark)

@@ -140,8 +140,8 @@ def previews_end_by_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def prepared(installation: Installation) -> dict[str, str]:
     site, plan, waiting = installation.once(prepare)
     text = installation.settings.read_text(encoding="utf-8")
-    # A frontier, too, ends by its steps alone.
-    unhurried = text.replace("[solver]\n", '[solver]\ntime_limit = "10h"\n')
+    # A frontier, too, ends by its steps alone, and soon.
+    unhurried = text.replace("[solver]\n", '[solver]\nengine = "greedy"\ntime_limit = "10h"\n')
     assert unhurried != text
     installation.settings.write_text(unhurried, encoding="utf-8")
     return {"SITE": site, "PLAN": plan, "WAITING": waiting}

@@ -53,6 +53,7 @@ def test_two_demos_at_once_both_work_and_touch_nothing_else(open_folder: Path) -
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.torture("00:00")
 @pytest.mark.slow
 @pytest.mark.parametrize("clock", ["00:00", "23:59"])
 def test_whatever_the_hour_who_plans_behind_a_demo_finds_logs_of_the_day_before(

@@ -247,6 +247,7 @@ def test_nodes_that_only_fetch_are_ordered_by_the_night(installation: Installati
         assert ordered(store).plan == store.in_force()
 
 
+@pytest.mark.torture("auto")
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["shadow", "auto"])
 def test_nodes_that_only_follow_are_ordered_by_hand_too(

@@ -144,6 +144,7 @@ MIXED: dict[str, tuple[Way, Way | None, list[Way | None]]] = {
 }
 
 
+@pytest.mark.torture("postgresql-a zone by doors")
 @pytest.mark.parametrize(
     ("make", "kind"),
     [

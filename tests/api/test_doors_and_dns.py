@@ -135,6 +135,7 @@ def test_doors_lead_before_dns_and_go_back_where_dns_refuses(installation: Insta
     assert doors_agree(installation)
 
 
+@pytest.mark.torture("mixed")
 @pytest.mark.slow("doors+dns", "mixed")
 @pytest.mark.parametrize("publish", ["doors+dns", "doors", "mixed"])
 def test_doors_lead_to_a_wave_once_its_nodes_are_warm_and_to_later_waves_later(

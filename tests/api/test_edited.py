@@ -33,6 +33,7 @@ def edit(installation: Installation, name: str, kind: str, value: str) -> None:
         assert session.ask(update, "a foreign edit").rcode() == dns.rcode.NOERROR
 
 
+@pytest.mark.torture("A-203.0.113.99")
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "theirs"), [("A", THEIRS), ("AAAA", "2001:db8:9::9")])
 def test_one_record_edited_by_hand_is_named_and_left_alone_and_the_night_goes_on(

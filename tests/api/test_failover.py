@@ -104,6 +104,7 @@ def test_a_node_that_nobody_knows_is_no_node(installation: Installation) -> None
     assert installation.flex("nodes", "down", "n9").code == 3
 
 
+@pytest.mark.torture("propose", "before-done")
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["propose", "sent", "before-done", "before-settle"])
 def test_killed_at_any_step_it_ends_well_when_it_is_said_again(
@@ -191,6 +192,7 @@ def test_the_health_watch_tells_of_it_as_of_any_other(late: Installation) -> Non
     assert metrics.exists(), "it tells whoever is told of plans"
 
 
+@pytest.mark.torture("n1")
 @pytest.mark.slow
 @pytest.mark.parametrize("other", ["n1", "n2"])
 def test_a_half_applied_plan_that_a_late_server_does_not_follow_keeps_no_node_in(

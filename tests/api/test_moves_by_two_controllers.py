@@ -69,6 +69,7 @@ class Journal:
         )
 
 
+@pytest.mark.torture("final copy-well")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "ends"),

@@ -138,6 +138,7 @@ def test_one_that_somebody_changes_is_left_and_comes_back_when_it_is_asked_for(
     assert installation.flex("verify").code == 0
 
 
+@pytest.mark.torture("--undo")
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["--resume", "--undo"])
 def test_where_a_run_is_killed_on_the_way_they_are_where_their_site_is(

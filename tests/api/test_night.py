@@ -378,6 +378,7 @@ def test_an_edited_glob_counts_nothing_twice(installation: Installation) -> None
     assert lines_counted(installation) == before
 
 
+@pytest.mark.torture("15")
 @pytest.mark.slow
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
 def test_a_run_killed_at_any_point_is_finished_by_the_next(

@@ -31,6 +31,7 @@ def routed(installation: Installation, request: pytest.FixtureRequest) -> Instal
     return installation
 
 
+@pytest.mark.torture("replicated sites")
 @pytest.mark.slow
 def test_a_plan_by_which_a_site_comes_to_several_nodes_names_where_haproxy_reloads(
     routed: Installation,
@@ -45,6 +46,7 @@ def test_a_plan_by_which_a_site_comes_to_several_nodes_names_where_haproxy_reloa
     assert line == told(said)[0]
 
 
+@pytest.mark.torture("replicated sites")
 @pytest.mark.slow
 def test_a_plan_by_which_sites_move_needs_no_reload_and_tells_of_none(routed: Installation) -> None:
     site, here = next((site, *nodes) for site, nodes in placed(routed).items() if len(nodes) == 1)

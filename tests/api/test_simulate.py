@@ -431,25 +431,35 @@ def test_a_log_without_a_byte_has_no_locality(
     assert "no answer has a byte" in err
 
 
+@pytest.fixture(scope="module")
+def three_experiments(tmp_path_factory: pytest.TempPathFactory) -> tuple[SimulatePaperOutput, Path]:
+    """What was said of them, and the folder of their page."""
+    folder = tmp_path_factory.mktemp("experiments")
+    names = ["front-ends", "lard-disks", "cward-worldcup"]
+    return papers_page.run(names, lambda _: None, folder, 1000), folder
+
+
 @pytest.mark.slow
-def test_an_experiment_becomes_a_page_with_pictures_and_tables(tmp_path: Path) -> None:
-    said = papers_page.run(["front-ends", "lard-disks"], lambda _: None, tmp_path, 1000)
+def test_an_experiment_becomes_a_page_with_pictures_and_tables(
+    three_experiments: tuple[SimulatePaperOutput, Path],
+) -> None:
+    said, folder = three_experiments
     assert said == SimulatePaperOutput.model_validate_json(said.model_dump_json())
-    assert {row.paper for row in said.items} == {"front ends", "LARD"}
-    assert said.pages[0] == str(tmp_path / papers_page.PAGE)
-    assert sorted(said.pages) == sorted(map(str, tmp_path.iterdir()))
-    page = (tmp_path / papers_page.PAGE).read_text(encoding="utf-8")
+    assert {row.paper for row in said.items} == {"front ends", "LARD", "CWARD"}
+    assert said.pages[0] == str(folder / papers_page.PAGE)
+    assert sorted(said.pages) == sorted(map(str, folder.iterdir()))
+    page = (folder / papers_page.PAGE).read_text(encoding="utf-8")
     assert "front-ends.svg" in re.findall(r"!\[.*\]\((.*)\)", page)
-    points = _rows_of(tmp_path / "points.csv")
+    points = _rows_of(folder / "points.csv")
     assert {point["picture"] for point in points} >= {
         "handoff, 6 KB, nodes",
         "splicing, 3 KB, nodes",
     }
     assert all(float(point["requests a second"]) > 0 for point in points)
-    assert [row["claim"] for row in _rows_of(tmp_path / "claims.csv")] == [
+    assert [row["claim"] for row in _rows_of(folder / "claims.csv")] == [
         row.claim for row in said.items
     ]
-    assert {row["twin"] for row in _rows_of(tmp_path / "twins.csv")} >= {"rice", "hp-july"}
+    assert {row["twin"] for row in _rows_of(folder / "twins.csv")} >= {"rice", "hp-july"}
 
 
 def _rows_of(path: Path) -> list[dict[str, str]]:
@@ -458,13 +468,15 @@ def _rows_of(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_the_page_among_the_documents_is_what_the_command_writes() -> None:
+def test_the_page_among_the_documents_is_what_the_command_writes(
+    three_experiments: tuple[SimulatePaperOutput, Path],
+) -> None:
     """Those of every experiment, with every picture; and claims that nobody makes any more are not
     on it.
     """
     folder = ROOT / "docs/papers"
     kept = (folder / papers_page.PAGE).read_text(encoding="utf-8")
-    said = papers_page.run(["lard-disks", "cward-worldcup"], lambda _: None, None, 1000)
+    said, _ = three_experiments
     made = papers_page.page(said.items, [])
     assert "Not run for this page" not in kept
     assert f"Of {len(FIGURES)} claims " in kept

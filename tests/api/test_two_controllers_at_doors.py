@@ -88,6 +88,7 @@ def test_who_slept_past_the_lease_orders_nothing_any_more(
     assert doors_agree(alone)
 
 
+@pytest.mark.torture("sqlite-before-settle")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("alone", "moment"),

@@ -57,6 +57,7 @@ def test_where_all_nodes_go_by_what_is_in_force_that_is_said(led: Installation) 
     assert (told["known"], told["unheard"]) == (True, {})
 
 
+@pytest.mark.torture("doors alone")
 @pytest.mark.slow
 def test_where_no_node_says_what_it_goes_by_nothing_is_claimed(led: Installation) -> None:
     said = led.flex("verify")
@@ -73,6 +74,7 @@ def test_where_no_node_says_what_it_goes_by_nothing_is_claimed(led: Installation
     assert "No node says" not in led.flex("apply", "--resume").out
 
 
+@pytest.mark.torture("doors alone-", "doors and DNS-HAProxy is away")
 @pytest.mark.slow
 @pytest.mark.parametrize("error", ["", "HAProxy is away"])
 def test_a_node_that_has_not_heard_is_named_with_the_reason(led: Installation, error: str) -> None:
@@ -86,6 +88,7 @@ def test_a_node_that_has_not_heard_is_named_with_the_reason(led: Installation, e
     assert led.flex("verify").code == 0
 
 
+@pytest.mark.torture("doors and DNS")
 @pytest.mark.slow
 def test_a_plan_that_doors_go_by_and_that_is_not_in_force_is_said(led: Installation) -> None:
     site, _, there = site_on_one_node(led)
@@ -117,6 +120,7 @@ def test_a_plan_that_doors_go_by_and_that_is_not_in_force_is_said(led: Installat
     assert led.flex("verify").code == 0
 
 
+@pytest.mark.torture("doors alone")
 @pytest.mark.slow
 def test_a_server_says_the_same(led: Installation) -> None:
     heard(led, "n3")

@@ -67,6 +67,7 @@ def broken(problem: Problem, rows: Ints) -> list[str]:
     return [str(one) for one in score.violations(problem, rows) if one.is_wish]
 
 
+@pytest.mark.torture("0-large", "0-auto")
 @pytest.mark.slow("2-auto", "2-large", "0-large", "0-auto")
 @pytest.mark.parametrize("solver", STARTING)
 @pytest.mark.parametrize("seed", range(4))
@@ -75,6 +76,7 @@ def test_wishes_that_can_be_kept_are_kept(solver: str, seed: int) -> None:
     assert broken(problem, SOLVERS[solver](problem, SHORT).rows) == []
 
 
+@pytest.mark.torture("auto")
 @pytest.mark.slow("large", "auto")
 @pytest.mark.parametrize("solver", STARTING)
 def test_where_wishes_cannot_be_kept_every_site_has_its_nodes_all_the_same(solver: str) -> None:

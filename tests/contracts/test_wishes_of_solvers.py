@@ -77,6 +77,7 @@ def test_random_wishes_are_kept(solver: str, problem: Problem) -> None:
     assert not [broken for broken in score.violations(problem, rows) if broken.is_wish]
 
 
+@pytest.mark.torture("exact")
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "exact"])
 @examples(20)

@@ -104,6 +104,7 @@ def losing(which: int, *, forth: bool) -> Rule:
     return rule
 
 
+@pytest.mark.torture("2-update lost")
 @pytest.mark.slow("2-answer lost", "2-update lost")
 @pytest.mark.parametrize("forth", [True, False], ids=["answer lost", "update lost"])
 @pytest.mark.parametrize("which", [1, 2])

@@ -64,6 +64,7 @@ def a_package(folder: Path, kind: Kind, number: int, seed: int) -> Path:
         os.umask(before)
 
 
+@pytest.mark.torture("13-flex-controller", "12-flex-node")
 @pytest.mark.slow
 @needs_dpkg
 @pytest.mark.parametrize("kind", KINDS.values(), ids=[*KINDS])

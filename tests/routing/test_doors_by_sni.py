@@ -127,6 +127,7 @@ def cluster(found: HaproxyProgram, members: Members, tmp_path: Path, stack: Exit
     return made
 
 
+@pytest.mark.torture("False")
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("proxied", [False, True])

@@ -170,6 +170,7 @@ def test_whoever_has_no_certificate_of_the_cluster_gets_nothing_at_an_inner_door
         cluster.members.asked.get_nowait()
 
 
+@pytest.mark.torture("everywhere-late-", "owner-late-/healthy", "everywhere-wrong-")
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("check_path", ["", "/healthy"])

@@ -95,6 +95,7 @@ def said_by_peer(cluster: Encrypted, node: str, context: ssl.SSLContext | None) 
     return b""
 
 
+@pytest.mark.torture("")
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("check_path", ["", "/healthy"])

@@ -328,6 +328,7 @@ def test_a_visitor_that_says_what_nodes_say_to_each_other_gets_nothing_by_it(
     assert header(held, "x-flex-passed") == []
 
 
+@pytest.mark.torture("owner")
 @pytest.mark.slow
 @pytest.mark.parametrize("content", ["everywhere", "owner"])
 def test_where_the_owner_is_away_nobody_answers(

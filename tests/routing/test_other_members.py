@@ -44,6 +44,7 @@ def cluster(found: HaproxyProgram, members: Members, tmp_path: Path) -> Cluster:
     return Cluster(found, tmp_path, members)
 
 
+@pytest.mark.torture("having0", "having1")
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("having", [["n1", "n2"], ["n2", "n1"], ["n1", "n2", "n3"]])
@@ -121,6 +122,7 @@ def test_maps_that_contradict_each_other_send_no_request_around_in_circles(
     assert cluster.answered("n3", f"{SHOP}:2").node == "n2"
 
 
+@pytest.mark.torture("False")
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("proxied", [False, True])

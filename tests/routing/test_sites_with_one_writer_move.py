@@ -405,6 +405,7 @@ class Killed(BaseException):
 WAYS = ["resume", "undo", "abandon"]
 
 
+@pytest.mark.torture("0-resume", "1-undo", "2-abandon", "4-undo")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "way"),

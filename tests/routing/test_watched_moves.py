@@ -155,6 +155,7 @@ def look_until(world: World, cluster: WatchedCluster, site: str, state: str) -> 
     until(f"the watch of {site} is {state}", is_so, cluster.log)
 
 
+@pytest.mark.torture("plain.example")
 @pytest.mark.slow
 @pytest.mark.parametrize("site", [SHOP, PLAIN])
 def test_a_site_that_fails_on_its_new_node_goes_back_by_the_same_way_and_rests(
@@ -218,6 +219,7 @@ def test_flex_serve_leads_a_site_back_by_itself(make: Make) -> None:
     agrees(cluster, world, HOME)
 
 
+@pytest.mark.torture("True")
 @pytest.mark.slow
 @pytest.mark.parametrize("failed_before", [True, False])
 def test_where_flex_serve_is_killed_meanwhile_the_next_one_leads_the_site_back(

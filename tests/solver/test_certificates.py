@@ -47,6 +47,7 @@ def test_the_checker_is_short_and_imports_nothing_of_flex() -> None:
     assert imported - {"numpy"} <= set(sys.stdlib_module_names)
 
 
+@pytest.mark.torture("145-8-2")
 @pytest.mark.slow("145-8-1", "145-8-2")
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("sites", "nodes"), [(100, 4), (145, 8)])

@@ -83,6 +83,7 @@ def assert_sound(url: str) -> None:
             assert file.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
+@pytest.mark.torture("sqlite")
 @pytest.mark.slow
 def test_a_writer_killed_before_any_of_its_statements_leaves_whole_transactions(
     url: str, writers: Writers
@@ -98,6 +99,7 @@ def test_a_writer_killed_before_any_of_its_statements_leaves_whole_transactions(
     assert_sound(url)
 
 
+@pytest.mark.torture("postgresql")
 @pytest.mark.slow
 def test_a_writer_killed_at_any_moment_leaves_whole_transactions_and_no_lease(
     url: str, writers: Writers

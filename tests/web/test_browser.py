@@ -217,6 +217,7 @@ def test_a_day_with_the_pages(
         assert [one for one in who.complaints if "favicon" not in one] == []
 
 
+@pytest.mark.torture("360-dark-plain")
 @pytest.mark.slow
 @pytest.mark.parametrize("look", [WIDE, PLAIN], ids=str)
 def test_the_answer_to_what_if_follows_the_form_and_can_be_made_a_plan(
