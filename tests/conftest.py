@@ -47,7 +47,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`slow("a", "b")` marks the parameters "a" and "b" of a test alone, and so does `torture`."""
+    """`slow("a")` and `torture("a")` mark those parameters of a test, and no others."""
     for item in items:
         for mark in [*item.iter_markers("slow"), *item.iter_markers("torture")]:
             callspec = getattr(item, "callspec", None)

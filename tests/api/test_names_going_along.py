@@ -80,6 +80,7 @@ def places(installation: Installation, names: list[str]) -> set[tuple[str, ...]]
     return {tuple(installation.addresses(name)) for name in names}
 
 
+@pytest.mark.slow
 def test_they_move_go_back_and_leave_a_dead_node_with_their_site(
     installation: Installation, names: tuple[str, list[str]]
 ) -> None:
@@ -164,6 +165,7 @@ def test_where_a_run_is_killed_on_the_way_they_are_where_their_site_is(
         assert places(installation, every) == {tuple(at(home))}
 
 
+@pytest.mark.slow
 def test_names_of_virtual_hosts_are_made_and_go_along(installation: Installation) -> None:
     installation.first_night()
     site = movable(installation)[0]

@@ -120,6 +120,7 @@ def test_a_verb_begins_without_what_only_others_need(
     assert [name for name in spared.split() if name in modules] == []
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_who_looks_at_rows_loads_no_tables_no_solver_and_no_dns(installation: Installation) -> None:
     """With a plan in force. Tables are for verbs that compute with all sites."""

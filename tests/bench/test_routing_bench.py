@@ -40,6 +40,7 @@ def three() -> Iterator[Rig]:
         yield made
 
 
+@pytest.mark.slow
 def test_each_target_is_read_once_in_all_and_then_found_in_memory(three: Rig) -> None:
     three.start("lardr", LardLimits())
     answers = three.during(VISITORS, 2.0)
@@ -49,6 +50,7 @@ def test_each_target_is_read_once_in_all_and_then_found_in_memory(three: Rig) ->
     assert misses < 2 * 100
 
 
+@pytest.mark.slow
 def test_nobody_notices_reloads(three: Rig) -> None:
     three.start("lardr", LardLimits(), mastered=True)
     three.begin(VISITORS)

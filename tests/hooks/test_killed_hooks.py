@@ -127,6 +127,7 @@ def test_jobs_killed_anywhere_are_at_one_node_at_most(killed: Killed, verb: str)
     assert killed.try_everywhere(begin, is_well, "cron", verb, SITE, *words) > 1
 
 
+@pytest.mark.slow
 def test_a_database_killed_anywhere_is_brought_by_the_next_run(
     killed: Killed, databases: Bases
 ) -> None:

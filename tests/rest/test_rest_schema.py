@@ -104,7 +104,7 @@ def secret(filling: Callable[[Store], Store]) -> str:
     return manage_tokens.create(filling(STORE), Caller("root", "admin"), "root", "admin", now)[1]
 
 
-FEW = settings(max_examples=times(5), derandomize=True, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=times(3), derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @schema.exclude(path_regex="/events$").parametrize()

@@ -46,6 +46,7 @@ def address(own: Authority) -> Iterator[str]:
             yield f"https://localhost:{listening.server_address[1]}/api/v1/routing/nodes/n1"
 
 
+@pytest.mark.slow
 def test_a_server_of_an_own_ca_is_heard_by_who_trusts_it_and_others_are_told_how(
     own: Authority, address: str, tmp_path: Path
 ) -> None:

@@ -209,6 +209,7 @@ def test_sites_that_are_well_stay_and_are_watched_until_the_time_is_over(
     assert run.said in [f"{n} requests; 60 requests before" for n in (60, 61)]
 
 
+@pytest.mark.slow
 def test_flex_serve_leads_a_site_back_by_itself(make: Make) -> None:
     cluster = make(interval="1s")
     world = cluster.world()

@@ -105,6 +105,7 @@ def as_it_is(problem: Problem, rows: Ints) -> float:
     return tolerance
 
 
+@pytest.mark.slow
 @settings(max_examples=times(250), suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data(), decided=st.integers(0, 8))
 def test_no_balanced_partition_has_fewer_moves_than_are_proven_however_many_sites_are_sums(
@@ -123,6 +124,7 @@ def test_no_balanced_partition_has_fewer_moves_than_are_proven_however_many_site
     assert bound.least <= moves
 
 
+@pytest.mark.slow
 @settings(max_examples=times(250), suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data(), decided=st.integers(0, 8))
 def test_what_is_found_is_balanced_and_with_all_sites_decided_has_the_fewest_moves(
@@ -167,7 +169,7 @@ def test_many_sites_on_few_nodes_move_a_few_and_so_few_are_needed(
     assert score.moves(problem, found.rows) == found.bound < 20
 
 
-@pytest.mark.slow("4")
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [2, 4])
 def test_of_many_small_sites_on_one_node_hardly_more_move_than_must(nodes: int) -> None:
     random = np.random.default_rng(nodes)
@@ -214,6 +216,7 @@ def test_where_no_partition_is_balanced_time_is_no_cause() -> None:
         assert TOO_LITTLE_TIME not in found.note, solver
 
 
+@pytest.mark.slow
 def test_whichever_is_slower_the_answer_is_the_same(
     drifted: Drifted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

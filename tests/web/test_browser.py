@@ -389,6 +389,9 @@ def test_a_part_of_a_page_comes_when_somebody_gets_there(
         expect(slider).to_be_visible(timeout=60_000)
         slider.press("End")
         expect(page.locator("[data-said]")).to_contain_text("off its fair share")
+        page.locator("circle[data-point='3']").click(force=True)
+        expect(slider).to_have_value("3")
+        expect(page.locator("tr.chosen")).to_have_attribute("data-point", "3")
         assert who.complaints == []
 
 
@@ -439,9 +442,11 @@ def test_what_came_while_a_button_was_held_down_is_shown_when_it_is_let_go(
     address, token, site = lived_in
     with visitor(browser, address, token, WIDE) as who:
         come, waits = reasons_come_late(who, site), who.page.locator("#why .waits")
+        who.page.get_by_role("button", name="Sign out").hover()
         who.page.mouse.down()
         come()
         expect(waits).to_be_visible()
+        who.page.mouse.move(0, 0)
         who.page.mouse.up()
         expect(waits).to_have_count(0)
         expect(who.page.locator("#why")).to_contain_text("What is meant by")

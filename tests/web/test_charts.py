@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
+from flex_api.pages.sites import ZOOMS
 from flex_api.pictures.sites_scatter import FEW, cloud
+from flex_api.report.page import TEMPLATES
 from tests.rest.conftest import SITES, Door
 from tests.web.browsing import CHROMIUM, Look, chromium, served, visitor
 from tests.web.scriptless import Browser as Scriptless
@@ -39,9 +42,7 @@ def test_a_click_on_a_dot_leads_to_its_site(browser: Browser, door: Door) -> Non
 
 def test_every_dot_leads_to_the_site_that_it_says(admin: Scriptless) -> None:
     page = unescape(admin.get("/sites"))
-    dots = re.findall(
-        r'<a tabindex="-1" href="/site\?name=([^"]+)"><circle[^>]*><title>([^<]+)', page
-    )
+    dots = re.findall(r'data-to="/site\?name=([^"]+)"[^>]*><title>([^<]+)', page)
     assert {name for name, _ in dots} == set(SITES)
     assert all(name == said for name, said in dots)
 
@@ -63,3 +64,15 @@ def test_a_circle_leads_to_all_of_its_sites_and_to_few_others(near: bool) -> Non
             & (sent <= box.sent_to)
         )
         assert its <= around.sum() < len(held) / 3
+
+
+def test_the_address_that_a_circle_leads_to_has_the_fields_of_the_page() -> None:
+    every = np.arange(1, 2 * FEW)
+    picture = cloud("Sites", every.astype(object), every, every, (1, 1), np.array([], np.int64))
+    template = TEMPLATES.from_string(
+        '{% from "parts/pictures.html" import scatter %}{{ scatter("p", picture, leads=true) }}'
+    )
+    address = re.findall('data-to="([^"]+)"', unescape(template.render(picture=picture)))[0]
+    fields = dict(parse_qsl(urlsplit(address).query))
+    assert tuple(fields) == tuple(name for name, _ in ZOOMS)
+    assert all(value.isdigit() for value in fields.values())

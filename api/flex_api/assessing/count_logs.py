@@ -151,7 +151,7 @@ def _make_sources_by_name(
     """A source for each site that the names of logs speak of."""
     by_site: dict[str, list[str]] = {}
     for path in files:
-        by_site.setdefault(site_in_name(path), []).append(path)
+        by_site.setdefault(site_in_name(path_text(path)), []).append(path)
     ways[BY_DIRECTORY if len(by_site) == 1 else BY_NAME] += 1
     return [
         Source(

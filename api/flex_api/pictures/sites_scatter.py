@@ -24,7 +24,7 @@ ACROSS = 56
 UP = 28
 # Ticks of an axis at most. Chosen by eye.
 TICKS = 7
-# What a power of ten is multiplied with for ticks: the first that gives three.
+# What a power of ten is multiplied with for ticks: the first that gives three, else the last.
 FACTORS = (
     (1.0,),
     (1.0, 2.0, 5.0),

@@ -39,7 +39,11 @@ document.addEventListener("click", (event) => {
   const slider = event.target.matches("circle[data-point]") && event.target.closest("figure")?.querySelector("[data-chooses]");
   if (slider) { slider.value = event.target.dataset.point; choose(slider); }
 });
-document.querySelectorAll("[data-chooses]").forEach((slider) => { slider.closest("[hidden]")?.removeAttribute("hidden"); choose(slider); });
+function showSliders() {
+  document.querySelectorAll("[hidden] [data-chooses]").forEach((slider) => { slider.closest("[hidden]").removeAttribute("hidden"); choose(slider); });
+}
+showSliders();
+document.addEventListener("htmx:afterSettle", showSliders);
 
 // Parts of the picture of the partition light up while a name is written; the button asks for all sites, also small ones.
 document.addEventListener("input", (event) => {
@@ -57,9 +61,9 @@ document.addEventListener("click", (event) => {
   if (opens) { opens.open = true; opens.scrollIntoView({ block: "nearest" }); }
 });
 
-// Each other part leads to its site; so does the table below the picture.
+// Each other part, or a dot, leads to its site; so does the table below the picture.
 document.addEventListener("click", (event) => {
-  const part = event.target.closest(".seg[data-to]");
+  const part = event.target.closest("svg [data-to]");
   if (part) location.assign(part.dataset.to);
 });
 
@@ -79,16 +83,24 @@ for (const silent of ["htmx:sendError", "htmx:timeout"]) {
   });
 }
 
-// While a button is held down, what came for the page waits: if it were moved or replaced, the click would be lost.
-let held = false;
-const waiting = [];
-document.addEventListener("pointerdown", () => { held = true; });
-for (const over of ["pointerup", "pointercancel"]) {
-  // The click comes before what this sets off.
-  document.addEventListener(over, () => setTimeout(() => { held = false; waiting.splice(0).forEach((xhr) => xhr.onload()); }));
+// While somebody holds a button or a link down, what came for the page waits: were it moved or replaced, the click would
+// be lost. On touch the click comes some time after the release. No press lasts longer than ten seconds, whatever a browser
+// keeps to itself.
+const CLICKED = 300, LONGEST = 10000, waiting = [];
+let pressed;
+function releaseAfter(milliseconds) {
+  clearTimeout(pressed);
+  pressed = setTimeout(() => { pressed = undefined; waiting.splice(0).forEach((load) => setTimeout(load)); }, milliseconds);
 }
-document.addEventListener("htmx:beforeOnLoad", (event) => {
-  if (held) { event.preventDefault(); waiting.push(event.detail.xhr); }
+document.addEventListener("pointerdown", (event) => {
+  if (event.isPrimary && event.button === 0 && event.target.closest("button, a, summary, label")) releaseAfter(LONGEST);
+});
+for (const over of ["pointerup", "pointercancel"]) {
+  document.addEventListener(over, () => { if (pressed) releaseAfter(CLICKED); });
+}
+document.addEventListener("htmx:beforeSend", (event) => {
+  const { xhr } = event.detail, load = xhr.onload;
+  xhr.onload = () => { if (pressed) waiting.push(load); else load(); };
 });
 
 document.documentElement.classList.add("scripted");
