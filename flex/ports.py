@@ -4,33 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime, timedelta
-from typing import Protocol, Self
+from dataclasses import dataclass
+from typing import Protocol
 
 import pandas as pd
 
-from flex.model.audit_chain import Author, Entry, Head
 from flex.model.dns_update_journal import Journal
-from flex.model.drains_and_freezes import Freeze, NodeOrder
-from flex.model.jobs import Job
 from flex.model.log_reading import Segment, Stream
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.nightly_run import NightlyRun, Stage
-from flex.model.node_answer_counts import AnswersOfSites
-from flex.model.nodes import Node
-from flex.model.orders_to_doors import DoorOrders
-from flex.model.period import Period
-from flex.model.plan import Plan, PlanState
-from flex.model.plan_summary import Headline
-from flex.model.retry_schedule import Attempts
-from flex.model.roles_and_tokens import Token
-from flex.model.site_moves import SiteMoves
-from flex.model.stray_requests import Strays
-from flex.model.wish import Pin
+from flex.model.plan import Plan
 from flex.model.zone_plan import HintedSet, ZonePlan
 from flex.placing.problem import Budget, Problem, Solution
-from flex.placing.proof_statement import Json
-from flex.zones.last_dns_check import Check
 from flex.zones.records_of_partition import ZoneState
 from flex.zones.what_leans_on_names import Pointed
 
@@ -101,6 +85,38 @@ class Publisher(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PublisherAround:
+    """Does as the publisher within. Classes made from it say what they do otherwise."""
+
+    publisher: Publisher
+
+    def read(
+        self,
+        zone: str,
+        names: Sequence[str],
+        also: Sequence[str] = (),
+        *,
+        pointed: Pointed | None = None,
+        hints: Collection[HintedSet] = (),
+    ) -> ZoneState:
+        return self.publisher.read(zone, names, also, pointed=pointed, hints=hints)
+
+    def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
+        self.publisher.apply(*zone_plans, journal=journal)
+
+    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
+        self.publisher.refuse_hints(zone, sets)
+
+    def refuse_late(self, *zones: str) -> None:
+        self.publisher.refuse_late(*zones)
+
+    def verify(
+        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
+    ) -> tuple[NameServerVerdict, ...]:
+        return self.publisher.verify(zone, wanted, patience=patience)
+
+
 class Doors(Protocol):
     """The doors of all nodes, which lead each visitor to the node that has the site."""
 
@@ -122,78 +138,9 @@ class Doors(Protocol):
         ...
 
 
-class Wishes(Protocol):
-    """What people asked for their sites."""
-
-    def pins(self) -> tuple[Pin, ...]: ...
-    def pin(self, site: str, campaign: str = "") -> Pin | None: ...
-    def put_pin(self, pin: Pin) -> None:
-        """Stores the wish. A site has at most one permanent wish and one per campaign; a new one
-        replaces the old.
-        """
-        ...
-
-    def drop_pin(self, site: str, campaign: str = "") -> bool:
-        """Returns whether there was one."""
-        ...
-
-
-class Orders(Protocol):
-    """What people ordered for the cluster: nodes in and out of service, nodes that differ from the
-    settings, a freeze.
-    """
-
-    def node_orders(self) -> tuple[NodeOrder, ...]:
-        """The last order for each node, in order of nodes. A node without an order is active."""
-        ...
-
-    def order_node(self, order: NodeOrder) -> None:
-        """A node has at most one order; a new one replaces the old."""
-        ...
-
-    def own_nodes(self) -> tuple[Node, ...]:
-        """Nodes that were added, or that differ from the settings, in order of name."""
-        ...
-
-    def put_node(self, node: Node) -> None:
-        """Stores the node by its name, without its state."""
-        ...
-
-    def drop_node(self, name: str) -> bool:
-        """Returns whether there was one."""
-        ...
-
-    def freeze(self) -> Freeze | None:
-        """The last freeze, even if it has ended by itself. None once somebody took it back."""
-        ...
-
-    def put_freeze(self, freeze: Freeze | None) -> None: ...
-
-    def last_check(self) -> Check | None:
-        """What the name servers said when somebody last asked them."""
-        ...
-
-    def put_check(self, check: Check) -> None:
-        """Keeps only the last one. A check is not a change, and is not in the audit log."""
-        ...
-
-    def slots(self) -> Mapping[str, Mapping[str, int]]:
-        """The slots of each site's nodes, by site, for sites that are or were routed by content."""
-        ...
-
-    def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
-        """Replaces all slots of one site. Returns False, and changes nothing, where the stored ones
-        are not `before`.
-
-        Nobody ordered slots, so they are not in the audit log.
-        """
-        ...
-
-
 class Segments(Protocol):
     """How far each log was read, and the counts of that reading. Both change or neither does."""
 
-    def streams(self, source: str) -> tuple[Stream, ...]: ...
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
         """The streams of several sources."""
 
@@ -213,19 +160,8 @@ class Segments(Protocol):
         Returns the ids of the segments that were known already.
         """
 
-    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        """Records what was read on another machine. Such readings arrive in any order, so the
-        stream that this one replaces may be missing.
-        """
-
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         """The segments with accesses in any of these days, in order of id."""
-
-    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
-        """Those of these places at which a reading ended, whenever that was."""
-
-    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
-        """The ids among these that the store has."""
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
         """The segments at the beginning of a log that opens so: reading_chains.py in
@@ -243,74 +179,40 @@ class Segments(Protocol):
         """
 
 
-class Readings(Protocol):
-    """The readings of logs, a page at a time."""
-
-    def readings(
-        self,
-        limit: int,
-        behind: tuple[int, str] | None = None,
-        *,
-        down: bool = True,
-        source: str = "",
-        node: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> tuple[Segment, ...]:
-        """Readings in order of time and then of id, those behind the pair `behind`. Only those of
-        one source or node where it is named.
-        """
-        ...
-
-
-class Moves(Segments, Protocol):
-    """The place of counts may change; the counts never do."""
+class CentralSegments(Segments, Protocol):
+    """The segments of all machines, where counts are kept. The place of counts may change; the
+    counts never do.
+    """
 
     def move_counts(self, segments: Collection[str], files: str) -> None:
         """Stores where the counts of these segments are from now on, in one transaction."""
         ...
 
-
-class Profiles(Protocol):
-    def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
-        """Stores them in place of those of the same period."""
-        ...
-
-    def profiles(
-        self, until: datetime | None = None
-    ) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
-        """PROFILES and SPREADS of the latest period that ends by `until`."""
-        ...
-
-    def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
-        """What one site asked for in each period that is kept, the earliest first. The names are
-        those of PROFILES.
+    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
+        """Records what was read on another machine. Such readings arrive in any order, so the
+        stream that this one replaces may be missing.
         """
-        ...
 
-    def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
-        """Bytes sent, with a row for each site and a column for each period; `last` is the last
-        column.
+    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
+        """Those of these places at which a reading ended, whenever that was."""
 
-        The other periods are as long, and each ends a day earlier than the next. The columns stop
-        where a period is missing; with `gaps` they leave it out.
-        """
-        ...
-
-    def drop_profiles(self, before: datetime) -> int:
-        """Deletes the periods that ended before then, never the latest. Returns how many."""
-        ...
+    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
+        """The ids among these that the store has."""
 
 
 class Plans(Protocol):
-    """Proposals and their partitions. The partition in force is that of the plan that was settled
-    last.
+    """Plans and the partition in force, which is that of the plan that was settled last: what
+    carrying out a plan needs of the store.
     """
 
-    def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
-        """How many sites the partition in force has on each node, or that of a plan; nothing for
-        nodes without any.
+    def together(self) -> AbstractContextManager[None]:
+        """In this context, what the thread writes is stored whole or not at all, and nobody else
+        writes meanwhile.
         """
+        ...
+
+    def plan(self, plan_id: str) -> Plan:
+        """The plan with this id, or whose id alone begins so. Raises Unknown."""
         ...
 
     def placement(self) -> tuple[str, pd.DataFrame]:
@@ -319,19 +221,6 @@ class Plans(Protocol):
 
     def in_force(self) -> str:
         """The id of the plan in force; "" before the first."""
-        ...
-
-    def placement_of(self, plan_id: str) -> pd.DataFrame:
-        """The partition that the plan proposes. Raises Unknown."""
-        ...
-
-    def propose(self, plan: Plan, placement: pd.DataFrame) -> None: ...
-    def keep_proof(self, plan_id: str, proof: Json) -> None:
-        """Stores the proof that so many moves are needed. Raises Unknown."""
-        ...
-
-    def proof_of(self, plan_id: str) -> Json | None:
-        """None where the plan has none. Raises Unknown."""
         ...
 
     def update(self, plan: Plan) -> None:
@@ -346,201 +235,10 @@ class Plans(Protocol):
         """
         ...
 
-    def plan(self, plan_id: str) -> Plan:
-        """The plan with this id, or whose id alone begins so. Raises Unknown."""
-        ...
-
-    def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
-        """The newest first; only those of one state, where it is given."""
-        ...
-
-    def headlines(self) -> tuple[Headline, ...]:
-        """The summary of every plan, the newest first. Quick, however large the plans are."""
-        ...
-
-    def headline(self, plan_id: str) -> Headline | None:
-        """The summary of the plan with this whole id."""
-        ...
-
     def journal(self, plan_id: str) -> Journal:
         """The updates that were sent for the plan, and their results."""
         ...
 
     def new_journal(self, plan_id: str) -> Journal:
         """An empty journal for a new attempt; earlier ones are deleted."""
-        ...
-
-
-class Runs(Protocol):
-    """One lease for the whole cluster, and a record of every run."""
-
-    def begin(
-        self, run: NightlyRun, lease: timedelta, now: datetime, *, breaks_in: bool = False
-    ) -> tuple[NightlyRun, ...]:
-        """Takes the lease and records the run. Raises Busy while another live run holds the lease.
-
-        With `breaks_in` it takes the lease also from a run that only waits. Returns the runs that
-        were found unfinished and are now marked as interrupted.
-        """
-        ...
-
-    def wait(self, run_id: str) -> None:
-        """From now on the run only waits. Raises Busy where another run has the lease."""
-        ...
-
-    def holds(self, run_id: str) -> bool:
-        """Whether that run still has the lease."""
-        ...
-
-    def holding(self, run_id: str) -> AbstractContextManager[None]:
-        """In this context the thread writes as that run: every write raises LostLease once the
-        lease is lost.
-        """
-        ...
-
-    def go_on(self, run_id: str) -> None:
-        """The run does not wait any more. Raises Busy where another run has broken in."""
-        ...
-
-    def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
-        """Prolongs the lease. Raises Busy when another run has taken it."""
-        ...
-
-    def stage(self, run_id: str, stage: Stage) -> None:
-        """Records the start or the end of a stage, in place of the one with the same name."""
-        ...
-
-    def end(self, run: NightlyRun) -> None:
-        """Records how the run ended, and gives the lease back."""
-        ...
-
-    def runs(self, limit: int = 50) -> tuple[NightlyRun, ...]:
-        """Newest first."""
-        ...
-
-    def run_of(self, run_id: str) -> NightlyRun:
-        """However many began after it. Raises Unknown where there is none."""
-        ...
-
-    def runs_about(self, plan_id: str) -> tuple[NightlyRun, ...]:
-        """Those that made the plan, applied it or finished it, newest first. The outcome of a stage
-        is the plan that came out of it.
-        """
-        ...
-
-
-class Identity(Protocol):
-    def installation(self) -> str:
-        """The random name of this store, chosen when it was made."""
-        ...
-
-
-class Audit(Protocol):
-    """Who changed what. flex/store/audit_writer.py has the entries that a store adds
-    by itself.
-    """
-
-    def note(self, action: str, subject: str, before: object, after: object) -> Entry:
-        """Adds an entry in the author's name, in the transaction of the change, if any."""
-        ...
-
-    def audit_head(self) -> Head:
-        """The number and hash of the last entry, which are stored apart from the entries."""
-        ...
-
-    def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
-        """The entries behind that number, in order."""
-        ...
-
-    def found_entries(
-        self,
-        limit: int,
-        behind: int | None = None,
-        *,
-        down: bool = True,
-        actor: str = "",
-        action: str = "",
-        subject: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> tuple[Entry, ...]:
-        """The entries behind that number, the newest first, or last where not `down`. An action
-        also stands for all actions that begin with it and a dot.
-        """
-        ...
-
-    def last_number(self, *actions: str) -> int:
-        """The number of the last entry with one of these actions, or of all entries where none is
-        named; 0 before the first.
-        """
-        ...
-
-    def last_of_each(self, *actions: str, saying: Collection[str] = ()) -> Mapping[str, Entry]:
-        """The last entry with one of these actions about each subject; only of those with one of
-        these texts before or after the change, where any is given.
-        """
-        ...
-
-    def stamp(self) -> int | None:
-        """A number that differs after every change, whoever made it. None where the store cannot
-        tell without being read.
-        """
-        ...
-
-
-class Tokens(Protocol):
-    def tokens(self) -> tuple[Token, ...]:
-        """In order of their ids."""
-        ...
-
-    def token(self, token_id: str) -> Token | None: ...
-    def token_of(self, digest: str) -> Token | None: ...
-    def put_token(self, token: Token) -> None: ...
-    def revoke_token(self, token_id: str, now: datetime) -> bool:
-        """Revokes the token and the sessions that were opened with it. Returns whether it was valid
-        before.
-        """
-        ...
-
-    def use_token(self, token_id: str, now: datetime) -> None: ...
-
-
-class Jobs(Protocol):
-    def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
-        """Newest first."""
-        ...
-
-    def job(self, job_id: str) -> Job | None: ...
-    def put_job(self, job: Job) -> None: ...
-
-
-class Store(
-    Wishes,
-    Orders,
-    Attempts,
-    DoorOrders,
-    Strays,
-    SiteMoves,
-    AnswersOfSites,
-    Moves,
-    Readings,
-    Profiles,
-    Plans,
-    Runs,
-    Identity,
-    Audit,
-    Tokens,
-    Jobs,
-    Protocol,
-):
-    """All of the above in one place, as in the database."""
-
-    def in_the_name_of(self, author: Author) -> Self:
-        """The same store, whose changes are noted in the author's name."""
-        ...
-
-    def together(self) -> AbstractContextManager[None]:
-        """In this context, what the thread writes is stored whole or not at all, and nobody else
-        writes meanwhile.
-        """
         ...

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from flex.model.site_moves import FOREVER, RunState, SiteMove, Stage, StageRun, State
-from flex.ports import Store
+from flex.store import Store
 
 SECOND = timedelta(seconds=1)
 # Each kind: its state, why, and what was run: stage, command, state, tries, seconds.

@@ -18,7 +18,8 @@ from starlette.routing import BaseRoute
 
 import flex
 from flex.errors import FlexError
-from flex.ports import Publisher, Store
+from flex.ports import Publisher
+from flex.store import Store
 from flex_api import wiring
 from flex_api.night.keep_watch_running import Watched
 from flex_api.pages import PAGES

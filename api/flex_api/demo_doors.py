@@ -7,23 +7,19 @@ What is shown is what was heard, also where that is not as it should be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import pandas as pd
 
 from flex.errors import Unverified
 from flex.frame_schemas import texts
 from flex.model.dns_update_journal import Journal
 from flex.model.drains_and_freezes import NodeOrder
-from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.model.zone_plan import HintedSet, ZonePlan
-from flex.ports import Publisher
+from flex.model.zone_plan import ZonePlan
+from flex.ports import Publisher, PublisherAround
 from flex.routing.haproxy_program import HaproxyProgram
-from flex.zones.records_of_partition import ZoneState, name_of
-from flex.zones.what_leans_on_names import Pointed
+from flex.zones.records_of_partition import name_of
 from flex_api.in_words import amounts
 from flex_api.night import doors_behind_order, failover, nightly, plan_orders_by_hand
 from flex_api.night.leases import lease
@@ -227,35 +223,12 @@ def _names(stage: DoorsStage, addresses: Sequence[str]) -> list[str]:
     return [known.get(address, "no node") for address in addresses]
 
 
-class LooksFirst:
+@dataclass(frozen=True, slots=True)
+class LooksFirst(PublisherAround):
     """A Publisher that has somebody `look` before it changes a name server."""
 
-    def __init__(self, publisher: Publisher, look: Callable[[], None]) -> None:
-        self._publisher = publisher
-        self._look = look
-
-    def read(
-        self,
-        zone: str,
-        names: Sequence[str],
-        also: Sequence[str] = (),
-        *,
-        pointed: Pointed | None = None,
-        hints: Collection[HintedSet] = (),
-    ) -> ZoneState:
-        return self._publisher.read(zone, names, also, pointed=pointed, hints=hints)
+    look: Callable[[], None]
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
-        self._look()
-        self._publisher.apply(*zone_plans, journal=journal)
-
-    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
-        self._publisher.refuse_hints(zone, sets)
-
-    def refuse_late(self, *zones: str) -> None:
-        self._publisher.refuse_late(*zones)
-
-    def verify(
-        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[NameServerVerdict, ...]:
-        return self._publisher.verify(zone, wanted, patience=patience)
+        self.look()
+        self.publisher.apply(*zone_plans, journal=journal)

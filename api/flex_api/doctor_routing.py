@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from flex.errors import FlexError
-from flex.ports import Store
 from flex.routing import haproxy_socket
 from flex.routing.haproxy_socket import Socket
 from flex.routing.read_unreached_nodes import Unreached, unreached_nodes
 from flex.site_names_in_words import first_few
-from flex.store import open_store
+from flex.store import Store, open_store
 from flex_api import wiring
 from flex_api.night.ask_every_haproxy import PATIENCE, SIDE_BY_SIDE, sockets_of
 from flex_api.night.stranded_sites import COPYING

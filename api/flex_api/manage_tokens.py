@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from flex.errors import BadInput, Denied, Unknown
 from flex.model.roles_and_tokens import ROLES, Role, Token, digest_of, reaches, secret_of
-from flex.ports import Store
+from flex.store import Store
 
 # How long a browser's session lasts. A guess.
 SESSION = timedelta(hours=12)

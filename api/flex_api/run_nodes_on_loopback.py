@@ -24,14 +24,13 @@ from typing import ClassVar
 
 from flex.errors import FlexError, Unreachable
 from flex.model.orders_to_doors import DoorReport
-from flex.ports import Store
 from flex.routing import apply_to_haproxy, haproxy, install_files, owners_map
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_frontends import NEIGHBOURS
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
 from flex.routing.refuse_older_maps import refuse_older
-from flex.store import open_store
+from flex.store import Store, open_store
 from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings
 from flex_api.wiring import World

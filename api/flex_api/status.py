@@ -21,8 +21,8 @@ from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
 from flex.planning import which_servers_agree
-from flex.ports import Store
 from flex.site_names_in_words import first_few
+from flex.store import Store
 from flex.store.lease_holder import is_gone
 from flex.traffic.quality import Judged
 from flex.zones import last_dns_check

@@ -14,7 +14,7 @@ from flex.audit_log_vs_database import Parts, Record, Thing
 from flex.errors import NotWhole
 from flex.model import audit_chain as chain
 from flex.model.audit_chain import Entry, Head
-from flex.ports import Store
+from flex.store import Store
 
 # So many differences are told, a line each.
 TOLD = 20

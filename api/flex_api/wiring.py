@@ -19,7 +19,7 @@ from flex.model.period import Period
 from flex.model.wish import Pin
 from flex.placing import problem
 from flex.planning import facts_and_rules
-from flex.store import SqlStore, open_store
+from flex.store import Store, open_store
 from flex.wishes import wishes_in_force_now
 from flex_api import other_names_in_settings
 from flex_dns import rfc2136, several_primaries
@@ -29,7 +29,8 @@ from flex_logs_ingest.reading import read_logs
 
 if TYPE_CHECKING:
     from flex.planning.facts_and_rules import Rules
-    from flex.ports import Publisher, Solver, Store
+    from flex.ports import Publisher, Solver
+    from flex.store import Store
     from flex_api.settings.file import Settings
     from flex_api.settings.name_servers_and_zones import Primary
     from flex_dns.rfc2136 import Rfc2136Publisher
@@ -83,7 +84,7 @@ class World:
 
     def close(self) -> None:
         """Give the database's connections back; whoever goes on gets new ones."""
-        if isinstance(self.store, SqlStore):
+        if isinstance(self.store, Store):
             self.store.close()
 
     @property

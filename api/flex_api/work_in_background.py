@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from flex.errors import Busy, Cancelled, FlexError, Interrupted, Unknown
 from flex.model.jobs import Job
-from flex.ports import Store
+from flex.store import Store
 from flex.store.lease_holder import BEATS, PATIENCE, has_ended, holder
 from flex_api.beat_while_working import beating
 from flex_api.wiring import World

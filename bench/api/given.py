@@ -25,7 +25,7 @@ from flex.model.nightly_run import NightlyRun, Stage
 from flex.model.period import Period
 from flex.model.plan import Move, Plan, Proven
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.store import SqlStore, migrate, open_store, schema
+from flex.store import Store, migrate, open_store, schema
 from flex.store.database_by_url import Database
 from flex.store.plans import row_of
 from flex.zones.marker import marker_name, marker_text
@@ -122,7 +122,7 @@ def _settings(size: Size) -> str:
     return f'schema = 1\n{nodes}[cluster]\nname = "bench"\nmode = "auto"\n{dns}'
 
 
-def _fill(store: SqlStore, url: str, size: Size) -> None:
+def _fill(store: Store, url: str, size: Size) -> None:
     placement = _balance(size)
     for night in range(size.nights):
         if not night:
@@ -150,7 +150,7 @@ def put_aside(size: Size) -> str:
     return _plan(size, 0, "").id.replace("T02", "T01")
 
 
-def _put_aside(store: SqlStore, size: Size) -> None:
+def _put_aside(store: Store, size: Size) -> None:
     """The oldest plan, so that no night looks at it: each site gets its records and their
     marker.
     """

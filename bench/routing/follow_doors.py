@@ -37,7 +37,7 @@ from flex.routing import haproxy, haproxy_program, host_to_node_maps, owners_map
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import Heading, maps_of, set_heading
-from flex.store import SqlStore, migrate, open_store
+from flex.store import Store, migrate, open_store
 from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
 from flex_api.settings.file import load
@@ -69,7 +69,7 @@ def measure(names: int, flipped: int, rounds: int) -> Figures:
 @dataclass(eq=False)
 class Cluster:
     folder: Path
-    store: SqlStore
+    store: Store
     owner_of: dict[str, str]
     large: str
     ports: dict[str, int]
@@ -239,7 +239,7 @@ def write_settings(cluster: Cluster, node: str, url: str, routing: str) -> None:
     )
 
 
-def put_in_force(store: SqlStore, rows: Mapping[str, Sequence[str]], name: str = "bench") -> None:
+def put_in_force(store: Store, rows: Mapping[str, Sequence[str]], name: str = "bench") -> None:
     """By a plan of that name."""
     now, base = datetime.now(UTC), store.in_force()
     placement = PLACEMENT.from_columns(rows)
@@ -291,7 +291,7 @@ def _start(cluster: Cluster, node: str, server: tuple[str, int], stack: ExitStac
     _run(stack, log, on, "route", "follow", "--from", url, *where)
 
 
-def new_token(store: SqlStore, node: str) -> str:
+def new_token(store: Store, node: str) -> str:
     caller, now = Caller("bench", "admin"), datetime.now(UTC)
     return manage_tokens.create(store, caller, f"node@{node}", "viewer", now)[1]
 

@@ -22,13 +22,12 @@ from flex.errors import DnsError, Late, OnTheWay, PartlyApplied, Stale
 from flex.frame_schemas import RECORDS
 from flex.model.dns_update_journal import Journal, JournalRow, RowState
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import HintedSet, ZonePlan
-from flex.ports import Publisher
+from flex.model.zone_plan import ZonePlan
+from flex.ports import PublisherAround
 from flex.zones import waves, zone_changes
 from flex.zones.address_hints import HINTED, hinted_addresses
 from flex.zones.marker import site_name
 from flex.zones.records_of_partition import ZoneState, sets_by_name
-from flex.zones.what_leans_on_names import Pointed
 from flex_dns.update.zone_outcomes_as_error import kind
 from flex_dns.zone.change_states import SHOWN, conflicts, refuse_outdated
 
@@ -75,7 +74,7 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class GentlePublisher:
+class GentlePublisher(PublisherAround):
     """`wait` is told for how many seconds resolvers may go on with what they know; servers have
     `patience` to agree.
 
@@ -84,35 +83,12 @@ class GentlePublisher:
     all move at once. What moves `beside`, without any change of DNS, is in the same waves.
     """
 
-    publisher: Publisher
     wait: Callable[[float], None]
     patience: float = 0.0
     ttl: int = 0
     shares: tuple[float, ...] = ()
     hooks: Hooks = Hooks()
     beside: Coming = field(default_factory=dict)
-
-    def read(
-        self,
-        zone: str,
-        names: Sequence[str],
-        also: Sequence[str] = (),
-        *,
-        pointed: Pointed | None = None,
-        hints: Collection[HintedSet] = (),
-    ) -> ZoneState:
-        return self.publisher.read(zone, names, also, pointed=pointed, hints=hints)
-
-    def verify(
-        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[NameServerVerdict, ...]:
-        return self.publisher.verify(zone, wanted, patience=patience)
-
-    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
-        self.publisher.refuse_hints(zone, sets)
-
-    def refuse_late(self, *zones: str) -> None:
-        self.publisher.refuse_late(*zones)
 
     def apply(self, *zone_plans: ZonePlan, journal: Journal | None = None) -> None:
         """Applies the plans as the publisher does, step by step.

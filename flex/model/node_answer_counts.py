@@ -6,10 +6,9 @@ know when a door was started, or whose clock is right. Does not judge: is_site_w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 # Seconds of a span. An hour is four of them, so the hour before a move is known to a quarter.
 SPAN = 900
@@ -56,24 +55,6 @@ class AnswersOfSpan:
     name: str
     span: int
     answers: Answers
-
-
-class AnswersOfSites(Protocol):
-    """The store of answers, for sites that are watched. Doors count; nobody decides: not in the
-    audit log.
-    """
-
-    def put_answers(self, counted: Sequence[AnswersOfSpan]) -> None:
-        """Each in place of the one of the same node, name and span, unless that has more."""
-        ...
-
-    def answers_of(self, names: Collection[str]) -> tuple[AnswersOfSpan, ...]:
-        """In order of nodes, names and spans."""
-        ...
-
-    def forget_answers(self, before: int) -> None:
-        """Those of earlier spans."""
-        ...
 
 
 def span_of(moment: datetime) -> int:

@@ -6,10 +6,9 @@ node last said of itself. Does not know what is in the maps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,48 +68,6 @@ class DoorReport:
 
     def goes_by(self, order: DoorOrder) -> bool:
         return (self.number, self.moved) == (order.number, order.moved)
-
-
-class DoorOrders(Protocol):
-    """The store of the large map, of orders and reports. Plans and people decide; these only
-    follow, so they are not in the audit log.
-    """
-
-    def large_map(self) -> str:
-        """Who owns which host name, as all nodes have it; "" before the first."""
-        ...
-
-    def large_map_digest(self) -> str:
-        """The digest of the large map that is kept, without reading it; "" before the first."""
-        ...
-
-    def put_large_map(self, text: str, digest: str, before: str) -> bool:
-        """In place of the one whose digest is `before` ("": of none); False, and nothing changed,
-        where another one is there. Nobody wished for it: not in the audit log.
-        """
-        ...
-
-    def door_order(self) -> DoorOrder | None:
-        """The newest; None before the first. Quick: whoever waits for the next one asks often."""
-        ...
-
-    def moved_map(self) -> str:
-        """The small map of the newest order, "" before the first; earlier ones are not kept."""
-        ...
-
-    def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
-        """In place of the one whose number is `before` (0: of none); False, and nothing changed,
-        where another one is there or the number does not grow.
-        """
-        ...
-
-    def note_door_reports(self, reports: Sequence[DoorReport]) -> None:
-        """All of them or none. Each node has one report: a new one replaces the old one."""
-        ...
-
-    def door_reports(self) -> tuple[DoorReport, ...]:
-        """In order of nodes."""
-        ...
 
 
 def is_possible(number: int, last: DoorOrder | None) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
 # As long as a round of the health watch: what failed by chance is not waited for.
 FIRST = timedelta(seconds=10)
@@ -34,20 +33,6 @@ class Attempt:
     def again(self) -> datetime:
         """When the next one is due."""
         return self.last + pause(self.count)
-
-
-class Attempts(Protocol):
-    """The store of attempts. An attempt changes nothing itself, so it is not in the audit log."""
-
-    def attempts(self) -> tuple[Attempt, ...]:
-        """In order of nodes."""
-        ...
-
-    def put_attempt(self, attempt: Attempt) -> None:
-        """Each node has one attempt: a new one replaces the old one."""
-        ...
-
-    def drop_attempt(self, node: str) -> None: ...
 
 
 def pause(count: int) -> timedelta:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 Stage = Literal[
     "prepare", "copy", "hold", "final copy", "check", "switch", "release", "watch", "clean"
@@ -134,48 +134,3 @@ def seconds_waited(runs: Sequence[StageRun]) -> float | None:
         )
     ]
     return (max(ends) - began).total_seconds() if began and ends else None
-
-
-class SiteMoves(Protocol):
-    """The store of moves. Plans and settings decide; these only follow, so they are not in the
-    audit log.
-    """
-
-    def put_site_moves(self, moves: Sequence[SiteMove]) -> None:
-        """All of them or none; in place of those with the same ids."""
-        ...
-
-    def site_moves(
-        self,
-        limit: int | None = None,
-        *,
-        site: str = "",
-        plan: str = "",
-        only_open: bool = False,
-        resting_at: datetime | None = None,
-        node: str = "",
-        states: Sequence[State] = (),
-        behind: Place | None = None,
-        oldest_first: bool = False,
-    ) -> tuple[SiteMove, ...]:
-        """Those begun last come first, or last; only those of one site or plan, or from or to one
-        node, where one is named, in one of the states, where some are, those whose site rests at a
-        moment, where that is given, and those that come behind a place in that order.
-        """
-        ...
-
-    def count_site_moves(self, since: datetime) -> MoveCounts:
-        """How many moves there are, and what was run for those that began since then."""
-        ...
-
-    def put_stage_run(self, run: StageRun) -> None:
-        """In place of the one of the same move, stage and hook."""
-        ...
-
-    def stage_runs(self, moves: Sequence[str]) -> tuple[StageRun, ...]:
-        """In the order in which they were begun."""
-        ...
-
-    def watched_moves(self) -> tuple[tuple[SiteMove, StageRun], ...]:
-        """Moves whose stage `watch` is `begun` or `undoing`, those begun first come first."""
-        ...

@@ -6,10 +6,9 @@ the door and however often it is read. Does not know which node has a site now.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
 # As many names of one reading are kept: the most frequent. A guess of what an operator looks at.
 MOST_READ = 1_000
@@ -90,22 +89,6 @@ class Arrival:
     site: str
     node: str
     share: float
-
-
-class Strays(Protocol):
-    """The store of strays. Doors count; nobody decides: not in the audit log."""
-
-    def note_strays(self, node: str, reading: StrayReading, now: datetime) -> None:
-        """Adds what came since the node's last reading. One that is no later changes nothing."""
-        ...
-
-    def strays(self, names: Collection[str] | None = None) -> tuple[Stray, ...]:
-        """Those of these names, or all; in order of nodes and names."""
-        ...
-
-    def doors_read(self) -> tuple[DoorRead, ...]:
-        """In order of nodes."""
-        ...
 
 
 def strays_after_reading(

@@ -22,7 +22,7 @@ from flex.model.plan import Plan
 from flex.model.zone_plan import ZonePlan
 from flex.partition import join_partitions, nodes_by_site, rows_of_other_sites, sites_in
 from flex.planning import outdated_plans, verify_dns
-from flex.ports import Doors, Plans, Publisher, Store
+from flex.ports import Doors, Plans, Publisher
 from flex.zones import names_going_along, records_of_partition
 
 # How many answers that differ are named, each with its server and zone; and how many nodes.
@@ -41,7 +41,7 @@ def carry_out(
     nodes: Sequence[Node],
     ttl: int,
     publisher: Publisher,
-    store: Store,
+    store: Plans,
     now: datetime,
     patience: float = 0.0,
     enters: Callable[[str], None] = unheard,

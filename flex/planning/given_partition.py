@@ -50,16 +50,16 @@ def go_back(
     now: datetime,
 ) -> Proposal:
     """Its partition is an earlier one. Sites that are newer than it stay where they are."""
-    return _set_reason(
-        f"back to where plan {of_plan} had it",
-        plan_of_what_may_move(
-            facts,
-            rules,
-            publisher,
-            now,
-            lambda apart: _as_it_was(apart, rules, earlier, scratch, now),
-        ),
-    )
+
+    def as_it_was(facts: Facts, placing_problem: Problem, _: Reach) -> tuple[Ints, str]:
+        back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
+        newer = rows_of_other_sites(facts.placement, sites_in(back))
+        rows = _rows_on_active_nodes(join_partitions(back, newer), placing_problem, facts.nodes)
+        otherwise = _otherwise(placing_problem, rows, facts)
+        return rows, "; ".join(("an earlier placement, as it was", *otherwise))
+
+    proposal = plan_of_given_rows(ROLLBACK, as_it_was, facts, rules, scratch, publisher, now)
+    return _set_reason(f"back to where plan {of_plan} had it", proposal)
 
 
 def _set_reason(reason: str, proposal: Proposal) -> Proposal:
@@ -68,34 +68,31 @@ def _set_reason(reason: str, proposal: Proposal) -> Proposal:
     return replace(proposal, plan=replace(proposal.plan, moves=moves))
 
 
-def plan_of_what_may_move(
+def plan_of_given_rows(
+    maker: str,
+    given: Callable[[Facts, Problem, Reach], tuple[Ints, str]],
     facts: Facts,
     rules: Rules,
+    scratch: Solver,
     publisher: Publisher,
     now: datetime,
-    proposal_of: Callable[[WithoutEdited], Proposal],
 ) -> Proposal:
     """The proposal of what DNS says now, in which sites stay that others edited or that mail leans
-    on.
+    on. `given` says which node each site is to be on, and a note for the plan.
     """
+
+    def proposal_of(apart: WithoutEdited) -> Proposal:
+        reached = limit_to_reach(apart.reach, apart.facts)
+        placing_problem = build(reached, rules)
+        rows, note = given(reached, placing_problem, apart.reach)
+        quality = Proven(maker, bound=0, proven=False, note=note)
+        fresh = scratch(placing_problem, rules.budget).rows
+        return draft(placing_problem, rows, quality, fresh, reached, rules, apart, now)
+
     apart = names_edited_by_others.apart(look_at_zones(facts, rules, publisher), facts, rules, now)
     return dependents_of_sites.make_what_may_move(
         apart, proposal_of, lambda proposal: proposal.plan.zone_plans, rules.dependents, publisher
     )
-
-
-def _as_it_was(
-    apart: WithoutEdited, rules: Rules, earlier: pd.DataFrame, scratch: Solver, now: datetime
-) -> Proposal:
-    facts = limit_to_reach(apart.reach, apart.facts)
-    placing_problem = build(facts, rules)
-    back = earlier[earlier["site"].isin(facts.sites) & ~earlier["site"].isin(list(facts.fixed))]
-    newer = rows_of_other_sites(facts.placement, sites_in(back))
-    rows = _rows_on_active_nodes(join_partitions(back, newer), placing_problem, facts.nodes)
-    note = "; ".join(("an earlier placement, as it was", *_otherwise(placing_problem, rows, facts)))
-    quality = Proven(ROLLBACK, bound=0, proven=False, note=note)
-    fresh = scratch(placing_problem, rules.budget).rows
-    return draft(placing_problem, rows, quality, fresh, facts, rules, apart, now)
 
 
 def _otherwise(placing_problem: Problem, rows: Ints, facts: Facts) -> Iterator[str]:
@@ -170,16 +167,20 @@ def move_site(
     """
     nodes = tuple(dict.fromkeys(to))
     refuse_senseless(facts, site, nodes)
-    return _set_reason(
-        "moved by hand",
-        plan_of_what_may_move(
-            facts,
-            rules,
-            publisher,
-            now,
-            lambda apart: _propose_site_elsewhere(apart, rules, site, nodes, scratch, now),
-        ),
-    )
+
+    def elsewhere(facts: Facts, placing_problem: Problem, reach: Reach) -> tuple[Ints, str]:
+        _refuse_staying(facts, rules, reach, site, nodes)
+        _refuse_other_number(placing_problem, facts, site, nodes)
+        others = facts.placement[facts.placement["site"] != site]
+        there = pd.DataFrame({"site": [site] * len(nodes), "node": list(nodes)})
+        rows = problem.rows_of(placing_problem, join_partitions(others, there))
+        note = f"{site} goes where somebody wants it"
+        if against := _wishes_against(placing_problem, rows, facts):
+            note += f", against wishes that hold: {first_few(against)}"
+        return rows, note
+
+    proposal = plan_of_given_rows(BY_HAND, elsewhere, facts, rules, scratch, publisher, now)
+    return _set_reason("moved by hand", proposal)
 
 
 def refuse_senseless(facts: Facts, site: str, nodes: Sequence[str]) -> None:
@@ -221,31 +222,6 @@ def _nodes_of(facts: Facts, site: str) -> set[str]:
 
 def _order(site: str, nodes: Sequence[str]) -> str:
     return f"moving {site} to {', '.join(nodes) or 'no node'}"
-
-
-def _propose_site_elsewhere(
-    apart: WithoutEdited,
-    rules: Rules,
-    site: str,
-    nodes: tuple[str, ...],
-    scratch: Solver,
-    now: datetime,
-) -> Proposal:
-    facts = limit_to_reach(apart.reach, apart.facts)
-    _refuse_staying(facts, rules, apart.reach, site, nodes)
-    placing_problem = build(facts, rules)
-    _refuse_other_number(placing_problem, facts, site, nodes)
-    others = facts.placement[facts.placement["site"] != site]
-    there = pd.DataFrame({"site": [site] * len(nodes), "node": list(nodes)})
-    both = join_partitions(others, there)
-    rows = problem.rows_of(placing_problem, both)
-    against = _wishes_against(placing_problem, rows, facts)
-    note = f"{site} goes where somebody wants it"
-    if against:
-        note += f", against wishes that hold: {first_few(against)}"
-    quality = Proven(BY_HAND, bound=0, proven=False, note=note)
-    fresh = scratch(placing_problem, rules.budget).rows
-    return draft(placing_problem, rows, quality, fresh, facts, rules, apart, now)
 
 
 def _refuse_staying(

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from flex.model.log_reading import Segment
-from flex.ports import Segments
+from flex.ports import CentralSegments
 from flex.traffic.quality import Hole
 
 
-def holes(arrived: Iterable[Segment], known: Segments) -> tuple[Hole, ...]:
+def holes(arrived: Iterable[Segment], known: CentralSegments) -> tuple[Hole, ...]:
     """What these go on behind and the store does not have, however long ago it should have come."""
     arrived = tuple(arrived)
     ended = known.places_where_readings_ended({segment.begins for segment in arrived} - {""})

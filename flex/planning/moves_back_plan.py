@@ -13,15 +13,13 @@ from datetime import datetime
 import pandas as pd
 
 from flex.frame_schemas import PLACEMENT
-from flex.model.plan import Proven
 from flex.partition import join_partitions, rows_of_other_sites
 from flex.placing import problem
-from flex.planning import propose_plan
+from flex.placing.problem import Ints, Problem
+from flex.planning.dns_survey import Reach
 from flex.planning.facts_and_rules import Facts, Rules
-from flex.planning.given_partition import plan_of_what_may_move
-from flex.planning.names_edited_by_others import WithoutEdited
+from flex.planning.given_partition import plan_of_given_rows
 from flex.planning.propose_plan import Proposal
-from flex.planning.unmovable_sites import limit_to_reach
 from flex.ports import Publisher, Solver
 from flex.site_names_in_words import first_few
 
@@ -38,21 +36,11 @@ def lead_back(
     publisher: Publisher,
     now: datetime,
 ) -> Proposal:
-    return plan_of_what_may_move(
-        facts, rules, publisher, now, lambda apart: _proposal(apart, rules, to, scratch, now)
-    )
+    def back(facts: Facts, placing_problem: Problem, _: Reach) -> tuple[Ints, str]:
+        rows = problem.rows_of(placing_problem, _partition(facts, to))
+        return rows, f"led back, as worse off than before: {first_few(sorted(to))}"
 
-
-def _proposal(
-    apart: WithoutEdited, rules: Rules, to: Mapping[str, str], scratch: Solver, now: datetime
-) -> Proposal:
-    facts = limit_to_reach(apart.reach, apart.facts)
-    placing_problem = propose_plan.build(facts, rules)
-    rows = problem.rows_of(placing_problem, _partition(facts, to))
-    note = f"led back, as worse off than before: {first_few(sorted(to))}"
-    quality = Proven(WENT_BACK, bound=0, proven=False, note=note)
-    fresh = scratch(placing_problem, rules.budget).rows
-    return propose_plan.draft(placing_problem, rows, quality, fresh, facts, rules, apart, now)
+    return plan_of_given_rows(WENT_BACK, back, facts, rules, scratch, publisher, now)
 
 
 def _partition(facts: Facts, to: Mapping[str, str]) -> pd.DataFrame:

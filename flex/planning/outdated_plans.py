@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from flex.errors import Ended, Outdated
 from flex.model.plan import Plan, PlanState
-from flex.ports import Plans, Store
+from flex.ports import Plans
 
 # The states of a plan of which nothing has become yet.
 WAITING: tuple[PlanState, ...] = ("proposed", "failed")
 
 
-def begin(plan: Plan, store: Store) -> tuple[Plan, bool]:
+def begin(plan: Plan, store: Plans) -> tuple[Plan, bool]:
     """As it is in the store, from now on being applied, and as gently as it was given; and whether
     it was before. What people said of it since it was read counts: nobody else writes between the
     look and the mark.

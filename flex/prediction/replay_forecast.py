@@ -132,7 +132,7 @@ def add_forwarding(
     return replace(new_forecast, throughput=throughput(new_forecast, nodes))
 
 
-def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server = PAPER) -> float:
+def throughput(forecast: Forecast, nodes: Sequence[Node] = ()) -> float:
     """Requests a second the cluster can serve in these proportions, until its busiest node has no
     time left.
 
@@ -140,7 +140,7 @@ def throughput(forecast: Forecast, nodes: Sequence[Node] = (), *, server: Server
     """
     capacity = {node.name: node.capacity for node in nodes}
     busiest = max(
-        (server.seconds(node) / capacity.get(node.node, 1.0) for node in forecast.nodes),
+        (PAPER.seconds(node) / capacity.get(node.node, 1.0) for node in forecast.nodes),
         default=0.0,
     )
     return sum(node.requests for node in forecast.nodes) / busiest if busiest else 0.0

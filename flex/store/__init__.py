@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from flex.store.lease_holder import holder
     from flex.store.memory import MemoryStore
-    from flex.store.sql_store import SqlStore, open_store
+    from flex.store.sql_store import Store, open_store
 
-__all__ = ["MemoryStore", "SqlStore", "holder", "open_store"]
+__all__ = ["MemoryStore", "Store", "holder", "open_store"]
 
 _MODULES = {
     "MemoryStore": "memory",
-    "SqlStore": "sql_store",
+    "Store": "sql_store",
     "holder": "lease_holder",
     "open_store": "sql_store",
 }

@@ -29,7 +29,10 @@ answers_of_sites = Table(
 
 
 class SqlAnswersOfSites(StorePart):
+    """Doors count; nobody decides: not in the audit log."""
+
     def put_answers(self, counted: Sequence[AnswersOfSpan]) -> None:
+        """Each in place of the one of the same node, name and span, unless that has more."""
         with self._database.writing() as connection:
             for count in counted:
                 same = _same(count)
@@ -40,6 +43,7 @@ class SqlAnswersOfSites(StorePart):
                 connection.execute(insert(answers_of_sites), _row(kept))
 
     def answers_of(self, names: Collection[str]) -> tuple[AnswersOfSpan, ...]:
+        """In order of nodes, names and spans."""
         answers: list[AnswersOfSpan] = []
         with self._database.reading() as connection:
             for few in frames_to_tables.parts(sorted(names)):
@@ -47,6 +51,7 @@ class SqlAnswersOfSites(StorePart):
         return tuple(sorted(answers, key=_answers_key))
 
     def forget_answers(self, before: int) -> None:
+        """Those of earlier spans."""
         with self._database.writing() as connection:
             old = answers_of_sites.c.span < before
             connection.execute(delete(answers_of_sites).where(old))

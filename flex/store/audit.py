@@ -16,6 +16,7 @@ from flex.store.schema import audit, audit_head
 
 class SqlAudit(StorePart):
     def note(self, action: str, subject: str, before: object, after: object) -> Entry:
+        """Adds an entry in the author's name, in the transaction of the change, if any."""
         with self._database.writing() as connection:
             new_entry = entry(_head(connection), self._author, action, subject, before, after)
             connection.execute(insert(audit), asdict(new_entry))
@@ -25,10 +26,12 @@ class SqlAudit(StorePart):
         return new_entry
 
     def audit_head(self) -> Head:
+        """The number and hash of the last entry, which are stored apart from the entries."""
         with self._database.reading() as connection:
             return _head(connection)
 
     def entries(self, after: int = 0, limit: int = 1000) -> tuple[Entry, ...]:
+        """The entries behind that number, in order."""
         return self._find(
             select(audit).where(audit.c.number > after).order_by(audit.c.number).limit(limit)
         )
@@ -45,6 +48,9 @@ class SqlAudit(StorePart):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Entry, ...]:
+        """The entries behind that number, the newest first, or last where not `down`. An action
+        also stands for all actions that begin with it and a dot.
+        """
         number = audit.c.number
         wanted = select(audit).order_by(number.desc() if down else number).limit(limit)
         if behind is not None:
@@ -62,6 +68,9 @@ class SqlAudit(StorePart):
         return self._find(wanted)
 
     def last_number(self, *actions: str) -> int:
+        """The number of the last entry with one of these actions, or of all entries where none is
+        named; 0 before the first.
+        """
         return self._database.remember(("noted", *actions), partial(self._last_number, actions))
 
     def _last_number(self, actions: Sequence[str]) -> int:
@@ -76,6 +85,9 @@ class SqlAudit(StorePart):
         return max(number or 0 for number in numbers)
 
     def last_of_each(self, *actions: str, saying: Collection[str] = ()) -> Mapping[str, Entry]:
+        """The last entry with one of these actions about each subject; only of those with one of
+        these texts before or after the change, where any is given.
+        """
         last = (
             select(func.max(audit.c.number))
             .where(audit.c.action.in_(actions))
@@ -89,6 +101,9 @@ class SqlAudit(StorePart):
         return {one.subject: one for one in entries}
 
     def stamp(self) -> int | None:
+        """A number that differs after every change, whoever made it. None where the store cannot
+        tell without being read.
+        """
         return self._database.stamp()
 
     def _find(self, wanted: Select[tuple[object, ...]]) -> tuple[Entry, ...]:

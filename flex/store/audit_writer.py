@@ -19,7 +19,7 @@ from flex.model.audit_chain import plain
 from flex.model.nightly_run import NightlyRun
 
 if TYPE_CHECKING:
-    from flex.ports import Store
+    from flex.store import Store
 
 # Any, below: what a noted method of a store is given, which is another thing for each of them.
 

@@ -17,9 +17,11 @@ ROWS = KeyedTable(messages, JournalRow, "number")
 
 class SqlJournals(StorePart):
     def journal(self, plan_id: str) -> SqlJournal:
+        """The updates that were sent for the plan, and their results."""
         return SqlJournal(self._database, plan_id)
 
     def new_journal(self, plan_id: str) -> SqlJournal:
+        """An empty journal for a new attempt; earlier ones are deleted."""
         with self._database.writing() as connection:
             connection.execute(delete(messages).where(messages.c.cycle == plan_id))
         return SqlJournal(self._database, plan_id)

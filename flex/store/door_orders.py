@@ -21,7 +21,10 @@ _ORDER = tuple(column for column in door_order.c if column.name not in ("id", "c
 
 
 class SqlDoorOrders(StorePart):
+    """Plans and people decide; these only follow, so they are not in the audit log."""
+
     def large_map(self) -> str:
+        """Who owns which host name, as all nodes have it; "" before the first."""
         return self._database.remember("large map", self._large_map)
 
     def _large_map(self) -> str:
@@ -30,10 +33,14 @@ class SqlDoorOrders(StorePart):
         return _decompress(packed)
 
     def large_map_digest(self) -> str:
+        """The digest of the large map that is kept, without reading it; "" before the first."""
         with self._database.reading() as connection:
             return _digest(connection)
 
     def put_large_map(self, text: str, digest: str, before: str) -> bool:
+        """In place of the one whose digest is `before` ("": of none); False, and nothing changed,
+        where another one is there. Nobody wished for it: not in the audit log.
+        """
         row = {"id": 1, "digest": digest, "content": _compress(text)}
         with self._database.writing() as connection:
             if _digest(connection) != before:
@@ -43,6 +50,7 @@ class SqlDoorOrders(StorePart):
         return True
 
     def door_order(self) -> DoorOrder | None:
+        """The newest; None before the first. Quick: whoever waits for the next one asks often."""
         return self._database.remember("door order", self._door_order)
 
     def _door_order(self) -> DoorOrder | None:
@@ -50,11 +58,15 @@ class SqlDoorOrders(StorePart):
             return _order(connection)
 
     def moved_map(self) -> str:
+        """The small map of the newest order, "" before the first; earlier ones are not kept."""
         with self._database.reading() as connection:
             packed = connection.execute(select(door_order.c.content)).scalar_one_or_none()
         return _decompress(packed)
 
     def put_door_order(self, order: DoorOrder, moved: str, before: int) -> bool:
+        """In place of the one whose number is `before` (0: of none); False, and nothing changed,
+        where another one is there or the number does not grow.
+        """
         row = {
             "id": 1,
             **asdict(order),
@@ -70,6 +82,7 @@ class SqlDoorOrders(StorePart):
         return True
 
     def note_door_reports(self, reports: Sequence[DoorReport]) -> None:
+        """All of them or none. Each node has one report: a new one replaces the old one."""
         with self._database.writing() as connection:
             for report in reports:
                 connection.execute(delete(door_reports).where(door_reports.c.node == report.node))
@@ -78,6 +91,7 @@ class SqlDoorOrders(StorePart):
                 connection.execute(insert(door_reports), row)
 
     def door_reports(self) -> tuple[DoorReport, ...]:
+        """In order of nodes."""
         with self._database.reading() as connection:
             rows = connection.execute(select(door_reports).order_by(door_reports.c.node)).mappings()
             return tuple(DoorReport(**{**row, "busy": _counts(row["busy"])}) for row in rows)

@@ -34,9 +34,6 @@ STREAMS = KeyedTable(streams, Stream, "path", *_KEY)
 
 
 class SqlSegments(StorePart):
-    def streams(self, source: str) -> tuple[Stream, ...]:
-        return STREAMS.all(self._database, streams.c.source == source)
-
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
         stored_streams = STREAMS.among(self._database, streams.c.source, sources)
         return tuple(sorted(stored_streams, key=lambda each: (each.path, *_key(each))))
@@ -105,6 +102,9 @@ class SqlSegments(StorePart):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> tuple[Segment, ...]:
+        """Readings in order of time and then of id, those behind the pair `behind`. Only those of
+        one source or node where it is named.
+        """
         key = tuple_(segments.c.read_at, segments.c.id)
         ways = [column.desc() if down else column for column in (segments.c.read_at, segments.c.id)]
         wanted = select(segments).order_by(*ways).limit(limit)

@@ -18,10 +18,10 @@ from sqlalchemy import insert, update
 from flex.model.audit_chain import FIRST
 from flex.store import schema
 from flex.store.database_by_url import Database
-from flex.store.sql_store import SqlStore
+from flex.store.sql_store import Store
 
 
-class MemoryStore(SqlStore):
+class MemoryStore(Store):
     """Safe to share between threads, which take turns."""
 
     def __init__(self) -> None:

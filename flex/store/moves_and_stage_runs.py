@@ -67,7 +67,10 @@ _UPDATE = (
 
 
 class SqlSiteMoves(StorePart):
+    """Plans and settings decide; these only follow, so they are not in the audit log."""
+
     def put_site_moves(self, moves: Sequence[SiteMove]) -> None:
+        """All of them or none; in place of those with the same ids."""
         rows = {move.id: MOVES.row(move) for move in moves}
         with self._database.writing() as connection:
             known = set[str]()
@@ -93,6 +96,10 @@ class SqlSiteMoves(StorePart):
         behind: Place | None = None,
         oldest_first: bool = False,
     ) -> tuple[SiteMove, ...]:
+        """Those begun last come first, or last; only those of one site or plan, or from or to one
+        node, where one is named, in one of the states, where some are, those whose site rests at a
+        moment, where that is given, and those that come behind a place in that order.
+        """
         place = tuple_(site_moves.c.begun, site_moves.c.id)
         columns = (site_moves.c.begun, site_moves.c.id)
         order = [column if oldest_first else column.desc() for column in columns]
@@ -118,13 +125,16 @@ class SqlSiteMoves(StorePart):
         return MOVES.all(self._database, *where, order=order, limit=limit)
 
     def put_stage_run(self, run: StageRun) -> None:
+        """In place of the one of the same move, stage and hook."""
         STAGE_RUNS.put(self._database, run)
 
     def stage_runs(self, moves: Sequence[str]) -> tuple[StageRun, ...]:
+        """In the order in which they were begun."""
         runs = STAGE_RUNS.among(self._database, stage_runs.c.move, moves)
         return tuple(sorted(runs, key=_stage_run_key))
 
     def count_site_moves(self, since: datetime) -> MoveCounts:
+        """How many moves there are, and what was run for those that began since then."""
         by_state = select(
             site_moves.c.state, func.count(), func.min(site_moves.c.begun, type_=Utc)
         ).group_by(site_moves.c.state)
@@ -140,6 +150,7 @@ class SqlSiteMoves(StorePart):
         return _counts(states, told)
 
     def watched_moves(self) -> tuple[tuple[SiteMove, StageRun], ...]:
+        """Moves whose stage `watch` is `begun` or `undoing`, those begun first come first."""
         is_watched = (stage_runs.c.stage == "watch") & stage_runs.c.state.in_(WATCHING)
         with self._database.reading():
             runs = {run.move: run for run in STAGE_RUNS.all(self._database, is_watched)}

@@ -22,6 +22,7 @@ from flex.zones.last_dns_check import Check
 
 class SqlRoutingState(StorePart):
     def slots(self) -> Mapping[str, Mapping[str, int]]:
+        """The slots of each site's nodes, by site, for sites that are or were routed by content."""
         return self._database.remember("slots", self._slots)
 
     def _slots(self) -> dict[str, dict[str, int]]:
@@ -33,6 +34,11 @@ class SqlRoutingState(StorePart):
         return slots
 
     def put_slots(self, site: str, slots: Mapping[str, int], before: Mapping[str, int]) -> bool:
+        """Replaces all slots of one site. Returns False, and changes nothing, where the stored ones
+        are not `before`.
+
+        Nobody ordered slots, so they are not in the audit log.
+        """
         rows = [{"site": site, "node": node, "slot": slot} for node, slot in slots.items()]
         of_site = schema.slots.c.site == site
         with self._database.writing() as connection:
@@ -62,10 +68,14 @@ FREEZES = KeyedTable(schema.freeze, Freeze)
 
 
 class SqlAttempts(StorePart):
+    """An attempt changes nothing itself, so it is not in the audit log."""
+
     def attempts(self) -> tuple[Attempt, ...]:
+        """In order of nodes."""
         return ATTEMPTS.all(self._database)
 
     def put_attempt(self, attempt: Attempt) -> None:
+        """Each node has one attempt: a new one replaces the old one."""
         ATTEMPTS.put(self._database, attempt)
 
     def drop_attempt(self, node: str) -> None:
@@ -74,12 +84,15 @@ class SqlAttempts(StorePart):
 
 class SqlOrders(StorePart):
     def node_orders(self) -> tuple[NodeOrder, ...]:
+        """The last order for each node, in order of nodes. A node without an order is active."""
         return ORDERS.all(self._database)
 
     def order_node(self, order: NodeOrder) -> None:
+        """A node has at most one order; a new one replaces the old."""
         ORDERS.put(self._database, order)
 
     def own_nodes(self) -> tuple[Node, ...]:
+        """Nodes that were added, or that differ from the settings, in order of name."""
         with self._database.reading() as connection:
             rows = connection.execute(select(nodes).order_by(nodes.c.name))
             return tuple(
@@ -87,6 +100,7 @@ class SqlOrders(StorePart):
             )
 
     def put_node(self, node: Node) -> None:
+        """Stores the node by its name, without its state."""
         row = {
             "name": node.name,
             "addresses": list(node.addresses),
@@ -98,10 +112,12 @@ class SqlOrders(StorePart):
             connection.execute(insert(nodes), row)
 
     def drop_node(self, name: str) -> bool:
+        """Returns whether there was one."""
         with self._database.writing() as connection:
             return connection.execute(delete(nodes).where(nodes.c.name == name)).rowcount > 0
 
     def freeze(self) -> Freeze | None:
+        """The last freeze, even if it has ended by itself. None once somebody took it back."""
         return next(iter(FREEZES.all(self._database)), None)
 
     def put_freeze(self, freeze: Freeze | None) -> None:
@@ -111,11 +127,13 @@ class SqlOrders(StorePart):
                 connection.execute(insert(schema.freeze), {"id": 1, **FREEZES.row(freeze)})
 
     def last_check(self) -> Check | None:
+        """What the name servers said when somebody last asked them."""
         with self._database.reading() as connection:
             check_text = connection.execute(select(schema.dns_check.c.said)).scalar_one_or_none()
             return check_from_text(check_text) if check_text is not None else None
 
     def put_check(self, check: Check) -> None:
+        """Keeps only the last one. A check is not a change, and is not in the audit log."""
         with self._database.writing() as connection:
             connection.execute(delete(schema.dns_check))
             connection.execute(insert(schema.dns_check), {"id": 1, "said": check_to_text(check)})

@@ -28,6 +28,7 @@ FIGURES = tuple(plans.c[field.name] for field in fields(Headline))
 
 class SqlPlans(StorePart):
     def placement(self) -> tuple[str, pd.DataFrame]:
+        """The id of the plan in force and its PLACEMENT; "" and an empty table before the first."""
         with self._database.reading() as connection:
             plan_id = connection.scalar(select(in_force.c.cycle))
             if plan_id is None:
@@ -35,6 +36,9 @@ class SqlPlans(StorePart):
             return plan_id, frames_to_tables.load(connection, placements, plan_id, PLACEMENT)
 
     def sites_of_nodes(self, plan_id: str = "") -> dict[str, int]:
+        """How many sites the partition in force has on each node, or that of a plan; nothing for
+        nodes without any.
+        """
         counts = select(placements.c.node, func.count()).group_by(placements.c.node)
         query = (
             counts.where(placements.c.cycle == plan_id)
@@ -46,11 +50,12 @@ class SqlPlans(StorePart):
             return {str(node): int(sites) for node, sites in rows}
 
     def in_force(self) -> str:
+        """The id of the plan in force; "" before the first."""
         with self._database.reading() as connection:
             return connection.scalar(select(in_force.c.cycle)) or ""
 
     def placement_of(self, plan_id: str) -> pd.DataFrame:
-        """Once a plan is settled, the partition it was settled with."""
+        """The partition that the plan proposes, or that it was settled with. Raises Unknown."""
         with self._database.reading() as connection:
             if _state(connection, plan_id) is None:
                 raise errors_of_stores.unknown_plan(plan_id)
@@ -72,6 +77,7 @@ class SqlPlans(StorePart):
             frames_to_tables.store(connection, placements, plan.id, placement)
 
     def keep_proof(self, plan_id: str, proof: Json) -> None:
+        """Stores the proof that so many moves are needed. Raises Unknown."""
         body = proof_as_bytes.pack(proof)
         with self._database.writing() as connection:
             if _state(connection, plan_id) is None:
@@ -80,6 +86,7 @@ class SqlPlans(StorePart):
             connection.execute(insert(plan_proofs), {"cycle": plan_id, "body": body})
 
     def proof_of(self, plan_id: str) -> Json | None:
+        """None where the plan has none. Raises Unknown."""
         with self._database.reading() as connection:
             if _state(connection, plan_id) is None:
                 raise errors_of_stores.unknown_plan(plan_id)
@@ -89,11 +96,16 @@ class SqlPlans(StorePart):
         return None if body is None else proof_as_bytes.unpack(bytes(body))
 
     def update(self, plan: Plan) -> None:
+        """Stores the plan's new state. Raises Unknown."""
         with self._database.writing() as connection:
             _update(connection, plan)
 
     def settle(self, plan: Plan, placement: pd.DataFrame) -> None:
-        """Raises Unknown, and changes nothing, for a plan that was never proposed.
+        """Stores the plan's new state and makes its partition the one in force, in one transaction.
+
+        Raises Unknown for a plan that was never proposed, Outdated where neither the plan nor its
+        base is in force, and LostLease where another run has the lease or nobody has it any more.
+        Nothing is stored then.
 
         That the base and the lease are what they were is part of the very statement that puts it in
         force.
@@ -117,6 +129,7 @@ class SqlPlans(StorePart):
 
     def plan(self, plan_id: str) -> Plan:
         # LIKE would give a meaning to % and _, and SQLite's does not tell a from A.
+        """The plan with this id, or whose id alone begins so. Raises Unknown."""
         begins = func.substr(plans.c.id, 1, len(plan_id)) == plan_id
         wanted = (
             select(plans.c.id, plans.c.body)
@@ -131,7 +144,9 @@ class SqlPlans(StorePart):
         return plan_from_text(bodies.get(plan_id) or next(iter(bodies.values())))
 
     def plans(self, limit: int = 50, *, state: PlanState | None = None) -> tuple[Plan, ...]:
-        """Those of one state are searched by their column: bodies of others, which can be large,
+        """The newest first; only those of one state, where it is given.
+
+        Those of one state are searched by their column: bodies of others, which can be large,
         are not read.
         """
         which = true() if state is None else plans.c.state == state
@@ -140,11 +155,13 @@ class SqlPlans(StorePart):
             return tuple(plan_from_text(body) for body in connection.scalars(wanted))
 
     def headlines(self) -> tuple[Headline, ...]:
+        """The summary of every plan, the newest first. Quick, however large the plans are."""
         with self._database.reading() as connection:
             rows = connection.execute(select(*FIGURES).order_by(*NEWEST_FIRST))
             return tuple(Headline(*row) for row in rows)
 
     def headline(self, plan_id: str) -> Headline | None:
+        """The summary of the plan with this whole id."""
         with self._database.reading() as connection:
             row = connection.execute(select(*FIGURES).where(plans.c.id == plan_id)).one_or_none()
         return Headline(*row) if row else None

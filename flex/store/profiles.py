@@ -20,6 +20,7 @@ COUNTS = tuple(name for name in PROFILES.columns if name != "site")
 
 class SqlProfiles(StorePart):
     def put_profiles(self, period: Period, profiles: pd.DataFrame, spreads: pd.DataFrame) -> None:
+        """Stores them in place of those of the same period."""
         PROFILES.check(profiles), SPREADS.check(spreads)
         same = and_(periods.c.start == period.start, periods.c.end == period.end)
         with self._database.writing() as connection:
@@ -37,8 +38,8 @@ class SqlProfiles(StorePart):
     def profiles(
         self, until: datetime | None = None
     ) -> tuple[Period, pd.DataFrame, pd.DataFrame] | None:
-        """The latest profiles. If two periods end at the same time, the one that was stored last is
-        the latest.
+        """PROFILES and SPREADS of the latest period that ends by `until`. If two periods end
+        at the same time, the one that was stored last is the latest.
         """
         ended = true() if until is None else periods.c.end <= until
         latest = (
@@ -56,7 +57,10 @@ class SqlProfiles(StorePart):
         return Period(row.start, row.end), frame, spread
 
     def history(self, site: str) -> tuple[tuple[Period, Mapping[str, int]], ...]:
-        """Profiles are in order of site, and a site stands nearly where it stood the day before: it
+        """What one site asked for in each period that is kept, the earliest first, by the names of
+        PROFILES.
+
+        Profiles are in order of site, and a site stands nearly where it stood the day before: it
         is looked for from there, in a few steps of the primary key instead of through every row.
         """
         figures, near = [], 0
@@ -70,6 +74,12 @@ class SqlProfiles(StorePart):
         return tuple(figures)
 
     def bytes_sent(self, last: Period, most: int, *, gaps: bool = False) -> pd.DataFrame:
+        """Bytes sent, with a row for each site and a column for each period; `last` is the last
+        column.
+
+        The other periods are as long, and each ends a day earlier than the next. The columns stop
+        where a period is missing; with `gaps` they leave it out.
+        """
         table = schema.profiles
         columns = {}
         with self._database.reading() as connection:
@@ -87,6 +97,7 @@ class SqlProfiles(StorePart):
         return side_by_side(columns)
 
     def drop_profiles(self, before: datetime) -> int:
+        """Deletes the periods that ended before then, never the latest. Returns how many."""
         with self._database.writing() as connection:
             newest = connection.scalar(select(func.max(periods.c.end)))
             old = select(periods.c.id).where(periods.c.end < before, periods.c.end < newest)

@@ -26,10 +26,17 @@ from flex.store.schema import runs, stages
 
 
 class SqlRuns(StorePart):
+    """One lease for the whole cluster, and a record of every run."""
+
     def begin(
         self, run: NightlyRun, lease: timedelta, now: datetime, *, breaks_in: bool = False
     ) -> tuple[NightlyRun, ...]:
-        """Stages are recorded by stage() alone: those of the run given here are not looked at."""
+        """Takes the lease and records the run. Raises Busy while another live run holds the lease.
+
+        With `breaks_in` it takes the lease also from a run that only waits. Returns the runs that
+        were found unfinished and are now marked as interrupted. Stages of the run given here are
+        not looked at: stage() alone records them.
+        """
         with self._database.writing() as connection:
             held = lease_of(connection)
             if held is not None and not held.is_free(now, breaks_in=breaks_in):
@@ -50,20 +57,27 @@ class SqlRuns(StorePart):
         return ended
 
     def beat(self, run_id: str, lease: timedelta, now: datetime) -> None:
+        """Prolongs the lease. Raises Busy when another run has taken it."""
         mine = update(schema.lease).where(schema.lease.c.run == run_id)
         with self._database.writing() as connection:
             if not connection.execute(mine.values(expires=now + lease)).rowcount:
                 raise errors_of_stores.lost_error(run_id, lease_of(connection))
 
     def wait(self, run_id: str) -> None:
+        """From now on the run only waits. Raises Busy where another run has the lease."""
         self._waits(run_id, waiting=True)
 
     def holds(self, run_id: str) -> bool:
+        """Whether that run still has the lease."""
         with self._database.reading() as connection:
             return connection.scalar(select(schema.lease.c.run)) == run_id
 
     @contextmanager
     def holding(self, run_id: str) -> Iterator[None]:
+        """In this context the thread writes as that run: every write raises LostLease once the
+        lease is lost.
+        """
+
         def refuse_lost(connection: Connection) -> None:
             if connection.scalar(select(schema.lease.c.run)) != run_id:
                 raise errors_of_stores.lost_error(run_id, lease_of(connection))
@@ -72,6 +86,7 @@ class SqlRuns(StorePart):
             yield
 
     def go_on(self, run_id: str) -> None:
+        """The run does not wait any more. Raises Busy where another run has broken in."""
         self._waits(run_id, waiting=False)
 
     def _waits(self, run_id: str, *, waiting: bool) -> None:
@@ -81,10 +96,12 @@ class SqlRuns(StorePart):
                 raise errors_of_stores.lost_error(run_id, lease_of(connection))
 
     def installation(self) -> str:
+        """The random name of this store, chosen when it was made."""
         with self._database.reading() as connection:
             return str(connection.execute(select(schema.installation.c.name)).scalar_one())
 
     def stage(self, run_id: str, stage: Stage) -> None:
+        """Records the start or the end of a stage, in place of the one with the same name."""
         of_run = stages.c.run == run_id
         row = {
             "name": stage.name,
@@ -102,7 +119,8 @@ class SqlRuns(StorePart):
                 connection.execute(insert(stages), {"run": run_id, "position": position, **row})
 
     def end(self, run: NightlyRun) -> None:
-        """Raises Unknown for a run that was never begun. A lease that another run has taken over
+        """Records how the run ended, and gives the lease back. Raises Unknown for a run that was
+        never begun. A lease that another run has taken over
         stays with it.
         """
         mine = update(schema.lease).where(schema.lease.c.run == run.id)
@@ -113,10 +131,12 @@ class SqlRuns(StorePart):
             connection.execute(mine.values(run=None, since=None, expires=None, waiting=False))
 
     def runs(self, limit: int = 50) -> tuple[NightlyRun, ...]:
+        """Newest first."""
         with self._database.reading() as connection:
             return _runs(connection, true(), limit)
 
     def run_of(self, run_id: str) -> NightlyRun:
+        """However many began after it. Raises Unknown where there is none."""
         with self._database.reading() as connection:
             matching = _runs(connection, runs.c.id == run_id)
         if not matching:
@@ -124,6 +144,9 @@ class SqlRuns(StorePart):
         return matching[0]
 
     def runs_about(self, plan_id: str) -> tuple[NightlyRun, ...]:
+        """Those that made the plan, applied it or finished it, newest first. The outcome of a stage
+        is the plan that came out of it.
+        """
         run_ids = select(stages.c.run).where(stages.c.outcome == plan_id)
         # What a plan is called in the table is older than its name here.
         which = or_(runs.c.cycle == plan_id, runs.c.id.in_(run_ids))

@@ -29,7 +29,7 @@ from flex.store.wishes import SqlWishes
 
 
 @noting
-class SqlStore(
+class Store(
     SqlWishes,
     SqlOrders,
     SqlRoutingState,
@@ -47,17 +47,19 @@ class SqlStore(
     SqlTokens,
     SqlJobs,
 ):
-    """Implements flex.ports.Store. Close it, or use it in a `with`, to give its connections
-    back.
-    """
+    """Close it, or use it in a `with`, to give its connections back."""
 
     def in_the_name_of(self, author: Author) -> Self:
+        """The same store, whose changes are noted in the author's name."""
         view = copy(self)
         view._author = author
         return view
 
     @contextmanager
     def together(self) -> Iterator[None]:
+        """In this context, what the thread writes is stored whole or not at all, and nobody else
+        writes meanwhile.
+        """
         with self._database.writing():
             yield
 
@@ -76,7 +78,7 @@ class SqlStore(
         self.close()
 
 
-def open_store(url: str) -> SqlStore:
+def open_store(url: str) -> Store:
     """Raises BadInput for a database that must be made or migrated first, StoreError for one that
     cannot be used.
     """
@@ -89,7 +91,7 @@ def open_store(url: str) -> SqlStore:
     except BaseException:
         database.close()
         raise
-    return SqlStore(database)
+    return Store(database)
 
 
 def _other_revision(database: Database, current: str, head: str) -> BadInput:

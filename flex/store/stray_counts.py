@@ -20,7 +20,10 @@ DOORS_READ = KeyedTable(doors_read, DoorRead)
 
 
 class SqlStrays(StorePart):
+    """Doors count; nobody decides: not in the audit log."""
+
     def note_strays(self, node: str, reading: StrayReading, now: datetime) -> None:
+        """Adds what came since the node's last reading. One that is no later changes nothing."""
         with self._database.writing() as connection:
             door = DOORS_READ.get(self._database, node)
             if door and now <= door.read:
@@ -33,10 +36,12 @@ class SqlStrays(StorePart):
                 connection.execute(insert(strays), [STRAYS.row(stray) for stray in kept])
 
     def strays(self, names: Collection[str] | None = None) -> tuple[Stray, ...]:
+        """Those of these names, or all; in order of nodes and names."""
         if names is None:
             return STRAYS.all(self._database)
         kept = STRAYS.among(self._database, strays.c.name, names)
         return tuple(sorted(kept, key=lambda stray: (stray.node, stray.name)))
 
     def doors_read(self) -> tuple[DoorRead, ...]:
+        """In order of nodes."""
         return DOORS_READ.all(self._database)

@@ -18,6 +18,7 @@ JOBS = KeyedTable(jobs, Job)
 
 class SqlTokens(StorePart):
     def tokens(self) -> tuple[Token, ...]:
+        """In order of their ids."""
         return TOKENS.all(self._database)
 
     def token(self, token_id: str) -> Token | None:
@@ -31,6 +32,9 @@ class SqlTokens(StorePart):
             connection.execute(insert(tokens), TOKENS.row(token))
 
     def revoke_token(self, token_id: str, now: datetime) -> bool:
+        """Revokes the token and the sessions that were opened with it. Returns whether it was valid
+        before.
+        """
         theirs = or_(tokens.c.id == token_id, tokens.c.parent == token_id)
         with self._database.writing() as connection:
             known = select(tokens.c.id).where(tokens.c.id == token_id, tokens.c.revoked.is_(None))
@@ -47,6 +51,7 @@ class SqlTokens(StorePart):
 
 class SqlJobs(StorePart):
     def jobs(self, limit: int = 1000) -> tuple[Job, ...]:
+        """Newest first."""
         newest_first = (jobs.c.created.desc(), jobs.c.id.desc())
         return JOBS.all(self._database, order=newest_first, limit=limit)
 

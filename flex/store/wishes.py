@@ -19,7 +19,11 @@ class SqlWishes(StorePart):
         return PINS.get(self._database, site, campaign)
 
     def put_pin(self, pin: Pin) -> None:
+        """Stores the wish. A site has at most one permanent wish and one per campaign; a new one
+        replaces the old.
+        """
         PINS.put(self._database, pin)
 
     def drop_pin(self, site: str, campaign: str = "") -> bool:
+        """Returns whether there was one."""
         return PINS.drop(self._database, site, campaign)

@@ -297,9 +297,6 @@ class _Sent:
         self._uris = uris
         self._segments: dict[str, Segment] = {}
 
-    def streams(self, source: str) -> tuple[Stream, ...]:
-        return tuple(stream for stream in self._known.streams if stream.source == source)
-
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
         return tuple(stream for stream in self._known.streams if stream.source in sources)
 
@@ -326,21 +323,12 @@ class _Sent:
         """Each alone: the folder knows no transactions."""
         return frozenset(reading[0].id for reading in readings if not self.record(*reading))
 
-    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        return self.record(segment, stream, replaces)
-
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         return tuple(
             each
             for each in self._every()
             if each.last_day >= first_day and each.first_day <= last_day
         )
-
-    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
-        return frozenset(places) & {segment.ends for segment in self._segments.values()}
-
-    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
-        return frozenset(ids) & self._segments.keys()
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
         return reading_chains.segments_with_opening(self._every(), opening, first_time)

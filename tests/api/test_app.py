@@ -24,7 +24,7 @@ from flex.model.plan_summary import Headline
 from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.wish import Pin
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.ports import Store
+from flex.store import Store
 from flex.store.memory import MemoryStore
 from flex_api.app import create_app
 from flex_api.problem_kinds import KINDS

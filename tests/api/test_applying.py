@@ -12,7 +12,7 @@ import pytest
 
 from flex.model.dns_update_journal import JournalRow
 from flex.model.plan import Plan
-from flex.store import SqlStore, open_store
+from flex.store import Store, open_store
 from flex_api import wiring
 from flex_api.settings.file import load
 from flex_dns.rfc2136 import Rfc2136Publisher
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.real
 
 
 @pytest.fixture
-def store(installation: Installation, request: pytest.FixtureRequest) -> Iterator[SqlStore]:
+def store(installation: Installation, request: pytest.FixtureRequest) -> Iterator[Store]:
     # Where a test begins is put in place before anybody opens it.
     if "begun" in request.fixturenames:
         request.getfixturevalue("begun")
@@ -46,7 +46,7 @@ def half_applied(installation: Installation) -> Plan:
         return apply_half(installation, store, made)
 
 
-def apply_half(installation: Installation, store: SqlStore, made: str) -> Plan:
+def apply_half(installation: Installation, store: Store, made: str) -> Plan:
     plan = replace(store.plan(made), state="applying")
     (one,) = plan.zone_plans
     half = len(one.changes) // 4 * 2
@@ -65,7 +65,7 @@ def apply_half(installation: Installation, store: SqlStore, made: str) -> Plan:
     return plan
 
 
-def controller(installation: Installation, store: SqlStore) -> str:
+def controller(installation: Installation, store: Store) -> str:
     return wiring.controller(load(installation.settings), store)
 
 
@@ -79,7 +79,7 @@ def said_in_dns(installation: Installation, plan: Plan) -> int:
 
 @pytest.mark.slow
 def test_what_was_begun_is_finished_by_its_journal(
-    installation: Installation, store: SqlStore, begun: Plan
+    installation: Installation, store: Store, begun: Plan
 ) -> None:
     assert 0 < said_in_dns(installation, begun) < 24
     assert installation.flex("apply", "--resume").code == 0
@@ -105,7 +105,7 @@ def test_who_finishes_it_is_told_so_and_history_has_its_plan_and_stages(
 
 @pytest.mark.slow
 def test_apply_finishes_what_was_begun_before_an_older_plan_and_takes_none_that_is_outdated(
-    installation: Installation, store: SqlStore, begun: Plan
+    installation: Installation, store: Store, begun: Plan
 ) -> None:
     older = replace(begun, id="20200101T000000-0123456789ab", state="proposed")
     store.propose(older, store.placement_of(begun.id))
@@ -137,7 +137,7 @@ def test_what_was_begun_waits_until_changes_are_frozen_no_more(
 
 
 def test_what_was_begun_is_taken_back(
-    installation: Installation, store: SqlStore, begun: Plan
+    installation: Installation, store: Store, begun: Plan
 ) -> None:
     said = installation.flex("apply", "--undo")
     assert (said.code, "record sets put back." in said.out) == (0, True)
@@ -154,7 +154,7 @@ def test_what_was_begun_is_taken_back(
 
 @pytest.mark.parametrize("way", ["--undo", "--abandon"])
 def test_what_the_killed_run_sent_is_not_made_after_its_plan_was_ended(
-    installation: Installation, store: SqlStore, begun: Plan, way: str
+    installation: Installation, store: Store, begun: Plan, way: str
 ) -> None:
     """The name server gets to it only then: as one that had stopped for a while."""
     made = begun.zone_plans[0]

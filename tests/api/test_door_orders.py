@@ -14,10 +14,9 @@ from flex.errors import Unverified
 from flex.frame_schemas import PLACEMENT
 from flex.model.orders_to_doors import DoorOrder, DoorReport
 from flex.model.plan_summary import Headline
-from flex.ports import Store
 from flex.routing import host_to_node_maps
 from flex.routing.host_to_node_maps import MOVED, Heading
-from flex.store import MemoryStore, SqlStore, open_store
+from flex.store import MemoryStore, Store, open_store
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors
 from flex_api.night.plan_to_route_by import plans_at_present
 from flex_api.settings.file import Settings, load
@@ -40,7 +39,7 @@ def with_doors(installation: Installation, tmp_path: Path) -> Installation:
 
 
 @pytest.fixture
-def store(with_doors: Installation) -> Iterator[SqlStore]:
+def store(with_doors: Installation) -> Iterator[Store]:
     with open_store(load(with_doors.settings).database.url) as opened:
         yield opened
 
@@ -73,7 +72,7 @@ def plan_that_moves(installation: Installation) -> str:
 
 @pytest.mark.slow
 def test_a_night_orders_once_and_the_files_say_which_order_they_are(
-    with_doors: Installation, store: SqlStore, tmp_path: Path
+    with_doors: Installation, store: Store, tmp_path: Path
 ) -> None:
     first = ordered(store)
     assert first.plan == store.in_force()
@@ -88,7 +87,7 @@ def test_a_night_orders_once_and_the_files_say_which_order_they_are(
 
 @pytest.mark.slow
 def test_a_plan_that_is_ordered_by_hand_is_kept_by_those_who_only_fetch(
-    with_doors: Installation, store: SqlStore
+    with_doors: Installation, store: Store
 ) -> None:
     first = ordered(store)
     plan = plan_that_moves(with_doors)
@@ -108,9 +107,7 @@ def test_a_plan_that_is_ordered_by_hand_is_kept_by_those_who_only_fetch(
 
 
 @pytest.mark.slow
-def test_what_is_only_shown_of_a_plan_is_no_order(
-    with_doors: Installation, store: SqlStore
-) -> None:
+def test_what_is_only_shown_of_a_plan_is_no_order(with_doors: Installation, store: Store) -> None:
     first = ordered(store)
     plan = plan_that_moves(with_doors)
     node = node_of(with_doors)
@@ -120,7 +117,7 @@ def test_what_is_only_shown_of_a_plan_is_no_order(
 
 
 def test_who_asked_before_another_one_ordered_orders_nothing(
-    with_doors: Installation, store: SqlStore
+    with_doors: Installation, store: Store
 ) -> None:
     """A controller that was slow does not lead doors back to what was so before."""
     settings = load(with_doors.settings)
@@ -223,7 +220,7 @@ def test_who_asks_while_a_plan_is_settled_does_not_lead_doors_back_to_the_one_be
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead", [0, 7])
 def test_a_database_that_was_put_back_orders_above_what_nodes_go_by(
-    with_doors: Installation, store: SqlStore, ahead: int
+    with_doors: Installation, store: Store, ahead: int
 ) -> None:
     first = ordered(store)
     number = first.number + ahead

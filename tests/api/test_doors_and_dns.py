@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 from flex.model.orders_to_doors import DoorReport
 from flex.placing import failover
 from flex.routing import host_to_node_maps
-from flex.store import SqlStore, open_store
+from flex.store import Store, open_store
 from flex_api.night import before_waves
 from flex_api.settings.file import load
 from flex_api.wiring import World
@@ -48,7 +48,7 @@ def without_dns(installation: Installation) -> Installation:
 
 
 @contextmanager
-def store_of(installation: Installation) -> Iterator[SqlStore]:
+def store_of(installation: Installation) -> Iterator[Store]:
     with open_store(load(installation.settings).database.url) as opened:
         yield opened
 

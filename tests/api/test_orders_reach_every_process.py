@@ -21,7 +21,7 @@ import pytest
 
 from flex.routing import host_to_node_maps
 from flex.routing.host_to_node_maps import Heading
-from flex.store import SqlStore, migrate, open_store
+from flex.store import Store, migrate, open_store
 from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
 from flex_api.run_nodes_on_loopback import free_ports
@@ -82,7 +82,7 @@ class Waiter:
 class Servers:
     """One with several processes, and one by itself, on one store."""
 
-    store: SqlStore
+    store: Store
     pids: list[int]
     waiters: list[Waiter]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flex.model.drains_and_freezes import Freeze
-from flex.store import SqlStore, open_store
+from flex.store import Store, open_store
 from tests.served_in_thread import in_a_thread
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Web(ThreadingHTTPServer):
     asked: list[tuple[str, str, str]]
     installation: Installation
     # What somebody does while it is asked.
-    meanwhile: Callable[[SqlStore], object] | None = None
+    meanwhile: Callable[[Store], object] | None = None
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -103,11 +103,11 @@ def test_a_web_server_that_is_not_there_keeps_no_site_from_its_new_node(
     assert len(installation.addresses(replicated)) == 2
 
 
-def frozen(store: SqlStore) -> None:
+def frozen(store: Store) -> None:
     store.put_freeze(Freeze(datetime.now(UTC), None, "wait", "somebody"))
 
 
-def rejected(store: SqlStore) -> None:
+def rejected(store: Store) -> None:
     for plan in store.plans(state="proposed"):
         store.update(replace(plan, state="discarded"))
 
@@ -121,7 +121,7 @@ def test_who_thinks_again_while_nodes_are_warmed_up_is_heard(
     installation: Installation,
     replicated: str,
     web: Web,
-    meanwhile: Callable[[SqlStore], object],
+    meanwhile: Callable[[Store], object],
     verb: str,
     code: int,
 ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from flex.frame_schemas import texts
 from flex.model.led_by_doors_or_dns import Way
 from flex.routing import host_to_node_maps
-from flex.store import SqlStore
+from flex.store import Store
 from tests.api.torn_cluster import Node, TornCluster, until
 from tests.api.torn_visitors import ask
 
@@ -21,7 +21,7 @@ def placed(cluster: TornCluster) -> dict[str, set[str]]:
     return {str(site): set(texts(rows["node"])) for site, rows in placement.groupby("site")}
 
 
-def led_by(store: SqlStore) -> dict[str, str]:
+def led_by(store: Store) -> dict[str, str]:
     """The member that doors are asked to lead each name to."""
     return {
         **host_to_node_maps.read(store.large_map()),

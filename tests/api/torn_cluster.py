@@ -26,7 +26,7 @@ from bench.forked_flex import Forked
 from flex.routing import install_files, owners_map
 from flex.routing.haproxy_program import HaproxyProgram
 from flex.routing.haproxy_socket import Socket
-from flex.store import SqlStore, open_store
+from flex.store import Store, open_store
 from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
 from flex_api.night import haproxy_pools_and_files
@@ -140,7 +140,7 @@ class TornCluster:
         doors = {"plain": (node.address, self.ports.visitors)}
         return doors | ({"TLS": (node.address, self.tls_port)} if self.tls else {})
 
-    def store(self) -> SqlStore:
+    def store(self) -> Store:
         return self.stack.enter_context(open_store(self.url()))
 
     def url(self) -> str:

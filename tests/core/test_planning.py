@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,12 +26,10 @@ from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.wish import Pin
-from flex.model.zone_plan import HintedSet, ZonePlan
+from flex.model.zone_plan import ZonePlan
 from flex.planning import carry_out_plan, given_partition
-from flex.ports import Publisher
+from flex.ports import PublisherAround
 from flex.store import MemoryStore
-from flex.zones.records_of_partition import ZoneState
-from flex.zones.what_leans_on_names import Pointed
 from flex_solver import SOLVERS
 from tests.core.cluster import NOW, RULES, ZONE, Cluster, turns
 from tests.memory_publisher import MemoryPublisher
@@ -293,43 +291,25 @@ def test_without_adopting_the_addresses_of_others_are_left_alone(cluster: Cluste
     assert any("left alone" in note for note in made.plan.notes)
 
 
-@dataclass(slots=True)
-class Failing:
+@dataclass(frozen=True, slots=True)
+class Failing(PublisherAround):
     """A name server that takes so many plans and then fails as told; it verifies as told, too."""
 
-    inner: Publisher
     takes: int
     error: Exception
     wrong: str = ""
 
-    def read(
-        self,
-        zone: str,
-        names: Sequence[str],
-        also: Sequence[str] = (),
-        *,
-        pointed: Pointed | None = None,
-        hints: Collection[HintedSet] = (),
-    ) -> ZoneState:
-        return self.inner.read(zone, names, also, pointed=pointed, hints=hints)
-
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
-        self.inner.apply(*plans[: self.takes], journal=journal)
+        self.publisher.apply(*plans[: self.takes], journal=journal)
         if self.takes < len(plans):
             raise self.error
-
-    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
-        self.inner.refuse_hints(zone, sets)
-
-    def refuse_late(self, *zones: str) -> None:
-        self.inner.refuse_late(*zones)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
     ) -> tuple[NameServerVerdict, ...]:
         if self.wrong:
             return (NameServerVerdict("ns2", 4, error=self.wrong),)
-        return self.inner.verify(zone, wanted, patience=patience)
+        return self.publisher.verify(zone, wanted, patience=patience)
 
 
 REFUSED = Refused("updating", "REFUSED", kept="nothing", advice="look at the policy")

@@ -32,7 +32,7 @@ from flex.model.balance import Balance, NodeLoad
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
 from flex.model.zone_plan import ZonePlan
-from flex.store import SqlStore, migrate, open_store
+from flex.store import Store, migrate, open_store
 from flex.zones import zone_changes
 from flex.zones.marker import marker_name, marker_text
 from flex.zones.records_of_partition import ZoneState, sets_by_name
@@ -128,7 +128,7 @@ class Yard:
     named: PrivateNamed
     url: str
     key_file: Path
-    store: SqlStore
+    store: Store
     rng: random.Random
 
     @property

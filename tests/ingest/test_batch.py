@@ -191,7 +191,7 @@ def test_hours_of_readings_that_wait_take_little_memory(
     store = Counted()
     ingest([replace(source, globs=(f"{ten}/0.log",))], store, tmp_path / "one")
     (segment,) = store.segments(0, 10**6)
-    (stream,) = store.streams("one")
+    (stream,) = store.streams_of(["one"])
     waiting = Batch(MemoryStore(), tmp_path / "none", ())
     hours = tuple((hour, 1) for hour in range(4096))
 

@@ -114,7 +114,7 @@ def test_what_is_shipped_counts_as_if_the_controller_had_read_the_log(
     assert [replace(each, after="") for each in store.segments(0, 10**6)] == list(
         here.segments(0, 10**6)
     )
-    assert store.streams("one") == here.streams("one")
+    assert store.streams_of(["one"]) == here.streams_of(["one"])
     ours, other = (
         add_up_hours_and_sample.sample_of(*each, EVER, 1000)
         for each in ((store, counts), (here, tmp_path / "here"))

@@ -28,8 +28,8 @@ from flex.model.plan import Move, Plan, Proven
 from flex.model.roles_and_tokens import ROLES, Role
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
-from flex.ports import Publisher, Store
-from flex.store import MemoryStore, holder, open_store
+from flex.ports import Publisher
+from flex.store import MemoryStore, Store, holder, open_store
 from flex.zones import records_of_partition, zone_changes
 from flex_api import manage_tokens
 from flex_api.app import create_app

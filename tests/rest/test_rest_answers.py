@@ -4,19 +4,16 @@ recorded for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
 
-from flex.model.dns_update_journal import Journal
 from flex.model.name_server_verdict import NameServerVerdict
-from flex.model.zone_plan import Change, HintedSet, Rrset, ZonePlan
-from flex.ports import Publisher
-from flex.zones.records_of_partition import ZoneState
-from flex.zones.what_leans_on_names import Pointed
+from flex.model.zone_plan import Change, Rrset
+from flex.ports import PublisherAround
 from flex_api.web.limits import too_many
 
 if TYPE_CHECKING:
@@ -26,35 +23,13 @@ ANY = {"If-Match": "*"}
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class Silent(PublisherAround):
     """Name servers of which none answers when it is asked what it says."""
-
-    inner: Publisher
-
-    def read(
-        self,
-        zone: str,
-        names: Sequence[str],
-        also: Sequence[str] = (),
-        *,
-        pointed: Pointed | None = None,
-        hints: Collection[HintedSet] = (),
-    ) -> ZoneState:
-        return self.inner.read(zone, names, also, pointed=pointed, hints=hints)
-
-    def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
-        self.inner.apply(*plans, journal=journal)
-
-    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
-        self.inner.refuse_hints(zone, sets)
-
-    def refuse_late(self, *zones: str) -> None:
-        self.inner.refuse_late(*zones)
 
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
     ) -> tuple[NameServerVerdict, ...]:
-        told = self.inner.verify(zone, wanted, patience=patience)
+        told = self.publisher.verify(zone, wanted, patience=patience)
         return tuple(replace(one, checked=0, error="no answer within 5 s") for one in told)
 
 
@@ -78,7 +53,7 @@ class Late(Silent):
     def verify(
         self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
     ) -> tuple[NameServerVerdict, ...]:
-        (told,) = self.inner.verify(zone, wanted, patience=patience)
+        (told,) = self.publisher.verify(zone, wanted, patience=patience)
         gone = Change(Rrset(f"s.{zone}", "A", 60, ("192.0.2.1",)), None)
         return told, replace(
             told, server="192.0.2.99", serial=(told.serial or 0) - 1, wrong=(gone,)

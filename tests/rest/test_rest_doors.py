@@ -20,11 +20,10 @@ from flex.frame_schemas import PLACEMENT
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.orders_to_doors import NOT_SAID, DoorOrder, DoorReport, is_behind, next_number
 from flex.model.roles_and_tokens import Role
-from flex.ports import Store
 from flex.routing import haproxy, host_to_node_maps
 from flex.routing.host_to_node_maps import OWNERS, Heading, maps_of, set_heading
 from flex.routing.node_file_download import HAS_LARGE, LEFT_OUT
-from flex.store import MemoryStore, SqlStore, open_store
+from flex.store import MemoryStore, Store, open_store
 from flex_api.night.orders_at_doors import door_states
 from flex_api.web.door_watch import DoorWatch, Has, Newest, Others, report_of
 from tests.migrated import new_database
@@ -326,13 +325,13 @@ def test_a_node_that_waits_hears_of_files_that_change_without_an_order(all_doors
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with open_store(new_database(tmp_path / "flex.db")) as opened:
         yield opened
 
 
 def test_what_a_nodes_other_files_are_is_found_anew_where_an_order_may_change_them(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     watch = DoorWatch(store, has_doors=True)
 
@@ -384,7 +383,7 @@ def test_a_node_that_waits_hears_that_another_one_is_down(all_doors: Door) -> No
 
 
 def test_a_thousand_nodes_wait_by_one_thread_and_all_are_told(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     order(store, 1)
     watch, before = DoorWatch(store, has_doors=True), threading.active_count()
@@ -405,7 +404,7 @@ def test_a_thousand_nodes_wait_by_one_thread_and_all_are_told(
 
 
 def test_what_a_thousand_nodes_say_is_kept_by_few_transactions(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     order(store, 1)
     watch, before = DoorWatch(store, has_doors=True), store.stamp()
@@ -427,7 +426,7 @@ def test_what_a_thousand_nodes_say_is_kept_by_few_transactions(
     assert store.stamp() == stamp
 
 
-def test_a_node_that_asks_again_leaves_no_question_behind(store: SqlStore) -> None:
+def test_a_node_that_asks_again_leaves_no_question_behind(store: Store) -> None:
     order(store, 1)
     watch = DoorWatch(store, has_doors=True)
 
@@ -463,7 +462,7 @@ def test_a_store_that_is_away_is_said_and_the_next_question_is_answered() -> Non
 
 
 def test_a_report_of_another_clusters_order_is_no_order_of_ours(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     order(store, 1)
     watch = DoorWatch(store, has_doors=True)

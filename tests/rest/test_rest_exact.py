@@ -23,7 +23,7 @@ from tests.rest.test_rest_schema import CONFIG, REFUSALS, SETTINGS, node_id
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from flex.ports import Store
+    from flex.store import Store
     from tests.postgresql import Cluster
 
 __all__ = ["node_id"]

@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from flex.model.roles_and_tokens import Role
 from flex.model.wish import Pin
-from flex.store import SqlStore, migrate, open_store
+from flex.store import Store, migrate, open_store
 from flex_api.manage_tokens import Caller
 from flex_api.web.etag_responses import text_response
 from flex_api.web.response_cache import LARGEST, MOST, TRUST, ResponseCache
@@ -35,7 +35,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 class Asked:
     """A route behind the layer, which counts how often it is asked, and the time as it goes."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.count, self.moment, self.text = 0, 0.0, "text"
         self.layer = ResponseCache(self._route, store, lambda: self.moment)
 
@@ -76,13 +76,13 @@ class Asked:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[SqlStore]:
+def store(url: str) -> Iterator[Store]:
     with open_store(url) as opened:
         yield opened
 
 
 @pytest.fixture
-def asked(store: SqlStore) -> Asked:
+def asked(store: Store) -> Asked:
     return Asked(store)
 
 

@@ -5,63 +5,36 @@ halves.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import pandas as pd
 import pytest
 
 from flex.model.dns_update_journal import Journal
-from flex.model.name_server_verdict import NameServerVerdict
 from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan, PlanState
-from flex.model.zone_plan import HintedSet, ZonePlan
-from flex.ports import Publisher, Store
-from flex.store import holder
-from flex.zones.records_of_partition import ZoneState
-from flex.zones.what_leans_on_names import Pointed
+from flex.model.zone_plan import ZonePlan
+from flex.ports import PublisherAround
+from flex.store import Store, holder
 from flex_api.night import nightly
 
 if TYPE_CHECKING:
     from tests.rest.conftest import Door
 
 
-@dataclass(slots=True)
-class Slow:
+@dataclass(frozen=True, slots=True)
+class Slow(PublisherAround):
     """A name server that takes its time with every change."""
 
-    inner: Publisher
     begun: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
-
-    def read(
-        self,
-        zone: str,
-        names: Sequence[str],
-        also: Sequence[str] = (),
-        *,
-        pointed: Pointed | None = None,
-        hints: Collection[HintedSet] = (),
-    ) -> ZoneState:
-        return self.inner.read(zone, names, also, pointed=pointed, hints=hints)
 
     def apply(self, *plans: ZonePlan, journal: Journal | None = None) -> None:
         self.begun.set()
         assert self.go.wait(300), "nobody let it go on"
-        self.inner.apply(*plans, journal=journal)
-
-    def refuse_hints(self, zone: str, sets: Collection[HintedSet]) -> None:
-        self.inner.refuse_hints(zone, sets)
-
-    def refuse_late(self, *zones: str) -> None:
-        self.inner.refuse_late(*zones)
-
-    def verify(
-        self, zone: str, wanted: pd.DataFrame, *, patience: float = 0.0
-    ) -> tuple[NameServerVerdict, ...]:
-        return self.inner.verify(zone, wanted, patience=patience)
+        self.publisher.apply(*plans, journal=journal)
 
 
 def begun(door: Door) -> Plan:

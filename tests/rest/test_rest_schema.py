@@ -25,7 +25,7 @@ from tests.thorough import times
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flex.ports import Store
+    from flex.store import Store
 
 # What is valid by its shape can still be refused for what is there: that is what these answers say.
 REFUSALS = ["2xx", "304", "401", "403", "404", "409", "412", "422", "423", "428", "502", "503"]

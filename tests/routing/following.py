@@ -24,7 +24,7 @@ from flex.routing import install_files, owners_map
 from flex.routing.apply_to_haproxy import Sockets
 from flex.routing.haproxy_program import HaproxyProgram, start_with_master
 from flex.routing.haproxy_socket import Socket
-from flex.store import SqlStore, open_store
+from flex.store import Store, open_store
 from flex_api import manage_tokens
 from flex_api.manage_tokens import Caller
 from flex_api.night import haproxy_pools_and_files, store_order_for_doors
@@ -61,7 +61,7 @@ class Following:
     def settings_of(self, node: str) -> Settings:
         return load(self.folder / node / "flex.toml")
 
-    def store(self) -> SqlStore:
+    def store(self) -> Store:
         return self.stack.enter_context(open_store(self.url))
 
     def write_settings(self, node: str) -> None:

@@ -23,7 +23,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove, StageRun
 from flex.model.wish import Pin
-from flex.store import SqlStore, open_store
+from flex.store import Store, open_store
 from flex_api import wiring
 from flex_api.night import (
     freezes,
@@ -107,7 +107,7 @@ class Small:
         made = wiring.world(settings, lambda: datetime.now(UTC), say=self.said.append)
         return self.stack.enter_context(closing(made))
 
-    def store(self) -> SqlStore:
+    def store(self) -> Store:
         return self.stack.enter_context(open_store(self.url))
 
     def answer_all(self, over: threading.Event) -> None:

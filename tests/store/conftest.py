@@ -12,8 +12,7 @@ import pytest
 from sqlalchemy import delete, update
 
 from flex.model.audit_chain import NOTHING
-from flex.ports import Store
-from flex.store import migrate, open_store, schema
+from flex.store import Store, migrate, open_store, schema
 from flex.store.database_by_url import KINDS, Database
 from tests.postgresql import Cluster
 from tests.store.tampering import unguarded

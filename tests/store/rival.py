@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from flex.errors import Busy
 from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import NightlyRun
-from flex.store import SqlStore, holder, open_store
+from flex.store import Store, holder, open_store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def begin(store: SqlStore, name: str, number: str) -> bool:
+def begin(store: Store, name: str, number: str) -> bool:
     try:
         store.begin(NightlyRun(f"{number}-{name}", holder(), NOW), timedelta(hours=1), NOW)
     except Busy:
@@ -26,12 +26,12 @@ def begin(store: SqlStore, name: str, number: str) -> bool:
     return True
 
 
-def end(store: SqlStore, name: str, number: str) -> bool:
+def end(store: Store, name: str, number: str) -> bool:
     store.end(NightlyRun(f"{number}-{name}", holder(), NOW, NOW, 0))
     return True
 
 
-def record(store: SqlStore, _name: str, number: str) -> bool:
+def record(store: Store, _name: str, number: str) -> bool:
     segment = Segment(number, "web", "n1", "", "combined", 0, 1, 0, 0, 0, 0, ())
     return store.record(segment, Stream("web", number, 1, 1, "", ""), None)
 
@@ -41,7 +41,7 @@ ORDERS = {"begin": begin, "end": end, "record": record}
 
 def main() -> None:
     (name,) = sys.argv[1:]
-    store: SqlStore | None = None
+    store: Store | None = None
     for line in sys.stdin:
         order, what = line.split()
         if order == "open":

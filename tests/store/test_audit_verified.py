@@ -25,8 +25,7 @@ from flex.model.period import Period
 from flex.model.plan import Plan, PlanState, Proven
 from flex.model.roles_and_tokens import Token, digest_of
 from flex.model.wish import Pin
-from flex.ports import Store
-from flex.store import MemoryStore, open_store, schema
+from flex.store import MemoryStore, Store, open_store, schema
 from flex.store.database_by_url import Database
 from flex.store.plans_as_json import plan_to_text
 from flex_api.verify_audit_log import there, verify_record

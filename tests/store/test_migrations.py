@@ -143,7 +143,7 @@ def test_logs_read_before_their_columns_were_kept_are_looked_at_again(empty_url:
     database.close()
     migrate.upgrade(empty_url)
     with open_store(empty_url) as store:
-        assert store.streams("web") == (Stream("web", "h", 4, 9, "t", "a.log", format=""),)
+        assert store.streams_of(["web"]) == (Stream("web", "h", 4, 9, "t", "a.log", format=""),)
 
 
 def test_logs_read_before_places_had_names_go_on_without_a_hole(empty_url: str) -> None:

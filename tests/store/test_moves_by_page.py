@@ -8,8 +8,7 @@ import pytest
 
 from flex.errors import BadInput
 from flex.model.site_moves import SiteMove
-from flex.ports import Store
-from flex.store import MemoryStore
+from flex.store import MemoryStore, Store
 from flex_api.web.moves_by_page import Sort, page_of_moves
 from tests.made_up_moves import KINDS
 

@@ -17,7 +17,7 @@ from sqlalchemy import insert, make_url, text
 
 from flex.errors import BadInput, Busy, FlexError, StoreError
 from flex.model.wish import Pin
-from flex.store import SqlStore, migrate, open_store, schema, sqlite_engine
+from flex.store import Store, migrate, open_store, schema, sqlite_engine
 from flex.store.database_by_url import Database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -113,8 +113,8 @@ def test_a_server_that_takes_no_writes_is_refused(postgresql_url: str) -> None:
 def test_a_writer_that_waits_too_long_is_told_so(url: str) -> None:
     writes = Database(url)
     with (
-        SqlStore(writes) as store,
-        SqlStore(Database(url, patience=0.05)) as waits,
+        Store(writes) as store,
+        Store(Database(url, patience=0.05)) as waits,
         writes.writing(),
     ):
         error = refusal(lambda: waits.put_pin(Pin("a.example.org")))
@@ -133,7 +133,7 @@ def set_and_be_interrupted(database: Database) -> None:
 
 def test_a_transaction_that_fails_leaves_nothing(url: str) -> None:
     database = Database(url)
-    with SqlStore(database) as store:
+    with Store(database) as store:
         with pytest.raises(KeyboardInterrupt):
             set_and_be_interrupted(database)
         assert store.node_orders() == ()
@@ -141,7 +141,7 @@ def test_a_transaction_that_fails_leaves_nothing(url: str) -> None:
 
 def test_a_reader_sees_one_moment_while_others_write(url: str) -> None:
     database = Database(url)
-    with SqlStore(database) as reads, open_store(url) as writes, database.reading() as connection:
+    with Store(database) as reads, open_store(url) as writes, database.reading() as connection:
         count = text("SELECT count(*) FROM pins")
         assert connection.scalar(count) == 0
         writes.put_pin(Pin("a.example.org"))
@@ -164,7 +164,7 @@ def test_a_plan_that_another_version_wrote_is_told_from_a_bug(url: str) -> None:
         "body": '[{"id": "c1"}]',
         **figures,
     }
-    with SqlStore(database) as store:
+    with Store(database) as store:
         with database.writing() as connection:
             connection.execute(insert(schema.plans), row)
         assert "version" in refusal(lambda: store.plan("c1")).advice

@@ -22,7 +22,7 @@ from flex.model.period import Period
 from flex.model.retry_schedule import Attempt
 from flex.model.site_moves import RunState, SiteMove, StageRun
 from flex.model.wish import Pin
-from flex.ports import Store
+from flex.store import Store
 from flex.zones.last_dns_check import Answered, Check
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
@@ -336,21 +336,21 @@ def test_maps_and_orders_that_are_kept_together_are_kept_whole_or_not_at_all(sto
 def test_a_reading_is_recorded_with_how_far_the_log_was_read(store: Store) -> None:
     assert store.record(segment("s1"), stream(100), None)
     assert store.segments(0, 99) == (segment("s1"),)
-    assert store.streams("web") == (stream(100),)
-    assert store.streams("other") == ()
+    assert store.streams_of(["web"]) == (stream(100),)
+    assert store.streams_of(["other"]) == ()
     assert store.every_stream() == (stream(100),)
 
 
 def test_reading_on_replaces_the_stream(store: Store) -> None:
     store.record(segment("s1"), stream(100), None)
     store.record(segment("s2"), stream(200), stream(100))
-    assert store.streams("web") == (stream(200),)
+    assert store.streams_of(["web"]) == (stream(200),)
 
 
 def test_a_known_segment_is_not_counted_again_and_changes_nothing(store: Store) -> None:
     store.record(segment("s1"), stream(100), None)
     assert not store.record(segment("s1"), stream(200), stream(100))
-    assert store.streams("web") == (stream(100),)
+    assert store.streams_of(["web"]) == (stream(100),)
     assert store.segments(0, 99) == (segment("s1"),)
 
 
@@ -364,8 +364,8 @@ def test_readings_that_are_recorded_together_may_go_on_behind_one_another(store:
         store.record_all([*readings, (segment("s4"), stream(9, head="other"), None)]) == frozenset()
     )
     assert [each.id for each in store.segments(0, 99)] == ["s1", "s2", "s3", "s4"]
-    assert set(store.streams("web")) == {stream(300), stream(9, head="other")}
-    assert set(store.streams_of(["web", "none"])) == set(store.streams("web"))
+    assert set(store.streams_of(["web"])) == {stream(300), stream(9, head="other")}
+    assert set(store.streams_of(["web", "none"])) == set(store.streams_of(["web"]))
     assert store.streams_of([]) == ()
 
 
@@ -378,7 +378,7 @@ def test_known_ones_of_those_that_are_recorded_together_are_named_and_change_not
     )
     assert known == {"s1"}
     assert store.record_all([(segment("s2"), stream(10, head="b"), None)]) == {"s2"}
-    assert set(store.streams("web")) == {stream(100), stream(9, head="b")}
+    assert set(store.streams_of(["web"])) == {stream(100), stream(9, head="b")}
 
 
 def test_of_readings_that_are_recorded_together_none_is_when_one_was_overtaken(
@@ -390,7 +390,7 @@ def test_of_readings_that_are_recorded_together_none_is_when_one_was_overtaken(
             [(segment("s2"), stream(9, head="b"), None), (segment("s3"), stream(300), stream(200))]
         )
     assert store.segments(0, 99) == (segment("s1"),)
-    assert store.streams("web") == (stream(100),)
+    assert store.streams_of(["web"]) == (stream(100),)
 
 
 def test_who_was_overtaken_in_a_log_records_nothing(store: Store) -> None:
@@ -399,7 +399,7 @@ def test_who_was_overtaken_in_a_log_records_nothing(store: Store) -> None:
     with pytest.raises(Busy) as refused:
         store.record(segment("s3"), stream(300), stream(100))
     assert "nothing" in refused.value.kept
-    assert store.streams("web") == (stream(200),)
+    assert store.streams_of(["web"]) == (stream(200),)
     assert [each.id for each in store.segments(0, 99)] == ["s1", "s2"]
 
 
@@ -408,20 +408,20 @@ def test_what_was_read_elsewhere_is_adopted_in_any_order_and_once(store: Store) 
     assert store.adopt(segment("s1"), stream(100), None)
     assert not store.adopt(segment("s2"), stream(200), stream(100))
     assert [each.id for each in store.segments(0, 99)] == ["s1", "s2"]
-    assert stream(200) in store.streams("web")
+    assert stream(200) in store.streams_of(["web"])
 
 
 def test_what_is_adopted_replaces_how_far_the_log_was_read(store: Store) -> None:
     store.adopt(segment("s1"), stream(100), None)
     store.adopt(segment("s2"), stream(200), stream(100))
-    assert store.streams("web") == (stream(200),)
+    assert store.streams_of(["web"]) == (stream(200),)
 
 
 def test_a_stream_is_known_by_what_it_contains_whatever_its_file_is_called(store: Store) -> None:
     store.record(segment("s1"), stream(100), None)
     renamed = replace(stream(100), path="/var/log/access.log.1")
     store.record(segment("s2"), replace(stream(200), path="/var/log/access.log.1"), renamed)
-    assert [each.path for each in store.streams("web")] == ["/var/log/access.log.1"]
+    assert [each.path for each in store.streams_of(["web"])] == ["/var/log/access.log.1"]
 
 
 def test_segments_are_those_of_the_days_asked_for_in_order_of_id(store: Store) -> None:

@@ -22,8 +22,7 @@ from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.roles_and_tokens import Token, digest_of
 from flex.model.wish import Pin
-from flex.ports import Store
-from flex.store import MemoryStore, SqlStore, open_store, schema
+from flex.store import MemoryStore, Store, open_store, schema
 from flex.store.audit_writer import CHANGES
 from flex.store.database_by_url import Database
 from tests.store.tampering import unguarded
@@ -128,13 +127,13 @@ READ = {
     "proof_of",
     "stamp", "node_orders", "own_nodes", "freeze", "last_check", "bytes_sent", "slots", "attempts",
     "readings", "in_force", "history", "with_opening", "behind", "streams_of", "pins", "pin",
-    "streams", "every_stream", "segments", "moved_counts", "profiles", "placement", "placement_of",
+    "every_stream", "segments", "moved_counts", "profiles", "placement", "placement_of",
     "plan", "plans", "headlines", "headline", "journal", "runs", "runs_about", "run_of",
     "sites_of_nodes",
     "entries", "found_entries",
     "last_number", "last_of_each", "audit_head", "installation", "holds", "tokens", "token",
     "token_of", "jobs", "job", "places_where_readings_ended", "known_segments", "in_the_name_of",
-    "together",
+    "together", "close",
     "holding", "large_map", "large_map_digest", "door_order", "moved_map", "door_reports",
     "strays", "doors_read", "site_moves", "stage_runs", "watched_moves", "answers_of",
     "count_site_moves",
@@ -192,7 +191,7 @@ def test_no_field_of_an_entry_can_be_altered_by_however_little(field: str) -> No
 
 def test_who_alters_the_database_is_found_out(url: str) -> None:
     database = Database(url)
-    store = SqlStore(database)
+    store = Store(database)
     for number in range(3):
         store.note("try", str(number), None, number)
     with unguarded(database) as connection:

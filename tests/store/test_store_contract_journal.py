@@ -9,8 +9,7 @@ from flex.model.balance import Balance, NodeLoad
 from flex.model.dns_update_journal import JournalRow
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.ports import Store
-from flex.store import open_store
+from flex.store import Store, open_store
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)
 ROWS = tuple(

@@ -26,7 +26,7 @@ from flex.model.predicted_node_loads import Forecast, NodeForecast
 from flex.model.retry_schedule import Attempt
 from flex.model.stray_requests import StrayReading
 from flex.model.zone_plan import Change, Rrset, ZonePlan
-from flex.ports import Store
+from flex.store import Store
 
 NOW = datetime(2026, 3, 1, 2, 30, 0, 123456, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -10,8 +10,7 @@ import pytest
 
 from flex.errors import BadInput, Busy, Unknown
 from flex.model.nightly_run import NightlyRun, Stage
-from flex.ports import Store
-from flex.store import holder
+from flex.store import Store, holder
 from flex.store.lease_holder import name_for_people
 
 NOW = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)

@@ -19,7 +19,7 @@ from flex.model.stray_requests import (
     StrayReading,
     strays_after_reading,
 )
-from flex.ports import Store
+from flex.store import Store
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -12,7 +12,7 @@ from flex.model.audit_chain import fault_of_chain
 from flex.model.drains_and_freezes import NodeOrder
 from flex.model.wish import Pin
 from flex.store import MemoryStore, open_store, schema
-from flex.store.sql_store import SqlStore
+from flex.store.sql_store import Store
 
 NOW = datetime(2026, 3, 3, 2, 17, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ def test_threads_take_turns() -> None:
     assert fault_of_chain(store.entries()) == ""
 
 
-def _rows(store: SqlStore) -> dict[str, list[tuple[object, ...]]]:
+def _rows(store: Store) -> dict[str, list[tuple[object, ...]]]:
     """By table; without the name that is drawn for each store."""
     with store._database.reading() as connection:
         return {

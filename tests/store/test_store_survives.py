@@ -64,7 +64,7 @@ def assert_whole(url: str, done: list[int]) -> None:
     with open_store(url) as store:
         segments = [int(each.id) for each in store.segments(0, 0)]
         assert segments == list(range(len(segments)))
-        assert [each.offset for each in store.streams("web")] == segments[-1:]
+        assert [each.offset for each in store.streams_of(["web"])] == segments[-1:]
         plans = store.plans(limit=10**6)
         for plan in plans:
             assert list(store.placement_of(plan.id)["node"]) == [f"n{int(plan.id)}"] * ROWS

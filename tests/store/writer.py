@@ -28,7 +28,7 @@ from flex.model.log_reading import Segment, Stream
 from flex.model.nightly_run import NightlyRun
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.store import SqlStore, holder
+from flex.store import Store, holder
 from flex.store.database_by_url import Database
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ def stream(number: int) -> Stream:
     return Stream("web", "head", 4, number, f"tail{number}", "/var/log/access.log")
 
 
-def write(store: SqlStore, number: int, rows: int) -> None:
+def write(store: Store, number: int, rows: int) -> None:
     segment = Segment(
         f"{number:09}", "web", "n1", "", "combined", number - 1, number, 0, 0, 0, 0, ()
     )
@@ -90,12 +90,12 @@ def say(what: object) -> None:
 
 def write_on(url: str, rows: int, statement: int) -> NoReturn:
     database = Database(url)
-    store = SqlStore(database)
+    store = Store(database)
     begun = datetime.now(UTC)
     run = NightlyRun(f"{begun.isoformat()}-{holder()}", holder(), begun)
     store.begin(run, timedelta(hours=1), begun)
     die_before(database.engine, statement)
-    done = [each.offset for each in store.streams("web")]
+    done = [each.offset for each in store.streams_of(["web"])]
     # As a night does: who holds the lease puts its plans in force, and nobody else.
     with store.holding(run.id):
         for number in count(max(done, default=-1) + 1):

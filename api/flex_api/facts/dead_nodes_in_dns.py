@@ -14,7 +14,7 @@ from flex.model.nodes import Node
 from flex.model.plan import Plan
 from flex.model.retry_schedule import Attempt
 from flex.placing import failover
-from flex.ports import Plans
+from flex.store import Store
 from flex.zones.marker import site_name
 from flex.zones.records_of_partition import name_of
 from flex_api.schemas.nodes_and_jobs import DeadRow
@@ -39,7 +39,7 @@ def dead(
     nodes: Sequence[Node],
     sites: Counts,
     attempts: Sequence[Attempt],
-    plans: Plans,
+    store: Store,
     held_back: Callable[[str], str] = lambda _: "",
 ) -> tuple[Dead, ...]:
     """Those of the nodes that are down while the partition in force has sites on them, but for
@@ -48,7 +48,7 @@ def dead(
     """
     if all(node.is_serving for node in nodes):
         return ()
-    out = _sites_out(plans)
+    out = _sites_out(store)
     tried = {attempt.node: attempt for attempt in attempts}
     on = {
         node.name: int(sites.get(node.name, 0)) - len(out.get(node.name, ()))
@@ -62,22 +62,22 @@ def dead(
     )
 
 
-def _sites_out(plans: Plans) -> dict[str, set[str]]:
+def _sites_out(store: Store) -> dict[str, set[str]]:
     """By the node that they were on, the sites that plans on their way took off it in DNS."""
     out: dict[str, set[str]] = {}
-    for plan in plans.plans(state="applying"):
+    for plan in store.plans(state="applying"):
         if plan.quality.solver == failover.SOLVER:
-            done = _names_done(plan, plans)
+            done = _names_done(plan, store)
             for move in plan.moves:
                 if move.source and name_of(move.site) in done:
                     out.setdefault(move.source, set()).add(move.site)
     return out
 
 
-def _names_done(plan: Plan, plans: Plans) -> set[str]:
+def _names_done(plan: Plan, store: Store) -> set[str]:
     """Those of which every change is made."""
     changes_made: dict[str, set[int]] = {}
-    for row in plans.journal(plan.id).rows():
+    for row in store.journal(plan.id).rows():
         if row.state == "done":
             changes_made.setdefault(row.zone, set()).update(row.changes)
     done, open_names = set[str](), set[str]()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from flex.model.audit_chain import Entry
-from flex.ports import Audit
+from flex.store import Store
 from flex.zones.decisions_in_markers import LastWords
 
 # In what the audit log has of a wish that decides it. Campaigns leave it to the wish beneath them.
@@ -18,11 +18,11 @@ from flex.zones.decisions_in_markers import LastWords
 _DECIDING = ('"campaign":""', '"excluded":', '"until":')
 
 
-def last_words(store: Audit, now: datetime) -> LastWords:
+def last_words(store: Store, now: datetime) -> LastWords:
     told = last_entries(store)
     return LastWords({site: entry.time for site, entry in told.items()}, now)
 
 
-def last_entries(store: Audit) -> Mapping[str, Entry]:
+def last_entries(store: Store) -> Mapping[str, Entry]:
     """The entry that tells of each site's last word."""
     return store.last_of_each("pin.put", "pin.drop", saying=_DECIDING)

@@ -18,8 +18,8 @@ from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY, Period
 from flex.planning import movement_rules
 from flex.planning.missing_readings import holes
-from flex.ports import Store
 from flex.site_names_in_words import first_few
+from flex.store import Store
 from flex.traffic import quality
 from flex.traffic.quality import Finding, Judged, QualityLimits, Times
 from flex_api.facts import core_to_output_models

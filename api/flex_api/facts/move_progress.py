@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from flex.model.plan import Plan
 from flex.model.site_moves import SiteMove
-from flex.ports import Store
+from flex.store import Store
 from flex_api.schemas.site_moves import SiteMoveRow, move_rows
 
 # What the message of a plan begins with in whose place another one came, before its id.

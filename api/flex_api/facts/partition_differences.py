@@ -15,7 +15,7 @@ import pandas as pd
 
 from flex.model.plan_summary import Headline, headline
 from flex.partition import nodes_by_site, rows_of_sites
-from flex.ports import Store
+from flex.store import Store
 from flex_api.schemas.what_if_output import DiffRow
 
 

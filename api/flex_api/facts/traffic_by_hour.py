@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flex.model.period import Period
-from flex.ports import Store
+from flex.store import Store
 
 DAY, WEEK = 24, 7 * 24
 Hours = npt.NDArray[np.int64]

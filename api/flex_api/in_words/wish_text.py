@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flex.model.wish import ASKS, DEFAULTS, Pin, Words
-from flex.ports import Store
+from flex.store import Store
 from flex_api.in_words import amounts as words
 from flex_api.schemas.sites_and_wishes import PinOutput, PinShown
 from flex_api.schemas.standing_decisions import WishDecided

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from flex.errors import Unknown
 from flex.model.site_moves import SiteMove
-from flex.ports import Store
+from flex.store import Store
 
 # Noted in the audit log.
 AGAIN = "move.again"

@@ -13,12 +13,12 @@ from functools import partial
 
 from flex.errors import FlexError
 from flex.model.stray_requests import DoorRead
-from flex.ports import Store
 from flex.routing import haproxy, install_files
 from flex.routing.haproxy_socket import Socket
 from flex.routing.haproxy_state import Distributor, Live, MemberLive, Paths, distributor
 from flex.routing.member_pools import Pool
 from flex.routing.warming import hottest
+from flex.store import Store
 from flex_api.night import deliver_haproxy_files
 from flex_api.night.orders_at_doors import DoorState
 from flex_api.night.prometheus_metrics import Labels, Series

@@ -15,9 +15,9 @@ from datetime import datetime
 from flex.errors import FlexError
 from flex.model.node_answer_counts import MOST_NAMES, AnswersOfSpan, spans_until
 from flex.model.site_moves import SiteMove
-from flex.ports import Store
 from flex.routing import haproxy_socket, read_http_answers
 from flex.routing.haproxy_socket import Socket
+from flex.store import Store
 from flex_api.night import ask_every_haproxy, haproxy_pools_and_files
 from flex_api.night.owners_by_partition import names_of
 from flex_api.settings.file import Settings

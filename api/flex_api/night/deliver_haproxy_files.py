@@ -15,10 +15,10 @@ from datetime import datetime
 from pathlib import Path
 
 from flex.errors import BadSetting, FlexError, NotWritten
-from flex.ports import Store
 from flex.routing import install_files
 from flex.routing.haproxy_program import HaproxyProgram, program
 from flex.routing.refuse_older_maps import refuse_older
+from flex.store import Store
 from flex_api.night import haproxy_pools_and_files, plan_to_route_by, run_command
 from flex_api.night.prometheus_metrics import Labels, Series
 from flex_api.settings.file import Settings

@@ -17,13 +17,13 @@ from flex.frame_schemas import PLACEMENT, texts
 from flex.model.nodes import Node
 from flex.model.orders_to_doors import DoorOrder
 from flex.partition import nodes_by_site, rows_of_sites
-from flex.ports import Store
 from flex.routing import haproxy
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.lasting_member_slots import Slots, assign_slots
 from flex.routing.member_pools import MOST_MEMBERS, Member, Pool, is_path, members
 from flex.routing.ports_and_paths import Layout
 from flex.routing.rules.popular_targets import sets_by_popularity
+from flex.store import Store
 from flex.wishes.wishes_in_force_now import pins_in_force
 from flex_api.facts.other_names_to_route import other_names
 from flex_api.night import make_host_maps, store_order_for_doors, stranded_sites

@@ -28,7 +28,6 @@ from flex.routing import host_to_node_maps, owners_map, requests_under_way
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import MOVED
 from flex.routing.owners_map import MapsInForce
-from flex.store.lease_holder import is_gone
 from flex_api.in_words import amounts
 from flex_api.night import (
     doors_behind_order,
@@ -43,8 +42,6 @@ from flex_api.wiring import World
 _LOOK_AGAIN = 0.01
 # How long one HAProxy may take for its answer, in seconds.
 _PATIENCE = 2.0
-# Runs that are looked at for one that is at work. A guess.
-_LATEST = 10
 NOT_STATEFUL = "it is not stateful: [routing] says which sites have one writer"
 NOT_LED = "the doors do not lead to it: it is published by DNS alone, or no node has it"
 # What holds a site back for good.
@@ -127,17 +124,6 @@ def release(world: World, plan: Plan, sites: Collection[str], patience: float) -
     if last and not last.held.isdisjoint(sites):
         _order(world, plan, let=sites)
     return SitesLed(frozenset(sites), {}, _doors_behind(world, plan, patience))
-
-
-def held_by_nobody(world: World) -> frozenset[str]:
-    """Sites that are held while no run is at work: their visitors are asked to come again. One
-    that was killed on another machine counts until the next one begins.
-    """
-    last = world.store.door_order() if world.settings.routing.leads_to_all else None
-    latest = world.store.runs(_LATEST)
-    if any(run.ended is None and not is_gone(run.holder) for run in latest):
-        return frozenset()
-    return last.held if last else frozenset()
 
 
 def _last(world: World, plan: Plan) -> DoorOrder | None:

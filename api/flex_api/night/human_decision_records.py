@@ -24,8 +24,8 @@ from flex.model.limits_and_approvals import FREEZE
 from flex.model.plan import Plan
 from flex.model.wish import Pin
 from flex.planning.propose_plan import Proposal
-from flex.ports import Store
 from flex.site_names_in_words import first_few
+from flex.store import Store
 from flex.wishes.wishes_in_force_now import pin_beside_standing
 from flex.zones import zone_changes
 from flex.zones.decisions_in_markers import (

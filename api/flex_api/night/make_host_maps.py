@@ -25,11 +25,11 @@ from flex.model.stranded_sites import LeftAtNode
 from flex.partition import join_partitions, rows_of_other_sites, rows_of_sites, rows_on_nodes
 from flex.planning import heirs_of_dead_nodes
 from flex.planning.facts_and_rules import Facts
-from flex.ports import Store
 from flex.prediction.cache_replay import no_sample
 from flex.routing import host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.host_to_node_maps import NO_WRITERS, Heading, Owners, Writers, digest
+from flex.store import Store
 from flex.wishes.wishes_in_force_now import pins_in_force
 from flex_api.night import owners_by_partition, stranded_sites, writer_nodes
 from flex_api.settings.file import Settings

@@ -10,7 +10,7 @@ from datetime import datetime
 from flex.model.period import Period
 from flex.model.plan import Plan
 from flex.model.plan_summary import Headline
-from flex.ports import Store
+from flex.store import Store
 from flex_api.facts import dead_nodes_in_dns, logs_good_enough
 from flex_api.night import deliver_haproxy_files, metrics_of_moves, prometheus_metrics
 from flex_api.night.metrics_parts import Parts

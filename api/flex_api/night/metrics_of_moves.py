@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import get_args
 
-from flex.model.site_moves import MoveCounts, SiteMoves, State
+from flex.model.site_moves import MoveCounts, State
+from flex.store import Store
 from flex_api.night.prometheus_metrics import Labels, Series
 
 # A night and the day after it.
 LATELY = timedelta(days=1)
 
 
-def series(store: SiteMoves, now: datetime) -> list[Series]:
+def series(store: Store, now: datetime) -> list[Series]:
     counts = store.count_site_moves(now - LATELY)
     resting = {move.site for move in store.site_moves(resting_at=now)}
     return list(_series(counts, len(resting), now))

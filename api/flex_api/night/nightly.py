@@ -21,8 +21,8 @@ from flex.planning import given_partition, propose_plan, what_if
 from flex.planning.facts_and_rules import Facts
 from flex.planning.propose_plan import Proposal
 from flex.planning.what_if import Supposition
-from flex.ports import Store
 from flex.site_names_in_words import first_few
+from flex.store import Store
 from flex.zones.records_of_partition import name_of
 from flex_api.facts import (
     earlier_nights,

@@ -16,9 +16,9 @@ from functools import partial
 
 from flex.errors import FlexError
 from flex.model.stray_requests import StrayReading
-from flex.ports import Store
 from flex.routing import haproxy_socket, read_strays
 from flex.routing.haproxy_socket import Socket
+from flex.store import Store
 from flex_api.night import ask_every_haproxy, haproxy_pools_and_files
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes

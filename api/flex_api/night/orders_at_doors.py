@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from flex.model.orders_to_doors import DoorOrder, DoorReport, is_possible
-from flex.ports import Store
+from flex.store import Store
 from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings
 from flex_api.wiring import nodes

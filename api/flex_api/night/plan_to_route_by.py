@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from flex.model.orders_to_doors import DoorOrder
 from flex.model.plan_summary import Headline
-from flex.ports import Store
+from flex.store import Store
 from flex_api.settings.file import Settings
 
 

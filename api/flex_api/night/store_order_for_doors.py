@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from flex.model.orders_to_doors import DoorOrder
 from flex.partition import new_nodes
-from flex.ports import Store
 from flex.routing.haproxy_frontends import Doors
+from flex.store import Store
 from flex_api.night import make_host_maps
 from flex_api.night.plan_to_route_by import Between, plans_at_present
 from flex_api.settings.file import Settings

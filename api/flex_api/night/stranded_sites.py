@@ -18,7 +18,7 @@ from flex.model.site_moves import Stage
 from flex.model.stranded_sites import NO_CONTENT, ContentOfDeadNodes, LeftAtNode
 from flex.model.wish import Pin
 from flex.partition import nodes_by_site, rows_of_sites, rows_on_nodes, sites_in
-from flex.ports import Store
+from flex.store import Store
 from flex_api.moving.hook_commands import hooks_of_sites
 from flex_api.night import owners_by_partition, writer_nodes
 from flex_api.settings.file import Settings

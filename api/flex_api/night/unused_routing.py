@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from flex.partition import nodes_by_site, rows_of_sites
-from flex.ports import Store
+from flex.store import Store
 from flex_api.settings.file import Settings
 from flex_api.settings.routing_and_warming import RoutedSite
 from flex_api.wiring import nodes

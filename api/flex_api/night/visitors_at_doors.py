@@ -17,7 +17,7 @@ from flex.model.period import Period
 from flex.model.stray_requests import Arrival, Visitors
 from flex.partition import nodes_by_site, rows_of_sites
 from flex.planning.facts_and_rules import Facts
-from flex.ports import Store
+from flex.store import Store
 from flex.zones import records_of_partition
 from flex_api.facts import visitors_at_other_nodes
 from flex_api.night import note_strays_of_doors

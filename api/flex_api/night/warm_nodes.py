@@ -14,8 +14,8 @@ from functools import partial
 
 from flex.errors import FlexError
 from flex.model.plan import Plan
-from flex.ports import Store
 from flex.routing.warming import Target, Warmed, WarmingBudget, hottest, warm
+from flex.store import Store
 from flex_api.in_words import amounts
 from flex_api.night import haproxy_pools_and_files
 from flex_api.settings.file import Settings

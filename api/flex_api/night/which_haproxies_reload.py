@@ -13,9 +13,9 @@ from contextlib import suppress
 from datetime import timedelta
 
 from flex.errors import FlexError
-from flex.ports import Store
 from flex.routing.haproxy_commands import change
 from flex.site_names_in_words import first_few
+from flex.store import Store
 from flex_api.in_words import amounts
 from flex_api.night import (
     haproxy_pools_and_files,

@@ -23,8 +23,8 @@ from flex.partition import (
     rows_on_nodes,
     site_node_pairs,
 )
-from flex.ports import Store
 from flex.routing import host_to_node_maps
+from flex.store import Store
 from flex_api.night import owners_by_partition
 from flex_api.settings.file import Settings
 from flex_api.wiring import World

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from flex.model.plan import Plan
-from flex.ports import Store
+from flex.store import Store
 from flex.wishes import wishes_in_force_now
 from flex_api.facts import core_to_output_models, leaning_on_sites, logs_good_enough
 from flex_api.facts.move_progress import moves_of_plan

@@ -48,9 +48,7 @@ def audit(desk: Viewer, query: Annotated[AuditQuery, Query()]) -> Response:
     )
     rows = entries[: query.limit]
     following = encode(order, [rows[-1].number, ""]) if len(entries) > query.limit else None
-    return page_response(
-        desk.request, AuditPage(items=list(map(audit_row, rows)), next=following), following
-    )
+    return page_response(desk.request, AuditPage(items=list(map(audit_row, rows)), next=following))
 
 
 @router.get("/verification", response_model=AuditVerified)

@@ -76,12 +76,10 @@ def dns_records(desk: Reader, query: Annotated[RecordsQuery, Query()]) -> Respon
         [row for row in _records(desk, query.zone) if query.name in row.name],
         {"name": lambda row: row.name},
         lambda row: f"{row.name} {row.type}",
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     return page_response(
-        desk.request, RecordsPage(items=list(rows_page.items), next=rows_page.next), rows_page.next
+        desk.request, RecordsPage(items=list(rows_page.items), next=rows_page.next)
     )
 
 

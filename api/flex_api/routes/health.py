@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel, ConfigDict
 
 from flex.errors import FlexError
-from flex.ports import Store
+from flex.store import Store
 from flex_api.web.check_query_parameters import refuse_unknown
 from flex_api.web.request_context import TheHouse
 

@@ -61,14 +61,10 @@ def jobs(desk: Viewer, query: Annotated[JobsQuery, Query()]) -> Response:
             "state": lambda job: job.state,
         },
         lambda job: job.id,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     return page_response(
-        desk.request,
-        JobsPage(items=list(map(job_model, rows_page.items)), next=rows_page.next),
-        rows_page.next,
+        desk.request, JobsPage(items=list(map(job_model, rows_page.items)), next=rows_page.next)
     )
 
 

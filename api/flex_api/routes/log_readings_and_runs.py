@@ -60,9 +60,7 @@ def ingests(desk: Viewer, query: Annotated[IngestsQuery, Query()]) -> Response:
     following = (
         encode(order, [rows[-1].read_at, rows[-1].id]) if len(readings) > query.limit else None
     )
-    return page_response(
-        desk.request, IngestsPage(items=list(map(_row, rows)), next=following), following
-    )
+    return page_response(desk.request, IngestsPage(items=list(map(_row, rows)), next=following))
 
 
 def _row(read: Segment) -> IngestRow:
@@ -124,9 +122,7 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
         rows,
         {"started": lambda run: run.wall_time.isoformat(timespec="microseconds")},
         lambda run: run.id,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     items = [
         core_to_output_models.run_row(
@@ -134,7 +130,7 @@ def runs(desk: Viewer, query: Annotated[RunsQuery, Query()]) -> Response:
         )
         for run in rows_page.items
     ]
-    return page_response(desk.request, RunsPage(items=items, next=rows_page.next), rows_page.next)
+    return page_response(desk.request, RunsPage(items=items, next=rows_page.next))
 
 
 def _asked_for(run: NightlyRun, query: RunsQuery) -> bool:

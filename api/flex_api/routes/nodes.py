@@ -83,14 +83,10 @@ def nodes(desk: Viewer, query: Annotated[NodesQuery, Query()]) -> Response:
     """
     rows = [row for row in _every(desk) if query.state in (None, row.state)]
     fields = {name: attrgetter(name) for name in FIELDS}
-    rows_page = page(
-        rows, fields, lambda row: row.node, sort=query.sort, limit=query.limit, cursor=query.cursor
-    )
+    rows_page = page(rows, fields, lambda row: row.node, query)
     still = [dead.row(dead_node) for dead_node in published_dead_nodes(desk)]
     return page_response(
-        desk.request,
-        NodesPage(items=list(rows_page.items), next=rows_page.next, dead=still),
-        rows_page.next,
+        desk.request, NodesPage(items=list(rows_page.items), next=rows_page.next, dead=still)
     )
 
 

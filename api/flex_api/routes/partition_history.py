@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from flex.errors import NoData
-from flex.ports import Store
+from flex.store import Store
 from flex_api import which_names_are_sites
 from flex_api.facts import core_to_output_models
 from flex_api.routes.plans import the_id
@@ -68,12 +68,10 @@ def partitions(desk: Viewer, query: Annotated[PartitionsQuery, Query()]) -> Resp
             "worst_ratio": lambda headline: headline.worst,
         },
         lambda headline: headline.id,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     items = [core_to_output_models.plan_row(headline) for headline in rows_page.items]
-    return page_response(desk.request, PlansPage(items=items, next=rows_page.next), rows_page.next)
+    return page_response(desk.request, PlansPage(items=items, next=rows_page.next))
 
 
 @router.get("/partitions/current", response_model=PlanOutput)
@@ -112,14 +110,12 @@ def placement(desk: Viewer, partition: str, query: Annotated[PlacementQuery, Que
     rows_page = page_in_order(
         desk.views.few(f"placed {plan}", lambda: _sites_with_nodes(desk.store, plan), len),
         " ".join,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
         wanted=lambda row: query.node in ("", row[1]),
     )
     rows = [PlacementRow(site=site, node=node) for site, node in rows_page.items]
     return page_response(
-        desk.request, PlacementPage(partition=plan, items=rows, next=rows_page.next), rows_page.next
+        desk.request, PlacementPage(partition=plan, items=rows, next=rows_page.next)
     )
 
 

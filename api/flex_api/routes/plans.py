@@ -90,16 +90,14 @@ def plans(desk: Viewer, query: Annotated[PlansQuery, Query()]) -> Response:
             "author": lambda headline: headline.author,
         },
         lambda headline: headline.id,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     in_force = desk.views.base()[0]
     too_old = desk.now - desk.settings.safety.plan_expiry
     items = [
         core_to_output_models.plan_row(headline, in_force, too_old) for headline in rows_page.items
     ]
-    return page_response(desk.request, PlansPage(items=items, next=rows_page.next), rows_page.next)
+    return page_response(desk.request, PlansPage(items=items, next=rows_page.next))
 
 
 @router.get(
@@ -173,15 +171,11 @@ def moves(desk: Viewer, plan: str, query: Annotated[MovesQuery, Query()]) -> Res
         desk.views.few(f"moves {plan} {query.sort}", lambda: _moves(desk, plan, query.sort), len),
         MOVED,
         _told_apart,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
         wanted=lambda move: not query.node or query.node in (move.source, move.target),
     )
     items = [MoveRow.like(move) for move in rows_page.items]
-    return page_response(
-        desk.request, MovesPage(plan=plan, items=items, next=rows_page.next), rows_page.next
-    )
+    return page_response(desk.request, MovesPage(plan=plan, items=items, next=rows_page.next))
 
 
 def _moves(desk: Desk, plan: str, sort: str) -> tuple[Move, ...]:
@@ -212,15 +206,11 @@ def dns_diff(desk: Viewer, plan: str, query: Annotated[DnsDiffQuery, Query()]) -
             len,
         ),
         lambda named: named.key(by),
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
         wanted=partial(_asked_for, query),
     )
     items = list(map(dns_changes_by_name.row, rows_page.items))
-    return page_response(
-        desk.request, DnsDiffPage(plan=plan, items=items, next=rows_page.next), rows_page.next
-    )
+    return page_response(desk.request, DnsDiffPage(plan=plan, items=items, next=rows_page.next))
 
 
 def _asked_for(query: DnsDiffQuery, named: Named) -> bool:

@@ -63,17 +63,13 @@ def reports(desk: Viewer, query: Annotated[ReportsQuery, Query()]) -> Response:
         rows,
         {"created": lambda headline: headline.created.isoformat(timespec="microseconds")},
         lambda headline: headline.id,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     items = [
         ReportRow(plan=headline.id, created=headline.created, formats=list(MEDIA))
         for headline in rows_page.items
     ]
-    return page_response(
-        desk.request, ReportsPage(items=items, next=rows_page.next), rows_page.next
-    )
+    return page_response(desk.request, ReportsPage(items=items, next=rows_page.next))
 
 
 @router.get("/latest", response_model=ReportShown, responses=FORMS, dependencies=[PRINTED_IN_TURN])

@@ -64,9 +64,7 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
     rows_page = page_in_order(
         sorted(view.routed.pools, key=lambda pool: pool.site),
         lambda pool: pool.site,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
         wanted=lambda pool: _asked_for(pool, query),
     )
     at, outside = (
@@ -96,7 +94,7 @@ def routing(desk: Viewer, query: Annotated[RoutingQuery, Query()]) -> Response:
         outside_dns_count=len(outside),
         next=rows_page.next,
     )
-    return page_response(desk.request, output, rows_page.next)
+    return page_response(desk.request, output)
 
 
 def _asked_for(pool: Pool, query: RoutingQuery) -> bool:

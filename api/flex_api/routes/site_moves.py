@@ -65,7 +65,7 @@ def moves(desk: Viewer, query: Annotated[SiteMovesQuery, Query()]) -> Response:
         cursor=query.cursor,
         sort=query.sort,
     )
-    return page_response(desk.request, output, output.next)
+    return page_response(desk.request, output)
 
 
 @router.post(

@@ -86,9 +86,7 @@ def sites(desk: Viewer, query: Annotated[SitesQuery, Query()]) -> Response:
         (catalogue.period.start, catalogue.period.end) if catalogue.period else (None, None)
     )
     return page_response(
-        desk.request,
-        SitesPage(period_start=start, period_end=end, items=items, next=following),
-        following,
+        desk.request, SitesPage(period_start=start, period_end=end, items=items, next=following)
     )
 
 
@@ -168,14 +166,10 @@ def profile(desk: Viewer, site: str, query: Annotated[ProfileQuery, Query()]) ->
         rows,
         {"start": lambda row: row.start.isoformat()},
         lambda row: row.end.isoformat(),
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     return page_response(
-        desk.request,
-        ProfilePage(site=name, items=list(rows_page.items), next=rows_page.next),
-        rows_page.next,
+        desk.request, ProfilePage(site=name, items=list(rows_page.items), next=rows_page.next)
     )
 
 

@@ -45,14 +45,10 @@ def tokens(desk: Admin, query: Annotated[TokensQuery, Query()]) -> Response:
             "last_used": lambda token: token.last_used and token.last_used.isoformat(),
         },
         lambda token: token.id,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     return page_response(
-        desk.request,
-        TokensPage(items=list(map(token_row, rows_page.items)), next=rows_page.next),
-        rows_page.next,
+        desk.request, TokensPage(items=list(map(token_row, rows_page.items)), next=rows_page.next)
     )
 
 

@@ -91,13 +91,11 @@ def difference(
     rows = page_in_order(
         diff.sites_on_node(query.node) if query.node else diff.names,
         lambda name: name,
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
         wanted=lambda name: query.name in name,
     )
     output = DifferencePage(**diff.fields(), items=diff.rows_of(rows.items), next=rows.next)
-    return page_response(desk.request, output, rows.next)
+    return page_response(desk.request, output)
 
 
 def _difference(desk: Desk, partition: str, other: str) -> Difference:

@@ -70,12 +70,10 @@ def pins(desk: Viewer, query: Annotated[PinsQuery, Query()]) -> Response:
             "author": lambda pin: pin.author,
         },
         lambda pin: f"{pin.site} {pin.campaign}",
-        sort=query.sort,
-        limit=query.limit,
-        cursor=query.cursor,
+        query,
     )
     items = [pin_model(desk, pin) for pin in rows_page.items]
-    return page_response(desk.request, PinsPage(items=items, next=rows_page.next), rows_page.next)
+    return page_response(desk.request, PinsPage(items=items, next=rows_page.next))
 
 
 @router.get("/sites/{site}/pin", response_model=PinShown)

@@ -23,13 +23,12 @@ from flex.frame_schemas import FILES, HOURS, PLACEMENT
 from flex.model.nodes import Node
 from flex.model.period import Period
 from flex.placing.problem import Budget, build
-from flex.ports import Store
 from flex.prediction.cache_replay import Ints
 from flex.sim.published_trace_figures import PUBLISHED
 from flex.sim.simulated_clusters import SimulatedCluster
 from flex.sim.trace_twins import twin
 from flex.sim.traces import Trace, trace_from_sample
-from flex.store import MemoryStore
+from flex.store import MemoryStore, Store
 from flex.traffic import rate_and_working_set
 from flex_logs_ingest.counts.add_up_hours_and_sample import sample_of
 from flex_logs_ingest.files.find_and_unpack_logs import Log, Source, Unusable

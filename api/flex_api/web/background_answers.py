@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from flex.ports import Store
+from flex.store import Store
 from flex_api.web.cache_invalidation import outdated_by
 
 Answer = TypeVar("Answer")

@@ -27,7 +27,7 @@ from flex.model.plan_summary import Headline
 from flex.model.wish import Pin
 from flex.planning.traffic_by_other_names import partition_of_parts, parts_of, profiles_with
 from flex.planning.unmovable_sites import strays_in
-from flex.ports import Store
+from flex.store import Store
 from flex.wishes import wishes_in_force_now
 from flex_api.facts import core_to_output_models, leaning_on_sites, names_of_sites
 from flex_api.facts.names_of_sites import NamesOfSites, ReadNames

@@ -17,7 +17,7 @@ from http.cookies import CookieError, SimpleCookie
 
 from flex.errors import Denied, Unauthenticated
 from flex.model.roles_and_tokens import Token, caller_of, digest_of, limit_session
-from flex.ports import Store
+from flex.store import Store
 from flex_api.manage_tokens import Caller
 from flex_api.settings.api import Auth
 from flex_api.web.client_address import is_trusted

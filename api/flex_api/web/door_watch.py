@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 
 from flex.errors import FlexError
 from flex.model.orders_to_doors import DoorOrder, DoorReport
-from flex.ports import Store
 from flex.routing import host_to_node_maps
+from flex.store import Store
 from flex_api.web.cache_invalidation import ROUTED_BY
 
 # Seconds between two looks at the store while somebody waits: a change of one site is to be at all

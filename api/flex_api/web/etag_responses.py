@@ -13,6 +13,8 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from flex.errors import Overtaken, Unconditional
+from flex_api.schemas.request_and_list_base import PageOf
+from flex_api.schemas.site_moves import MovesOutput
 from flex_api.web import paging
 
 JSON = "application/json"
@@ -74,10 +76,11 @@ def accepted_form(request: Request, media: Mapping[str, str], usual: str) -> str
     raise HTTPException(406)
 
 
-def page_response(request: Request, model: BaseModel, following: str | None) -> Response:
+def page_response(request: Request, model: PageOf | MovesOutput) -> Response:
     """A page, with the address of the next one in its Link header, and a cursor that holds for
     these filters alone.
     """
+    following = model.next
     if not following:
         return reply(request, model)
     if request.url.path.startswith("/api/"):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, cast
 
 from flex.model.site_moves import Place, State
-from flex.ports import Store
+from flex.store import Store
 from flex_api.schemas.site_moves import MovesOutput, SiteMoveRow, move_rows
 from flex_api.web.paging import Order, decode, encode, foreign_cursor
 

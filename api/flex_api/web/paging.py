@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from flex.errors import BadInput
 
@@ -26,6 +26,17 @@ Key = tuple[bool, Any, str]
 # By name the fields that a list can be sorted by; which rows are wanted, all where nothing is said.
 Fields = Mapping[str, Callable[[Row], object]]
 Wanted = Callable[[Row], bool] | None
+
+
+class Asked(Protocol):
+    """What a list is asked with."""
+
+    @property
+    def sort(self) -> str: ...
+    @property
+    def limit(self) -> int: ...
+    @property
+    def cursor(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +64,11 @@ def page(
     rows: Sequence[Row],
     fields: Fields[Row],
     identity: Callable[[Row], str],
-    *,
-    sort: str,
-    limit: int,
-    cursor: str | None,
+    asked: Asked,
 ) -> Page[Row]:
     """Those behind the cursor."""
-    return page_of_ordered(
-        sort_rows(rows, fields, identity, sort=sort),
-        fields,
-        identity,
-        sort=sort,
-        limit=limit,
-        cursor=cursor,
-    )
+    ordered = sort_rows(rows, fields, identity, sort=asked.sort)
+    return page_of_ordered(ordered, fields, identity, asked)
 
 
 def sort_rows(
@@ -87,40 +89,34 @@ def page_of_ordered(
     rows: Sequence[Row],
     fields: Fields[Row],
     identity: Callable[[Row], str],
-    *,
-    sort: str,
-    limit: int,
-    cursor: str | None,
+    asked: Asked,
     wanted: Wanted[Row] = None,
 ) -> Page[Row]:
     """The same of rows that are ordered already, as far as they are wanted: no more are looked at
     than fill it.
     """
-    order = Order.parse(sort)
+    order, cursor = Order.parse(asked.sort), asked.cursor
     key = _key(fields[order.field], identity)
     first = _first(rows, key, decode(cursor, order), down=order.down) if cursor else 0
-    shown, more = _fill_page(map(rows.__getitem__, range(first, len(rows))), limit, wanted)
+    shown, more = _fill_page(map(rows.__getitem__, range(first, len(rows))), asked.limit, wanted)
     return Page(tuple(shown), encode(order, list(key(shown[-1]))) if more else None)
 
 
 def page_in_order(
     rows: Sequence[Row],
     key: Callable[[Row], str],
-    *,
-    sort: str,
-    limit: int,
-    cursor: str | None,
+    asked: Asked,
     wanted: Wanted[Row] = None,
 ) -> Page[Row]:
     """The same of rows that are in order of the key, each with another one."""
-    order = Order.parse(sort)
+    order, cursor = Order.parse(asked.sort), asked.cursor
     after = str(decode(cursor, order, (str,))[0]) if cursor else None
     if order.down:
         end = len(rows) if after is None else bisect_left(rows, after, key=key)
         behind = range(end - 1, -1, -1)
     else:
         behind = range(0 if after is None else bisect_right(rows, after, key=key), len(rows))
-    shown, more = _fill_page(map(rows.__getitem__, behind), limit, wanted)
+    shown, more = _fill_page(map(rows.__getitem__, behind), asked.limit, wanted)
     return Page(tuple(shown), encode(order, [key(shown[-1])]) if more else None)
 
 

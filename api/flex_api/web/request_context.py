@@ -17,7 +17,8 @@ from fastapi import Depends, Query, Request
 from flex.errors import Denied
 from flex.model.audit_chain import Author
 from flex.model.roles_and_tokens import Role
-from flex.ports import Publisher, Store
+from flex.ports import Publisher
+from flex.store import Store
 from flex_api import wiring
 from flex_api.manage_tokens import NODE, Caller, refuse_below
 from flex_api.night.keep_watch_running import Watched

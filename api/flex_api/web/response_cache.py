@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flex.ports import Store
+from flex.store import Store
 from flex_api.manage_tokens import Caller
 from flex_api.web.etag_responses import matches
 

@@ -19,8 +19,8 @@ from flex.errors import BadInput, Infeasible
 from flex.model.wish import ASKS, Pin, option
 from flex.planning import propose_plan
 from flex.planning.facts_and_rules import Facts
-from flex.ports import Store
 from flex.site_names_in_words import first_few
+from flex.store import Store
 from flex.wishes import suspended_wishes, wishes_in_force_now
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.in_words import amounts, wish_text

@@ -94,9 +94,7 @@ def _rules(setup: ZoneRights, key: str) -> Iterator[str]:
     yield f"grant {key} zonesub {' '.join(setup.types)};"
 
 
-def bind_snippet(
-    zone: str, key_name: str, reader_name: str, name_servers: Sequence[str] = ()
-) -> str:
+def bind_snippet(zone: str, key_name: str, reader_name: str) -> str:
     """The lines for named.conf, with the reasons beside them. One key changes the zone, the other
     reads it.
     """
@@ -104,7 +102,7 @@ def bind_snippet(
         PrimarySetup(
             keys=KeyFile((key_name,)),
             reader=KeyFile((reader_name,)),
-            zones=(ZoneRights(zone, tuple(name_servers)),),
+            zones=(ZoneRights(zone),),
         )
     )
 

@@ -29,11 +29,11 @@ class ZoneFile:
     types: Mapping[str, frozenset[str]]
 
 
-def read_zone_file(path: Path, zone: str = "") -> ZoneFile:
-    """Raises BadInput for what is no zone's file. Without a name and without $ORIGIN the name of
+def read_zone_file(path: Path) -> ZoneFile:
+    """Raises BadInput for what is no zone's file. Without $ORIGIN the name of
     the file is that of the zone, as in `db.example.org` or `example.org.zone`.
     """
-    origin = zone or path.name.removeprefix("db.").removesuffix(".zone")
+    origin = path.name.removeprefix("db.").removesuffix(".zone")
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
         parsed_zone = dns.zone.from_text(

@@ -28,7 +28,6 @@ from flex_dns.wire.explain_dns_errors import said_no, translate_errors, untruste
 from flex_dns.wire.name_server_and_key import Server
 from flex_dns.wire.read_names_in_messages import end_of_name, end_of_questions, name_at
 from flex_dns.wire.session import Session
-from flex_dns.wire.signing import Context
 from flex_dns.wire.transferred_sets import DNAME, NS, SOA, Noted, Shelf, shelve
 from flex_dns.wire.zone_contents import Contents, names_at_or_below, names_below
 from flex_dns.zone.pointing_records import pointing_records
@@ -223,7 +222,7 @@ class _Chain:
     def __init__(self, key: dns.tsig.Key, mac: bytes) -> None:
         self._key = key
         self._mac = mac
-        self._context: Context = None
+        self._context: dns.tsig.HMACTSig | dns.tsig.GSSTSig | None = None
 
     def covers(self, wire: bytes, end: int) -> bool:
         """Whether the message, whose answers end there, is signed itself. Raises for a signature

@@ -76,15 +76,6 @@ class _Run:
         return 1 - ratio(self.flex.per_server, self.optimal.per_server)
 
     @property
-    def whole_gain(self) -> float:
-        """Until the last node ends, in place of the mean of the nodes."""
-        return ratio(self.flex.throughput, self.round_robin.throughput) - 1
-
-    @property
-    def whole_behind(self) -> float:
-        return 1 - ratio(self.flex.throughput, self.optimal.throughput)
-
-    @property
     def fewer(self) -> float:
         return ratio(self.round_robin.miss_ratio, self.flex.miss_ratio)
 

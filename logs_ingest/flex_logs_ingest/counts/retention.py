@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY
-from flex.ports import Moves
+from flex.ports import CentralSegments
 from flex_logs_ingest.counts import add_up_hours_and_sample, count_files, daily_sums
 from flex_logs_ingest.counts.merge_reference import LAYOUT, SCHEMA
 from flex_logs_ingest.counts.sorted_runs import SortedRun
@@ -51,7 +51,12 @@ class Tidied:
 
 
 def tidy(
-    segments: Moves, directory: Path, *, window_from: int, keep_from: int, table: Path | None = None
+    segments: CentralSegments,
+    directory: Path,
+    *,
+    window_from: int,
+    keep_from: int,
+    table: Path | None = None,
 ) -> Tidied:
     """Delete counts that are all from before the day `keep_from`, add up those of weeks that end
     before `window_from`.
@@ -78,7 +83,7 @@ def tidy(
     return Tidied(added, len(weeks), sum(len(kept[files]) for files in old))
 
 
-def _segments_by_file(segments: Moves) -> dict[str, list[Segment]]:
+def _segments_by_file(segments: CentralSegments) -> dict[str, list[Segment]]:
     """Which segments have their counts in the files of an id."""
     kept = defaultdict(list)
     readings = segments.segments(0, LAST_DAY)
@@ -102,7 +107,10 @@ def _weeks(kept: Mapping[str, Sequence[Segment]], window_from: int) -> dict[int,
 
 
 def _add_up(
-    segments: Moves, directory: Path, files: Sequence[str], kept: Mapping[str, Sequence[Segment]]
+    segments: CentralSegments,
+    directory: Path,
+    files: Sequence[str],
+    kept: Mapping[str, Sequence[Segment]],
 ) -> None:
     name = sha1("\n".join(files).encode(), usedforsecurity=False).hexdigest()
     hours = add_up_hours_and_sample.hours_in(directory, files, (0, LAST_DAY))
@@ -157,7 +165,11 @@ def _drop_tables(directory: Path, table: Path | None, keep_from: int) -> None:
 
 
 def _move(
-    segments: Moves, directory: Path, readings: Sequence[Segment], files: Collection[str], to: str
+    segments: CentralSegments,
+    directory: Path,
+    readings: Sequence[Segment],
+    files: Collection[str],
+    to: str,
 ) -> None:
     """The store first: files that it no longer knows are only in the way."""
     segments.move_counts([segment.id for segment in readings], to)

@@ -73,9 +73,6 @@ class Outbox:
         self._make(counts)
         self._send_what_is_left()
 
-    def streams(self, source: str) -> tuple[Stream, ...]:
-        return self._store.streams(source)
-
     def streams_of(self, sources: Collection[str]) -> tuple[Stream, ...]:
         return self._store.streams_of(sources)
 
@@ -84,12 +81,6 @@ class Outbox:
 
     def segments(self, first_day: int, last_day: int) -> tuple[Segment, ...]:
         return self._store.segments(first_day, last_day)
-
-    def places_where_readings_ended(self, places: Collection[str]) -> frozenset[str]:
-        return self._store.places_where_readings_ended(places)
-
-    def known_segments(self, ids: Collection[str]) -> frozenset[str]:
-        return self._store.known_segments(ids)
 
     def with_opening(self, opening: str, first_time: int) -> tuple[Segment, ...]:
         return self._store.with_opening(opening, first_time)
@@ -127,9 +118,6 @@ class Outbox:
             return (self._counts / _LATEST).read_text(encoding="ascii")
         except FileNotFoundError:
             return ""
-
-    def adopt(self, segment: Segment, stream: Stream, replaces: Stream | None) -> bool:
-        return self._store.adopt(segment, stream, replaces)
 
     def _send_what_is_left(self) -> None:
         """A run that was killed may have recorded a reading and not sent it, or noted one and not

@@ -1,7 +1,7 @@
 """Parcels that arrived at the controller, taken into its store: each once and checked whole, or
 refused with a reason.
 
-Takes paths of parcels, the store's Segments, the directory of counts and the sources that may send.
+Takes paths of parcels, the central store, the directory of counts and the sources that may send.
 Returns an Arrival for each. Does not use any of a parcel before all of it was checked.
 counts/count_files.py writes its counts anew, so no sent file ever stands where the controller's own
 files stand.
@@ -21,7 +21,7 @@ from typing import BinaryIO, Literal
 from flex.errors import BadInput
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY
-from flex.ports import Segments
+from flex.ports import CentralSegments
 from flex.why_file_unreadable import why_unreadable
 from flex_logs_ingest.counts import count_files, count_files_of_days
 from flex_logs_ingest.files.find_and_unpack_logs import path_text
@@ -69,7 +69,7 @@ class Arrival:
 
 def take(
     paths: Iterable[Path],
-    segments: Segments,
+    segments: CentralSegments,
     directory: Path,
     allowed: Collection[tuple[str, str]],
     *,
@@ -110,7 +110,7 @@ def _parcels(path: Path) -> Iterator[Path]:
 
 def _take(
     path: Path,
-    segments: Segments,
+    segments: CentralSegments,
     directory: Path,
     allowed: Collection[tuple[str, str]],
     known: set[str],

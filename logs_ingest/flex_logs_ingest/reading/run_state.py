@@ -274,7 +274,7 @@ class Reader:
 
     def _streams_of_family(self, family: str) -> StreamsByHead:
         if family not in self._streams:
-            streams = self.run.segments.streams(family)
+            streams = self.run.segments.streams_of([family])
             self._streams[family] = StreamsByHead(streams)
         return self._streams[family]
 

@@ -59,13 +59,12 @@ class Priced:
     """`least` moves, zero where nothing is said, and what each site costs the node that gives it,
     in moves.
 
-    `named` are the sites that are traded by name, and `payments` what each open node pays at least.
+    `named` are the sites that are traded by name.
     """
 
     least: int
     prices: Floats
     named: Bools
-    payments: Floats
 
 
 def floor(problem: Problem) -> int:
@@ -86,7 +85,7 @@ def _price_bound(problem: Problem, more: Floats | None, until: float) -> Priced:
     rules = RowRules(problem)
     worth = rules.prices.astype(np.float64)
     worth = worth if more is None else worth + more
-    unknown = Priced(0, worth / 2, np.zeros(len(worth), dtype=np.bool_), np.zeros(nodes))
+    unknown = Priced(0, worth / 2, np.zeros(len(worth), dtype=np.bool_))
     if problem.tolerance < NARROW or nodes > MOST_NODES or not problem.load.any():
         return unknown
     cluster = cluster_of(problem)
@@ -101,10 +100,9 @@ def _price_bound(problem: Problem, more: Floats | None, until: float) -> Priced:
     trade.settle(np.flatnonzero(market.nodes_off).tolist(), SIZE, settled_by)
     prices = worth / 2
     prices[by_name] = trade.prices.site
-    payments = _least_payments(trade, until)
-    least = float(prices @ lacking) + float(payments.sum())
+    least = float(prices @ lacking) + float(_least_payments(trade, until).sum())
     bound = max(0, int(np.ceil(least - INEXACT * (1 + abs(least)))))
-    return Priced(bound, prices, by_name, payments)
+    return Priced(bound, prices, by_name)
 
 
 def _outside(cluster: ProblemArrays) -> float:
