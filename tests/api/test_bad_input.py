@@ -155,6 +155,7 @@ def test_a_wish_that_cannot_be_is_refused_and_named(installation: Installation) 
     assert installation.flex("-o", "json", "sites", "list").out == before
 
 
+@pytest.mark.slow
 def test_the_last_node_cannot_be_drained(installation: Installation) -> None:
     installation.first_night()
     assert installation.flex("nodes", "drain", "n1").code == 0

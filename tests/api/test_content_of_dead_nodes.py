@@ -51,6 +51,7 @@ def on(where: dict[str, list[str]], node: str) -> set[str]:
     return {site for site, nodes in where.items() if nodes == [node]}
 
 
+@pytest.mark.torture("copied", "said")
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["copied", "said", "one writer"])
 def test_what_a_dead_node_alone_has_stays_there_and_the_operator_hears_of_it(
@@ -117,6 +118,7 @@ def test_what_every_node_has_goes_on_elsewhere(installation: Installation, way: 
     assert installation.flex("-o", "json", "nodes", "list").json["staying"] == []
 
 
+@pytest.mark.torture("copied at last", "own sites")
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["copied at last", "own sites", "one writer"])
 def test_who_gives_up_what_the_node_had_says_so_once(installation: Installation, way: str) -> None:

@@ -39,6 +39,7 @@ def start(folder: Path, home: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.torture
 @pytest.mark.slow
 def test_two_demos_at_once_both_work_and_touch_nothing_else(open_folder: Path) -> None:
     home = open_folder / "home"

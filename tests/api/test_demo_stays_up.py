@@ -174,6 +174,7 @@ class Nowhere:
         return "", None
 
 
+@pytest.mark.torture("200")
 @pytest.mark.slow("7", "200")
 @pytest.mark.parametrize("steps", [1, 7, 200])
 def test_days_of_traffic_are_whole_in_however_many_steps_they_are_written(

@@ -324,6 +324,7 @@ def test_a_node_that_comes_back_before_dns_was_changed_has_its_visitors_again(
     assert (doors(installation)[site], doors_agree(installation)) == (here, True)
 
 
+@pytest.mark.torture("older")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "error", "words"),

@@ -104,7 +104,7 @@ def test_a_node_that_nobody_knows_is_no_node(installation: Installation) -> None
     assert installation.flex("nodes", "down", "n9").code == 3
 
 
-@pytest.mark.torture("propose", "before-done")
+@pytest.mark.torture("propose", "before-done", "sent")
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["propose", "sent", "before-done", "before-settle"])
 def test_killed_at_any_step_it_ends_well_when_it_is_said_again(

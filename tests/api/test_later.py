@@ -92,7 +92,8 @@ def test_several_threads_may_ask_first() -> None:
     assert said(program) == "1"
 
 
-@pytest.mark.slow("python")
+@pytest.mark.torture("python")
+@pytest.mark.slow("python", "native")
 @pytest.mark.parametrize("loops", ["python", pytest.param("native", marks=without_native)])
 def test_reading_logs_takes_no_more_memory_than_promised_whatever_is_in_them(
     loops: str, tmp_path: Path

@@ -89,6 +89,7 @@ def plan(installation: Installation) -> Any:
     return installation.flex("-o", "json", "plan", "show", made.json["plan"]["id"]).json
 
 
+@pytest.mark.slow
 def test_it_is_said_by_plan_explain_sites_doctor_report_and_previews(
     installation: Installation, site: str
 ) -> None:
@@ -153,6 +154,7 @@ def test_what_it_advises_lets_the_site_move(
         assert any(note.startswith("moves along with sites") for note in shown["notes"])
 
 
+@pytest.mark.slow
 def test_off_a_dead_node_it_moves_and_its_mail_with_it(
     installation: Installation, site: str
 ) -> None:

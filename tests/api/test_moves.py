@@ -413,6 +413,7 @@ def test_the_old_copy_is_left_where_the_new_node_died_meanwhile(
     assert f"remove {site} {home}" not in disks.log
 
 
+@pytest.mark.torture("False")
 @pytest.mark.slow
 @pytest.mark.parametrize("is_read", [True, False])
 def test_the_old_copy_is_left_as_long_as_doors_count_visitors_there(

@@ -95,6 +95,7 @@ def test_a_nodes_configuration_is_written_once_and_the_one_before_is_kept(
         pytest.skip("there is no HAProxy to ask")
 
 
+@pytest.mark.slow
 def test_every_nodes_files_are_delivered_and_carried_once(
     installation: Installation, shared: str, tmp_path: Path
 ) -> None:

@@ -110,6 +110,7 @@ def test_routing_says_of_which_doors_it_is_not_known_who_comes_to_them(
     assert "Not known of" in installation.flex("route", "show").out
 
 
+@pytest.mark.slow
 def test_a_plan_that_comes_changes_the_small_map_alone_and_taking_it_back_empties_it(
     installation: Installation, with_doors: Path
 ) -> None:

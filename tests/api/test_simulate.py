@@ -432,20 +432,20 @@ def test_a_log_without_a_byte_has_no_locality(
 
 
 @pytest.fixture(scope="module")
-def three_experiments(tmp_path_factory: pytest.TempPathFactory) -> tuple[SimulatePaperOutput, Path]:
+def two_experiments(tmp_path_factory: pytest.TempPathFactory) -> tuple[SimulatePaperOutput, Path]:
     """What was said of them, and the folder of their page."""
     folder = tmp_path_factory.mktemp("experiments")
-    names = ["front-ends", "lard-disks", "cward-worldcup"]
+    names = ["front-ends", "lard-disks"]
     return papers_page.run(names, lambda _: None, folder, 1000), folder
 
 
 @pytest.mark.slow
 def test_an_experiment_becomes_a_page_with_pictures_and_tables(
-    three_experiments: tuple[SimulatePaperOutput, Path],
+    two_experiments: tuple[SimulatePaperOutput, Path],
 ) -> None:
-    said, folder = three_experiments
+    said, folder = two_experiments
     assert said == SimulatePaperOutput.model_validate_json(said.model_dump_json())
-    assert {row.paper for row in said.items} == {"front ends", "LARD", "CWARD"}
+    assert {row.paper for row in said.items} == {"front ends", "LARD"}
     assert said.pages[0] == str(folder / papers_page.PAGE)
     assert sorted(said.pages) == sorted(map(str, folder.iterdir()))
     page = (folder / papers_page.PAGE).read_text(encoding="utf-8")
@@ -469,14 +469,14 @@ def _rows_of(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_the_page_among_the_documents_is_what_the_command_writes(
-    three_experiments: tuple[SimulatePaperOutput, Path],
+    two_experiments: tuple[SimulatePaperOutput, Path],
 ) -> None:
     """Those of every experiment, with every picture; and claims that nobody makes any more are not
     on it.
     """
     folder = ROOT / "docs/papers"
     kept = (folder / papers_page.PAGE).read_text(encoding="utf-8")
-    said, _ = three_experiments
+    said, _ = two_experiments
     made = papers_page.page(said.items, [])
     assert "Not run for this page" not in kept
     assert f"Of {len(FIGURES)} claims " in kept

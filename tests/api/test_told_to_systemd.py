@@ -136,6 +136,7 @@ def answers(port: int) -> bool:
         return False
 
 
+@pytest.mark.torture("an abstract name-1")
 @pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def everything(installation: Installation) -> object:
 
 
 # Before it orders, and once it has. Within the order itself all who write wait for it.
+@pytest.mark.torture("postgresql-apply-door_reports")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("alone", "verb", "moment"),

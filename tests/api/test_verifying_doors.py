@@ -46,6 +46,7 @@ def heard(installation: Installation, *behind: str, error: str = "") -> None:
         store.note_door_reports(reports)
 
 
+@pytest.mark.torture("doors alone")
 @pytest.mark.slow
 def test_where_all_nodes_go_by_what_is_in_force_that_is_said(led: Installation) -> None:
     heard(led)

@@ -80,6 +80,7 @@ def stage(night: Said, name: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_night_fetches_a_sites_hottest_targets_from_its_new_node_before_dns_names_it(
     installation: Installation, replicated: str, web: Web
 ) -> None:
@@ -112,6 +113,7 @@ def rejected(store: Store) -> None:
         store.update(replace(plan, state="discarded"))
 
 
+@pytest.mark.slow
 @pytest.mark.slow("frozen-apply-23", "rejected-run-22")
 @pytest.mark.parametrize(
     ("meanwhile", "verb", "code"),

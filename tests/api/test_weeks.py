@@ -120,7 +120,7 @@ def test_a_site_that_moved_twice_rests_until_the_first_time_is_a_month_ago(
     [
         # Without the limit of moves in a month, its third move is that of the eighth night.
         ("one site", 1, 10),
-        pytest.param("one site", 1, 30, marks=pytest.mark.slow),
+        pytest.param("one site", 1, 30, marks=pytest.mark.torture),
         pytest.param("one half and the other", 1, 30, marks=pytest.mark.torture),
         pytest.param("one half and the other", 5, 30, marks=pytest.mark.torture),
     ],
@@ -197,6 +197,7 @@ def test_a_site_that_stays_small_for_the_cooldown_goes_back_to_the_node_it_had(
     assert resting(cluster)[SITES[0]].startswith("gave a node up ")
 
 
+@pytest.mark.slow
 def test_a_drained_node_loses_the_replica_that_rests_there_and_no_other_one_moves(
     cluster: Cluster,
 ) -> None:

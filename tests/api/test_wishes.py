@@ -35,6 +35,7 @@ def test_a_site_is_pinned_shown_and_freed_however_its_name_is_written(
     assert installation.flex("sites", "unpin", f"{site}.").code == 0
 
 
+@pytest.mark.slow
 def test_a_site_is_kept_off_a_node_and_away_from_another_site(installation: Installation) -> None:
     installation.first_night()
     text = installation.settings.read_text(encoding="utf-8")
@@ -65,6 +66,7 @@ def test_a_pin_that_contradicts_itself_is_refused(installation: Installation) ->
     assert installation.flex("sites", "pin", site, "--together", "nobody.example").code == 3
 
 
+@pytest.mark.slow
 def test_draining_a_node_says_which_pins_it_suspends_and_stops_no_plan(
     installation: Installation,
 ) -> None:

@@ -239,7 +239,7 @@ def _demanded(problem: Problem, site: int) -> int:
     return max(int(problem.replicas[site]) - len(held), len(missing_pins))
 
 
-@pytest.mark.torture("many equal sites-exact")
+@pytest.mark.torture("many equal sites-exact", "many equal sites-auto")
 @pytest.mark.slow("many equal sites-exact", "many equal sites-auto")
 @every_solver
 @pytest.mark.parametrize(

@@ -113,6 +113,7 @@ def _texts(module: Path) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.slow
 def test_what_flex_says_names_no_command_that_there_is_not() -> None:
     said = {
         (module.name, code)

@@ -234,7 +234,7 @@ CONTENTS = {
 }
 
 
-@pytest.mark.torture("bzip2", "xz")
+@pytest.mark.torture("bzip2", "xz", "zstd")
 @pytest.mark.slow("bzip2", "xz", "zstd")
 @pytest.mark.parametrize("packing", BOMBS)
 def test_a_small_file_that_unpacks_to_a_large_one_takes_no_more_memory(

@@ -93,6 +93,9 @@ def broken(
     return request.param, door
 
 
+@pytest.mark.slow(
+    "a folder for a file", "a missing file", "a bad line", "another encoding", "a missing key"
+)
 def test_no_page_calls_it_a_fault_of_flex(broken: tuple[str, Door]) -> None:
     what, door = broken
     browser, plan = door.open("admin", headers=BROWSER), door.store.headlines()[0].id

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from schemathesis.config import SchemathesisConfig
 
 from flex.store import MemoryStore
@@ -115,6 +115,6 @@ def test_no_answer_is_other_than_the_document_says(case: Any, secret: str) -> No
 
 @pytest.mark.slow
 @schema_and_its_limits.exclude(path_regex="/events$").parametrize()
-@settings(FEW, max_examples=times(2))
+@settings(FEW, phases=[Phase.explicit])
 def test_no_answer_is_other_at_any_limit_of_the_document(case: Any, secret: str) -> None:
     case.call_and_validate(headers={"Authorization": f"Bearer {secret}"})

@@ -33,6 +33,7 @@ def test_a_drain_says_how_many_sites_leave_the_node_and_when(door: Door) -> None
     assert again["turn"] == [], "it was drained before"
 
 
+@pytest.mark.slow("down")
 @pytest.mark.parametrize("way", ["drain", "down"])
 def test_a_node_that_is_taken_back_says_how_many_come(door: Door, way: str) -> None:
     door.open("operator").put("/api/v1/nodes/n3/drain", json={}, headers=ANY)

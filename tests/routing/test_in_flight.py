@@ -155,7 +155,7 @@ def websocket(cluster: Cluster, stack: ExitStack, door: str, host: str = SITE) -
     return WebSocket(visitor, held)
 
 
-@pytest.mark.torture("Cluster-by_a_reload")
+@pytest.mark.torture("Cluster-by_a_reload", "Encrypted-by_a_reload")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "change"),

@@ -73,6 +73,7 @@ def test_every_file_of_a_twin_is_asked_for() -> None:
     assert twin(PUBLISHED["hp-july"]).frequency().min() >= 1
 
 
+@pytest.mark.slow
 def test_sizes_spread_over_all_files_as_wanted() -> None:
     made = twin(PUBLISHED["hp-july"], spread=1.6, of_all_sizes=True)
     assert np.log(made.size).std() == pytest.approx(1.6, rel=0.02)

@@ -94,6 +94,7 @@ def test_the_gap_is_the_one_that_was_asked_for() -> None:
     assert np.std(np.log(gap)) == pytest.approx(1.0, rel=0.1)
 
 
+@pytest.mark.slow("independent", "reloads", "visits", "fashions")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_trace_of_the_model_is_told_by_the_model(kind: str) -> None:
     """Fitted to every second size of memory, and held against the others."""

@@ -42,6 +42,7 @@ def ran(name: str) -> tuple[list[Claim], int]:
     return EXPERIMENTS[name](lab), len(lab.points)
 
 
+@pytest.mark.torture("lard-disks")
 @pytest.mark.slow("lard-disks", "hacc-static", "hacc-dynamic")
 @pytest.mark.parametrize(
     "name",

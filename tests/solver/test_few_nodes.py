@@ -148,7 +148,8 @@ def test_what_is_found_is_balanced_and_with_all_sites_decided_has_the_fewest_mov
         assert bound.least == moves == search.best.moves()
 
 
-@pytest.mark.slow("narrow-20000-4-1")
+@pytest.mark.torture("narrow-20000-4-1")
+@pytest.mark.slow("narrow-20000-4-1", "drift-20000-4-1")
 @pytest.mark.parametrize(
     ("kind", "sites", "nodes", "seed"),
     [("drift", 20_000, 4, 1), ("narrow", 20_000, 4, 1), ("idle", 20_000, 2, 1)],
@@ -169,6 +170,7 @@ def test_many_sites_on_few_nodes_move_a_few_and_so_few_are_needed(
     assert score.moves(problem, found.rows) == found.bound < 20
 
 
+@pytest.mark.torture("4")
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes", [2, 4])
 def test_of_many_small_sites_on_one_node_hardly_more_move_than_must(nodes: int) -> None:

@@ -20,6 +20,7 @@ Drifted = Callable[[int, int, int], Problem]
 SOME = unhurried(40_000)
 
 
+@pytest.mark.slow
 def test_it_balances_what_can_be_balanced_for_little_more_than_the_fewest_moves(
     drifted: Drifted,
 ) -> None:

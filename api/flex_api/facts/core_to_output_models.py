@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-
-import pandas as pd
 
 from flex.model.balance import Balance, NodeLoad
 from flex.model.dns_edits_by_others import Edit
@@ -20,7 +18,6 @@ from flex.model.plan import Move, Plan
 from flex.model.plan_summary import Headline, headline
 from flex.model.wish import Pin
 from flex.model.zone_plan import ZonePlan
-from flex.partition import nodes_by_site, rows_of_other_sites, sites_in
 from flex.placing import problem
 from flex.planning import names_left_behind, which_servers_agree
 from flex.planning.outdated_plans import WAITING
@@ -34,6 +31,7 @@ from flex_api.facts import (
     names_of_sites,
 )
 from flex_api.facts.dead_nodes_in_dns import Dead
+from flex_api.facts.site_table import Catalogue
 from flex_api.in_words import amounts
 from flex_api.schemas import times_of_sites
 from flex_api.schemas.nodes_and_jobs import LeftRow, NodeRow, NodesOutput
@@ -240,44 +238,24 @@ def run_row(run: NightlyRun, plan: Plan | None = None) -> RunRow:
 
 
 def sites_output(
-    profiles: pd.DataFrame,
-    partition: pd.DataFrame,
+    catalogue: Catalogue,
     pins: Sequence[Pin],
-    period: tuple[datetime, datetime] | None,
     stays_for: Mapping[str, Sequence[str]],
     names: NamesOfSites | None = None,
 ) -> SitesOutput:
-    """Every site in the profiles or the partition, busiest first. `stays_for` is what a move of a
-    site would take along, by site.
+    """Every site of the catalogue, busiest first. `stays_for` is what a move of a site would take
+    along, by site.
     """
-    silent = rows_of_other_sites(partition, sites_in(profiles))["site"].drop_duplicates()
-    idle = pd.DataFrame({"site": silent}).assign(**dict.fromkeys(COUNTS, 0))
-    rows = pd.concat([profiles, idle], ignore_index=True)
-    nodes = nodes_by_site(partition)
     pin_of = {pin.site: pin for pin in pins}
-    ordered = rows.sort_values(["access_bytes", "site"], ascending=[False, True])
+    items = []
+    for row in catalogue.order("-access_bytes").tolist():
+        site = str(catalogue.sites[row])
+        measured, nodes = catalogue.measures(row), catalogue.nodes_of(row)
+        leaning = stays_for.get(site, ())
+        items.append(site_row(site, measured, nodes, pin_of.get(site), leaning, names))
+    period = catalogue.period
     return SitesOutput(
-        period_start=period[0] if period else None,
-        period_end=period[1] if period else None,
-        items=[_site(row, nodes, pin_of, stays_for, names) for row in ordered.to_dict("records")],
-    )
-
-
-def _site(
-    row: dict[Hashable, int | str],
-    nodes: dict[str, list[str]],
-    pins: dict[str, Pin],
-    stays_for: Mapping[str, Sequence[str]],
-    names: NamesOfSites | None,
-) -> SiteRow:
-    site = str(row["site"])
-    return site_row(
-        site,
-        {name: int(row[name]) for name in COUNTS},
-        nodes.get(site, []),
-        pins.get(site),
-        stays_for.get(site, ()),
-        names,
+        period_start=period and period.start, period_end=period and period.end, items=items
     )
 
 
@@ -314,19 +292,6 @@ def _names(names: NamesOfSites | None, site: str) -> list[NameRow] | None:
     if names is None or names.not_known:
         return None
     return [NameRow.like(name) for name in names.names_of_site(site)]
-
-
-COUNTS = (
-    "access_bytes",
-    "working_set",
-    "requests",
-    "targets",
-    "one_timers",
-    "busy_hour_bytes",
-    "timed",
-    "service_us",
-    "cpu_us",
-)
 
 
 def nodes_output(

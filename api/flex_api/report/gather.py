@@ -11,6 +11,7 @@ from flex.store import Store
 from flex.wishes import wishes_in_force_now
 from flex_api.facts import core_to_output_models, leaning_on_sites, logs_good_enough
 from flex_api.facts.move_progress import moves_of_plan
+from flex_api.facts.site_table import catalogue
 from flex_api.facts.traffic_by_hour import hours_in_logs
 from flex_api.report import partition_pictures
 from flex_api.report.content import NIGHTS, ReportData
@@ -59,13 +60,9 @@ def _sites(store: Store, plan: Plan, asked_at: datetime) -> SitesOutput | None:
     stored = store.profiles()
     if stored is None:
         return None
-    period, profiles, _ = stored
-    pins = wishes_in_force_now.pins_in_force(store.pins(), asked_at)
     return core_to_output_models.sites_output(
-        profiles,
-        store.placement_of(plan.id),
-        pins,
-        (period.start, period.end),
+        catalogue(stored, store.placement_of(plan.id)),
+        wishes_in_force_now.pins_in_force(store.pins(), asked_at),
         leaning_on_sites.stays_for(plan),
     )
 

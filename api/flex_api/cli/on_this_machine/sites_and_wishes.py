@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flex.model.wish import Pin
-from flex.partition import sites_in
 from flex.wishes.pins_for_solvers import unknown_site
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
 from flex_api.facts import core_to_output_models, leaning_on_sites, names_of_sites
 from flex_api.facts.names_that_stay import newest_plan
+from flex_api.facts.site_table import catalogue
 from flex_api.schemas.sites_and_wishes import PinOutput, PinShown, SitesOutput, values
 from flex_api.wiring import World
 from flex_api.wishes import make_and_drop_wishes, previewing
@@ -61,16 +61,12 @@ def _sites(here: World) -> SitesOutput:
     _, placement = here.store.placement()
     if kept is None:
         return SitesOutput(period_start=None, period_end=None, items=[])
-    period, profiles, _ = kept
-    plan = newest_plan(here)
-    every = sites_in(profiles) | sites_in(placement)
+    plan, known = newest_plan(here), catalogue(kept, placement)
     return core_to_output_models.sites_output(
-        profiles,
-        placement,
+        known,
         here.pins_of_next_plan,
-        (period.start, period.end),
         leaning_on_sites.stays_for(plan),
-        names_of_sites.names_of_sites(here.settings, plan, every),
+        names_of_sites.names_of_sites(here.settings, plan, set(known.sites)),
     )
 
 
