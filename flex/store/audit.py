@@ -121,5 +121,4 @@ def _head(connection: Connection) -> Head:
     """Not of the entries: where the newest were taken out, the next one must not take their
     numbers.
     """
-    row = connection.execute(select(audit_head.c.number, audit_head.c.hash)).one()
-    return Head(row.number, row.hash)
+    return Head(*connection.execute(select(audit_head.c.number, audit_head.c.hash)).one())

@@ -1,4 +1,5 @@
-"""A table of which each row is a value of one class: a column is a field, by the same name.
+"""A table of which each row is a value of one class: a column is a field, by the same name. Fields
+without a column are not stored.
 
 Takes a table and a class. Reads, puts and drops values, each in a transaction of its own or in the
 one that is open. Does not know what the values mean.
@@ -29,7 +30,9 @@ class KeyedTable(Generic[Value]):
     def __init__(self, table: Table, kind: type[Value], *key: str) -> None:
         self._table, self._kind = table, kind
         # Any: a field may hold anything.
-        self._columns: list[Column[Any]] = [table.c[field.name] for field in fields(kind)]
+        self._columns: list[Column[Any]] = [
+            table.c[field.name] for field in fields(kind) if field.name in table.c
+        ]
         self._key: list[Column[Any]] = [table.c[name] for name in key] or [*table.primary_key]
 
     def all(

@@ -64,6 +64,7 @@ attempts = Table(
 
 ATTEMPTS = KeyedTable(attempts, Attempt)
 ORDERS = KeyedTable(node_orders, NodeOrder)
+NODES = KeyedTable(nodes, Node)
 FREEZES = KeyedTable(schema.freeze, Freeze)
 
 
@@ -93,28 +94,15 @@ class SqlOrders(StorePart):
 
     def own_nodes(self) -> tuple[Node, ...]:
         """Nodes that were added, or that differ from the settings, in order of name."""
-        with self._database.reading() as connection:
-            rows = connection.execute(select(nodes).order_by(nodes.c.name))
-            return tuple(
-                Node(row.name, tuple(row.addresses), row.ram, row.capacity) for row in rows
-            )
+        return NODES.all(self._database)
 
     def put_node(self, node: Node) -> None:
         """Stores the node by its name, without its state."""
-        row = {
-            "name": node.name,
-            "addresses": list(node.addresses),
-            "ram": node.ram,
-            "capacity": node.capacity,
-        }
-        with self._database.writing() as connection:
-            connection.execute(delete(nodes).where(nodes.c.name == node.name))
-            connection.execute(insert(nodes), row)
+        NODES.put(self._database, node)
 
     def drop_node(self, name: str) -> bool:
         """Returns whether there was one."""
-        with self._database.writing() as connection:
-            return connection.execute(delete(nodes).where(nodes.c.name == name)).rowcount > 0
+        return NODES.drop(self._database, name)
 
     def freeze(self) -> Freeze | None:
         """The last freeze, even if it has ended by itself. None once somebody took it back."""

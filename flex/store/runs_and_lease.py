@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 
 from sqlalchemy import (
@@ -103,12 +104,7 @@ class SqlRuns(StorePart):
     def stage(self, run_id: str, stage: Stage) -> None:
         """Records the start or the end of a stage, in place of the one with the same name."""
         of_run = stages.c.run == run_id
-        row = {
-            "name": stage.name,
-            "started": stage.started,
-            "ended": stage.ended,
-            "outcome": stage.outcome,
-        }
+        row = asdict(stage)
         with self._database.writing() as connection:
             if not _is_known(connection, run_id):
                 raise errors_of_stores.unknown_run(run_id)
@@ -209,13 +205,7 @@ def _update(connection: Connection, run: NightlyRun) -> None:
 
 
 def _row(run: NightlyRun) -> dict[str, object]:
-    return {
-        "id": run.id,
-        "holder": run.holder,
-        "started": run.started,
-        "ended": run.ended,
-        "exit_code": run.exit_code,
-        "cycle": run.plan,
-        "message": run.message,
-        "made": run.made,
-    }
+    """What a plan is called in the table is older than its name here."""
+    row = {field.name: getattr(run, field.name) for field in fields(run) if field.name != "stages"}
+    row["cycle"] = row.pop("plan")
+    return row

@@ -35,6 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
+from flex.model.audit_chain import Entry
 from flex.model.dns_update_journal import JournalRow
 from flex.model.drains_and_freezes import Freeze, NodeOrder
 from flex.model.jobs import Job
@@ -399,17 +400,7 @@ stages = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("time", Utc, nullable=False),
-    Column("actor", TEXT, nullable=False),
-    Column("action", TEXT, nullable=False),
-    Column("subject", TEXT, nullable=False),
-    Column("reason", TEXT, nullable=False),
-    Column("request", TEXT, nullable=False),
-    Column("before", TEXT, nullable=False),
-    Column("after", TEXT, nullable=False),
-    Column("previous", TEXT, nullable=False),
-    Column("hash", TEXT, nullable=False),
+    *columns_of(Entry, "number"),
     Index(None, "action", "number"),
 )
 
