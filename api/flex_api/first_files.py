@@ -84,7 +84,7 @@ def _files(folder: Path) -> dict[str, str]:
     plain = {
         name: _fill_marks(text, marks)
         for name, text in texts.items()
-        if not _is_unit(name) or not units_are_installed()
+        if not name.endswith((".service", ".timer")) or not units_are_installed()
     }
     keys = {
         "flex.key": make_key(KEY_NAME).clause(),
@@ -96,10 +96,6 @@ def _files(folder: Path) -> dict[str, str]:
         **_hooks(),
         "named.conf.flex": bind_snippet(ZONE, KEY_NAME, READER_NAME),
     }
-
-
-def _is_unit(name: str) -> bool:
-    return name.endswith((".service", ".timer"))
 
 
 def units_are_installed() -> bool:

@@ -135,7 +135,11 @@ def _message_lines(message: Message) -> Iterator[str]:
         ),
         *_reach_lines(zone, changes),
     ]
-    parts = change_messages.halves(message) if _size(required) > PREREQUISITE_BYTES else ()
+    parts = (
+        change_messages.halves(message)
+        if sum(len(line.encode()) for line in required) > PREREQUISITE_BYTES
+        else ()
+    )
     for part in parts:
         yield from _message_lines(part)
     if parts:
@@ -146,10 +150,6 @@ def _message_lines(message: Message) -> Iterator[str]:
     for change in changes:
         yield from _update_lines(change)
     yield "send"
-
-
-def _size(lines: Sequence[str]) -> int:
-    return sum(len(line.encode()) for line in lines)
 
 
 def _reach_lines(zone: str, changes: Sequence[Change]) -> Iterator[str]:

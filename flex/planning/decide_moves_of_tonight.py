@@ -278,7 +278,7 @@ def _choose_drops(problem: Problem, broken: Violation) -> _Drops:
         next(
             seat_rivals_apart.circles(
                 [*sites, *range(len(problem.sites))],
-                seat_rivals_apart.rivals_of(_tied_sites(problem)),
+                seat_rivals_apart.rivals_of((*problem.apart, *problem.together)),
             )
         )
     )
@@ -287,10 +287,6 @@ def _choose_drops(problem: Problem, broken: Violation) -> _Drops:
     ]:
         return _Drops(apart=tuple(apart[-1:]))
     return _Drops(together=tuple(group for group in problem.together if sites & group)[-1:])
-
-
-def _tied_sites(problem: Problem) -> tuple[frozenset[int], ...]:
-    return (*problem.apart, *problem.together)
 
 
 def _ease_problem(problem: Problem, drops: _Drops) -> Problem:

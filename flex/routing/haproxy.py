@@ -308,7 +308,7 @@ def _backends(
         raise unusable_configuration(
             f"routing {pool.site} by {pool.policy!r:.50}", f"the policies are {', '.join(RULES)}"
         )
-    if not _limited(pool):
+    if not (pool.limits.admission and len(pool.members) > 1):
         yield [
             f"backend {pool.name}",
             *visitor_lines,
@@ -353,10 +353,6 @@ def _way_to_member(member: Member, node: str, layout: Layout) -> tuple[str, str,
 def _lines_of_rule(pool: Pool, layout: Layout) -> list[str]:
     wide = popular_targets.looked_up(pool, layout.directory) if pool.policy == "lardr" else ()
     return [*split(pool), *wide, *RULES[pool.policy](pool, "date"), *send_lines(pool)]
-
-
-def _limited(pool: Pool) -> bool:
-    return pool.limits.admission and len(pool.members) > 1
 
 
 def _waiting(pool: Pool) -> list[str]:

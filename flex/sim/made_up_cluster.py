@@ -131,7 +131,7 @@ def night(hosting: Hosting, day: date, requests: int, rng: np.random.Generator) 
     """
     target = _targets(hosting, requests, rng)
     site = hosting.site[target]
-    time = _start(day) + _time_of_day(hosting, site, rng)
+    time = (day - date(1970, 1, 1)).days * DAY + _time_of_day(hosting, site, rng)
     order = np.argsort(time, kind="stable")
     time, site, target = time[order], site[order], target[order]
     status = rng.choice(STATUS, requests, p=STATUS_SHARE)
@@ -244,7 +244,3 @@ def _bytes_sent(size: Ints, status: Ints, method: Ints, rng: np.random.Generator
     )
     answered: Ints = np.where(method == METHODS.index("HEAD"), 0, sent).astype(np.int64)
     return answered
-
-
-def _start(day: date) -> int:
-    return (day - date(1970, 1, 1)).days * DAY

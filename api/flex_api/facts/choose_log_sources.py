@@ -89,7 +89,7 @@ def _like(name: str, sources: Sequence[Source]) -> Source:
             source.name,
             source.format,
             source.site.pattern,
-            _directory_note(source),
+            "by directory" if source.site.directory else "",
             source.document_root,
         )
         for source in candidates
@@ -103,10 +103,6 @@ def _like(name: str, sources: Sequence[Source]) -> Source:
             "say what they are with --node, and --site and --format where needed",
         )
     return candidates[0]
-
-
-def _directory_note(source: Source) -> str:
-    return "by directory" if source.site.directory else ""
 
 
 def _unknown_source(name: str, sources: Sequence[Source]) -> BadInput:

@@ -23,11 +23,11 @@ from flex_api.schemas.plan_parts import (
 
 def rows(forecasts: Iterable[Forecast], period: Period) -> list[ForecastRow]:
     """A forecast for which no request was replayed predicts nothing, and has no row."""
-    return [forecast_row(forecast, period) for forecast in forecasts if _has_requests(forecast)]
-
-
-def _has_requests(forecast: Forecast) -> bool:
-    return any(node.requests for node in forecast.nodes)
+    return [
+        forecast_row(forecast, period)
+        for forecast in forecasts
+        if any(node.requests for node in forecast.nodes)
+    ]
 
 
 def forecast_row(forecast: Forecast, period: Period) -> ForecastRow:

@@ -34,7 +34,7 @@ def _questions(world: World, sites: Sequence[str], to: Sequence[str]) -> Iterato
     for node in to:
         if node not in states:
             raise unknown_node(node, sorted(states))
-    now = _nodes_now(world)
+    now = nodes_by_site(world.store.placement()[1])
     known = now.keys() | _sites_with_profile(world)
     for site in sites:
         if site not in known:
@@ -47,10 +47,6 @@ def _questions(world: World, sites: Sequence[str], to: Sequence[str]) -> Iterato
         for node in to or [name for name in active if name not in here]:
             names = tuple(others.get(site, ()))
             yield Wanted(site, node, None if source == node else source, names)
-
-
-def _nodes_now(world: World) -> dict[str, list[str]]:
-    return nodes_by_site(world.store.placement()[1])
 
 
 def _sites_with_profile(world: World) -> set[str]:

@@ -22,17 +22,13 @@ def orders_to_retry(world: World) -> tuple[NodeOrder, ...]:
     down = {node.name for node in world.nodes if node.state == "down"}
     if not down:
         return ()
-    still = down & (_nodes_in_partition(world) | _half_out(world))
+    still = down & (set(world.store.placement()[1]["node"].unique()) | _half_out(world))
     return tuple(order for order in world.store.node_orders() if order.node in still)
 
 
 def is_withdrawn(world: World, order: NodeOrder) -> bool:
     """Whether somebody said otherwise since it was read."""
     return order not in world.store.node_orders()
-
-
-def _nodes_in_partition(world: World) -> set[str]:
-    return set(world.store.placement()[1]["node"].unique())
 
 
 def _half_out(world: World) -> set[str]:

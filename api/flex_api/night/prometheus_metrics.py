@@ -211,7 +211,8 @@ def _plan_series(known: Known) -> Iterator[Series]:
     stale = [
         headline
         for headline in waiting
-        if known.now - headline.wall_time > known.expiry or headline.base != _base(known)
+        if known.now - headline.wall_time > known.expiry
+        or headline.base != (known.in_force.id if known.in_force else "")
     ]
     yield _one(
         "flex_plan_stale",
@@ -226,10 +227,6 @@ def _plan_series(known: Known) -> Iterator[Series]:
     yield Series(
         "flex_imbalance_ratio", "gauge", "How far the worst node is from its fair share.", imbalance
     )
-
-
-def _base(known: Known) -> str:
-    return known.in_force.id if known.in_force else ""
 
 
 def _cluster_series(known: Known) -> Iterator[Series]:

@@ -190,14 +190,11 @@ def _widest(globs: Sequence[str]) -> tuple[str, ...]:
         pattern
         for pattern in globs
         if not any(
-            other != pattern and PurePosixPath(_as_path(pattern)).match(other) for other in globs
+            other != pattern and PurePosixPath(pattern.replace("*", "x")).match(other)
+            for other in globs
         )
     ]
     return tuple(dict.fromkeys(kept or globs))
-
-
-def _as_path(pattern: str) -> str:
-    return pattern.replace("*", "x")
 
 
 def _name_by(taken: Sequence[tuple[re.Pattern[str], LogSource]], log: str) -> str:

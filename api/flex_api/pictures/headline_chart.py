@@ -64,7 +64,7 @@ def svg(rows: Sequence[ClaimRow]) -> str:
     top = _TOP
     for row, published, ours in drawn:
         parts += _row(axis, top, _lines(row), published, ours)
-        top += _height(row)
+        top += _LINE * max(2, len(_lines(row))) + _GAP
     described = "; ".join(
         f"{row.paper}, {row.claim}: published {figures(published)}, ours {figures(ours)}"
         for row, published, ours in drawn
@@ -86,10 +86,6 @@ def _axis(values: Sequence[float]) -> _Axis:
 
 def _lines(row: ClaimRow) -> list[str]:
     return wrap(f"{row.paper} {row.claim}", _LETTERS)
-
-
-def _height(row: ClaimRow) -> int:
-    return _LINE * max(2, len(_lines(row))) + _GAP
 
 
 def _legend() -> Iterator[str]:

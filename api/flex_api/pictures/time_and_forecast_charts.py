@@ -224,7 +224,7 @@ def heat(
         else "Nothing was asked for.",
         rows=tuple(cells),
         columns=tuple(columns),
-        key=tuple((shade, amount(_from(shade, most))) for shade in range(SHADES + 1))
+        key=tuple((shade, amount(most * max(shade - 1, 0) / SHADES)) for shade in range(SHADES + 1))
         if most
         else (),
         left_out=len(rows) - len(drawn),
@@ -233,10 +233,6 @@ def heat(
 
 def _shade(value: float, most: float) -> int:
     return 0 if value <= 0 or not most else min(math.ceil(value / most * SHADES), SHADES)
-
-
-def _from(shade: int, most: float) -> float:
-    return most * max(shade - 1, 0) / SHADES
 
 
 def amount(value: float) -> str:

@@ -20,7 +20,7 @@ from flex.model.plan import Move, Plan
 from flex.partition import rows_of_other_sites
 from flex.placing import explain
 from flex.placing.explain import Because
-from flex.placing.other_nodes_for_site import Chosen, Other
+from flex.placing.other_nodes_for_site import Chosen
 from flex.placing.problem import Ints, Problem, rows_of
 from flex.planning import (
     propose_plan,
@@ -150,7 +150,10 @@ def explain_site(world: World, site: str) -> ExplainOutput:
         # Nowhere else while it is left alone.
         others=[]
         if edit or stuck or held_back
-        else [_row(other) for other in Chosen(problem, rows).others(position)[:MOST]],
+        else [
+            OtherRow.like(other, off_ratio=other.off)
+            for other in Chosen(problem, rows).others(position)[:MOST]
+        ],
         leaning=leaning_rows(leaning),
         edited=core_to_output_models.edit_row(edit) if edit else None,
         **_visitors_elsewhere(
@@ -333,7 +336,3 @@ def _rules_that_keep(guard: Guard, count: int, site: str) -> list[str]:
 def _given_way(suspended: Sequence[str], site: str) -> list[str]:
     """What of the site's own wish cannot be kept now; each is told after the name of its site."""
     return [f"its wish gives way: {why}" for why in suspended if why.partition(" (")[0] == site]
-
-
-def _row(other: Other) -> OtherRow:
-    return OtherRow.like(other, off_ratio=other.off)

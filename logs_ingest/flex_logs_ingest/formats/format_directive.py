@@ -244,7 +244,7 @@ def _op(places: Sequence[_Place], i: int, until: int, ahead: int | None, directi
             if place.loose
             else literal[:1] or ("\n" if place.token.may_hold_anything else " ")
         )
-    elif not literal and not _is_path(places[i + 1]):
+    elif not literal and places[i + 1].token.field != "uri":
         raise unusable(directive, "two fields follow each other with nothing between them")
     if place.loose and place.token.kind == "sentence" and " " in literal and ahead is None:
         raise unusable(
@@ -254,7 +254,3 @@ def _op(places: Sequence[_Place], i: int, until: int, ahead: int | None, directi
     width = len(place.token.example) * (literal[:1] in place.token.example)
     listed = place.loose and place.token.kind == "list" and literal.startswith(" ")
     return Op(field, literal.encode(), quoted, width, listed, ahead or 0, fits)
-
-
-def _is_path(place: _Place) -> bool:
-    return place.token.field == "uri"

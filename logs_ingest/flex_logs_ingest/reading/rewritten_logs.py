@@ -229,7 +229,11 @@ class _Comparison:
         if same is None:
             return None
         return KnownLines(
-            same, sum(ours.lines), self._mark, self._heading, few=theirs.answers < _enough(theirs)
+            same,
+            sum(ours.lines),
+            self._mark,
+            self._heading,
+            few=theirs.answers < (ENOUGH if theirs.signature else ENOUGH_UNSIGNED),
         )
 
     def _cut(self, reading: Segment, new: _Sum, before: _Sum) -> KnownLines | None:
@@ -307,10 +311,6 @@ def _is_same(ours: _Sum, theirs: _Sum) -> bool:
     signed = not theirs.signature or ours.signature == theirs.signature
     numbers = ours.lines == theirs.lines and ours.hours == theirs.hours
     return signed and numbers and (ours.first, ours.last) == (theirs.first, theirs.last)
-
-
-def _enough(theirs: _Sum) -> int:
-    return ENOUGH if theirs.signature else ENOUGH_UNSIGNED
 
 
 def _sum_of(readings: Sequence[Segment]) -> _Sum:

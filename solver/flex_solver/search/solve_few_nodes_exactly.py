@@ -84,7 +84,7 @@ def _block(placed: Placed, totals: Ints, nodes: Ints) -> _Block:
     movable = np.sort(items.movable)
     chosen = movable[place[placed.node[movable]] >= 0]
     asks, load, low, high = (
-        _convert_to_units(ints)
+        ints.astype(np.float64) * (UNIT / SHARE)
         for ints in (
             items.load[items.site[chosen]],
             totals[nodes],
@@ -108,10 +108,6 @@ def _block(placed: Placed, totals: Ints, nodes: Ints) -> _Block:
         high=high - CLEAR,
         crowds=_crowds(items, chosen),
     )
-
-
-def _convert_to_units(loads: Ints) -> Floats:
-    return loads.astype(np.float64) * (UNIT / SHARE)
 
 
 def _barred_nodes(placed: Placed, chosen: Ints, nodes: Ints) -> Bools:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flex.errors import NoData
-from flex.model.nightly_run import NightlyRun
 from flex.model.plan import Plan
 from flex_api.cli.common import Context
 from flex_api.cli.open_installation import open_world
@@ -38,7 +37,10 @@ class LookHere:
     def runs(self, limit: int) -> RunsOutput:
         with open_world(self.context) as here:
             runs = here.store.runs(limit)
-            rows = [core_to_output_models.run_row(run, _plan_of(here, run)) for run in runs]
+            rows = [
+                core_to_output_models.run_row(run, here.store.plan(run.plan) if run.plan else None)
+                for run in runs
+            ]
         return RunsOutput(items=rows)
 
     def report(self, plan: str, form: str, to: Path | None, *, pdf: bool) -> str | bytes | Path:
@@ -48,10 +50,6 @@ class LookHere:
                 return write_reports.report_text(here, stored_plan, form)
             path = write_reports.write(here, stored_plan, to)
         return print_pdf.print_pdf(path, path.with_suffix(".pdf")) if pdf else path
-
-
-def _plan_of(here: World, run: NightlyRun) -> Plan | None:
-    return here.store.plan(run.plan) if run.plan else None
 
 
 def _latest(here: World) -> Plan:
