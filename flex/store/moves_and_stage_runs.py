@@ -134,11 +134,14 @@ class SqlSiteMoves(StorePart):
         return tuple(sorted(runs, key=_stage_run_key))
 
     def count_site_moves(self, since: datetime) -> MoveCounts:
-        """How many moves there are, and what was run for those that began since then."""
+        """How many moves there are, and what was run for those that began since then or are not
+        over.
+        """
         by_state = select(
             site_moves.c.state, func.count(), func.min(site_moves.c.begun, type_=Utc)
         ).group_by(site_moves.c.state)
-        lately = stage_runs.join(site_moves).select().where(site_moves.c.begun >= since)
+        is_counted = (site_moves.c.begun >= since) | site_moves.c.state.in_(OPEN)
+        lately = stage_runs.join(site_moves).select().where(is_counted)
         runs = lately.with_only_columns(*stage_runs.c).where(
             (stage_runs.c.tries > 1)
             | (stage_runs.c.state == "failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pytest
 
 from flex.model.wish import Pin
 from flex.planning.movement_rules import REST
-from flex_api.night import nightly, plan_of_movable_sites, route_and_publish_plan
+from flex_api.night import go_on_with_moves, nightly, plan_of_movable_sites, route_and_publish_plan
 from flex_api.settings import file as config
 from tests.api.nights import NODES, SITES, loads
 from tests.api.test_ready_plans import GONE, GOOD, Asked, cluster
@@ -103,3 +104,38 @@ def test_it_stays_where_the_node_is_not_ready_all_the_same_and_the_copy_goes(
     assert (ONE, target) in {(one.site, one.target) for one in in_spite.moves}
     assert move.rests_until
     assert move.for_now
+
+
+def test_a_last_command_that_fails_is_told_until_it_is_done(
+    cluster: Asked, disks: Path, tmp_path: Path
+) -> None:
+    switch = tmp_path / "on"
+    hook = f"""
+[[move.hook]]
+stage = "release"
+name = "cron-on"
+command = ["test", "-e", "{switch}"]
+retries = 0
+"""
+    path = tmp_path / "flex.toml"
+    path.write_text(path.read_text() + hook)
+    said: list[str] = []
+    object.__setattr__(cluster.world, "settings", config.load(path))
+    object.__setattr__(cluster.world, "say", said.append)
+    target = pinned(cluster, ONE)
+    go_on_with_moves.mark_moves_made(cluster.world, carried_out(cluster))
+    why = "release (cron-on): it ended with 1; the next run tries it again"
+    told = f"{ONE} is at {target}, but not whole: {why}."
+    (move,) = cluster.world.store.site_moves(site=ONE)
+    assert (move.state, move.reason) == ("moved", why)
+    assert said.count(told) == 1
+    later = cluster.world.time_of_day() + timedelta(days=3)
+    assert cluster.world.store.count_site_moves(later).failed == {"release": 1}
+    go_on_with_moves.go_on(cluster.world)
+    assert said.count(told) == 2
+    switch.touch()
+    go_on_with_moves.go_on(cluster.world)
+    (move,) = cluster.world.store.site_moves(site=ONE)
+    assert move.reason == ""
+    assert cluster.world.store.count_site_moves(later).failed == {}
+    assert said.count(told) == 2

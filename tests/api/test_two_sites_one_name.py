@@ -47,9 +47,12 @@ def test_a_night_a_plan_and_a_move_end_with_one_error_and_change_nothing(
 ) -> None:
     installation.first_night()
     site, name, other = settled(installation)
+    waiting = installation.flex("-o", "json", "plan", "--as-of", installation.as_of()).json["id"]
     contest(installation, name, other)
     serial = installation.serial()
     for asked in (
+        ("apply", waiting),
+        ("rollback",),
         ("run", "--as-of", installation.as_of()),
         ("plan", "--as-of", installation.as_of()),
         ("ingest",),

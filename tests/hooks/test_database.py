@@ -109,6 +109,30 @@ def test_a_database_is_brought_whole_again_and_again(shop: Shop) -> None:
         assert shop.content("n2") == shop.content("n1"), number
 
 
+def test_a_database_whose_events_run_stays(large: Shop) -> None:
+    """Those would write at both nodes, however still the site is."""
+    large.use("n1", "CREATE EVENT tick ON SCHEDULE EVERY 1 DAY DO DELETE FROM orders WHERE id < 0")
+    for node in ("n1", "n2"):
+        large.ask(node, "SET GLOBAL event_scheduler = ON")
+        try:
+            for verb in ("load", "final"):
+                said = large.nodes.ends(NEVER, "database", verb, SITE, "n1", "n2")
+                assert "events of MariaDB that are on (1)" in said
+            assert not large.has("n2")
+        finally:
+            large.ask(node, "SET GLOBAL event_scheduler = OFF")
+    for verb in ("load", "final"):
+        large.nodes.ends(0, "database", verb, SITE, "n1", "n2")
+    large.use("n1", "ALTER EVENT tick DISABLE")
+    large.ask("n1", "SET GLOBAL event_scheduler = ON")
+    try:
+        for verb in ("load", "final"):
+            large.nodes.ends(0, "database", verb, SITE, "n1", "n2")
+    finally:
+        large.ask("n1", "SET GLOBAL event_scheduler = OFF")
+    assert large.content("n2") == large.content("n1")
+
+
 @pytest.mark.slow
 def test_it_is_brought_by_ssh(by_ssh: str, mounted: TwoNodes, databases: Bases) -> None:
     mounted.reached = by_ssh

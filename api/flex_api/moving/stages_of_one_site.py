@@ -101,7 +101,8 @@ def take_back(moving_site: OnItsWay) -> Steps:
 
 def release(moving_site: OnItsWay) -> Steps:
     """The site is at its new node."""
-    yield from _last_stage(moving_site, "release")
+    if (yield from _last_stage(moving_site, "release")) and moving_site.move.reason:
+        moving_site.store(replace(moving_site.move, reason=""))
 
 
 def clean(moving_site: OnItsWay) -> Steps:
@@ -109,12 +110,15 @@ def clean(moving_site: OnItsWay) -> Steps:
     is_released = yield from _last_stage(moving_site, "release")
     is_done = is_released and (yield from _last_stage(moving_site, "clean"))
     if is_done:
-        moving_site.store(replace(moving_site.move, state="done"))
+        moving_site.store(replace(moving_site.move, state="done", reason=""))
         forget_lock(_folder(moving_site), moving_site.move.id)
 
 
 def _last_stage(moving_site: OnItsWay, stage: Stage) -> Generator[Command, Ran, bool]:
-    """What fails is tried again with the next run: the site is at its new node, and stays."""
+    """What fails is told, and tried again with the next run: the site is at its new node, and
+    stays.
+    """
+    move = moving_site.move
     done = {(run.stage, run.hook) for run in _runs(moving_site) if run.state == "done"}
     with lock_of(moving_site) as lock:
         if lock is None:
@@ -124,6 +128,9 @@ def _last_stage(moving_site: OnItsWay, stage: Stage) -> Generator[Command, Ran, 
                 continue
             ran = yield from tries(moving_site, stage, hook, lock)
             if ran.code:
+                reason = f"{said_by(stage, hook, ran)}; the next run tries it again"
+                moving_site.store(replace(move, reason=reason))
+                moving_site.world.say(f"{move.site} is at {move.target}, but not whole: {reason}.")
                 return False
     return True
 

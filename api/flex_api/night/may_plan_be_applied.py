@@ -14,7 +14,7 @@ from flex.model.plan import Plan
 from flex.zones import zone_changes
 from flex_api.in_words import amounts
 from flex_api.night import plan_approvals, rules_that_stop_plans
-from flex_api.wiring import World
+from flex_api.wiring import World, site_names
 
 
 def refuse_half_applied(world: World, doing: str) -> None:
@@ -35,9 +35,11 @@ def refuse_forbidden(
 ) -> Plan:
     """The plan, where it may be carried out now.
 
-    Raises Held with the rule that forbids it, and BadInput where `force` names no rule.
+    Raises Held with the rule that forbids it, BadInput where `force` names no rule, and BadSetting
+    where two sites claim one name by now.
     """
     rules_that_stop_plans.refuse_unknown(force, f"applying {plan_id}")
+    site_names(world.settings)
     if world.settings.cluster.mode == "shadow":
         plan = world.store.plan(plan_id)
         raise shadow_error(plan)

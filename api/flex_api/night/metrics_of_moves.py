@@ -1,7 +1,7 @@
 """Metrics of sites on their way.
 
 Takes a store and the time. Returns series. What was run is counted for moves that began within the
-last 24 hours, so that these figures go down again.
+last 24 hours or are not over, so that these figures go down again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,12 @@ def _series(counts: MoveCounts, resting: int, now: datetime) -> Iterator[Series]
         told: list[tuple[Labels, float]] = [
             ({"stage": stage}, number) for stage, number in of_stage.items()
         ]
-        yield Series(name, "gauge", f"{about} Of moves of the last 24 hours.", told)
+        yield Series(
+            name,
+            "gauge",
+            f"{about} Of moves of the last 24 hours and those that are not over.",
+            told,
+        )
     waited = counts.waited
     quantiles: list[tuple[Labels, float]] = [
         ({"quantile": f"{part:g}"}, waited[min(int(len(waited) * part), len(waited) - 1)])
@@ -65,6 +70,6 @@ def _series(counts: MoveCounts, resting: int, now: datetime) -> Iterator[Series]
     yield Series(
         "flex_move_waited_seconds",
         "gauge",
-        "For how long requests of a site waited at doors in its move, of the last 24 hours.",
+        "For how long requests waited at doors in a move of the last 24 hours, or one not over.",
         quantiles,
     )
