@@ -28,8 +28,8 @@ TRUST = (
     "where that is your own CA, have this machine trust it: SSL_CERT_FILE names a file with its "
     "certificate"
 )
-# Bytes of an answer. The files of a node with a million names are about half of it.
-LONGEST = 2**26
+# Bytes of an answer. The files of a node with a million names of 253 letters are a little more.
+LONGEST = 2**28
 # Questions that were given up and whose answer still trickles in. A guess of what nobody notices.
 _MOST_GIVEN_UP = 8
 
@@ -119,9 +119,11 @@ def _ask(
 ) -> None:
     try:
         with http_without_redirects.answer(request, patience) as answer:
-            told.set_result(
-                HttpAnswer(answer.status, "", answer.headers.get("ETag", ""), answer.read(longest))
-            )
+            content = answer.read(longest + 1)
+            if len(content) > longest:
+                said = f"its answer has more than {longest} bytes, which is no node's files"
+                raise unusable(request.full_url, said)
+            told.set_result(HttpAnswer(answer.status, "", answer.headers.get("ETag", ""), content))
     except urllib.error.HTTPError as error:
         with error:
             told.set_result(
@@ -132,7 +134,7 @@ def _ask(
                     _rest(error),
                 )
             )
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except (OSError, ValueError, http.client.HTTPException, BadInput) as error:
         told.set_exception(error)
 
 

@@ -68,10 +68,10 @@ def program(path: str = "") -> HaproxyProgram:
         raise _unfit(
             f"{path} does not run: {error}", "see that it is HAProxy and may be run"
         ) from error
-    matched = re.search(r"HAProxy version (\d+)\.(\d+)\.(\d+)", output)
+    matched = re.search(r"HA-?Proxy version (\d+)\.(\d+)(?:\.(\d+))?", output)
     if not matched:
         raise _unfit(f"{path} does not say its version", "see that it is HAProxy")
-    version = tuple(map(int, matched.groups()))
+    version = tuple(map(int, matched.groups("0")))
     if version < OLDEST:
         raise _unfit(f"{path} is {'.'.join(map(str, version))}", "install HAProxy 2.6 or newer")
     return HaproxyProgram(path, version)

@@ -22,7 +22,7 @@ import pytest
 from flex.errors import BadInput
 from flex.routing import apply_to_haproxy, haproxy_socket, host_to_node_maps, install_files
 from flex.routing.haproxy import CONFIGURATION, files, version
-from flex.routing.haproxy_frontends import STRAYS, Doors
+from flex.routing.haproxy_frontends import NEIGHBOURS, STRAYS, Doors
 from flex.routing.haproxy_program import HaproxyProgram, refusal, start_with_master, write
 from flex.routing.haproxy_socket import Socket
 from flex.routing.member_pools import Member, Pool, backend
@@ -451,6 +451,18 @@ def test_a_stranger_is_not_listened_to_at_an_inner_door(cluster: Cluster, stack:
         assert not connection.recv(1)
     with pytest.raises(queue.Empty):
         cluster.members.asked.get_nowait()
+
+
+def test_a_neighbour_that_does_not_let_a_node_in_is_away_for_it(
+    cluster: Cluster, stack: ExitStack
+) -> None:
+    """It takes the connection before it looks whose it is, so that a connection says nothing."""
+    cluster.start(stack, NAMES)
+    neighbour = cluster.folder / "n1"
+    (neighbour / NEIGHBOURS).write_text("127.0.0.2\n")
+    apply_to_haproxy.reload(Socket(str(neighbour / "m")))
+    until_down(Socket(str(cluster.folder / "n0" / "s")), "at_n1")
+    assert cluster.answered("n0", "b.example").node == "n0"
 
 
 @pytest.mark.slow

@@ -213,7 +213,6 @@ def test_without_certificates_between_nodes_no_line_speaks_of_them() -> None:
     made = Doors(host_to_node_maps.maps_of(NAMES), NODES.values())
     text = files("n0", NODES, [], Layout(), made)[CONFIGURATION]
     assert " ssl " not in text
-    assert "check.invalid" not in text
     assert "\n    bind :10001\n" in text
 
 

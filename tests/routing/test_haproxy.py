@@ -209,6 +209,8 @@ def test_the_admission_limit_is_the_papers_and_is_shared_by_those_that_are_up() 
     [
         ("exit 1", "version"),
         ("echo HAProxy version 2.5.14-1 2023/01/01", "2.5.14"),
+        ("echo HA-Proxy version 2.2.9-2+deb11u6 2023/12/16", "is 2.2.9"),
+        ("echo HAProxy version 2.5-dev7 2021/09/12", "is 2.5.0"),
         ("echo Apache", "version"),
     ],
 )
