@@ -485,16 +485,26 @@ def test_a_hook_that_cannot_be_run_is_one_clear_error_and_nothing_is_changed(
     site, home = next(iter(disks.fill().items()))
     pin(installation, site, other_than(home))
     disks.copy.chmod(0o644)
+    check_that_none_is_run(installation, disks, "is not there, or is not executable")
+    disks.copy.chmod(0o755)
+    for text, told in (
+        ("echo a script without its first line\n", "is no program"),
+        ("#!/nowhere/sh\n", "needs /nowhere/sh, which is not there"),
+        ("#!\n", "needs a program behind #!"),
+    ):
+        disks.copy.write_text(text)
+        check_that_none_is_run(installation, disks, told)
+    assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
 
+
+def check_that_none_is_run(installation: Installation, disks: Disks, told: str) -> None:
     checked = installation.flex("config", "check")
     assert "copy (files)" in checked.out + checked.err
-    assert "is not executable" in checked.out + checked.err
-
+    assert told in checked.out + checked.err
     said = installation.run()
     assert said.code == 3
-    assert "is not there, or is not executable" in said.err
+    assert told in said.err
     assert "nothing was changed" in said.err
-    assert installation.addresses(site) == [f"192.0.2.{home[1:]}"]
     assert disks.log == []
 
 
@@ -502,6 +512,7 @@ def test_a_hook_that_cannot_be_run_is_one_clear_error_and_nothing_is_changed(
     ("line", "told"),
     [
         ('command = ["cp", "{sit}"]', "{sit} stands for nothing"),
+        ('command = ["cp", "/srv/{site/"]', "{site stands for nothing"),
         ('command = ["cp"]\nstage = "hold"', "prepare, copy, final copy, check, release, clean"),
         ('command = ["cp"]\nclasses = ["gold"]', "for the class 'gold'"),
     ],

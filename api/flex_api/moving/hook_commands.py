@@ -5,9 +5,11 @@ Takes settings, and a move. Returns hooks, and commands as they are to be run. D
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from flex.errors import BadSetting
 from flex.model.site_moves import SiteMove, Stage
@@ -98,5 +100,29 @@ def refuse_unusable(hooks: Collection[Hook], doing: str) -> None:
 def troubles(hook: Hook) -> Iterator[str]:
     for words in filter(None, (hook.command, hook.undo)):
         # A command that is itself a mark is known only when it is run.
-        if "{" not in words[0] and shutil.which(words[0]) is None:
+        if "{" in words[0]:
+            continue
+        path = shutil.which(words[0])
+        if path is None:
             yield f"{words[0]} is not there, or is not executable"
+        elif trouble := _trouble_of_program(path):
+            yield f"{words[0]} {trouble}"
+
+
+def _trouble_of_program(path: str) -> str:
+    """Why the system would not run the file, "" where it would. What may be run and not read is
+    believed.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            first = file.readline(4096)
+    except OSError:
+        return ""
+    if first.startswith(b"\x7fELF"):
+        return ""
+    if not first.startswith(b"#!"):
+        return "is no program: it begins neither with #! nor as a compiled one"
+    interpreter = os.fsdecode(b"".join(first[2:].split(maxsplit=1)[:1]))
+    if shutil.which(interpreter):
+        return ""
+    return f"needs {interpreter or 'a program behind #!'}, which is not there"

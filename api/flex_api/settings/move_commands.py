@@ -20,8 +20,9 @@ from flex_api.settings.ready_nodes import Failover, MovedSite, Ready
 
 # The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
-# What stands in braces in a command.
-_MARK = re.compile(r"\{[^{}]*\}")
+# What stands in braces in a command, and a mark that does not end.
+_NAMES = "|".join(sorted(mark.strip("{}") for mark in MARKS))
+_MARK = re.compile(rf"\{{[^{{}}]*\}}|\{{(?:{_NAMES})(?![\w}}])")
 
 
 class Hook(Section):
