@@ -14,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flex_api.moving.run_hook import NOT_EXECUTABLE, TOO_LONG, Ran, fill, lock_of_move, run
-from flex_api.moving.run_side_by_side import Command, Limits, Pause, Steps, Work, run_side_by_side
+from flex_api.moving.run_side_by_side import (
+    Command,
+    Limits,
+    Pause,
+    Question,
+    Steps,
+    Work,
+    run_side_by_side,
+)
 
 MARKS = {"{site}": "a.example", "{to}": "n2", "{from}": "{site}"}
 
@@ -171,6 +179,25 @@ def test_others_go_on_while_a_work_looks_again_and_again(tmp_path: Path) -> None
     one, two = frozenset(("n1",)), frozenset(("n2",))
     run_side_by_side([Work(one, waits), Work(two, other)], Limits(2, 1), lambda: None)
     assert done == ["other", "waits"]
+
+
+def test_others_go_on_while_a_work_asks(tmp_path: Path) -> None:
+    """Also where its answer takes long: requests of other sites wait meanwhile."""
+    other_is_done, given = Event(), list[Ran]()
+
+    def asks() -> Steps:
+        given.append((yield Question(lambda: "" if other_is_done.wait(60) else "never")))
+        given.append((yield Question(lambda: "it answers 404")))
+
+    def other() -> Steps:
+        with lock_of_move(tmp_path, "other") as lock:
+            assert lock is not None
+            yield Command(["true"], 60.0, lock)
+        other_is_done.set()
+
+    one, two = frozenset(("n1",)), frozenset(("n2",))
+    run_side_by_side([Work(one, asks), Work(two, other)], Limits(2, 1), lambda: None)
+    assert given == [Ran(0), Ran(1, "it answers 404")]
 
 
 def test_where_the_lease_is_lost_a_work_that_pauses_is_ended() -> None:

@@ -132,7 +132,8 @@ def check(wanted: Wanted, rules: SiteRules, nodes: Nodes) -> Checked:
     except OutOfTime:
         return Checked(
             wanted,
-            "it was not asked whether the node is ready: move.ready.budget was over",
+            "it was not asked whether the node is ready: the time for that was over "
+            "(move.ready.budget, and routing.hold_time where requests wait)",
             tuple(site_check.remarks),
             tuple(site_check.asked),
             is_asked=False,

@@ -27,13 +27,16 @@ from flex_api.wiring import World
 _SIDE_BY_SIDE = 32
 
 
-def not_ready(world: World, moves: Iterable[Move]) -> Mapping[str, str]:
+def not_ready(
+    world: World, moves: Iterable[Move], seconds: float | None = None
+) -> Mapping[str, str]:
     """By site why its new node is not ready, as far as it has one. What is asked takes
-    `move.ready.budget` at most; a site that nobody asked for by then is not ready.
+    `move.ready.budget` at most, or so many seconds; a site that nobody asked for by then is not
+    ready.
     """
     if not world.settings.move.ready.check:
         return {}
-    checks = check_sites(world, wanted_of(world, moves))
+    checks = check_sites(world, wanted_of(world, moves), seconds)
     return {checked.wanted.site: checked.why for checked in reversed(checks) if checked.why}
 
 

@@ -1,9 +1,9 @@
 """Runs the commands of many moves side by side, within limits.
 
-Takes works: each yields a command, is given how it ended, and yields the next one, or a pause after
-which it looks again. Returns when all are through. Works run in the thread that calls, one at a
-time, and only their commands run beside each other: so what a work writes to the store it writes as
-the run that holds the lease.
+Takes works: each yields a command or a question, is given how it ended, and yields the next one, or
+a pause after which it looks again. Returns when all are through. Works run in the thread that
+calls, one at a time, and only their commands and questions run beside each other: so what a work
+writes to the store it writes as the run that holds the lease.
 
 `WorksWaiting` holds the works for which there is no room yet on all of their nodes. It looks at
 groups of works with the same nodes, and never at all works: there may be many thousand.
@@ -41,7 +41,17 @@ class Pause:
     seconds: float
 
 
-Steps = Generator[Command | Pause, Ran, None]
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What takes time and is no command. `ask` writes nothing; the work is given what it says, and
+    the exit code 1 where that is anything.
+    """
+
+    ask: Callable[[], str]
+
+
+Step = Command | Question | Pause
+Steps = Generator[Step, Ran, None]
 # What a work is given after a pause.
 _PAUSED = Ran(0)
 
@@ -149,7 +159,10 @@ def run_side_by_side(
             if isinstance(step, Pause):
                 pausing.append((time.monotonic() + step.seconds, work, steps))
                 return
-            ahead = threads.submit(run, step.words, step.seconds, stop, step.lock)
+            if isinstance(step, Question):
+                ahead = threads.submit(_asked, step)
+            else:
+                ahead = threads.submit(run, step.words, step.seconds, stop, step.lock)
             running[ahead] = work, steps
 
         def begin_where_there_is_room() -> None:
@@ -191,3 +204,8 @@ def run_side_by_side(
             for _, _, steps in pausing:
                 steps.close()
             raise
+
+
+def _asked(question: Question) -> Ran:
+    said = question.ask()
+    return Ran(int(bool(said)), said)

@@ -34,7 +34,7 @@ from flex_api.in_words import amounts
 from flex_api.moving.check_sites_on_new_nodes import not_ready
 from flex_api.moving.hook_commands import hooks_now, hooks_of_stage
 from flex_api.moving.run_hook import Ran
-from flex_api.moving.run_side_by_side import Command, Pause, Steps
+from flex_api.moving.run_side_by_side import Pause, Question, Step, Steps
 from flex_api.moving.stages_of_one_site import (
     STILL_AT_WORK,
     OnItsWay,
@@ -59,6 +59,8 @@ from flex_api.wiring import World
 _DOORS = "doors"
 # Between two looks while requests of a site wait, in seconds.
 _LOOK_WITHIN_HOLD = 0.01
+# For a new node to be asked, where the hold has taken all of its time. A guess.
+_LEAST_SECONDS_TO_ASK = 1.0
 # Between two looks whether new nodes have heard, in seconds.
 _LOOK_BEFORE_HOLD = 0.05
 NOT_BROUGHT = "what it needs was not brought to its new node"
@@ -210,8 +212,9 @@ Failed = tuple[str, int] | None
 
 def _copy_and_switch(
     moving_site: OnItsWay, plan: Plan, lock: int, held: StageRun
-) -> Generator[Command | Pause, Ran, Failed]:
+) -> Generator[Step, Ran, Failed]:
     world, site = moving_site.world, moving_site.move.site
+    until = time.monotonic() + world.settings.routing.hold_time.total_seconds()
     why, since = yield from _quiet(moving_site, plan)
     if why:
         return why, NOT_NOW
@@ -221,8 +224,11 @@ def _copy_and_switch(
             ran = yield from tries(moving_site, stage, hook, lock)
             if ran.code:
                 return said_by(stage, hook, ran), ran.code
-    if why := _why_not_ready(moving_site):
-        return why, NOT_NOW
+    # Only of a site that something was brought for within the hold; others were asked before.
+    if any(hook.stage in WITHIN_HOLD for hook in moving_site.hooks):
+        ran = yield Question(lambda: _why_not_ready(moving_site, until))
+        if ran.said:
+            return ran.said, NOT_NOW
     switch = _begin(moving_site, "switch")
     led = hold_at_doors.switch(world, plan, {site}, 0, since)
     if site not in led.sites:
@@ -232,7 +238,7 @@ def _copy_and_switch(
     return None
 
 
-def _quiet(moving_site: OnItsWay, plan: Plan) -> Generator[Pause, Ran, tuple[str, int]]:
+def _quiet(moving_site: OnItsWay, plan: Plan) -> Generator[Step, Ran, tuple[str, int]]:
     """Why it is not known that nobody answers for the site and that its new node has heard of the
     hold, empty once both are; and since which order it is held. Nobody waits longer for that than a
     request waits at the doors.
@@ -260,12 +266,15 @@ def _quiet(moving_site: OnItsWay, plan: Plan) -> Generator[Pause, Ran, tuple[str
     return "", since
 
 
-def _why_not_ready(moving_site: OnItsWay) -> str:
-    """Only of a site that something was brought for within the hold; others were asked before."""
-    if not any(hook.stage in WITHIN_HOLD for hook in moving_site.hooks):
-        return ""
-    move = moving_site.move
-    unready = not_ready(moving_site.world, [Move(move.site, move.source, move.target, 0, "")])
+def _why_not_ready(moving_site: OnItsWay, until: float) -> str:
+    """Requests wait meanwhile: a node that has not answered by then is not ready."""
+    move, ready = moving_site.move, moving_site.world.settings.move.ready
+    left = max(until - time.monotonic(), _LEAST_SECONDS_TO_ASK)
+    unready = not_ready(
+        moving_site.world,
+        [Move(move.site, move.source, move.target, 0, "")],
+        min(ready.budget.total_seconds(), left),
+    )
     return unready.get(move.site, "")
 
 
