@@ -21,7 +21,8 @@ from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wa
 from flex_api.moving.compare_answers import Demands
 from flex_api.moving.node_question_rate import Turns
 from flex_api.moving.trust_in_certificates import Trust
-from flex_api.moving.web_server_addresses import Ways
+from flex_api.moving.web_server_addresses import Ways, ways
+from flex_api.settings.file import parse
 from tests.api.ready_servers import (
     NEW,
     OLD,
@@ -47,11 +48,10 @@ RULES = SiteRules(("http",), "/", Demands(), Trust(lambda: NOW), 20.0, 2**16)
 WANTED = Wanted(SITE, "n2", "n1")
 
 
-def nodes(port: int, *, tls: bool = False, budget: float = FAR) -> Nodes:
+def nodes(port: int, *, budget: float = FAR) -> Nodes:
     """Both schemes at one port: a test asks by one of them."""
     turns = Turns(4, 10_000, time.monotonic() + budget, time.monotonic, time.sleep)
-    ways = Ways(port, port if tls else None)
-    return Nodes({"n1": OLD, "n2": NEW}, ways, turns, lambda: NOW)
+    return Nodes({"n1": OLD, "n2": NEW}, Ways(port, port), turns, lambda: NOW)
 
 
 def checked(
@@ -462,16 +462,16 @@ def test_a_certificate_that_visitors_refuse_is_stopped(
             )
         }
         rules = replace(TLS, trust=trust)
-        found = check(WANTED, rules, nodes(old.port, tls=True))
+        found = check(WANTED, rules, nodes(old.port))
         assert said in found.why
         assert f"GET https://{SITE}/ at n2" in found.why
         # What the old node shows already gets no worse, and what is behind it counts.
         old.shown = new.shown
-        same = check(WANTED, rules, nodes(old.port, tls=True))
+        same = check(WANTED, rules, nodes(old.port))
         assert same.why == ""
         assert same.remarks[0].startswith("on n1, too: its certificate")
         new.hosts = {SITE: page("no", 500)}
-        assert "answers 500" in check(WANTED, rules, nodes(old.port, tls=True)).why
+        assert "answers 500" in check(WANTED, rules, nodes(old.port)).why
 
 
 def test_a_sound_certificate_is_taken_and_one_for_each_name_is_wanted(
@@ -485,11 +485,11 @@ def test_a_sound_certificate_is_taken_and_one_for_each_name_is_wanted(
         other = authority.sign(f"*.{SITE}", tmp_path / "other.pem", 30)
         old.shown, new.shown = {SITE: good, ALIAS: other}, {SITE: good}
         wanted = replace(WANTED, others=(ALIAS,))
-        assert check(WANTED, rules, nodes(old.port, tls=True)).why == ""
-        found = check(wanted, rules, nodes(old.port, tls=True))
+        assert check(WANTED, rules, nodes(old.port)).why == ""
+        found = check(wanted, rules, nodes(old.port))
         assert f"its certificate is not for {ALIAS}: it is for {SITE}" in found.why
         new.shown = old.shown
-        assert check(wanted, rules, nodes(old.port, tls=True)).why == ""
+        assert check(wanted, rules, nodes(old.port)).why == ""
 
 
 def test_one_that_signed_itself_is_taken_where_that_is_set(tmp_path: Path) -> None:
@@ -498,9 +498,9 @@ def test_one_that_signed_itself_is_taken_where_that_is_set(tmp_path: Path) -> No
     with old_and_new() as (old, new):
         old.hosts = new.hosts = {SITE: GOOD}
         old.shown = new.shown = {SITE: self_signed(SITE, tmp_path / "self.pem")}
-        assert check(WANTED, rules, nodes(old.port, tls=True)).why == ""
+        assert check(WANTED, rules, nodes(old.port)).why == ""
         new.shown = {SITE: self_signed("other.example", tmp_path / "other.pem")}
-        found = check(WANTED, rules, nodes(old.port, tls=True))
+        found = check(WANTED, rules, nodes(old.port))
         assert f"is not for {SITE}" in found.why
 
 
@@ -514,7 +514,7 @@ def test_plain_http_where_tls_is_wanted_is_said(authority: Authority, tmp_path: 
             (hang, "within 0.2 s"),
         ):
             new.serve = at_once(does)  # type: ignore[method-assign,assignment]
-            assert said in check(WANTED, rules, nodes(old.port, tls=True)).why
+            assert said in check(WANTED, rules, nodes(old.port)).why
 
 
 def test_a_site_without_https_on_its_old_node_needs_none(tmp_path: Path) -> None:
@@ -531,6 +531,24 @@ def test_a_site_without_https_on_its_old_node_needs_none(tmp_path: Path) -> None
         with listening(WebServer(OLD, other.port)) as tls:
             tls.shown = {SITE: self_signed(SITE, tmp_path / "self.pem")}
             assert f"GET https://{SITE}/ at n2" in check(WANTED, rules, here).why
+
+
+def test_plain_doors_leave_tls_to_web_servers_which_may_have_none() -> None:
+    """So a certificate that is missing on the new node alone is seen."""
+    node = {"name": "n1", "addresses": ["192.0.2.1"], "ram": "1 GiB"}
+    routing = {"on": True, "doors": "all", "listen": [":80"], "origin_port": 8080}
+    plain = parse({"schema": 1, "node": [node], "routing": routing}, Path("flex.toml"))
+    assert ways(plain) == Ways(8080, 443, tls_may_lack=True)
+    rules, new_site = replace(RULES, schemes=("http", "https")), replace(WANTED, source=None)
+    with listening(WebServer(NEW, 0)) as closed:
+        port = closed.port
+    with old_and_new() as (_, new):
+        new.hosts = {SITE: GOOD}
+        turns = Turns(4, 10_000, time.monotonic() + FAR, time.monotonic, time.sleep)
+        for may_lack, remarks in ((True, (f"{SITE} has no HTTPS on n2",)), (False, ())):
+            at = Ways(new.port, port, tls_may_lack=may_lack)
+            found = check(new_site, rules, Nodes({"n2": NEW}, at, turns, lambda: NOW))
+            assert (found.why == "", found.remarks) == (may_lack, remarks)
 
 
 @settings(max_examples=times(100))

@@ -168,26 +168,28 @@ class _Check:
 
     def _check_name(self, name: str) -> Iterator[str]:
         is_plain_there = False
-        for scheme in self._schemes():
+        for scheme in self.rules.schemes:
             if scheme == "https" and self.nodes.ways.tls_at_doors:
                 yield self._certificate(name)
                 continue
             new, old = self._both(scheme, name, self.rules.path)
-            if scheme == "https" and self._has_none(old, is_plain_there):
-                self.remarks.append(f"{name} has no HTTPS on {self.wanted.source}")
+            if scheme == "https" and self._has_none(new, old, is_plain_there):
+                where = self.wanted.target if old is None else self.wanted.source
+                self.remarks.append(f"{name} has no HTTPS on {where}")
                 continue
             is_plain_there = isinstance(old, Answer)
             self.speaks = scheme
             yield self._verdict(scheme, name, new, old)
 
-    def _schemes(self) -> tuple[str, ...]:
-        """Where nodes end no TLS nothing is asked by it, unless that is all that is wanted."""
-        wanted = self.rules.schemes
-        if self.nodes.ways.tls_port is None and "http" in wanted:
-            return ("http",)
-        return wanted
-
-    def _has_none(self, old: Answer | NoAnswer | None, is_plain_there: bool) -> bool:
+    def _has_none(
+        self, new: Answer | NoAnswer, old: Answer | NoAnswer | None, is_plain_there: bool
+    ) -> bool:
+        """Whether the site was never there by HTTPS; where nobody can say so, whether that is as
+        likely.
+        """
+        if old is None:
+            may_lack = self.nodes.ways.tls_may_lack and "http" in self.rules.schemes
+            return may_lack and isinstance(new, NoAnswer) and new.is_closed
         return isinstance(old, NoAnswer) and old.is_closed and is_plain_there
 
     def _both(

@@ -23,22 +23,23 @@ _PORT = re.compile(r":([0-9]{1,5})(?:-[0-9]{1,5})?$")
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """`tls_port` is None where the nodes end no TLS. With `tls_at_doors` it is a door that does:
-    its certificate counts, and its answer would come from elsewhere.
+    """With `tls_at_doors` the door ends TLS: its certificate counts, and its answer would come from
+    elsewhere. Where `tls_may_lack` no setting speaks of TLS, but web servers may have it by
+    themselves.
     """
 
     port: int
-    tls_port: int | None
+    tls_port: int
     proxied: bool = False
     tls_proxied: bool = False
     tls_at_doors: bool = False
+    tls_may_lack: bool = False
 
     def plain(self, node: str, address: str) -> At:
         return At(node, address, self.port, self.proxied)
 
     def tls(self, node: str, address: str, trust: Trust) -> At:
-        port = _WEB_TLS if self.tls_port is None else self.tls_port
-        return At(node, address, port, self.tls_proxied, trust)
+        return At(node, address, self.tls_port, self.tls_proxied, trust)
 
 
 def ways(settings: Settings) -> Ways:
@@ -53,7 +54,9 @@ def ways(settings: Settings) -> Ways:
     if routing.listen_sni:
         return Ways(port, routing.origin_tls_port, own, tls_proxied=proxied)
     at_doors = _port_of(routing.listen_tls)
-    return Ways(port, at_doors, own, tls_at_doors=at_doors is not None)
+    if at_doors is None:
+        return Ways(port, _WEB_TLS, own, tls_may_lack=True)
+    return Ways(port, at_doors, own, tls_at_doors=True)
 
 
 def _port_of(listened: Sequence[str]) -> int | None:
