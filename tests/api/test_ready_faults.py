@@ -17,11 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
+from flex.model.nodes import Node
+from flex_api.moving.check_site_on_new_node import (
+    Checked,
+    Nodes,
+    SiteRules,
+    Wanted,
+    check,
+    check_by_both_families,
+)
 from flex_api.moving.compare_answers import Demands
 from flex_api.moving.node_question_rate import Turns
 from flex_api.moving.trust_in_certificates import Trust
-from flex_api.moving.web_server_addresses import Ways, ways
+from flex_api.moving.web_server_addresses import Ways, addresses_of_other_family, ways
 from flex_api.settings.file import parse
 from tests.api.ready_servers import (
     NEW,
@@ -549,6 +557,32 @@ def test_plain_doors_leave_tls_to_web_servers_which_may_have_none() -> None:
             at = Ways(new.port, port, tls_may_lack=may_lack)
             found = check(new_site, rules, Nodes({"n2": NEW}, at, turns, lambda: NOW))
             assert (found.why == "", found.remarks) == (may_lack, remarks)
+
+
+def test_the_other_family_of_addresses_is_asked_where_the_old_node_answers_by_it() -> None:
+    with old_and_new() as (old, new), old_and_new() as (old_by_other, new_by_other):
+        turns = Turns(4, 10_000, time.monotonic() + FAR, time.monotonic, time.sleep)
+        here, there = (
+            Nodes({"n1": OLD, "n2": NEW}, Ways(port, port), turns, lambda: NOW)
+            for port in (old.port, old_by_other.port)
+        )
+        old.hosts = new.hosts = {SITE: GOOD}
+        for ours, theirs, why in (
+            (GOOD, GOOD, ""),
+            (page("no", 404), GOOD, "it answers 404"),
+            # Nobody is worse off.
+            (page("no", 404), page("no", 404), ""),
+        ):
+            new_by_other.hosts, old_by_other.hosts = {SITE: ours}, {SITE: theirs}
+            found = check_by_both_families(WANTED, RULES, here, there)
+            assert (why in found.why, bool(found.why)) == (True, bool(why))
+            assert found.wanted == WANTED
+        assert {asked.port for asked in found.asked} == {old.port, old_by_other.port}
+        alone = replace(there, at={"n2": NEW})
+        assert check_by_both_families(WANTED, RULES, here, alone).why == ""
+    dual = Node("n1", ("192.0.2.1", "2001:db8::1", "2001:db8::2"), 1)
+    plain = Node("n2", ("192.0.2.2", "192.0.2.3"), 1)
+    assert addresses_of_other_family([dual, plain]) == {"n1": "2001:db8::1"}
 
 
 @settings(max_examples=times(100))

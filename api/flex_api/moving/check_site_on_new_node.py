@@ -141,6 +141,26 @@ def check(wanted: Wanted, rules: SiteRules, nodes: Nodes) -> Checked:
     return Checked(wanted, why, tuple(site_check.remarks), tuple(site_check.asked))
 
 
+def check_by_both_families(
+    wanted: Wanted, rules: SiteRules, nodes: Nodes, by_other: Nodes
+) -> Checked:
+    """Also by the other family of addresses, where the node that serves the site now answers for it
+    by that one: the site itself, as its names share a virtual host.
+    """
+    checked = check(wanted, rules, nodes)
+    source = wanted.source
+    if checked.why or source not in by_other.at or wanted.target not in by_other.at:
+        return checked
+    alone, rules = replace(wanted, others=()), replace(rules, age_path="")
+    now = check(replace(alone, target=source, source=None), rules, by_other)
+    asked = (*checked.asked, *now.asked)
+    if now.why:
+        return replace(checked, asked=asked)
+    then = check(alone, rules, by_other)
+    remarks = (*checked.remarks, *then.remarks)
+    return replace(then, wanted=wanted, remarks=remarks, asked=(*asked, *then.asked))
+
+
 @dataclass(slots=True)
 class _Check:
     wanted: Wanted

@@ -15,11 +15,17 @@ from typing import Any
 from flex.model.plan import Move
 from flex.partition import nodes_by_site, rows_of_sites
 from flex_api.facts.other_names_to_route import other_names
-from flex_api.moving.check_site_on_new_node import Checked, Nodes, SiteRules, Wanted, check
+from flex_api.moving.check_site_on_new_node import (
+    Checked,
+    Nodes,
+    SiteRules,
+    Wanted,
+    check_by_both_families,
+)
 from flex_api.moving.compare_answers import Demands
 from flex_api.moving.node_question_rate import Turns
 from flex_api.moving.trust_in_certificates import Trust
-from flex_api.moving.web_server_addresses import addresses, ways
+from flex_api.moving.web_server_addresses import addresses, addresses_of_other_family, ways
 from flex_api.settings.ready_nodes import MovedSite
 from flex_api.wiring import World
 
@@ -83,18 +89,22 @@ def check_sites(
     if not wanted:
         return ()
     budget = ready.budget.total_seconds() if seconds is None else seconds
-    nodes = Nodes(
-        addresses(world.nodes),
-        ways(world.settings),
-        Turns(
-            ready.at_once, ready.per_second, time.monotonic() + budget, time.monotonic, time.sleep
-        ),
-        world.time_of_day,
+    turns = Turns(
+        ready.at_once, ready.per_second, time.monotonic() + budget, time.monotonic, time.sleep
+    )
+    nodes, by_other = (
+        Nodes(at, ways(world.settings), turns, world.time_of_day)
+        for at in (addresses(world.nodes), addresses_of_other_family(world.nodes))
     )
     own = {one.name: one for one in world.settings.move.site}
     asked_for = _node_after_node(wanted)
     with ThreadPoolExecutor(min(_SIDE_BY_SIDE, len(asked_for))) as pool:
-        done = pool.map(lambda one: check(one, _rules(world, own.get(one.site)), nodes), asked_for)
+        done = pool.map(
+            lambda one: check_by_both_families(
+                one, _rules(world, own.get(one.site)), nodes, by_other
+            ),
+            asked_for,
+        )
         checked = dict(zip(asked_for, done, strict=True))
     return tuple(checked[one] for one in wanted)
 

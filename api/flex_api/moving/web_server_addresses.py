@@ -67,3 +67,15 @@ def _port_of(listened: Sequence[str]) -> int | None:
 def addresses(nodes: Sequence[Node]) -> dict[str, str]:
     """Those of nodes that are not down: the first address of each."""
     return {node.name: node.addresses[0] for node in nodes if node.addresses and node.is_serving}
+
+
+def addresses_of_other_family(nodes: Sequence[Node]) -> dict[str, str]:
+    """Of nodes with addresses of IPv4 and IPv6, the first of the family that their first address is
+    not of.
+    """
+    found: dict[str, str] = {}
+    for node in filter(lambda node: node.addresses and node.is_serving, nodes):
+        first = ":" in node.addresses[0]
+        if others := [address for address in node.addresses if (":" in address) != first]:
+            found[node.name] = others[0]
+    return found
