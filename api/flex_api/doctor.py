@@ -73,6 +73,12 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield from _names_in_files(settings)
     yield _room(settings.ingest.directory)
     yield from routing_checks(settings)
+    if settings.move.watch and not settings.routing.leads_to_all:
+        yield _warn(
+            "watch of moves",
+            "move.watch watches no site: doors for all sites count what is compared, and are off",
+            'set routing.doors = "all" (docs/howto/routing.md), or leave move.watch out',
+        )
     yield from _dns(settings, now)
 
 

@@ -139,3 +139,16 @@ retries = 0
     assert move.reason == ""
     assert cluster.world.store.count_site_moves(later).failed == {}
     assert said.count(told) == 2
+
+
+def test_where_no_doors_count_answers_no_move_is_watched_nor_called_well(
+    cluster: Asked, disks: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "flex.toml"
+    path.write_text(path.read_text().replace("[move.ready]", '[move]\nwatch = "1h"\n[move.ready]'))
+    object.__setattr__(cluster.world, "settings", config.load(path))
+    pinned(cluster, ONE)
+    go_on_with_moves.mark_moves_made(cluster.world, carried_out(cluster))
+    (move,) = cluster.world.store.site_moves(site=ONE)
+    assert "watch" not in {run.stage for run in cluster.world.store.stage_runs([move.id])}
+    assert cluster.world.store.watched_moves() == ()

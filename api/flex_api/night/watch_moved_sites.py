@@ -37,9 +37,11 @@ WORSE = "move.worse"
 
 def begin(world: World, plan: Plan) -> None:
     """The plan is in force: sites that it brought from one node to another are watched from now on.
-    What goes back is not. May be done again, and changes nothing then.
+    What goes back is not, nor is any site where no doors count answers. May be done again, and
+    changes nothing then.
     """
-    if not world.settings.move.watch or plan.state != "applied":
+    settings = world.settings
+    if not (settings.move.watch and settings.routing.leads_to_all) or plan.state != "applied":
         return
     moves = list(_to_watch(world, plan))
     known = {run.move for run in _watches(world, moves)}
