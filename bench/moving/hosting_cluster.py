@@ -54,7 +54,14 @@ def lacking() -> str:
     """What is not there for it; "" where all is."""
     programs = {"php-fpm": _PHP, "mariadbd": _DATABASE, "rsync": ("rsync",)}
     missing = [name for name, ways in programs.items() if not _program(ways)]
+    if "php-fpm" not in missing and not _has_mysqli():
+        missing.append("PHP's mysqli (Debian: php-mysql)")
     return network_namespaces.lacking() or web_servers.lacking_for_hosts() or ", ".join(missing)
+
+
+def _has_mysqli() -> bool:
+    done = subprocess.run([_program(_PHP), "-m"], capture_output=True, text=True, check=False)
+    return "mysqli" in done.stdout.split()
 
 
 def _program(ways: Sequence[str]) -> str:

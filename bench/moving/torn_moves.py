@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -323,6 +324,9 @@ class Histories:
         assert isinstance(old, list)
         for text in old:
             found.fault(f"old: {text}")
+        if not seen["writes"]:
+            found.fault("no write was acknowledged: nothing can be lost")
+        waited = self.made.cluster.store.count_site_moves(datetime(2000, 1, 1, tzinfo=UTC)).waited
         return {
             "histories": HISTORIES,
             "seed": SEED,
@@ -340,6 +344,9 @@ class Histories:
             "sites_with_jobs_at_a_wrong_node": found.jobs,
             "sites_with_jobs_still_off": found.jobs_off,
             "plans_not_ended": found.not_ended,
+            "waited_s": median(waited or [0.0]),
+            "waited_s_p99": waited[int(len(waited) * 0.99)] if waited else 0.0,
+            "waited_s_max": max(waited, default=0.0),
             "moved": found.moved,
             "stayed": found.stayed,
             "whole_s": median(found.took),
