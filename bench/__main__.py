@@ -14,7 +14,7 @@ from bench.api import speed as api
 from bench.dns import speed as dns
 from bench.figures import Measure, keep, show
 from bench.ingest import small, speed
-from bench.moving import readiness, torn_moves
+from bench.moving import pause, readiness, torn_moves
 from bench.routing import doors, flips_in_traffic, one_writer
 from bench.routing import speed as routing
 from bench.solver import days, moves, reassignment
@@ -28,6 +28,7 @@ BENCHES: dict[str, Measure] = {
     "house": house.measure,
     "ingest": speed.measure,
     "ingest-small": small.measure,
+    "moves-pause": pause.measure,
     "moves-torn": torn_moves.measure,
     "locality": locality.measure,
     "loops": loops.measure,

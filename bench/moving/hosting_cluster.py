@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -131,7 +131,10 @@ class Hosting:
 
 
 @contextmanager
-def hosting(nodes: Sequence[str], count: int) -> Iterator[Hosting]:
+def hosting(
+    nodes: Sequence[str], count: int, more: Callable[[Path], str] = lambda _: ""
+) -> Iterator[Hosting]:
+    """`more` says what else is in the settings, given the folder of all."""
     sites = [f"site{number:03}.example" for number in range(count)]
     owner_of = {site: nodes[at % len(nodes)] for at, site in enumerate(sites)}
     with (
@@ -150,8 +153,9 @@ def hosting(nodes: Sequence[str], count: int) -> Iterator[Hosting]:
             cluster.hosts = hosts
             _write_log(folder / "access.log", sites)
             _put_hooks(folder, hosts)
+            settings = _settings(folder, sites) + more(folder)
             for node in nodes:
-                write_settings(cluster, node, url, _settings(folder, sites))
+                write_settings(cluster, node, url, settings)
             made = Hosting(cluster, sites, kept)
             _begin_services(made, hosts)
             _fill(made)
