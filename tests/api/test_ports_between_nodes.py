@@ -4,10 +4,11 @@ where nodes do not reach each other there.
 
 from __future__ import annotations
 
-import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,17 @@ def stack() -> Iterator[ExitStack]:
         yield opened
 
 
+class Neighbour(BaseHTTPRequestHandler):
+    """Lets everybody in, and says so."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 @pytest.mark.real
 def test_doctor_names_nodes_that_others_do_not_reach_and_at_which_port(
     installation: Installation, found: HaproxyProgram, tmp_path: Path, stack: ExitStack
@@ -106,7 +118,9 @@ def test_doctor_names_nodes_that_others_do_not_reach_and_at_which_port(
     installation.settings.write_text(settings)
     installation.flex("route", "config", "n1", "--to", str(tmp_path))
     assert install_files.there_of(tmp_path)
-    stack.enter_context(socket.create_server(("127.0.0.3", inner)))
+    neighbour = stack.enter_context(ThreadingHTTPServer(("127.0.0.3", inner), Neighbour))
+    threading.Thread(target=neighbour.serve_forever, daemon=True).start()
+    stack.callback(neighbour.shutdown)
     stack.enter_context(start_with_master(found, tmp_path, port, tmp_path / "m"))
     stats = Socket(str(tmp_path / "n1.s"))
     until_down(stats, "at_n3")
