@@ -11,7 +11,14 @@ import pytest
 
 from flex.model.wish import Pin
 from flex.planning.movement_rules import REST
-from flex_api.night import go_on_with_moves, nightly, plan_of_movable_sites, route_and_publish_plan
+from flex_api.night import (
+    go_on_with_moves,
+    nightly,
+    plan_of_movable_sites,
+    route_and_publish_plan,
+    watch_moved_sites,
+)
+from flex_api.night.move_watch_round import WatchOfMoves
 from flex_api.settings import file as config
 from tests.api.nights import NODES, SITES, loads
 from tests.api.test_ready_plans import GONE, GOOD, Asked, cluster
@@ -141,7 +148,7 @@ retries = 0
     assert said.count(told) == 2
 
 
-def test_where_no_doors_count_answers_no_move_is_watched_nor_called_well(
+def test_where_no_doors_count_answers_no_move_is_called_well(
     cluster: Asked, disks: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "flex.toml"
@@ -149,6 +156,10 @@ def test_where_no_doors_count_answers_no_move_is_watched_nor_called_well(
     object.__setattr__(cluster.world, "settings", config.load(path))
     pinned(cluster, ONE)
     go_on_with_moves.mark_moves_made(cluster.world, carried_out(cluster))
+    cluster.clock[0] += timedelta(hours=2)
+    WatchOfMoves(cluster.world).round()
     (move,) = cluster.world.store.site_moves(site=ONE)
-    assert "watch" not in {run.stage for run in cluster.world.store.stage_runs([move.id])}
-    assert cluster.world.store.watched_moves() == ()
+    runs = cluster.world.store.stage_runs([move.id])
+    assert [(run.state, run.said) for run in runs if run.stage == "watch"] == [
+        ("failed", watch_moved_sites.NOBODY_COUNTS)
+    ]

@@ -160,7 +160,7 @@ def run_side_by_side(
                 pausing.append((time.monotonic() + step.seconds, work, steps))
                 return
             if isinstance(step, Question):
-                ahead = threads.submit(_asked, step)
+                ahead = threads.submit(_ask, step)
             else:
                 ahead = threads.submit(run, step.words, step.seconds, stop, step.lock)
             running[ahead] = work, steps
@@ -206,6 +206,6 @@ def run_side_by_side(
             raise
 
 
-def _asked(question: Question) -> Ran:
+def _ask(question: Question) -> Ran:
     said = question.ask()
     return Ran(int(bool(said)), said)

@@ -70,9 +70,7 @@ def addresses(nodes: Sequence[Node]) -> dict[str, str]:
 
 
 def addresses_of_other_family(nodes: Sequence[Node]) -> dict[str, str]:
-    """Of nodes with addresses of IPv4 and IPv6, the first of the family that their first address is
-    not of.
-    """
+    """The first address of the family that a node's first one is not of, for nodes with both."""
     found: dict[str, str] = {}
     for node in filter(lambda node: node.addresses and node.is_serving, nodes):
         first = ":" in node.addresses[0]

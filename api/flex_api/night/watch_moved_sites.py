@@ -31,17 +31,16 @@ from flex_api.wiring import World
 BY = "flex"
 # Characters of the number of a move, in hexadecimal, by two.
 NUMBER = 8
+NOBODY_COUNTS = "nobody counts what it is answered: doors for all sites are off"
 # Noted in the audit log.
 WORSE = "move.worse"
 
 
 def begin(world: World, plan: Plan) -> None:
     """The plan is in force: sites that it brought from one node to another are watched from now on.
-    What goes back is not, nor is any site where no doors count answers. May be done again, and
-    changes nothing then.
+    What goes back is not. May be done again, and changes nothing then.
     """
-    settings = world.settings
-    if not (settings.move.watch and settings.routing.leads_to_all) or plan.state != "applied":
+    if not world.settings.move.watch or plan.state != "applied":
         return
     moves = list(_to_watch(world, plan))
     known = {run.move for run in _watches(world, moves)}
@@ -171,7 +170,10 @@ def _judge(world: World, watched: Watched, nodes: Mapping[str, set[str]], now: d
     if why:
         _send_back(world, watched, why, now)
     elif now - watched.run.begun >= world.settings.move.watch:
-        end(world, watched.run, "done", watched.comparison_text)
+        if world.settings.routing.leads_to_all or watched.after.requests:
+            end(world, watched.run, "done", watched.comparison_text)
+        else:
+            end(world, watched.run, "failed", NOBODY_COUNTS)
 
 
 def _send_back(world: World, watched: Watched, why: str, now: datetime) -> None:
