@@ -256,7 +256,8 @@ def _write_log(file: Path, sites: Sequence[str]) -> None:
 def _begin_services(made: Hosting, hosts: Hosts) -> None:
     folder, kept = made.cluster.folder, made.kept
     empty = folder / "empty"
-    install = ["mariadb-install-db", "--no-defaults", f"--datadir={empty}"]
+    # A server that begins removes the temporary tables of others from a folder they share.
+    install = ["mariadb-install-db", "--no-defaults", f"--datadir={empty}", f"--tmpdir={folder}"]
     made_empty = subprocess.run(
         [*install, "--user=root", "--auth-root-authentication-method=normal"],
         check=False,
@@ -269,7 +270,8 @@ def _begin_services(made: Hosting, hosts: Hosts) -> None:
         shutil.copytree(empty, here / "data")
         database = [
             *(_program(_DATABASE), "--no-defaults", f"--datadir={here}/data"),
-            *(f"--socket={here}/mariadb.sock", "--skip-networking", "--user=root"),
+            *(f"--tmpdir={here}", f"--socket={here}/mariadb.sock", "--skip-networking"),
+            "--user=root",
             # A killed process loses nothing by that, only a machine without power.
             *("--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M"),
             *(f"--pid-file={here}/mariadb.pid", "--log-bin", "--binlog-format=ROW"),

@@ -90,8 +90,9 @@ def empty_database(folder: Path) -> Path:
     made = folder / "empty"
     subprocess.run(
         [
-            *(install, "--no-defaults", f"--datadir={made}", "--skip-test-db"),
-            *("--auth-root-authentication-method=normal", *_as_root()),
+            # A server that begins removes the temporary tables of others from a folder they share.
+            *(install, "--no-defaults", f"--datadir={made}", f"--tmpdir={folder}"),
+            *("--skip-test-db", "--auth-root-authentication-method=normal", *_as_root()),
         ],
         check=True,
         capture_output=True,
@@ -106,7 +107,8 @@ def database(folder: Path, empty: Path, *options: str) -> Iterator[Database]:
     made = Database(folder / "socket")
     command = [
         *(program("mariadbd", "mariadb-server-core"), "--no-defaults", *_as_root()),
-        *(f"--datadir={folder}/data", f"--socket={made.socket}", "--skip-networking"),
+        *(f"--datadir={folder}/data", f"--tmpdir={folder}", f"--socket={made.socket}"),
+        "--skip-networking",
         *(f"--pid-file={folder}/pid", "--innodb-buffer-pool-size=16M", *options),
         *("--innodb-log-file-size=4M", "--innodb-flush-log-at-trx-commit=0"),
     ]
