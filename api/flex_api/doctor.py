@@ -73,12 +73,7 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield from _names_in_files(settings)
     yield _room(settings.ingest.directory)
     yield from routing_checks(settings)
-    if settings.move.watch and not settings.routing.leads_to_all:
-        yield _warn(
-            "watch of moves",
-            "move.watch watches no site: doors for all sites count what is compared, and are off",
-            'set routing.doors = "all" (docs/howto/routing.md), or leave move.watch out',
-        )
+    yield from _watch_of_moves(settings)
     yield from _dns(settings, now)
 
 
@@ -220,6 +215,22 @@ def _counts(settings: Settings, now: datetime) -> Iterator[CheckRow]:
             f"they count for {node_name} in {period}, and no source has that name any more",
             "what was counted stays, and its logs go on behind it; if the name is a "
             "slip, give the source its old one",
+        )
+
+
+def _watch_of_moves(settings: Settings) -> Iterator[CheckRow]:
+    """Where doors for all sites are off, logs that are read here say what is compared."""
+    if not settings.move.watch or settings.routing.leads_to_all:
+        return
+    read_here = {source.node for source in settings.ingest.source if source.glob}
+    if unread := sorted({node.name for node in settings.node} - read_here):
+        yield _warn(
+            "watch of moves",
+            f"move.watch watches no site that comes from or goes to {first_few(unread)}: doors for "
+            "all sites, which count what is compared, are off, and no logs of these nodes are "
+            "read here",
+            'set routing.doors = "all" (docs/howto/routing.md), let their logs arrive here, or '
+            "leave move.watch out",
         )
 
 

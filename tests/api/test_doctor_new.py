@@ -54,7 +54,13 @@ def test_counts_that_nobody_made_are_one_line_that_says_how(tmp_path: Path) -> N
 
 def test_a_watch_of_moves_that_watches_nothing_is_told(tmp_path: Path) -> None:
     doors = "[routing]\non = true\ndoors = 'all'\n"
-    for more, names in (("", ["watch of moves"]), (doors, [])):
+    here = SOURCES.replace("shipped = true", "glob = 'logs/n3/*'")
+    for more, names in (
+        ("", ["watch of moves"]),
+        (SOURCES, ["watch of moves"]),
+        (doors, []),
+        (here, []),
+    ):
         settings = installation(tmp_path, f"[move]\nwatch = '1h'\n{more}{NODES}")
         found = [check for check in doctor.checks(settings, NOW) if "watch" in check.name]
         assert [check.name for check in found if check.state == "warn"] == names

@@ -148,18 +148,66 @@ retries = 0
     assert said.count(told) == 2
 
 
-def test_where_no_doors_count_answers_no_move_is_called_well(
+def watched(cluster: Asked, tmp_path: Path, sources: str = "") -> str:
+    """A site that moved. Its new node."""
+    path = tmp_path / "flex.toml"
+    text = path.read_text().replace("[move.ready]", '[move]\nwatch = "1h"\n[move.ready]')
+    # What the old node still has is no trouble on the way back.
+    text = text.replace('["mkdir", ', '["mkdir", "-p", ')
+    path.write_text(text + sources)
+    object.__setattr__(cluster.world, "settings", config.load(path))
+    target = pinned(cluster, ONE)
+    go_on_with_moves.mark_moves_made(cluster.world, carried_out(cluster))
+    cluster.world.store.drop_pin(ONE)
+    return target
+
+
+def watch_of(cluster: Asked) -> tuple[str, str]:
+    move = cluster.world.store.site_moves(site=ONE)[-1]
+    runs = cluster.world.store.stage_runs([move.id])
+    (watch,) = [run for run in runs if run.stage == "watch"]
+    return watch.state, watch.said
+
+
+def test_where_neither_doors_nor_logs_count_answers_no_move_is_called_well(
     cluster: Asked, disks: Path, tmp_path: Path
 ) -> None:
-    path = tmp_path / "flex.toml"
-    path.write_text(path.read_text().replace("[move.ready]", '[move]\nwatch = "1h"\n[move.ready]'))
-    object.__setattr__(cluster.world, "settings", config.load(path))
-    pinned(cluster, ONE)
-    go_on_with_moves.mark_moves_made(cluster.world, carried_out(cluster))
+    watched(cluster, tmp_path)
     cluster.clock[0] += timedelta(hours=2)
     WatchOfMoves(cluster.world).round()
-    (move,) = cluster.world.store.site_moves(site=ONE)
-    runs = cluster.world.store.stage_runs([move.id])
-    assert [(run.state, run.said) for run in runs if run.stage == "watch"] == [
-        ("failed", watch_moved_sites.NOBODY_COUNTS)
-    ]
+    assert watch_of(cluster) == ("failed", watch_moved_sites.NOBODY_COUNTS)
+
+
+def in_log(cluster: Asked, folder: Path, node: str, status: int, minutes: float) -> None:
+    """A hundred requests for the site, so long ago."""
+    when = cluster.world.time_of_day() - timedelta(minutes=minutes)
+    line = (
+        f"{ONE}:80 192.0.2.1 - - [{when:%d/%b/%Y:%H:%M:%S} +0000] "
+        f'"GET / HTTP/1.1" {status} 100 "-" "x"\n'
+    )
+    with (folder / f"{node}.log").open("a") as log:
+        log.write(100 * line)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_without_doors_logs_tell_whether_a_site_is_worse_off(
+    cluster: Asked, disks: Path, tmp_path: Path, status: int
+) -> None:
+    (old,) = cluster.nodes_of(ONE)
+    in_log(cluster, tmp_path, old, 200, 20)
+    logs = (f'[[ingest.source]]\nglob = "{tmp_path}/{n}.log"\nnode = "{n}"\n' for n in NODES)
+    target = watched(cluster, tmp_path, "".join(logs))
+    # The next day's log begins, and the last one is away.
+    (tmp_path / f"{old}.log").unlink()
+    cluster.clock[0] += timedelta(minutes=10)
+    watch = WatchOfMoves(cluster.world)
+    watch.round()
+    assert watch_of(cluster)[0] == "begun"
+    in_log(cluster, tmp_path, target, status, 1)
+    watch.round()
+    assert cluster.nodes_of(ONE) == {old if status == 500 else target}
+    cluster.clock[0] += timedelta(minutes=55)
+    watch.round()
+    state, said = watch_of(cluster)
+    assert state == ("undone" if status == 500 else "done")
+    assert said.startswith("100% of 100 requests failed" if status == 500 else "100 requests; 100")

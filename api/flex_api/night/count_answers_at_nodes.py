@@ -1,5 +1,5 @@
 """Reads from the HAProxy of each node what it has answered for the sites that are watched, and has
-the store keep that.
+the store keep that; where doors for all sites are off, from the logs of the nodes.
 
 Takes the settings, the store, moves that are watched, and the time. Asks only nodes that these
 sites come from or went to, and only for their names. A node that does not answer keeps what it said
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 
-from flex.errors import FlexError
+from flex.errors import BadSetting, FlexError
 from flex.model.node_answer_counts import MOST_NAMES, AnswersOfSpan, spans_until
 from flex.model.site_moves import SiteMove
 from flex.routing import haproxy_socket, read_http_answers
@@ -21,7 +22,8 @@ from flex.store import Store
 from flex_api.night import ask_every_haproxy, haproxy_pools_and_files
 from flex_api.night.owners_by_partition import names_of
 from flex_api.settings.file import Settings
-from flex_api.wiring import nodes
+from flex_api.wiring import nodes, sources
+from flex_logs_ingest.reading.recent_answers import RecentAnswers
 
 # Seconds that a node has for an answer. A guess.
 _PATIENCE = 2.0
@@ -29,16 +31,28 @@ _PATIENCE = 2.0
 _SIDE_BY_SIDE = 32
 
 
-def count(settings: Settings, store: Store, watched: Collection[SiteMove], now: datetime) -> None:
-    """Raises nothing for a node that is away: a later look reads more."""
-    wanted = names_by_node(settings, watched)
-    if not wanted or not settings.routing.leads_to_all:
+def count(
+    settings: Settings,
+    store: Store,
+    watched: Collection[SiteMove],
+    now: datetime,
+    recent: RecentAnswers | None = None,
+) -> None:
+    """Raises nothing for a node that is away: a later look reads more. `recent` is how far logs
+    were read before.
+    """
+    spans = spans_until(now)
+    if not settings.routing.leads_to_all:
+        # A list of sites that cannot be read is told where logs are read whole.
+        with suppress(BadSetting):
+            logs = recent or RecentAnswers()
+            store.put_answers(logs.count(sources(settings), _sites_by_node(watched), spans))
         return
+    wanted = names_by_node(settings, watched)
     serving = haproxy_pools_and_files.addresses(nodes(settings, store))
     sockets = ask_every_haproxy.sockets_of(
         settings, sorted(wanted.keys() & serving.keys()), _PATIENCE
     )
-    spans = spans_until(now)
 
     def ask(node: str) -> tuple[AnswersOfSpan, ...]:
         return _answers(node, sockets[node], wanted, spans)
@@ -47,6 +61,14 @@ def count(settings: Settings, store: Store, watched: Collection[SiteMove], now: 
         for counted in side_by_side.map(ask, sockets):
             if counted:
                 store.put_answers(counted)
+
+
+def _sites_by_node(watched: Iterable[SiteMove]) -> dict[str, set[str]]:
+    by_node: dict[str, set[str]] = {}
+    for move in watched:
+        for node in (move.source, move.target):
+            by_node.setdefault(node, set()).add(move.site)
+    return by_node
 
 
 def names_wanted(settings: Settings, store: Store, node: str) -> set[str]:

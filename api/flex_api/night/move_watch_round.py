@@ -15,6 +15,7 @@ from flex_api.night.fallback_site_names import settle_names
 from flex_api.night.leases import lease
 from flex_api.night.record_stages import Steps
 from flex_api.wiring import World
+from flex_logs_ingest.reading.recent_answers import RecentAnswers
 
 PURPOSE = "watch: leading sites back that are worse off where they moved to"
 # Rounds that are left out behind the first attempt that failed, and at most. Guesses.
@@ -41,6 +42,7 @@ class WatchOfMoves:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._recent = RecentAnswers()
         # The plan in force whose moves are watched.
         self._seen = ""
         self._said = ""
@@ -53,7 +55,7 @@ class WatchOfMoves:
             return
         if world.store.in_force() != self._seen:
             self._seen = watch_moved_sites.begin_late(world)
-        watch_moved_sites.look(world)
+        watch_moved_sites.look(world, self._recent)
         if not worse_off_returns.sites_to_lead_back(world):
             self._left_out, self._pause = 0, FIRST_PAUSE
         elif why := worse_off_returns.why_wait(world):

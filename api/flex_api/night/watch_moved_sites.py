@@ -26,12 +26,16 @@ from flex_api.in_words import amounts
 from flex_api.night import count_answers_at_nodes
 from flex_api.night.owners_by_partition import names_of
 from flex_api.wiring import World
+from flex_logs_ingest.reading.recent_answers import RecentAnswers
 
 # What FLEX does itself is called so where commands have names.
 BY = "flex"
 # Characters of the number of a move, in hexadecimal, by two.
 NUMBER = 8
-NOBODY_COUNTS = "nobody counts what it is answered: doors for all sites are off"
+NOBODY_COUNTS = (
+    "nobody counts what it is answered: doors for all sites are off, and no log of its node that "
+    "is read here names it"
+)
 # Noted in the audit log.
 WORSE = "move.worse"
 
@@ -51,6 +55,9 @@ def begin(world: World, plan: Plan) -> None:
             if move.id not in known:
                 run = StageRun(move.id, "watch", BY, "begun", 1, now)
                 world.store.put_stage_run(run)
+    if moves and not world.settings.routing.leads_to_all:
+        # What logs say of the hour before is at their ends now, and may be packed tonight.
+        count_answers_at_nodes.count(world.settings, world.store, moves, now)
 
 
 def begin_late(world: World) -> str:
@@ -116,8 +123,10 @@ def _answers_text(answers: Answers) -> str:
     return f"{amounts.count(answers.requests, 'request')}{failed}"
 
 
-def look(world: World) -> None:
-    """Counts and judges. That a site goes back is stored, and the site rests from then on."""
+def look(world: World, recent: RecentAnswers | None = None) -> None:
+    """Counts and judges. That a site goes back is stored, and the site rests from then on. Where
+    logs are read, `recent` is how far earlier looks did.
+    """
     if not world.settings.move.watch:
         return
     watched = [
@@ -129,7 +138,7 @@ def look(world: World) -> None:
         return
     now = world.time_of_day()
     moves = [move for move, _ in watched]
-    count_answers_at_nodes.count(world.settings, world.store, moves, now)
+    count_answers_at_nodes.count(world.settings, world.store, moves, now, recent)
     nodes = nodes_of_sites(world)
     for compared in _attach_answers(world, watched, now):
         _judge(world, compared, nodes, now)
