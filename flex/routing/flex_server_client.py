@@ -28,7 +28,7 @@ TRUST = (
     "where that is your own CA, have this machine trust it: SSL_CERT_FILE names a file with its "
     "certificate"
 )
-# Bytes of an answer. The files of a node with a million names of 253 letters are a little more.
+# Bytes of an answer. The files of a node with a million names of 253 letters are just below that.
 LONGEST = 2**28
 # Questions that were given up and whose answer still trickles in. A guess of what nobody notices.
 _MOST_GIVEN_UP = 8

@@ -6,9 +6,8 @@ Takes and returns plain values. Does not judge.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
-from sqlalchemy import Column, Connection, RowMapping, Table, delete, insert, select
+from sqlalchemy import Column, Connection, RowMapping, Table, bindparam, delete, insert, select
 from sqlalchemy.types import BigInteger
 
 from flex.model.node_answer_counts import Answers, AnswersOfSpan, fuller
@@ -27,20 +26,43 @@ answers_of_sites = Table(
     Column("times", TEXT, nullable=False),
 )
 
+_KEY = ("its_node", "its_name", "its_span")
+_WITHOUT = delete(answers_of_sites).where(
+    *(
+        column == bindparam(name)
+        for column, name in zip(answers_of_sites.primary_key, _KEY, strict=True)
+    )
+)
+
 
 class SqlAnswersOfSites(StorePart):
     """Doors count; nobody decides: not in the audit log."""
 
     def put_answers(self, counted: Sequence[AnswersOfSpan]) -> None:
-        """Each in place of the one of the same node, name and span, unless that has more."""
+        """Each in place of the one of the same node, name and span, unless that has more. Where
+        none has, nobody who writes waits for it.
+        """
+        if not self._news(counted):
+            return
         with self._database.writing() as connection:
-            for count in counted:
-                same = _same(count)
-                row = connection.execute(select(answers_of_sites).where(same))
-                known = row.mappings().one_or_none()
-                kept = fuller(count, _value(known) if known else None)
-                connection.execute(delete(answers_of_sites).where(same))
-                connection.execute(insert(answers_of_sites), _row(kept))
+            news = self._news(counted)
+            rows = [_row(count) for count in news]
+            if rows:
+                connection.execute(
+                    _WITHOUT, [dict(zip(_KEY, _key(each), strict=True)) for each in news]
+                )
+                connection.execute(insert(answers_of_sites), rows)
+
+    def _news(self, counted: Sequence[AnswersOfSpan]) -> list[AnswersOfSpan]:
+        """What says more than is known, or other than it."""
+        known = {_key(each): each for each in self.answers_of({each.name for each in counted})}
+        news: dict[tuple[str, str, int], AnswersOfSpan] = {}
+        for count in counted:
+            key = _key(count)
+            before = news.get(key) or known.get(key)
+            if (kept := fuller(count, before)) != before:
+                news[key] = kept
+        return list(news.values())
 
     def answers_of(self, names: Collection[str]) -> tuple[AnswersOfSpan, ...]:
         """In order of nodes, names and spans."""
@@ -48,7 +70,7 @@ class SqlAnswersOfSites(StorePart):
         with self._database.reading() as connection:
             for few in frames_to_tables.parts(sorted(names)):
                 answers += _read_answers(connection, few)
-        return tuple(sorted(answers, key=_answers_key))
+        return tuple(sorted(answers, key=_key))
 
     def forget_answers(self, before: int) -> None:
         """Those of earlier spans."""
@@ -60,12 +82,6 @@ class SqlAnswersOfSites(StorePart):
 def _read_answers(connection: Connection, names: Sequence[str]) -> list[AnswersOfSpan]:
     query = select(answers_of_sites).where(answers_of_sites.c.name.in_(names))
     return [_value(row) for row in connection.execute(query).mappings()]
-
-
-def _same(count: AnswersOfSpan) -> Any:
-    """Any: what SQLAlchemy makes of conditions has no narrower type that fits all."""
-    table = answers_of_sites.c
-    return (table.node == count.node) & (table.name == count.name) & (table.span == count.span)
 
 
 def _row(count: AnswersOfSpan) -> dict[str, object]:
@@ -86,5 +102,5 @@ def _value(row: RowMapping) -> AnswersOfSpan:
     )
 
 
-def _answers_key(count: AnswersOfSpan) -> tuple[str, str, int]:
+def _key(count: AnswersOfSpan) -> tuple[str, str, int]:
     return count.node, count.name, count.span

@@ -490,6 +490,8 @@ def test_a_hook_that_cannot_be_run_is_one_clear_error_and_nothing_is_changed(
     for text, told in (
         ("echo a script without its first line\n", "is no program"),
         ("#!/nowhere/sh\n", "needs /nowhere/sh, which is not there"),
+        ("#!sh\n", "needs sh, which is not there"),
+        ("#!/bin/sh\r\n", "needs '/bin/sh\\r', which is not there"),
         ("#!\n", "needs a program behind #!"),
     ):
         disks.copy.write_text(text)

@@ -175,7 +175,7 @@ def test_where_neither_doors_nor_logs_count_answers_no_move_is_called_well(
     watched(cluster, tmp_path)
     cluster.clock[0] += timedelta(hours=2)
     WatchOfMoves(cluster.world).round()
-    assert watch_of(cluster) == ("failed", watch_moved_sites.NOBODY_COUNTS)
+    assert watch_of(cluster) == ("failed", watch_moved_sites.NOBODY_COUNTED)
 
 
 def in_log(cluster: Asked, folder: Path, node: str, status: int, minutes: float) -> None:
@@ -189,14 +189,25 @@ def in_log(cluster: Asked, folder: Path, node: str, status: int, minutes: float)
         log.write(100 * line)
 
 
+def sources(folder: Path) -> str:
+    return "".join(
+        f'[[ingest.source]]\nglob = "{folder}/{node}.log"\nnode = "{node}"\n' for node in NODES
+    )
+
+
+def set_again(cluster: Asked, tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "flex.toml"
+    path.write_text(path.read_text().replace(old, new))
+    object.__setattr__(cluster.world, "settings", config.load(path))
+
+
 @pytest.mark.parametrize("status", [200, 500])
 def test_without_doors_logs_tell_whether_a_site_is_worse_off(
     cluster: Asked, disks: Path, tmp_path: Path, status: int
 ) -> None:
     (old,) = cluster.nodes_of(ONE)
     in_log(cluster, tmp_path, old, 200, 20)
-    logs = (f'[[ingest.source]]\nglob = "{tmp_path}/{n}.log"\nnode = "{n}"\n' for n in NODES)
-    target = watched(cluster, tmp_path, "".join(logs))
+    target = watched(cluster, tmp_path, sources(tmp_path))
     # The next day's log begins, and the last one is away.
     (tmp_path / f"{old}.log").unlink()
     cluster.clock[0] += timedelta(minutes=10)
@@ -211,3 +222,37 @@ def test_without_doors_logs_tell_whether_a_site_is_worse_off(
     state, said = watch_of(cluster)
     assert state == ("undone" if status == 500 else "done")
     assert said.startswith("100% of 100 requests failed" if status == 500 else "100 requests; 100")
+
+
+@pytest.mark.slow
+def test_a_site_that_doors_do_not_lead_to_is_watched_by_logs_where_doors_are_on(
+    cluster: Asked, disks: Path, tmp_path: Path
+) -> None:
+    (old,) = cluster.nodes_of(ONE)
+    in_log(cluster, tmp_path, old, 200, 20)
+    target = watched(cluster, tmp_path, sources(tmp_path))
+    doors = '[routing]\non = true\ndoors = "all"\npublish = "dns"\nsockets = "/nowhere/{node}"\n'
+    set_again(cluster, tmp_path, "[move]", f"{doors}[move]")
+    cluster.clock[0] += timedelta(minutes=10)
+    in_log(cluster, tmp_path, target, 500, 1)
+    WatchOfMoves(cluster.world).round()
+    assert watch_of(cluster)[1].startswith("100% of 100 requests failed")
+
+
+@pytest.mark.slow
+def test_a_long_watch_counts_what_came_in_all_of_it(
+    cluster: Asked, disks: Path, tmp_path: Path
+) -> None:
+    (old,) = cluster.nodes_of(ONE)
+    in_log(cluster, tmp_path, old, 200, 20)
+    target = watched(cluster, tmp_path, sources(tmp_path))
+    set_again(cluster, tmp_path, 'watch = "1h"', 'watch = "6h"')
+    watch = WatchOfMoves(cluster.world)
+    for _ in range(4):
+        cluster.clock[0] += timedelta(hours=1)
+        in_log(cluster, tmp_path, target, 200, 1)
+        watch.round()
+    # Quiet hours.
+    cluster.clock[0] += timedelta(minutes=130)
+    watch.round()
+    assert watch_of(cluster) == ("done", "400 requests; 100 requests before")

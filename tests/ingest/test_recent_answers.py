@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +14,6 @@ import pytest
 from flex.model.node_answer_counts import SPAN, Answers
 from flex_logs_ingest import formats
 from flex_logs_ingest.files.find_and_unpack_logs import Source
-from flex_logs_ingest.reading import recent_answers
 from flex_logs_ingest.reading.recent_answers import RecentAnswers
 from flex_logs_ingest.scan.site_rules import SiteRule
 
@@ -65,21 +66,86 @@ def test_the_last_spans_of_the_sites_alone(tmp_path: Path) -> None:
     assert RecentAnswers().count([source(log)], {"n2": frozenset({SHOP})}, SPANS) == []
 
 
-def test_what_comes_later_is_read_once_also_behind_a_rename(tmp_path: Path) -> None:
-    log = touched(tmp_path / "access.log", line(SHOP, NOW) + line(SHOP, NOW)[:30])
+def many(site: str, number: int, status: int = 200) -> str:
+    """Lines that differ, so that a log is told by its first ones."""
+    return "".join(line(site, NOW, status, f" {time.perf_counter_ns()}") for _ in range(number))
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_what_comes_later_is_read_once_also_behind_a_rename(tmp_path: Path, size: int) -> None:
+    log = touched(tmp_path / "access.log", many(SHOP, size) + line(SHOP, NOW)[:30])
     recent, of = RecentAnswers(), source(tmp_path / "access.log*")
-    assert counted(recent, of) == {("n1", SHOP, 0): (1, 0)}
+    assert counted(recent, of) == {("n1", SHOP, 0): (size, 0)}
     with log.open("a") as file:
-        file.write(line(SHOP, NOW)[30:] + line(SHOP, NOW, 500))
-    assert counted(recent, of) == {("n1", SHOP, 0): (3, 1)}
+        file.write(line(SHOP, NOW)[30:] + many(SHOP, 20, 500))
+    assert counted(recent, of) == {("n1", SHOP, 0): (size + 21, 20)}
     log.rename(tmp_path / "access.log.1")
-    touched(tmp_path / "access.log", line(SHOP, NOW))
-    assert counted(recent, of) == {("n1", SHOP, 0): (4, 1)}
+    touched(tmp_path / "access.log", many(SHOP, 1))
+    assert counted(recent, of) == {("n1", SHOP, 0): (size + 22, 20)}
     # Emptied in place.
-    touched(log, line(SHOP, NOW, 503)[:-1] + "\n")
-    assert counted(recent, of) == {("n1", SHOP, 0): (4, 1)}
+    touched(log, many(SHOP, 1, 503))
+    assert counted(recent, of) == {("n1", SHOP, 0): (size + 22, 21)}
     touched(log, "")
-    assert counted(recent, of) == {("n1", SHOP, 0): (3, 1)}
+    assert counted(recent, of) == {("n1", SHOP, 0): (size + 22, 21)}
+
+
+def test_what_was_counted_of_a_log_that_is_packed_or_gone_still_counts(tmp_path: Path) -> None:
+    log = touched(tmp_path / "access.log", many(SHOP, 100))
+    recent = RecentAnswers()
+    counted(recent, source(log))
+    touched(log, many(SHOP, 100, 500))
+    assert counted(recent, source(log)) == {("n1", SHOP, 0): (200, 100)}
+    log.unlink()
+    assert counted(recent, source(log)) == {("n1", SHOP, 0): (200, 100)}
+    # An hour and more later nothing of it is left, and a log is read from the last hour on.
+    touched(log, many(SHOP, 50))
+    later = range(SPANS[-1] + 1, SPANS[-1] + 6)
+    assert recent.count([source(log)], {"n1": frozenset({SHOP})}, later) == []
+    assert counted(recent, source(log)) == {("n1", SHOP, 0): (50, 0)}
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_no_line_counts_twice_for_two_sources_or_two_names(tmp_path: Path, size: int) -> None:
+    log = touched(tmp_path / "access.log", many(SHOP, size))
+    (tmp_path / "access.log.hard").hardlink_to(log)
+    (tmp_path / "access.log.soft").symlink_to(log)
+    sources = [source(log), source(tmp_path / "access.log*"), source(log, node="n2")]
+    once = {("n1", SHOP, 0): (size, 0)}
+    assert counted(RecentAnswers(), *sources) == once
+    both = {"n1": frozenset({SHOP}), "n2": frozenset({SHOP})}
+    (found,) = RecentAnswers().count(sources, both, SPANS)
+    assert (found.node, found.answers.requests) == ("n1", size)
+
+
+def test_a_log_that_is_copied_and_emptied_or_sent_again_counts_once(tmp_path: Path) -> None:
+    log = touched(tmp_path / "access.log", many(SHOP, 100))
+    recent, of = RecentAnswers(), source(tmp_path / "access.log*")
+    counted(recent, of)
+    copy = tmp_path / "access.log.1"
+    shutil.copy(log, copy)
+    with log.open("a") as file:
+        file.write(many(SHOP, 1))
+    assert counted(recent, of) == {("n1", SHOP, 0): (101, 0)}
+    # That line is lost where it is so rotated.
+    touched(log, many(SHOP, 3))
+    assert counted(recent, of) in ({("n1", SHOP, 0): (104, 0)}, {("n1", SHOP, 0): (103, 0)})
+    sent = tmp_path / "new"
+    shutil.copy(log, sent)
+    with sent.open("a") as file:
+        file.write(many(SHOP, 100, 500))
+    sent.replace(log)
+    requests, errors = counted(recent, of)["n1", SHOP, 0]
+    assert (requests in (203, 204), errors) == (True, 100)
+
+
+def test_each_node_has_its_share_of_what_one_look_reads(tmp_path: Path) -> None:
+    sources = [
+        source(touched(tmp_path / node, many(SHOP, 200)), node=node) for node in ("n1", "n2")
+    ]
+    both = {"n1": frozenset({SHOP}), "n2": frozenset({SHOP})}
+    recent = RecentAnswers(2**14)
+    found = recent.count(sources, both, SPANS)
+    assert {count.node for count in found} == {"n1", "n2"}
 
 
 def test_a_site_that_is_watched_from_now_on_is_counted_from_the_hour_before(tmp_path: Path) -> None:
@@ -101,9 +167,7 @@ def test_how_long_answers_took_where_lines_say_it(tmp_path: Path) -> None:
     assert found.answers == Answers(4, 0, (2, 1, 0, 0, 0, 0, 0, 0, 0, 1))
 
 
-def test_of_a_long_log_no_more_is_read_than_the_last_hour(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_long_log_no_more_is_read_than_the_last_hour(tmp_path: Path) -> None:
     day = range(NOW - 86_400, NOW, 5)
     log = touched(tmp_path / "access.log", "".join(line(SHOP, moment) for moment in day))
     whole = counted(RecentAnswers(), source(log))
@@ -112,10 +176,8 @@ def test_of_a_long_log_no_more_is_read_than_the_last_hour(
     }
     # As many bytes as an hour and a quarter has, and a piece that a look for its begin may add.
     enough = 900 * len(line(SHOP, NOW)) + 2 * formats.LOOK
-    monkeypatch.setattr(recent_answers, "MOST", enough)
-    assert counted(RecentAnswers(), source(log)) == whole
-    monkeypatch.setattr(recent_answers, "MOST", 2**12)
-    recent, looks = RecentAnswers(), 0
+    assert counted(RecentAnswers(enough), source(log)) == whole
+    recent, looks = RecentAnswers(2**12), 0
     while counted(recent, source(log)) != whole:
         looks += 1
         assert looks < 2 * enough // 2**12

@@ -122,7 +122,10 @@ def _trouble_of_program(path: str) -> str:
         return ""
     if not first.startswith(b"#!"):
         return "is no program: it begins neither with #! nor as a compiled one"
-    interpreter = os.fsdecode(b"".join(first[2:].split(maxsplit=1)[:1]))
-    if shutil.which(interpreter):
+    # As the system reads it: what ends a line elsewhere is part of the name.
+    words = first[2:].lstrip(b" \t").replace(b"\t", b" ").rstrip(b"\n")
+    interpreter = os.fsdecode(words.partition(b" ")[0])
+    if os.access(interpreter, os.X_OK) and Path(interpreter).is_absolute():
         return ""
-    return f"needs {interpreter or 'a program behind #!'}, which is not there"
+    name = interpreter if interpreter.isprintable() else repr(interpreter)
+    return f"needs {name or 'a program behind #!'}, which is not there"

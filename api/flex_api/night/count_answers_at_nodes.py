@@ -1,5 +1,5 @@
 """Reads from the HAProxy of each node what it has answered for the sites that are watched, and has
-the store keep that; where doors for all sites are off, from the logs of the nodes.
+the store keep that; from the nodes' logs what they answered for sites that doors do not lead to.
 
 Takes the settings, the store, moves that are watched, and the time. Asks only nodes that these
 sites come from or went to, and only for their names. A node that does not answer keeps what it said
@@ -41,18 +41,16 @@ def count(
     """Raises nothing for a node that is away: a later look reads more. `recent` is how far logs
     were read before.
     """
-    spans = spans_until(now)
-    if not settings.routing.leads_to_all:
-        # A list of sites that cannot be read is told where logs are read whole.
-        with suppress(BadSetting):
-            logs = recent or RecentAnswers()
-            store.put_answers(logs.count(sources(settings), _sites_by_node(watched), spans))
+    count_by_logs(settings, store, watched, now, recent)
+    led = _led_by_doors(settings, watched)
+    wanted = names_by_node(settings, [move for move in watched if move.site in led])
+    if not wanted:
         return
-    wanted = names_by_node(settings, watched)
     serving = haproxy_pools_and_files.addresses(nodes(settings, store))
     sockets = ask_every_haproxy.sockets_of(
         settings, sorted(wanted.keys() & serving.keys()), _PATIENCE
     )
+    spans = spans_until(now)
 
     def ask(node: str) -> tuple[AnswersOfSpan, ...]:
         return _answers(node, sockets[node], wanted, spans)
@@ -63,12 +61,32 @@ def count(
                 store.put_answers(counted)
 
 
-def _sites_by_node(watched: Iterable[SiteMove]) -> dict[str, set[str]]:
-    by_node: dict[str, set[str]] = {}
+def count_by_logs(
+    settings: Settings,
+    store: Store,
+    watched: Collection[SiteMove],
+    now: datetime,
+    recent: RecentAnswers | None = None,
+) -> None:
+    """Of sites that doors do not lead to."""
+    led = _led_by_doors(settings, watched)
+    sites: dict[str, set[str]] = {}
     for move in watched:
-        for node in (move.source, move.target):
-            by_node.setdefault(node, set()).add(move.site)
-    return by_node
+        if move.site not in led:
+            for node in (move.source, move.target):
+                sites.setdefault(node, set()).add(move.site)
+    if not sites:
+        return
+    # A list of sites that cannot be read is told where logs are read whole.
+    with suppress(BadSetting):
+        logs = recent or RecentAnswers()
+        store.put_answers(logs.count(sources(settings), sites, spans_until(now)))
+
+
+def _led_by_doors(settings: Settings, watched: Iterable[SiteMove]) -> frozenset[str]:
+    if not settings.routing.leads_to_all:
+        return frozenset()
+    return settings.routing.publishing().sites_led_by_doors([move.site for move in watched])
 
 
 def names_wanted(settings: Settings, store: Store, node: str) -> set[str]:

@@ -56,6 +56,7 @@ def mark_moves_made(world: World, plan: Plan) -> None:
     )
     watch_moved_sites.begin(world, plan)
     go_on(world)
+    watch_moved_sites.count_hour_before(world)
 
 
 def is_something_open(world: World) -> bool:

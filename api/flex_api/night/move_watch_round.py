@@ -21,6 +21,8 @@ PURPOSE = "watch: leading sites back that are worse off where they moved to"
 # Rounds that are left out behind the first attempt that failed, and at most. Guesses.
 FIRST_PAUSE = 1
 LONGEST_PAUSE = 30
+# Bytes of logs that one round reads, which takes some two seconds.
+MOST_OF_LOGS = 2**27
 
 
 def watch_in_night(world: World) -> str:
@@ -42,7 +44,7 @@ class WatchOfMoves:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._recent = RecentAnswers()
+        self._recent = RecentAnswers(MOST_OF_LOGS)
         # The plan in force whose moves are watched.
         self._seen = ""
         self._said = ""

@@ -32,9 +32,9 @@ from flex_logs_ingest.reading.recent_answers import RecentAnswers
 BY = "flex"
 # Characters of the number of a move, in hexadecimal, by two.
 NUMBER = 8
-NOBODY_COUNTS = (
-    "nobody counts what it is answered: doors for all sites are off, and no log of its node that "
-    "is read here names it"
+NOBODY_COUNTED = (
+    "nobody can tell: no request for it was counted at its new node, by doors or by logs that are "
+    "read here"
 )
 # Noted in the audit log.
 WORSE = "move.worse"
@@ -55,9 +55,16 @@ def begin(world: World, plan: Plan) -> None:
             if move.id not in known:
                 run = StageRun(move.id, "watch", BY, "begun", 1, now)
                 world.store.put_stage_run(run)
-    if moves and not world.settings.routing.leads_to_all:
-        # What logs say of the hour before is at their ends now, and may be packed tonight.
-        count_answers_at_nodes.count(world.settings, world.store, moves, now)
+
+
+def count_hour_before(world: World) -> None:
+    """Of sites whose answers logs tell: it is at the ends of the logs now, and may be packed
+    tonight.
+    """
+    moves = [move for move, run in world.store.watched_moves() if run.state == "begun"]
+    if world.settings.move.watch and moves:
+        now = world.time_of_day()
+        count_answers_at_nodes.count_by_logs(world.settings, world.store, moves, now)
 
 
 def begin_late(world: World) -> str:
@@ -106,16 +113,19 @@ def nodes_of_sites(world: World) -> dict[str, set[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A site that moved, and what both of its nodes answered."""
+    """A site that moved, and what both of its nodes answered: the new one in the last hour, and in
+    all since.
+    """
 
     move: SiteMove
     run: StageRun
     before: Answers
     after: Answers
+    since: Answers
 
     @property
     def comparison_text(self) -> str:
-        return f"{_answers_text(self.after)}; {_answers_text(self.before)} before"
+        return f"{_answers_text(self.since)}; {_answers_text(self.before)} before"
 
 
 def _answers_text(answers: Answers) -> str:
@@ -162,13 +172,14 @@ def _attach_answers(
             for span_answers in site_answers
             if span_answers.node == move.source and switched - SPANS < span_answers.span <= switched
         )
-        # As long as before: what was well for hours hides nothing.
-        after = (
+        since = [
             span_answers
             for span_answers in site_answers
-            if span_answers.node == move.target and span_answers.span >= max(switched, latest + 1)
-        )
-        yield Watched(move, run, total(before), total(after))
+            if span_answers.node == move.target and span_answers.span >= switched
+        ]
+        # As long as before: what was well for hours hides nothing.
+        after = (span_answers for span_answers in since if span_answers.span > latest)
+        yield Watched(move, run, total(before), total(after), total(since))
 
 
 def _judge(world: World, watched: Watched, nodes: Mapping[str, set[str]], now: datetime) -> None:
@@ -179,10 +190,10 @@ def _judge(world: World, watched: Watched, nodes: Mapping[str, set[str]], now: d
     if why:
         _send_back(world, watched, why, now)
     elif now - watched.run.begun >= world.settings.move.watch:
-        if world.settings.routing.leads_to_all or watched.after.requests:
+        if watched.since.requests:
             end(world, watched.run, "done", watched.comparison_text)
         else:
-            end(world, watched.run, "failed", NOBODY_COUNTS)
+            end(world, watched.run, "failed", NOBODY_COUNTED)
 
 
 def _send_back(world: World, watched: Watched, why: str, now: datetime) -> None:

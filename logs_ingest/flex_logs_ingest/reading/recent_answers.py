@@ -3,12 +3,15 @@
 Takes sources, and the sites that are asked for at each node. Remembers how far each log was read
 and what it said, so the next look reads what came since. Reads plain files, and passes over lines
 it does not understand. Writes nothing and counts nothing for forecasts: read_logs.py does.
+
+A log is known by how it begins. Short logs that are renamed or sent again count once more.
 """
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -23,8 +26,8 @@ from flex_logs_ingest.lines.layout import Layout
 from flex_logs_ingest.scan.python_loop import LINE_LIMIT
 from flex_logs_ingest.scan.site_rules import SiteRule
 
-# Bytes that one look reads at most; the next one goes on there. They take some seconds.
-MOST = 2**27
+# Bytes of a log's beginning that tell it from others, whatever its file is called.
+HEAD = 1024
 # Names whose site is remembered. A guess.
 _REMEMBERED = 50_000
 
@@ -33,61 +36,106 @@ _Record = tuple[str, int, bool, int | None]
 _Read = Callable[[bytes], _Record | None]
 
 
+# The node, how the log begins and whose it is: the same where it was renamed, copied or sent again.
+# Of a short log the device and the inode.
+_Key = tuple[str, bytes | int, str | int]
+
+
 @dataclass(eq=False, slots=True)
 class _End:
     """How far a log was read for these sites, and what it said: by site and span the requests, the
     errors, and the answers by how long they took.
     """
 
+    node: str
     sites: Set[str]
     read: _Read
+    head: bytes
     offset: int
     counted: dict[tuple[str, int], list[int]] = field(default_factory=dict)
 
+    def goes_on(self, log: Log) -> bool:
+        """Whether it is that log still, and was not emptied."""
+        return self.offset <= log.size and log.read(HEAD).startswith(self.head)
+
 
 class RecentAnswers:
-    def __init__(self) -> None:
-        # By source, device and inode: a log that is renamed is still the same.
-        self._ends: dict[tuple[str, int, int], _End] = {}
+    def __init__(self, most: int = sys.maxsize) -> None:
+        """A look reads at most so many bytes, shared by the nodes; the next one goes on there."""
+        self._most = most
+        self._ends: dict[_Key, _End] = {}
+        self._last = range(0)
 
     def count(
         self, sources: Sequence[Source], sites: Mapping[str, Set[str]], spans: range
     ) -> list[AnswersOfSpan]:
         """For the sites of each node. A log that cannot be read counts nothing."""
-        before, self._ends = self._ends, {}
+        if self._last and self._last[-1] < spans[0]:
+            self._ends.clear()
+        self._last = spans
+        left = {node: self._most // len(sites) for node in sites}
+        logs = _logs(sources, sites, spans[0] * SPAN)
+        self._forget(logs, spans)
+        for key, (path, source, rule) in logs.items():
+            wanted, end = sites[source.node], self._ends.get(key)
+            with suppress(Unusable), Log(path) as log:
+                if not end or not end.goes_on(log) or not wanted <= end.sites:
+                    end = _begin(log, source, rule, wanted, spans[0] * SPAN)
+                if end:
+                    left[source.node] -= _go_on(log, end, left[source.node])
+                    self._ends[key] = end
+        return list(self._sums(sites, spans))
+
+    def _forget(self, logs: Collection[_Key], spans: range) -> None:
+        """What is over; all of short logs that are not there any more, as they may have grown."""
+        for end in self._ends.values():
+            end.counted = {of: counts for of, counts in end.counted.items() if of[1] in spans}
+        self._ends = {
+            key: end
+            for key, end in self._ends.items()
+            if key in logs or (isinstance(key[1], bytes) and end.counted)
+        }
+
+    def _sums(self, sites: Mapping[str, Set[str]], spans: range) -> Iterator[AnswersOfSpan]:
+        """Also of logs that are packed or gone by now."""
         sums: dict[tuple[str, str, int], Answers] = {}
-        left = MOST
-        for source in sources:
-            wanted = sites.get(source.node)
-            if not wanted:
-                continue
-            for log, rule in _logs(source, wanted, spans.start * SPAN):
-                key = source.name, log.status.st_dev, log.status.st_ino
-                end = before.get(key)
-                if not end or end.offset > log.size or not wanted <= end.sites:
-                    end = _begin(log, source, rule, wanted, spans.start * SPAN)
-                if end is None:
-                    continue
-                left -= _go_on(log, end, left)
-                self._ends[key] = end
-                for (site, span), counts in end.counted.items():
-                    if site in wanted and span in spans:
-                        of = source.node, site, span
-                        answers = Answers(counts[0], counts[1], tuple(counts[2:]))
-                        sums[of] = sums.get(of, Answers()) + answers
-        return [AnswersOfSpan(*of, answers) for of, answers in sums.items()]
+        for end in self._ends.values():
+            for (site, span), counts in end.counted.items():
+                if site in sites.get(end.node, ()) and span in spans:
+                    of = end.node, site, span
+                    answers = Answers(counts[0], counts[1], tuple(counts[2:]))
+                    sums[of] = sums.get(of, Answers()) + answers
+        for of, answers in sums.items():
+            yield AnswersOfSpan(*of, answers)
 
 
-def _logs(source: Source, wanted: Set[str], since: int) -> Iterator[tuple[Log, SiteRule]]:
-    """Those that were written to since then and may be of one of the sites."""
-    rule_of = source.site.rule_finder()
-    for path in paths(source):
-        rule = rule_of(path)
-        if rule is None or (rule.fixed is not None and rule.fixed not in wanted):
+def _logs(
+    sources: Sequence[Source], sites: Mapping[str, Set[str]], since: int
+) -> dict[_Key, tuple[str, Source, SiteRule]]:
+    """Each log once that was written to since then and may be of one of the sites: of copies the
+    longest, and for the first source that means it.
+    """
+    found: dict[_Key, tuple[int, tuple[str, Source, SiteRule]]] = {}
+    claimed = set[tuple[int, int]]()
+    for source in sources:
+        if source.node not in sites:
             continue
-        with suppress(Unusable), Log(path) as log:
-            if log.is_plain and log.status.st_mtime_ns >= since * 10**9:
-                yield log, rule
+        rule_of = source.site.rule_finder()
+        for path in paths(source):
+            rule = rule_of(path)
+            if rule is None or (rule.fixed is not None and rule.fixed not in sites[source.node]):
+                continue
+            with suppress(Unusable), Log(path) as log:
+                inode = log.status.st_dev, log.status.st_ino
+                if not log.is_plain or log.status.st_mtime_ns < since * 10**9 or inode in claimed:
+                    continue
+                claimed.add(inode)
+                head = log.read(HEAD)
+                begins = inode if len(head) < HEAD else (head, rule.fixed or "")
+                key = source.node, *begins
+                if key not in found or found[key][0] < log.size:
+                    found[key] = log.size, (path, source, rule)
+    return {key: log for key, (_, log) in found.items()}
 
 
 def _begin(log: Log, source: Source, rule: SiteRule, wanted: Set[str], since: int) -> _End | None:
@@ -106,7 +154,8 @@ def _begin(log: Log, source: Source, rule: SiteRule, wanted: Set[str], since: in
         return None
     if layout.kind == "records":
         return None
-    return _End(wanted, _reader(layout, rule, wanted), _place_of(log, layout, since))
+    place = _place_of(log, layout, since)
+    return _End(source.node, wanted, _reader(layout, rule, wanted), look[:HEAD], place)
 
 
 def _reader(layout: Layout, rule: SiteRule, wanted: Set[str]) -> _Read:
