@@ -42,6 +42,7 @@ _SHIPPED = _HERE.parents[1] / "deploy/hooks"
 _PLACES = "/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin"
 _PHP = ("php-fpm", "php-fpm8.2", "php-fpm8.3", "php-fpm8.4")
 _DATABASE = ("mariadbd",)
+_SSHD = ("sshd",)
 _PATIENCE = 60.0
 # Content beside what visitors write, in files of a site.
 _FILES = 20
@@ -52,7 +53,7 @@ SERVICES = ("haproxy", "follower", "server", "nginx", "php", "mariadb")
 
 def lacking() -> str:
     """What is not there for it; "" where all is."""
-    programs = {"php-fpm": _PHP, "mariadbd": _DATABASE, "rsync": ("rsync",)}
+    programs = {"php-fpm": _PHP, "mariadbd": _DATABASE, "rsync": ("rsync",), "sshd": _SSHD}
     missing = [name for name, ways in programs.items() if not _program(ways)]
     if "php-fpm" not in missing and not _has_mysqli():
         missing.append("PHP's mysqli (Debian: php-mysql)")
@@ -132,9 +133,15 @@ class Hosting:
 
 @contextmanager
 def hosting(
-    nodes: Sequence[str], count: int, more: Callable[[Path], str] = lambda _: ""
+    nodes: Sequence[str],
+    count: int,
+    more: Callable[[Path], str] = lambda _: "",
+    *,
+    by_ssh: bool = False,
 ) -> Iterator[Hosting]:
-    """`more` says what else is in the settings, given the folder of all."""
+    """`more` says what else is in the settings, given the folder of all. Commands reach the nodes by
+    ssh, or their folders as disks that are mounted.
+    """
     sites = [f"site{number:03}.example" for number in range(count)]
     owner_of = {site: nodes[at % len(nodes)] for at, site in enumerate(sites)}
     with (
@@ -152,7 +159,8 @@ def hosting(
             cluster = Cluster(folder, store, owner_of, "", ports, addresses)
             cluster.hosts = hosts
             _write_log(folder / "access.log", sites)
-            _put_hooks(folder, hosts)
+            reached = _sshd_of_nodes(folder, hosts, kept) if by_ssh else _MOUNTED
+            _put_hooks(folder, hosts, reached)
             settings = _settings(folder, sites) + more(folder)
             for node in nodes:
                 write_settings(cluster, node, url, settings)
@@ -205,21 +213,58 @@ def hooks_of(folder: Path) -> Path:
     return folder / "hooks"
 
 
-def _put_hooks(folder: Path, hosts: Hosts) -> None:
-    """Nodes are folders of this machine, as disks are that are mounted. Every other site's database
-    is taken for a large one.
-    """
+# Nodes are folders of this machine, as disks are that are mounted.
+_MOUNTED = """
+run_on() { shift; "$@"; }
+fetch() {
+    local lock=$3
+    shift 3
+    "${LOCKED[@]}" "$lock" rsync "$@"
+}
+"""
+
+
+def _sshd_of_nodes(folder: Path, hosts: Hosts, kept: Kept) -> str:
+    """A server of each node. How settings.sh reaches them."""
+    here, port = folder / "ssh", free_port()
+    here.mkdir(mode=0o700)
+    # What the shells of this machine's user read first is no part of a node.
+    home = here / "home"
+    home.mkdir()
+    # Where sshd drops its rights; Debian makes it when the service begins.
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    for name in ("host", "key"):
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{here}/{name}"]
+        subprocess.run(words, check=True)
+    host = (here / "host.pub").read_text()
+    known, config = "", f"IdentityFile {here}/key\nUserKnownHostsFile {here}/known\nUser root\n"
+    for node, address in hosts.addresses.items():
+        (here / node).write_text(
+            f"ListenAddress {address}:{port}\nHostKey {here}/host\nStrictModes no\nUsePAM no\n"
+            f"AuthorizedKeysFile {here}/key.pub\nPidFile none\nMaxStartups 100\n"
+        )
+        server = [_program(_SSHD), "-D", "-e", "-f", f"{here}/{node}"]
+        on = hosts.on(node, (home, Path.home()))
+        kept.add(f"{node} sshd", [*on, *server], here / "log")
+        known += f"[{address}]:{port} {host}"
+        config += f"Host {node}\n    HostName {address}\n    Port {port}\n"
+    (here / "known").write_text(known)
+    (here / "config").write_text(config)
+    until_listens((address, port) for address in hosts.addresses.values())
+    return (
+        f"SSH=(ssh -F {here}/config -o BatchMode=yes -o ControlMaster=auto "
+        f"-o ControlPath={here}/%C -o ControlPersist=60)\n"
+        f"SSH_BETWEEN_NODES='ssh -F {here}/config -o BatchMode=yes'\n"
+    )
+
+
+def _put_hooks(folder: Path, hosts: Hosts, reached: str) -> None:
+    """Every other site's database is taken for a large one."""
     shutil.copytree(_SHIPPED, hooks_of(folder))
     # It tries to listen where it would.
     on = " ".join(hosts.on("$1"))
     nginx = f"{on} {web_servers.nginx()} -e {folder}/$1/nginx.log -c {folder}/$1/nginx.conf"
-    own = f"""
-run_on() {{ shift; "$@"; }}
-fetch() {{
-    local lock=$3
-    shift 3
-    "${{LOCKED[@]}}" "$lock" rsync "$@"
-}}
+    own = f"""{reached}
 lock_of() {{ printf '%s' "{folder}/$1/lock-$2"; }}
 kept_of() {{ printf '%s' "{folder}/$1/kept"; }}
 files_of() {{ printf '%s' "{folder}/$1/www/$2"; }}
@@ -233,7 +278,7 @@ is_large() {{ [[ $1 == *[02468].example ]]; }}
 mariadb_on() {{
     local node=$1 program=$2
     shift 2
-    "$program" --no-defaults -S "{folder}/$node/mariadb.sock" -u root "$@"
+    run_on "$node" "$program" --no-defaults -S "{folder}/$node/mariadb.sock" -u root "$@"
 }}
 """
     with (hooks_of(folder) / "settings.sh").open("a") as file:

@@ -2,7 +2,8 @@
 which 1 % change after the first copy, a database, visitors who write, the shipped commands, and a
 new node that is asked whether it is ready.
 
-Takes MOVES, FILES and BYTES from the environment. Returns figures.
+Takes MOVES, FILES and BYTES from the environment, and whether nodes are reached BY_SSH or are disks
+that are mounted. Returns figures.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ NODES, SITES = ("n1", "n2"), 8
 MOVES = int(os.environ.get("MOVES", "20"))
 FILES = int(os.environ.get("FILES", "100000"))
 BYTES = int(os.environ.get("BYTES", str(10**9)))
+BY_SSH = os.environ.get("BY_SSH") == "1"
 # In a folder.
 _TOGETHER = 1_000
 
@@ -32,7 +34,7 @@ _TOGETHER = 1_000
 def measure() -> Figures:
     if missing := lacking():
         return {"moves_pause": f"not measured: {missing}"}
-    with hosting(NODES, SITES, _more) as made:
+    with hosting(NODES, SITES, _more, by_ssh=BY_SSH) as made:
         at = made.cluster.ports["visit"]
         doors = {node: (address, at) for node, address in made.cluster.addresses.items()}
         site = made.sites_of(NODES[0])[0]
