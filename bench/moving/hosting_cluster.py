@@ -139,7 +139,7 @@ def hosting(
     *,
     by_ssh: bool = False,
 ) -> Iterator[Hosting]:
-    """`more` says what else is in the settings, given the folder of all. Commands reach the nodes by
+    """`more` says what else is in the settings, given the folder of all. Commands reach nodes by
     ssh, or their folders as disks that are mounted.
     """
     sites = [f"site{number:03}.example" for number in range(count)]

@@ -68,7 +68,7 @@ def count_by_logs(
     now: datetime,
     recent: RecentAnswers | None = None,
 ) -> None:
-    """Of sites that doors do not lead to."""
+    """For sites that doors do not lead to."""
     led = _led_by_doors(settings, watched)
     sites: dict[str, set[str]] = {}
     for move in watched:

@@ -58,8 +58,8 @@ def begin(world: World, plan: Plan) -> None:
 
 
 def count_hour_before(world: World) -> None:
-    """Of sites whose answers logs tell: it is at the ends of the logs now, and may be packed
-    tonight.
+    """For sites whose answers logs tell: that hour is at the ends of the logs now, and may be
+    packed tonight.
     """
     moves = [move for move, run in world.store.watched_moves() if run.state == "begun"]
     if world.settings.move.watch and moves:
