@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from flex_api.demo import ZONE
 from flex_api.settings.file import load
 from flex_dns.private.private_named import PrivateNamed
 from flex_dns.wire.key import read_key
@@ -86,6 +87,10 @@ def made() -> Iterator[tuple[Path, Path]]:
         words = ["demo", "--dir", str(place)]
         done = Demo(folder, dict(os.environ)).flex(words)
         assert done.returncode == 0, done.stderr
+        # Its name server is at work again.
+        settings = place / "flex.toml"
+        text = settings.read_text(encoding="utf-8").replace("zones = []", f'zones = ["{ZONE}"]')
+        settings.write_text(text, encoding="utf-8")
         copy(place, kept)
         yield place, kept
 
