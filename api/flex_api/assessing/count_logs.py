@@ -18,6 +18,7 @@ from pathlib import Path
 from flex.errors import NoData
 from flex.model.log_reading import Segment
 from flex.model.period import LAST_DAY, Period
+from flex.site_names_in_words import first_few
 from flex.store import MemoryStore
 from flex_api.assessing.find_logs import site_in_name
 from flex_api.in_words import amounts
@@ -207,10 +208,9 @@ def failed_files(reports: Sequence[FileReport]) -> list[FileReport]:
 
 def _nothing(reports: Sequence[FileReport]) -> NoData:
     why = [f"{report.path}: {report.note or report.outcome}" for report in reports]
-    more = f"; and {len(why) - 3} more" if len(why) > 3 else ""
     return NoData(
         f"counting {amounts.count(len(reports), 'file')}",
-        "; ".join(why[:3]) + more,
+        first_few(why, between="; "),
         kept="nothing was written",
         advice="name access logs; if their format is not known, say with --format how "
         "their lines are written: a name, or the server's directive",

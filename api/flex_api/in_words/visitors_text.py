@@ -6,22 +6,18 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from flex.model.stray_requests import MOST_READ
+from flex.site_names_in_words import first_few
 from flex_api.in_words import amounts
 from flex_api.schemas.explain_output import ExplainOutput
 from flex_api.schemas.strays import StrayRow
-
-# As many nodes are named.
-_MOST = 5
 
 
 def visitor_lines(output: ExplainOutput, now: datetime) -> Iterator[str]:
     for row in output.visitors:
         yield sentence(row, now)
     if missing := output.visitors_not_known:
-        named = ", ".join(missing[:_MOST])
-        more = f" and {len(missing) - _MOST:,} more" if len(missing) > _MOST else ""
         yield (
-            f"whether visitors still come to {named}{more} is not known: nobody "
+            f"whether visitors still come to {first_few(missing)} is not known: nobody "
             "read a door there within the last day, or it counted more names than the "
             f"{MOST_READ:,} that are kept"
         )

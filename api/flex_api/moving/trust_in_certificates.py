@@ -17,6 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from flex.site_names_in_words import first_few
+
 _DAY = 86_400.0
 # The numbers that OpenSSL gives to what is wrong with a certificate (x509_vfy.h), in words.
 _WRONG = {
@@ -166,8 +168,7 @@ def _days_left(tls_socket: ssl.SSLSocket, name: str, trust: Trust) -> float:
     shown: Mapping[str, Any] = tls_socket.getpeercert() or {}
     names = [str(value) for kind, value in shown.get("subjectAltName", ()) if kind == "DNS"]
     if not any(_is_for(dns_name, name) for dns_name in names):
-        more = ", ..." if len(names) > _NAMED else ""
-        listed = f"{', '.join(names[:_NAMED])}{more}" or "no host name"
+        listed = first_few(names, _NAMED) or "no host name"
         raise Untrusted(f"its certificate is not for {name}: it is for {listed}")
     ends = ssl.cert_time_to_seconds(str(shown["notAfter"]))
     left = (ends - trust.now().timestamp()) / _DAY

@@ -16,11 +16,8 @@ from pydantic import Field
 from flex_api.pages.forms import from_query_form, valid
 from flex_api.pages.frame import show
 from flex_api.pages.plans import points_of
-from flex_api.pictures.chart_geometry import MOST_BARS, Load, loads, scale, worst
-from flex_api.report import dimensions_of_loads
-from flex_api.report.content import NodeLine
+from flex_api.report import loads_of_nodes
 from flex_api.routes import what_if_routes
-from flex_api.schemas.plan_parts import BalanceOutput
 from flex_api.schemas.request_and_list_base import Given
 from flex_api.schemas.rest_bodies import Supposed
 from flex_api.schemas.what_if_output import WhatIfOutput
@@ -60,8 +57,12 @@ def what_if(
         answer=answer,
         pending=is_asked and answer is None,
         plannable=_plannable(wanted),
-        bars=_bars(desk, answer) if answer else (),
-        lines_of_nodes=_lines(answer) if answer else (),
+        bars=loads_of_nodes.bars(
+            loads_of_nodes.loads(answer.before, answer.after), desk.settings.solver.tolerance
+        )
+        if answer
+        else (),
+        lines_of_nodes=loads_of_nodes.node_lines(answer.before, answer.after) if answer else (),
         curve=points_of(answer.frontier, desk.settings.solver.tolerance)
         if answer and answer.frontier
         else None,
@@ -104,40 +105,4 @@ def _supposition(wanted: AskedWhatIf) -> Supposed:
             "frontier": wanted.frontier,
         },
         {"site_factors": "site"},
-    )
-
-
-def _bars(desk: Desk, answer: WhatIfOutput) -> list[object]:
-    tolerance = desk.settings.solver.tolerance
-    rows = [
-        (title, _loads(answer.before, answer.after, name))
-        for title, name in dimensions_of_loads.dimensions_to_draw(answer.after)
-    ]
-    most = scale(row for _, each in rows for row in each)
-    drawn = [
-        (title, worst(each, MOST_BARS) if len(each) > MOST_BARS else each) for title, each in rows
-    ]
-    return [loads(title, each, tolerance, most) for title, each in drawn]
-
-
-def _lines(answer: WhatIfOutput) -> list[NodeLine]:
-    """The table behind the bars."""
-    both = (_loads(answer.before, answer.after, name) for _, name in dimensions_of_loads.ALWAYS)
-    return [
-        NodeLine(row.node, row.sites, *loads)
-        for row, *loads in zip(answer.after.nodes, *both, strict=True)
-    ]
-
-
-def _loads(before: BalanceOutput, after: BalanceOutput, name: str) -> tuple[Load, ...]:
-    known = ((row, dimensions_of_loads.units(row, name)) for row in before.nodes)
-    was = {row.node: units / (row.fair_units or 100.0) for row, units in known if units is not None}
-    return tuple(
-        Load(
-            row.node,
-            was.get(row.node),
-            (dimensions_of_loads.units(row, name) or 0.0) / (row.fair_units or 100.0),
-            closed=not row.fair_units,
-        )
-        for row in after.nodes
     )

@@ -111,7 +111,7 @@ def loads(title: str, rows: Sequence[Load], tolerance: float, most: float) -> Ba
     Where there are more than MOST_BARS nodes, only those farthest from it are drawn; the
     description speaks of all.
     """
-    drawn = worst(rows) if len(rows) > MOST_BARS else rows
+    drawn = _worst(rows) if len(rows) > MOST_BARS else rows
     return Bars(
         title=title,
         desc=_said_of_loads(rows, tolerance),
@@ -149,9 +149,9 @@ def _said_of_loads(rows: Sequence[Load], tolerance: float) -> str:
     )
 
 
-def worst(rows: Sequence[Load], most: int = WORST_BARS) -> tuple[Load, ...]:
+def _worst(rows: Sequence[Load]) -> tuple[Load, ...]:
     """The rows farthest from the fair share, in the order they came."""
-    farthest = sorted(range(len(rows)), key=lambda at: -abs(rows[at].away))[:most]
+    farthest = sorted(range(len(rows)), key=lambda at: -abs(rows[at].away))[:WORST_BARS]
     return tuple(rows[at] for at in sorted(farthest))
 
 

@@ -18,12 +18,13 @@ from flex.planning import which_servers_agree
 from flex_api.in_words import amounts, grouped_moves_text, held_back_moves_text, text_safe_for_html
 from flex_api.in_words import results_in_terminal as text
 from flex_api.pictures import chart_geometry
-from flex_api.pictures.chart_geometry import Bars, Columns, Load, NightColumn, Strip
+from flex_api.pictures.chart_geometry import Bars, Columns, NightColumn, Strip
 from flex_api.pictures.sites_scatter import Scatter, cloud
-from flex_api.report import dimensions_of_loads, partition_pictures
+from flex_api.report import loads_of_nodes, partition_pictures
+from flex_api.report.loads_of_nodes import NodeLine, node_lines
 from flex_api.report.partition_pictures import PartitionPart
 from flex_api.schemas.log_verbs_output import QualityRow
-from flex_api.schemas.plan_parts import BalanceOutput, ForecastRow, VerdictRow
+from flex_api.schemas.plan_parts import ForecastRow, VerdictRow
 from flex_api.schemas.site_moves import SiteMoveRow
 from flex_api.schemas.sites_and_wishes import SiteRow, SitesOutput
 from flex_api.schemas.verbs_output import BreachRow, PlanOutput, PlanRow, StageRow
@@ -90,16 +91,6 @@ class Notice:
     kind: str
     text: str
     act: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class NodeLine:
-    """One row of the table behind the balance picture."""
-
-    node: str
-    sites: int
-    access: Load
-    working_set: Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +166,7 @@ def content(data: ReportData) -> Content:
         tiles=tuple(_tiles(data.plan)),
         notices=(*_notices(data.plan), *_said_of_logs(data.logs)),
         figures=_figures(data, nights, forecasts),
-        nodes=_node_lines(data),
+        nodes=node_lines(data.plan.before, data.plan.after),
         zones=_zones(data.plan),
         forecasts=forecasts,
         nights=nights,
@@ -343,11 +334,7 @@ def _said_of_verdict(row: VerdictRow) -> str:
 def _figures(
     data: ReportData, nights: Sequence[PlanRow], forecasts: Sequence[ForecastRow]
 ) -> Figures:
-    rows = [
-        (title, _loads(data, resource))
-        for title, resource in dimensions_of_loads.dimensions_to_draw(data.plan.after)
-    ]
-    most = chart_geometry.scale(row for _, of_resource in rows for row in of_resource)
+    rows = loads_of_nodes.loads(data.plan.before, data.plan.after)
     many = any(len(of_resource) > chart_geometry.MOST_BARS for _, of_resource in rows)
     misses = [(row.policy, row.miss_ratio, amounts.share(row.miss_ratio)) for row in forecasts]
     rates = [
@@ -355,9 +342,7 @@ def _figures(
         for row in forecasts
     ]
     return Figures(
-        balance=tuple(
-            chart_geometry.loads(title, each, data.tolerance, most) for title, each in rows
-        ),
+        balance=loads_of_nodes.bars(rows, data.tolerance),
         spread=tuple(
             chart_geometry.distribution(title, each, data.tolerance) for title, each in rows
         )
@@ -384,41 +369,6 @@ def _forecasts(plan: PlanOutput) -> tuple[ForecastRow, ...]:
     """
     place = {policy: number for number, policy in enumerate(PLACEMENTS)}
     return tuple(sorted(plan.forecasts, key=lambda row: place.get(row.policy, len(place))))
-
-
-def _loads(data: ReportData, resource: str) -> tuple[Load, ...]:
-    before = _units(data.plan.before, resource)
-    return tuple(
-        _load(
-            row.node,
-            before.get(row.node),
-            dimensions_of_loads.units(row, resource) or 0.0,
-            row.fair_units,
-        )
-        for row in data.plan.after.nodes
-    )
-
-
-def _units(balance: BalanceOutput | None, resource: str) -> dict[str, float]:
-    """By node, where it is known."""
-    known = (
-        (row.node, dimensions_of_loads.units(row, resource))
-        for row in (balance.nodes if balance else ())
-    )
-    return {node: units for node, units in known if units is not None}
-
-
-def _load(node: str, before: float | None, after: float, fair: float) -> Load:
-    scale = fair or 100.0
-    return Load(node, None if before is None else before / scale, after / scale, closed=not fair)
-
-
-def _node_lines(data: ReportData) -> tuple[NodeLine, ...]:
-    access, working_set = (_loads(data, resource) for _, resource in dimensions_of_loads.ALWAYS)
-    return tuple(
-        NodeLine(row.node, row.sites, *loads)
-        for row, *loads in zip(data.plan.after.nodes, access, working_set, strict=True)
-    )
 
 
 def _nights(data: ReportData) -> tuple[PlanRow, ...]:
