@@ -1,6 +1,7 @@
 <?php
 // Counts, as a shop counts orders: each write goes into the site's table and into a file below its
 // document root. POST /?id=N writes; GET / says the highest number of each, and which node answers.
+// Where it is to fail it says so behind that: it may have written what nobody was told of.
 mysqli_report(MYSQLI_REPORT_ERROR | MYSQLI_REPORT_STRICT);
 $node = $_SERVER['FLEX_NODE'];
 $file = $_SERVER['FLEX_ROOT'] . '/orders';
@@ -16,13 +17,17 @@ try {
             || !fwrite($open, "$id\n") || !fflush($open) || !fclose($open)) {
             throw new Exception('the file takes nothing');
         }
-        echo "$id $node";
+        $said = $id;
     } else {
         $highest = $orders->query('SELECT COALESCE(MAX(id), 0) FROM orders')->fetch_row()[0];
         $text = file_get_contents($file, false, null, max(0, filesize($file) - 4096));
         $last = max([0, ...array_map('intval', explode("\n", $text))]);
-        echo "$highest $last $node";
+        $said = "$highest $last";
     }
+    if (is_file($_SERVER['FLEX_FAILING'])) {
+        throw new Exception('it fails');
+    }
+    echo "$said $node";
 } catch (Throwable $error) {
     http_response_code(500);
     echo $error->getMessage();

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -101,14 +102,22 @@ class Hosting:
         ]
         until_listens(iter(places))
         for node in self.nodes:
+            self._until_php_listens(node)
             self._until_database_answers(node)
 
     def ask_database(self, node: str, words: str) -> list[list[str]]:
         """Raises CalledProcessError where it says no."""
-        socket = f"{self.cluster.folder}/{node}/mariadb.sock"
-        command = ["mariadb", "--no-defaults", "-S", socket, "-uroot", "-N", "-e", words]
+        place = f"{self.cluster.folder}/{node}/mariadb.sock"
+        command = ["mariadb", "--no-defaults", "-S", place, "-uroot", "-N", "-e", words]
         said = subprocess.run(command, check=True, capture_output=True, text=True)
         return [line.split("\t") for line in said.stdout.splitlines()]
+
+    def _until_php_listens(self, node: str) -> None:
+        end, place = time.monotonic() + _PATIENCE, f"{self.cluster.folder}/{node}/php.sock"
+        with socket.socket(socket.AF_UNIX) as probe:
+            while probe.connect_ex(place):
+                assert time.monotonic() < end, f"PHP of {node} does not listen"
+                time.sleep(0.02)
 
     def _until_database_answers(self, node: str) -> None:
         end = time.monotonic() + _PATIENCE
@@ -127,6 +136,18 @@ class Hosting:
         """Its jobs of cron, where they are switched on."""
         return self.cluster.folder / node / "cron" / base_of(site)
 
+    def fail(self, node: str, site: str) -> None:
+        """Its application does there what it does, and says that it failed."""
+        (self._failing(node) / site).touch()
+
+    def fail_no_more(self) -> None:
+        for node in self.nodes:
+            for site in self._failing(node).iterdir():
+                site.unlink()
+
+    def _failing(self, node: str) -> Path:
+        return self.cluster.folder / node / "failing"
+
     def root(self, node: str, site: str) -> Path:
         return self.cluster.folder / node / "www" / site
 
@@ -138,9 +159,10 @@ def hosting(
     more: Callable[[Path], str] = lambda _: "",
     *,
     by_ssh: bool = False,
+    watch: str = "",
 ) -> Iterator[Hosting]:
     """`more` says what else is in the settings, given the folder of all. Commands reach nodes by
-    ssh, or their folders as disks that are mounted.
+    ssh, or their folders as disks that are mounted. Sites that moved are watched for `watch`.
     """
     sites = [f"site{number:03}.example" for number in range(count)]
     owner_of = {site: nodes[at % len(nodes)] for at, site in enumerate(sites)}
@@ -161,7 +183,7 @@ def hosting(
             _write_log(folder / "access.log", sites)
             reached = _sshd_of_nodes(folder, hosts, kept) if by_ssh else _MOUNTED
             _put_hooks(folder, hosts, reached)
-            settings = _settings(folder, sites) + more(folder)
+            settings = _settings(folder, sites, watch) + more(folder)
             for node in nodes:
                 write_settings(cluster, node, url, settings)
             made = Hosting(cluster, sites, kept)
@@ -189,7 +211,7 @@ _HOOKS = (
 )
 
 
-def _settings(folder: Path, sites: Sequence[str]) -> str:
+def _settings(folder: Path, sites: Sequence[str], watch: str) -> str:
     """With the shipped hooks; what needs time is done before the hold, and again within it."""
     writers = "".join(f'[[routing.site]]\nname = "{site}"\nstateful = true\n' for site in sites)
     hooks = "".join(
@@ -200,7 +222,8 @@ def _settings(folder: Path, sites: Sequence[str]) -> str:
     return (
         f'hold_time = "{HOLD}"\n{writers}'
         f'[[ingest.source]]\nglob = "{folder}/access.log"\nnode = "n1"\n'
-        f'[move]\nrest = "0s"\nclean_after = "5s"\n{hooks}'
+        f'[watch]\ninterval = "2s"\n[move]\nrest = "0s"\nclean_after = "5s"\n'
+        f'watch = "{watch or "0s"}"\n{hooks}'
     )
 
 
@@ -326,7 +349,7 @@ def _begin_services(made: Hosting, hosts: Hosts) -> None:
         (here / "php.conf").write_text(_php(here))
         php = [_program(_PHP), "-n", *_php_modules(), "-F", "-R", "-y", f"{here}/php.conf"]
         kept.add(f"{node} php", [*on, *php], here / "log")
-        for part in ("vhosts", "certificates", "cron", "kept"):
+        for part in ("vhosts", "certificates", "cron", "kept", "failing"):
             (here / part).mkdir()
         for site in made.sites_of(node):
             vhost = f"server {{ server_name {site}; include site.conf; }}\n"
@@ -382,6 +405,7 @@ def _site_of_nginx(made: Hosting, node: str) -> str:
         "FLEX_NODE": node,
         "FLEX_ROOT": f"{here}/www/$host",
         "FLEX_DATABASE": f"{here}/mariadb.sock",
+        "FLEX_FAILING": f"{here}/failing/$host",
     }
     told = "".join(f"    fastcgi_param {key} {value};\n" for key, value in given.items())
     return f"listen {at};\nlocation / {{\n    fastcgi_pass unix:{here}/php.sock;\n{told}}}\n"

@@ -3,7 +3,9 @@ itself, a command that brings content, or a service of a node.
 
 Counts what a hoster must never see: acknowledged writes that are gone or there twice, reads that
 are older than what was acknowledged, sites that two nodes answer for, and plans that the next run
-neither finishes nor takes back. HISTORIES says how many are tried, SEED which ones.
+neither finishes nor takes back. HISTORIES says how many are tried, SEED which ones. With WATCH,
+such as 20s, sites that moved are watched for so long, one of them fails at its new node, and
+something is killed while it goes back.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from bench.figures import Figures
 from bench.forked_flex import Forked, start
 from bench.moving.hosting_cluster import Hosting, base_of, hooks_of, hosting, lacking
 from bench.moving.visitors_who_write import Visitors, visitors
+from flex.model.site_moves import StageRun
 from flex.model.wish import Pin
 
 NODES = ("n1", "n2", "n3", "n4")
 SITES = int(os.environ.get("SITES", "200"))
 HISTORIES = int(os.environ.get("HISTORIES", "100"))
 SEED = int(os.environ.get("SEED", "1"))
+WATCH = os.environ.get("WATCH", "")
 # Sites that move in one history.
 MOST_MOVING = 4
 # Of so many histories nothing is killed: they say how long one takes.
@@ -41,6 +45,13 @@ _RUNS = 5
 _TORN_AGAIN = 0.25
 # Seconds in which a command that brings content should have begun.
 _UNTIL_HOOK = 2.0
+# Seconds until sites that moved are watched, and until that is over.
+_UNTIL_WATCHED = 30.0
+_UNTIL_NOT_WATCHED = 120.0
+# Answers that are well, at most, before a site fails at its new node; what is killed behind that
+# is within the time that the way back usually takes.
+_WELL_FOR = 3.0
+_WAY_BACK = 12.0
 # What is killed, and how often of so many.
 _VICTIMS = {"flex": 8, "hook": 5, "hook and all": 3, "haproxy": 4, "mariadb": 3}
 _VICTIMS |= {"follower": 2, "server": 2, "nginx": 2, "php": 2}
@@ -65,6 +76,10 @@ class Found:
     slowest: list[float] = field(default_factory=list)
     slowest_whole: list[float] = field(default_factory=list)
     runs: Counter[int] = field(default_factory=Counter)
+    # Sites that failed at their new node: after how many seconds they were back, and why others
+    # stayed.
+    back: list[float] = field(default_factory=list)
+    not_back: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
     def fault(self, text: str) -> None:
@@ -75,7 +90,7 @@ class Found:
 def measure() -> Figures:
     if missing := lacking():
         return {"torn_moves": f"not measured: {missing}"}
-    with hosting(NODES, SITES) as made:
+    with hosting(NODES, SITES, watch=WATCH) as made:
         at = made.cluster.ports["visit"]
         doors = {node: (address, at) for node, address in made.cluster.addresses.items()}
         with visitors(doors, made.sites) as people:
@@ -130,6 +145,9 @@ class Histories:
             self.found.took.append(time.monotonic() - begun)
         made.until_serves()
         self._until_ended(number, f"{victim}: {ended.said[-700:]}")
+        if WATCH:
+            moved = [site for site in moving if self._in_force()[site] == target[site]]
+            self._watch(number, moved, before)
         after = self._in_force()
         self._judge(number, moving, after, victim)
         for site in moving:
@@ -140,7 +158,7 @@ class Histories:
                 self._pin(site, after[site])
         slowest = float(str(self.people.so_far()["slowest"]))
         (self.found.slowest if victim else self.found.slowest_whole).append(slowest)
-        if not victim and any(after[site] != target[site] for site in moving):
+        if not (victim or WATCH) and any(after[site] != target[site] for site in moving):
             self.found.fault(
                 f"{number}: nothing was killed, and a site stayed: {ended.said[-500:]}"
             )
@@ -214,6 +232,63 @@ class Histories:
         store = self.made.cluster.store
         order = store.door_order()
         return bool(store.plans(state="applying") or (order and order.held))
+
+    def _watch(self, number: int, moved: Sequence[str], before: dict[str, str]) -> None:
+        """The first of them fails at its new node after a while, and may go back."""
+        if not moved:
+            return
+        moves = self._until_watched(number, moved)
+        for site in moved:
+            self.made.cluster.store.drop_pin(site)
+        time.sleep(self.chance.uniform(0.0, _WELL_FOR))
+        failing, begun = moved[0], time.monotonic()
+        self.made.fail(self._in_force()[failing], failing)
+        if self.chance.random() < 1 / 2:
+            time.sleep(self.chance.uniform(0.0, _WAY_BACK))
+            self._kill_on_way_back(failing, before)
+        end = begun + _UNTIL_NOT_WATCHED
+        while (run := self._watch_of(moves[failing])).ended is None and time.monotonic() < end:
+            time.sleep(0.1)
+        if run.state == "undone":
+            self.found.back.append(time.monotonic() - begun)
+        else:
+            self.found.not_back[f"{run.state}: {run.said}"] += 1
+        while any(self._watch_of(move).ended is None for move in moves.values()):
+            if time.monotonic() > end:
+                self.found.not_ended += 1
+                self.found.fault(f"{number}: still watched: {moves}")
+                break
+            time.sleep(0.1)
+        self.made.until_serves()
+        self._until_ended(number, f"{failing} failed: {run}")
+        self.made.fail_no_more()
+
+    def _until_watched(self, number: int, moved: Sequence[str]) -> dict[str, str]:
+        """Their moves, by site."""
+        end = time.monotonic() + _UNTIL_WATCHED
+        while True:
+            moves = {move.site: move.id for move, _ in self.made.cluster.store.watched_moves()}
+            if all(site in moves for site in moved):
+                return {site: moves[site] for site in moved}
+            assert time.monotonic() < end, f"{number}: {moved} are not watched, only {moves}"
+            time.sleep(0.1)
+
+    def _watch_of(self, move: str) -> StageRun:
+        runs = self.made.cluster.store.stage_runs([move])
+        return next(run for run in runs if run.stage == "watch")
+
+    def _kill_on_way_back(self, failing: str, before: dict[str, str]) -> None:
+        victim = self._victim()
+        self.found.killed[f"{victim}, going back"] += 1
+        if victim == "flex":
+            # Who leads it back is one of them.
+            for node in NODES:
+                self.made.kill(node, "server")
+        elif victim.startswith("hook"):
+            self._kill_hook(is_whole=victim.endswith("all"))
+        else:
+            some = [self._in_force()[failing], before[failing], self.chance.choice(NODES)]
+            self.made.kill(self.chance.choice(some), victim)
 
     def _judge(
         self, number: int, moving: Sequence[str], after: dict[str, str], victim: str
@@ -358,5 +433,17 @@ class Histories:
             "killed": json.dumps(found.killed),
             "killed_at": json.dumps(found.stages),
             "runs_until_ended": json.dumps(found.runs),
+            **({"watch": WATCH, **_watched(found)} if WATCH else {}),
             "faults": len(found.faults),
         }
+
+
+def _watched(found: Found) -> Figures:
+    back = sorted(found.back)
+    return {
+        "failing": len(back) + found.not_back.total(),
+        "went_back": len(back),
+        "went_back_s": median(back or [0.0]),
+        "went_back_s_max": max(back, default=0.0),
+        "why_not_back": json.dumps(found.not_back),
+    }

@@ -229,7 +229,7 @@ def write_settings(cluster: Cluster, node: str, url: str, routing: str) -> None:
         for one, at in cluster.addresses.items()
     )
     cluster.settings(node).write_text(
-        f'schema = 1\n[cluster]\nname = "bench"\n{every}[database]\nurl = "{url}"\n'
+        f'schema = 1\n[cluster]\nname = "bench"\nmode = "auto"\n{every}[database]\nurl = "{url}"\n'
         f'[routing]\non = true\ndoors = "all"\ndirectory = "{here}"\n'
         f'listen = ["{address}:{ports["visit"]}"]\norigin = "{origin}"\n'
         f"origin_port = {ports['origin']}\ninner_port = {ports['inner']}\n"

@@ -63,6 +63,20 @@ def more_errors(before: Answers, after: Answers, worse: Worse) -> str:
     )
 
 
+def why_not_known(before: Answers, after: Answers, worse: Worse) -> str:
+    """Why a site may be worse off that is not known to be; empty where it is well."""
+    if not after.requests:
+        return (
+            "no request for it was counted at its new node, by doors or by logs that are read here"
+        )
+    if before.requests >= worse.requests or after.share_of_errors < worse.errors:
+        return ""
+    return (
+        f"{after.errors:,} of {after.requests:,} requests failed, and of the hour before "
+        f"{before.requests:,} were counted, fewer than {worse.requests}"
+    )
+
+
 def slower(before: Answers, after: Answers, worse: Worse) -> str:
     if min(before.number_of_times, after.number_of_times) < worse.requests:
         return ""

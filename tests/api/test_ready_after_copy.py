@@ -16,7 +16,6 @@ from flex_api.night import (
     nightly,
     plan_of_movable_sites,
     route_and_publish_plan,
-    watch_moved_sites,
 )
 from flex_api.night.move_watch_round import WatchOfMoves
 from flex_api.settings import file as config
@@ -175,7 +174,9 @@ def test_where_neither_doors_nor_logs_count_answers_no_move_is_called_well(
     watched(cluster, tmp_path)
     cluster.clock[0] += timedelta(hours=2)
     WatchOfMoves(cluster.world).round()
-    assert watch_of(cluster) == ("failed", watch_moved_sites.NOBODY_COUNTED)
+    state, said = watch_of(cluster)
+    assert state == "failed"
+    assert said.startswith("nobody can tell: no request for it was counted at its new node")
 
 
 def in_log(cluster: Asked, folder: Path, node: str, status: int, minutes: float) -> None:
@@ -222,6 +223,22 @@ def test_without_doors_logs_tell_whether_a_site_is_worse_off(
     state, said = watch_of(cluster)
     assert state == ("undone" if status == 500 else "done")
     assert said.startswith("100% of 100 requests failed" if status == 500 else "100 requests; 100")
+
+
+def test_a_site_that_fails_and_cannot_be_compared_is_not_called_well(
+    cluster: Asked, disks: Path, tmp_path: Path
+) -> None:
+    target = watched(cluster, tmp_path, sources(tmp_path))
+    cluster.clock[0] += timedelta(minutes=10)
+    in_log(cluster, tmp_path, target, 500, 1)
+    watch = WatchOfMoves(cluster.world)
+    watch.round()
+    assert watch_of(cluster)[0] == "begun"
+    cluster.clock[0] += timedelta(minutes=55)
+    watch.round()
+    state, said = watch_of(cluster)
+    assert state == "failed"
+    assert said.startswith("nobody can tell: 100 of 100 requests failed, and of the hour before 0 ")
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from flex.model.node_answer_counts import SPANS, Answers, AnswersOfSpan, span_of
 from flex.model.plan import Plan
 from flex.model.site_moves import RunState, SiteMove, StageRun
 from flex.partition import nodes_by_site
-from flex.placing.is_site_worse_off import why_worse
+from flex.placing.is_site_worse_off import why_not_known, why_worse
 from flex_api.in_words import amounts
 from flex_api.night import count_answers_at_nodes
 from flex_api.night.owners_by_partition import names_of
@@ -32,10 +32,7 @@ from flex_logs_ingest.reading.recent_answers import RecentAnswers
 BY = "flex"
 # Characters of the number of a move, in hexadecimal, by two.
 NUMBER = 8
-NOBODY_COUNTED = (
-    "nobody can tell: no request for it was counted at its new node, by doors or by logs that are "
-    "read here"
-)
+NOBODY_KNOWS = "nobody can tell: "
 # Noted in the audit log.
 WORSE = "move.worse"
 
@@ -186,14 +183,15 @@ def _judge(world: World, watched: Watched, nodes: Mapping[str, set[str]], now: d
     if watched.move.target not in nodes.get(watched.move.site, ()):
         end(world, watched.run, "failed", "the site moved again meanwhile")
         return
-    why = why_worse(watched.before, watched.after, world.settings.move.worse.terms())
+    terms = world.settings.move.worse.terms()
+    why = why_worse(watched.before, watched.after, terms)
     if why:
         _send_back(world, watched, why, now)
     elif now - watched.run.begun >= world.settings.move.watch:
-        if watched.since.requests:
-            end(world, watched.run, "done", watched.comparison_text)
+        if unknown := why_not_known(watched.before, watched.since, terms):
+            end(world, watched.run, "failed", NOBODY_KNOWS + unknown)
         else:
-            end(world, watched.run, "failed", NOBODY_COUNTED)
+            end(world, watched.run, "done", watched.comparison_text)
 
 
 def _send_back(world: World, watched: Watched, why: str, now: datetime) -> None:
