@@ -28,6 +28,7 @@ from bench.figures import Figures
 from bench.forked_flex import Forked, start
 from bench.moving.hosting_cluster import Hosting, base_of, hooks_of, hosting, lacking
 from bench.moving.visitors_who_write import Visitors, visitors
+from flex.errors import Busy
 from flex.model.site_moves import StageRun
 from flex.model.wish import Pin
 
@@ -132,7 +133,7 @@ class Histories:
             self._pin(site, node)
         self.people.go_to(moving)
         victim = "" if number % _WHOLE_EVERY == 0 else self._victim()
-        planned = self._run("plan", "-o", "json")
+        planned = self._plan()
         if planned.code:
             self.found.fault(f"{number}: no plan: {planned.said[-500:]}")
             return
@@ -162,6 +163,14 @@ class Histories:
             self.found.fault(
                 f"{number}: nothing was killed, and a site stayed: {ended.said[-500:]}"
             )
+
+    def _plan(self) -> Ended:
+        """Who led a site back may not have ended yet."""
+        end = time.monotonic() + _UNTIL_WATCHED
+        while (planned := self._run("plan", "-o", "json")).code == Busy.exit_code:
+            if time.monotonic() > end:
+                break
+        return planned
 
     def _victim(self) -> str:
         return self.chance.choices([*_VICTIMS], [*_VICTIMS.values()])[0]

@@ -112,6 +112,50 @@ def test_it_stays_where_the_node_is_not_ready_all_the_same_and_the_copy_goes(
     assert move.for_now
 
 
+# What a command does that copies a site to the folder $1, by what it is that goes wrong.
+FAULTS = {
+    "hangs": 'mkdir "$1"; sleep 60',
+    "lies": "exit 0",
+    "brings it somewhere else": 'mkdir "$1-"',
+    "fails half-way": 'mkdir "$1"; exit 1',
+    "is killed": 'mkdir "$1"; kill -9 $$',
+    "says never": "exit 78",
+    "says not now": 'mkdir "$1"; exit 75',
+    "takes back": 'mkdir "$1"; exit 70',
+    "is not there": "/nowhere/copy",
+    "says too much": 'mkdir "$1"; head -c 3000000 /dev/zero; exit 1',
+}
+# One plan may move as many, and as light ones may stay.
+FAILING = dict(zip(SITES[42:52], FAULTS, strict=True))
+WELL = SITES[52:]
+
+
+@pytest.mark.slow
+def test_sites_whose_commands_fail_in_any_way_stay_and_all_others_move(
+    cluster: Asked, disks: Path, tmp_path: Path
+) -> None:
+    for site, fault in FAILING.items():
+        (disks / f"{site}.sh").write_text(FAULTS[fault])
+    for site in WELL:
+        # Whatever it leaves running does not hold the move.
+        (disks / f"{site}.sh").write_text('mkdir "$1"; sleep 5 &')
+    path = tmp_path / "flex.toml"
+    text = path.read_text()
+    command = f'["sh", "{disks}/{{site}}.sh", "{disks}/{{to}}/{{site}}"]\ntimeout = "2s"'
+    text = text.replace(f'["mkdir", "{disks}/{{to}}/{{site}}"]', command)
+    path.write_text(text.replace("[[move.hook]]", "[move]\nat_once = 40\n[[move.hook]]", 1))
+    object.__setattr__(cluster.world, "settings", config.load(path))
+    before = {site: cluster.nodes_of(site) for site in SITES}
+    target = {site: pinned(cluster, site) for site in [*FAILING, *WELL]}
+    carried_out(cluster)
+    moves = cluster.world.store.site_moves()
+    assert {move.site for move in moves if move.state == "stayed" and move.reason} == {*FAILING}
+    for site in FAILING:
+        assert cluster.nodes_of(site) == before[site]
+        assert not (disks / target[site] / site).exists()
+    assert {site: cluster.nodes_of(site) for site in WELL} == {one: {target[one]} for one in WELL}
+
+
 def test_a_last_command_that_fails_is_told_until_it_is_done(
     cluster: Asked, disks: Path, tmp_path: Path
 ) -> None:
