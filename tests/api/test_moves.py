@@ -18,11 +18,12 @@ import pytest
 from flex.errors import Held
 from flex.model.stray_requests import Counted, StrayReading
 from flex.model.wish import Pin
+from flex.planning.movement_rules import REST
 from flex.store import open_store
-from flex_api.night import nightly, plan_of_movable_sites
+from flex_api.night import go_on_with_moves, nightly, plan_of_movable_sites
 from flex_api.settings import file as config
 from flex_api.settings.move_commands import Hook, Move
-from tests.api.nights import SITES, four_nodes, loads
+from tests.api.nights import SITES, Cluster, four_nodes, loads
 from tests.api.test_doors_and_dns import DOORS, store_of
 from tests.api.test_edited import edit
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.real
 
+# Wherever it is, the cluster is balanced.
+LIGHT = SITES[50]
 # Copies a site's folder, in two steps: the first alone is not the whole.
 COPY = """#!/bin/sh
 set -e
@@ -272,6 +275,64 @@ def test_a_site_that_can_be_brought_neither_there_nor_back_is_not_led_to_its_new
         plan_of_movable_sites.bring_and_narrow(world, made)
     assert world.store.in_force() == first.id
     assert {move.state for move in world.store.site_moves()} == {"taking back"}
+
+
+def test_a_site_moves_nowhere_before_its_last_move_is_taken_back(tmp_path: Path) -> None:
+    cluster = four_nodes(tmp_path)
+    cluster.night(loads(0))
+    log, ok = tmp_path / "log", tmp_path / "ok"
+    note = ("sh", "-c", f'echo "$0 $1" >> {log}; test -e {ok}')
+    hook = Hook(stage="copy", command=(*note, "copy", "{to}"), undo=(*note, "undo", "{to}"))
+    hook = hook.model_copy(update={"retries": 0})
+    (home,) = cluster.nodes_of(LIGHT)
+    first, second = sorted({"n1", "n2", "n3", "n4"} - {home})[:2]
+
+    def go_to(node: str) -> None:
+        cluster.world.store.put_pin(Pin(LIGHT, nodes=(node,)))
+        made = nightly.propose(cluster.world, (REST,)).plan
+        plan_of_movable_sites.bring_and_narrow(cluster.world, made)
+
+    _with_hooks(cluster, hook)
+    for node in (first, second):
+        with pytest.raises(Held, match="nothing of it is left"):
+            go_to(node)
+    ok.touch()
+    go_to(second)
+    assert log.read_text().splitlines() == [
+        f"copy {first}",
+        *3 * [f"undo {first}"],
+        f"copy {second}",
+    ]
+
+
+def test_what_a_move_did_is_left_where_its_site_has_gone_elsewhere_meanwhile(
+    tmp_path: Path,
+) -> None:
+    cluster = four_nodes(tmp_path)
+    cluster.night(loads(0))
+    hook = Hook(stage="copy", command=("false",), undo=("test", "-e", f"{tmp_path}/ok"), retries=0)
+    (home,) = cluster.nodes_of(LIGHT)
+    first, second = sorted({"n1", "n2", "n3", "n4"} - {home})[:2]
+    _with_hooks(cluster, hook)
+    cluster.world.store.put_pin(Pin(LIGHT, nodes=(first,)))
+    with pytest.raises(Held, match="nothing of it is left"):
+        plan_of_movable_sites.bring_and_narrow(cluster.world, nightly.propose(cluster.world).plan)
+    # By a plan that asks for nothing, as one for a dead node does.
+    _with_hooks(cluster)
+    cluster.world.store.put_pin(Pin(LIGHT, nodes=(second,)))
+    cluster.night(loads(0))
+    assert cluster.nodes_of(LIGHT) == {second}
+    _with_hooks(cluster, hook)
+    (tmp_path / "ok").touch()
+    go_on_with_moves.go_on(cluster.world)
+    (move,) = [move for move in cluster.world.store.site_moves() if move.target == first]
+    assert move.state == "stayed"
+    assert move.reason.endswith(f"it is not taken back, as the site has left {home}")
+
+
+def _with_hooks(cluster: Cluster, *hooks: Hook) -> None:
+    settings = cluster.world.settings.model_copy(update={"move": Move(hook=hooks)})
+    cluster.world = replace(cluster.world, settings=settings)
 
 
 @pytest.mark.slow

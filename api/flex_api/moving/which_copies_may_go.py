@@ -45,5 +45,9 @@ class Copies:
         }
         return next((why for why, holds in reasons.items() if holds), "")
 
+    def has_left_source(self, move: SiteMove) -> bool:
+        nodes = {node for site, node in self.in_force if site == move.site}
+        return bool(nodes) and move.source not in nodes
+
     def is_at_target(self, move: SiteMove) -> bool:
         return (move.site, move.target) in self.in_force

@@ -122,14 +122,14 @@ def _bring_by_commands(world: World, plan: Plan, hooks: HooksOfSites) -> Mapping
     known_routes = _routes(world, plan, before)
     stay = _sourceless_sites(plan, before, known_routes, hooks)
     stay |= _failed_since(world, plan)
+    wanted_routes = {route for route in known_routes if route.site not in stay}
+    stay |= _still_taken_back(world, plan, wanted_routes)
     begun = {_route(move): move for move in reversed(every_open(world))}
     wanted = [
         move for move in _moves_of(world, plan, known_routes, begun, hooks) if move.site not in stay
     ]
     if not wanted:
         return stay
-    behind = {move.site: TAKING_BACK for move in wanted if move.state == "taking back"}
-    wanted = [move for move in wanted if move.site not in behind]
     ours = moves_on_their_way(world, wanted, _where_copies_are(world, wanted), hooks)
     refuse_unusable(
         dict.fromkeys(hook for moving_site in ours for hook in moving_site.hooks),
@@ -142,7 +142,34 @@ def _bring_by_commands(world: World, plan: Plan, hooks: HooksOfSites) -> Mapping
     held = one_writer_moves.to_be_led_on(world, plan)
     ours = [replace(moving_site, is_held=moving_site.move.site in held) for moving_site in ours]
     run(world, ours, stages_of_one_site.bring)
-    return {**stay, **behind, **staying(world, plan)}
+    return {**stay, **staying(world, plan)}
+
+
+def _still_taken_back(world: World, plan: Plan, wanted: Collection[Route]) -> dict[str, str]:
+    """Sites of which an earlier move cannot be taken back, which is tried first: to undo anything
+    at a node that the site has left, such as to switch jobs on again, would be wrong.
+    """
+    sites = {route.site for route in wanted}
+    back = [
+        move
+        if move.state == "taking back"
+        else replace(move, state="taking back", reason=f"plan {plan.id} has it on other nodes")
+        for move in every_open(world)
+        if move.site in sites
+        and (
+            move.state == "taking back"
+            or (move.state in ("under way", "ready") and _route(move) not in wanted)
+        )
+    ]
+    if not back:
+        return {}
+    world.store.put_site_moves(back)
+    take_back(world, _where_copies_are(world, back), back)
+    return {
+        move.site: TAKING_BACK
+        for move in every_open(world)
+        if move.site in sites and move.state == "taking back"
+    }
 
 
 def staying(world: World, plan: Plan) -> dict[str, str]:

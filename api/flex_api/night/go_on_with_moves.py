@@ -79,7 +79,9 @@ def go_on(world: World) -> str:
         world.say(f"What sites that moved have left is kept for now: {error}")
         return f"{amounts.count(len(moves), 'move')} open, as DNS could not be read"
     _end_moved(world, known, [move for move in moves if move.state == "moved"])
-    take_back(world, known, [move for move in moves if move.state == "taking back"])
+    back = [move for move in moves if move.state == "taking back"]
+    take_back(world, known, [move for move in back if not known.has_left_source(move)])
+    _leave_as_it_is(world, [move for move in back if known.has_left_source(move)])
     return f"{amounts.count(len(every_open(world)), 'move')} still open"
 
 
@@ -122,6 +124,24 @@ def _end_moved(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
     world.store.put_site_moves(gone)
     run(world, moves_on_their_way(world, here, known), stages_of_one_site.release)
     _clean(world, known, here)
+
+
+def _leave_as_it_is(world: World, moves: Sequence[SiteMove]) -> None:
+    """Sites that left their old node by another way, such as when it died: to undo there what a
+    move did, such as to switch jobs on again, would be wrong.
+    """
+    now = world.time_of_day()
+    world.store.put_site_moves(
+        [
+            replace(
+                move,
+                state="stayed",
+                ended=now,
+                reason=f"{move.reason}; it is not taken back, as the site has left {move.source}",
+            )
+            for move in moves
+        ]
+    )
 
 
 def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
