@@ -5,7 +5,8 @@ where it is not, or where nobody can tell. Does not move anything.
 
 Two questions are asked, each of which takes some requests on both sides.
 
-Errors: is the share of errors more than `factor` times what it was? Whether so many could come by
+Errors: is the share of errors more than `factor` times what it was? Where too few requests were
+counted before: are more than half of them errors? Whether so many could come by
 chance is asked of all errors together. If the share were just `factor` times as large now, each
 error would be one of the new node with the probability q = f·a / (f·a + b), for a and b requests.
 So many or more of them would come with the probability of a binomial tail (the conditional test of
@@ -27,6 +28,8 @@ from flex.model.node_answer_counts import BOUNDS, Answers
 # times while it is watched: with 10,000 sites that move that makes some million looks, and a look
 # differs from the one before by few requests.
 CHANCE = 1e-6
+# A share of errors that no site has where it is well.
+MOST_OF_THEM = 0.5
 # Terms of a tail that add less than this share of it are left out.
 _NEGLIGIBLE = 1e-16
 
@@ -48,19 +51,20 @@ def why_worse(before: Answers, after: Answers, worse: Worse) -> str:
 
 
 def more_errors(before: Answers, after: Answers, worse: Worse) -> str:
-    if min(before.requests, after.requests) < worse.requests:
+    if after.requests < worse.requests:
         return ""
     share, was = after.share_of_errors, before.share_of_errors
     if share < worse.errors or share <= worse.factor * was:
         return ""
+    text = f"{_share(share)} of {after.requests:,} requests failed"
+    if before.requests < worse.requests:
+        is_chance = tail(after.errors, after.requests, MOST_OF_THEM) > CHANCE
+        return "" if is_chance else f"{text}, and fewer than {worse.requests} were counted before"
     weight = worse.factor * after.requests
     chance = tail(after.errors, after.errors + before.errors, weight / (weight + before.requests))
     if chance > CHANCE:
         return ""
-    return (
-        f"{_share(share)} of {after.requests:,} requests failed, and {_share(was)} of "
-        f"{before.requests:,} before"
-    )
+    return f"{text}, and {_share(was)} of {before.requests:,} before"
 
 
 def why_not_known(before: Answers, after: Answers, worse: Worse) -> str:

@@ -269,20 +269,26 @@ def test_without_doors_logs_tell_whether_a_site_is_worse_off(
     assert said.startswith("100% of 100 requests failed" if status == 500 else "100 requests; 100")
 
 
-def test_a_site_that_fails_and_cannot_be_compared_is_not_called_well(
-    cluster: Asked, disks: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("well", "state", "why"),
+    [
+        (0, "undone", "100% of 100 requests failed, and fewer than 20 were counted before"),
+        (2, "failed", "nobody can tell: 100 of 300 requests failed, and of the hour before 0 were"),
+    ],
+)
+def test_where_nobody_counted_before_a_site_goes_back_only_if_most_requests_fail(
+    cluster: Asked, disks: Path, tmp_path: Path, well: int, state: str, why: str
 ) -> None:
     target = watched(cluster, tmp_path, sources(tmp_path))
     cluster.clock[0] += timedelta(minutes=10)
-    in_log(cluster, tmp_path, target, 500, 1)
+    for status in (500, *well * [200]):
+        in_log(cluster, tmp_path, target, status, 1)
     watch = WatchOfMoves(cluster.world)
     watch.round()
-    assert watch_of(cluster)[0] == "begun"
     cluster.clock[0] += timedelta(minutes=55)
     watch.round()
-    state, said = watch_of(cluster)
-    assert state == "failed"
-    assert said.startswith("nobody can tell: 100 of 100 requests failed, and of the hour before 0 ")
+    assert watch_of(cluster)[0] == state
+    assert watch_of(cluster)[1].startswith(why)
 
 
 @pytest.mark.slow

@@ -60,9 +60,20 @@ def test_a_site_that_answers_as_before_is_not_worse_off(same: Answers, worse: Wo
 
 @given(answers(), answers(), terms)
 def test_fewer_requests_than_set_say_nothing(before: Answers, after: Answers, worse: Worse) -> None:
-    few = min(before.requests, after.requests) < worse.requests
-    if few:
+    too_few = before.requests < worse.requests and after.share_of_errors <= 1 / 2
+    if after.requests < worse.requests or too_few:
         assert why_worse(before, after, worse) == ""
+
+
+def test_where_too_few_were_counted_before_a_site_is_worse_off_if_most_of_its_requests_fail() -> (
+    None
+):
+    text = "100% of 40 requests failed, and fewer than 20 were counted before"
+    assert why_worse(of(0), of(40, 40), Worse()) == text
+    assert why_worse(of(19), of(40, 40), Worse()) == text
+    assert why_worse(of(0), of(19, 19), Worse()) == ""
+    assert why_worse(of(0), of(40, 25), Worse()) == ""
+    assert why_worse(of(10, 8), of(40, 40), Worse()) == ""
 
 
 @given(answers(), answers(), terms)
