@@ -322,6 +322,8 @@ class _Node:
         able = self.by_first[ends[0] : ends[1]]
         able = able[(able >= start) & (able < end)]
         for column, (least, most) in zip(self.loads[1:], wanted[1:], strict=True):
+            if not len(able):
+                break
             able = able[(column[able] >= least) & (column[able] <= most)]
         positions: list[int] = able[self.costs[able] < limit].tolist()
         return positions

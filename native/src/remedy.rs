@@ -15,6 +15,7 @@ const AHEAD: usize = 10;
 const MOST_CELLS: f64 = 4_000_000.0;
 const BEGINNINGS: usize = 2_000_000;
 const AT_ONCE: usize = 64;
+const CHECKS: usize = 200_000_000;
 
 /// What a set costs, and its changes.
 type Sets = Vec<(f64, Vec<usize>)>;
@@ -114,13 +115,17 @@ impl Search {
             return (Vec::new(), 0);
         }
         let mut found = self.alone(keep);
-        if self.price.is_empty() {
+        if size == 1 || self.price.is_empty() {
             return (found, size);
         }
-        let table = (size > 1).then(|| Table::new(self));
+        let table = Table::new(self);
         for members in 2..=size {
             let Some(stems) = self.stems(members) else { return (found, members - 1) };
-            found.extend(table.iter().flat_map(|table| self.completed(table, &stems, keep)));
+            let (sets, is_whole) = self.completed(&table, &stems, keep);
+            found.extend(sets);
+            if !is_whole {
+                return (found, members - 1);
+            }
         }
         (found, size)
     }
@@ -164,8 +169,8 @@ impl Search {
         (end - after <= BEGINNINGS).then_some(Stem { set, price, next: after..end })
     }
 
-    /// The cheapest sets that begin so, each with one more change.
-    fn completed(&self, table: &Table, stems: &[Stem], keep: usize) -> Sets {
+    /// The cheapest sets that begin so, each with one more change, and whether all were looked at that may be.
+    fn completed(&self, table: &Table, stems: &[Stem], keep: usize) -> (Sets, bool) {
         let mut likely = Vec::new();
         for stem in stems {
             let place = table.place_of(&self.low, &self.load_of(&stem.set));
@@ -179,13 +184,18 @@ impl Search {
         }
         likely.sort_by(|one, other| ordered(one.hoped, other.hoped));
         let mut found = BTreeSet::new();
+        let mut checks = 0;
         for part in likely.chunks(AT_ONCE) {
             if found.iter().nth(keep - 1).is_some_and(|set: &Set| part[0].hoped >= set.price) {
                 break;
             }
+            checks += part.len() * self.price.len();
+            if checks > CHECKS {
+                break;
+            }
             found.extend(part.iter().filter_map(|begun| self.with_one_more(begun)));
         }
-        found.into_iter().take(keep).map(|set| (set.price, set.changes)).collect()
+        (found.into_iter().take(keep).map(|set| (set.price, set.changes)).collect(), checks <= CHECKS)
     }
 
     /// The first that puts the node right is the cheapest.

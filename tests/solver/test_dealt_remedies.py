@@ -60,11 +60,9 @@ def test_the_same_cluster_always_deals_alike() -> None:
     assert deal_remedies(first, 0.05).node.tolist() == deal_remedies(again, 0.05).node.tolist()
 
 
-def test_when_time_is_up_nobody_looks_for_more_deals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_time_is_up_nobody_looks_for_deals(monkeypatch: pytest.MonkeyPatch) -> None:
     cheapest = Mock(return_value=([], 0))
     monkeypatch.setattr(Trade, "cheapest", cheapest)
     before = start(family.cluster(300, 8, seed=1))
     assert deal_remedies(before, 0.05, until=0.0).merit() <= before.merit()
-    assert cheapest.call_count == 2 * 8, (
-        "for two changes and for three, each of 8 nodes is asked once"
-    )
+    assert not cheapest.called

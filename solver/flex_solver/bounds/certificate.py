@@ -36,11 +36,11 @@ from flex_solver.wishes_as_row_rules import RowRules
 INEXACT = 4e-6
 # The dearest set that is looked for, in moves. A guess.
 DEAREST_SET = 2.0
-# Pairs of changes that a third is looked for, at most, for one node. A guess: the checker takes a
-# hundredth of a second for a thousand of them.
-MOST_PAIRS = 8_000
+# Sets of changes that one more is looked for, at most, for one node. A guess: the checker takes
+# some hundredths of a second for a thousand of them, and refuses a node with 100,000.
+MOST_SETS = 20_000
 # How often a gap is halved to find the largest that does.
-HALVINGS = 20
+HALVINGS = 10
 # Where changes may cost less than this, in moves, sets of a few say nothing. A guess.
 LEAST_COST = 0.05
 # The dearest that a share of load outside the band may be in a node's program, in moves. A guess.
@@ -70,7 +70,7 @@ def certificate(
     problem: Problem, known: Known | None = None, until: float = math.inf
 ) -> dict[str, Any] | None:
     """The one with the largest bound, if any moves are needed. Sites and nodes are by their
-    positions in the problem. Fewer are tried where time is up.
+    positions in the problem. Where time is up fewer are tried, and fewer nodes say what they pay.
     """
     if not problem.load.any() or not len(problem.old):
         return None
@@ -80,7 +80,7 @@ def certificate(
     certificates = list[dict[str, Any]]()
     for prices in _choices(pins.problem, known):
         if not certificates or time.monotonic() < until:
-            certificates.append(_certificate(pins, prices))
+            certificates.append(_certificate(pins, prices, until))
     best = max(certificates, key=lambda candidate: float(candidate.pop("total")))
     return best if best["bound"] else None
 
@@ -104,13 +104,15 @@ def _choices(problem: Problem, known: Known) -> Iterator[SitePrices]:
     yield SitePrices(modest, named, min(max(rest, MARGIN), 1 - MARGIN))
 
 
-def _certificate(pins: PinsKept, prices: SitePrices) -> dict[str, Any]:
+def _certificate(pins: PinsKept, prices: SitePrices, until: float) -> dict[str, Any]:
     problem = pins.problem
     market = _Market(problem, prices)
     opened = np.flatnonzero(problem.open)
     nodes, paid = {}, 0.0
     for n in market.off:
-        pays, vector = market.pays(n)
+        if time.monotonic() > until:
+            break
+        pays, vector = market.pays(n, until)
         if pays > 0:
             paid += pays
             nodes[str(opened[n])] = {"pays": int(pays * MOVE), "v": vector.tolist()}
@@ -125,17 +127,45 @@ def _certificate(pins: PinsKept, prices: SitePrices) -> dict[str, Any]:
     }
 
 
-def _gap_to_look_at(reduced: Floats) -> float:
-    """How large a gap may be, so that the checker looks at no more than MOST_PAIRS pairs of changes
-    for a third.
+def _gap_to_look_at(reduced: Floats, slope: float, wanted: float) -> float:
+    """How large a gap may be, up to the one wanted, so that the checker does not look at too many
+    sets of changes.
     """
-    low, high = 0.0, 4 * float(reduced.max(initial=1.0))
+    if _are_few(reduced, wanted, slope):
+        return wanted
+    low, high = 0.0, wanted
     for _ in range(HALVINGS):
         gap = (low + high) / 2
-        ends = np.searchsorted(reduced, (gap - reduced) / 2)
-        pairs = int(np.maximum(ends - np.arange(len(reduced)), 0).sum())
-        low, high = (gap, high) if pairs <= MOST_PAIRS else (low, gap)
+        low, high = (gap, high) if _are_few(reduced, gap, slope) else (low, gap)
     return low
+
+
+def _are_few(reduced: Floats, gap: float, slope: float) -> bool:
+    """The gap is smaller by the slope with each small site that the checker adds to the sets."""
+    if gap >= (MOST_SMALL - 1) * slope:
+        return False
+    sets = 0
+    while gap > 0 and sets <= MOST_SETS:
+        sets += _number_of_sets(reduced, gap)
+        gap -= slope
+    return sets <= MOST_SETS
+
+
+def _number_of_sets(reduced: Floats, gap: float) -> int:
+    """How many sets of changes have room for one more as dear as their dearest; not counted on
+    where they are too many.
+    """
+    dearest, left, count = np.array([-1]), np.array([gap]), 1
+    while len(dearest) and count <= MOST_SETS:
+        grown = np.maximum(np.searchsorted(reduced, left / 2) - dearest - 1, 0)
+        number = int(grown.sum())
+        count += number
+        if count > MOST_SETS:
+            break
+        each = np.repeat(np.arange(len(dearest)), grown)
+        dearest = (dearest + 1 - np.cumsum(grown) + grown)[each] + np.arange(number)
+        left = left[each] - reduced[dearest]
+    return count
 
 
 class _Market:
@@ -162,19 +192,20 @@ class _Market:
         self.low, self.high = cluster.low - cluster.load, cluster.high - cluster.load
         self.off = np.flatnonzero(((self.low > 0) | (self.high < 0)).any(axis=1)).tolist()
 
-    def pays(self, n: int) -> tuple[float, Ints]:
+    def pays(self, n: int, until: float) -> tuple[float, Ints]:
         """What the node pays at least, and the vector that shows it."""
         cost, load = self._changes(n)
         vector = np.rint(self._duals(n, cost, load) * WEIGHT).astype(np.int64)
         v = vector / WEIGHT
-        if np.abs(v) @ self.small > self.of_small:
+        slope = self.of_small - np.abs(v) @ self.small if self.has_small else math.inf
+        if slope <= 0:
             return 0.0, vector
         edge = np.where(v > 0, self.low[n], self.high[n])
         reduced = cost - load @ v
         least = float(v @ edge + np.minimum(reduced, 0.0).sum())
-        most = least + _gap_to_look_at(np.sort(np.abs(reduced)))
-        payment = min(self._cheapest(n, cost, load), most)
-        return max(least, payment) - INEXACT, vector
+        wanted = max(0.0, self._cheapest(n, cost, load, until) - least)
+        gap = _gap_to_look_at(np.sort(np.abs(reduced)), slope, wanted)
+        return least + gap - INEXACT, vector
 
     def _changes(self, n: int) -> tuple[Floats, Floats]:
         """What each change that has a name costs, and the load that it brings."""
@@ -189,8 +220,10 @@ class _Market:
             np.concatenate([-of_site[gives], of_site[takes]]),
         )
 
-    def _cheapest(self, n: int, cost: Floats, load: Floats) -> float:
-        """What its cheapest set of a few changes costs, small sites among them."""
+    def _cheapest(self, n: int, cost: Floats, load: Floats, until: float) -> float:
+        """What its cheapest set of a few changes costs, small sites among them; or what those cost
+        at least that were not looked at in time.
+        """
         least = min(float(cost.min(initial=np.inf)), self.of_small)
         if least <= LEAST_COST:
             return 0.0
@@ -198,6 +231,8 @@ class _Market:
         paid, thorough, small = dearest, SIZE, 0
         most_small = MOST_SMALL if self.has_small else 0
         while small <= most_small and (price := small * self.of_small) < paid:
+            if time.monotonic() > until:
+                return min(price, (thorough + 1) * least)
             reach = small * self.small
             low, high = self.low[n] - reach, self.high[n] + reach
             if ((low <= 0) & (high >= 0)).all():

@@ -100,7 +100,8 @@ def relax(
     pins = keep_pins(problem)
     kept = pins.problem
     cluster = cluster_of(kept)
-    least, of_rows, duals = _best(cluster, one_node.counts(kept, cluster), first, rounds, until)
+    row_counts = one_node.counts(kept, cluster, until)
+    least, of_rows, duals = _best(cluster, row_counts, first, rounds, until)
     reduced[np.flatnonzero(free & pins.stays)] = of_rows
     least += pins.moves
     return Relaxed(

@@ -12,6 +12,8 @@ at least once, and more often where no single change puts it right.
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -27,8 +29,12 @@ MIXTURES = 17
 FEW_RESOURCES = 8
 # The largest sites that are looked at for what may enter a node. A guess.
 LARGEST = 200
-# Pairs of changes of a node, at most, that are looked at. A guess.
-FEW_PAIRS = 10_000_000
+# Changes of a node, at most, of which each two are looked at. A guess.
+FEW_CHANGES = 3_000
+# Figures of such pairs that are compared, at most: each has one of each resource. A guess.
+FEW_FIGURES = 20_000_000
+# What sums of loads may be off by, in shares of the largest.
+INEXACT = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,8 +64,10 @@ class NodeGap:
         return bool(((self.load > self.high) | (self.load < self.low)).any())
 
 
-def counts(problem: Problem, cluster: ProblemArrays) -> RowCounts:
-    """For each open node; a node within its band needs nothing."""
+def counts(problem: Problem, cluster: ProblemArrays, until: float = math.inf) -> RowCounts:
+    """For each open node; a node within its band needs nothing. Pairs of rows are looked at until
+    time is up.
+    """
     load, low, high = cluster.load, cluster.low, cluster.high
     ordered = np.argsort(cluster.node, kind="stable")
     cuts = np.searchsorted(cluster.node[ordered], np.arange(len(load) + 1))
@@ -73,7 +81,7 @@ def counts(problem: Problem, cluster: ProblemArrays) -> RowCounts:
             row_counts[n] = (
                 sites.leave(node),
                 sites.enter(node, may_come),
-                sites.touch(node, may_come),
+                sites.touch(node, may_come, until),
             )
     return RowCounts(*row_counts.T)
 
@@ -120,11 +128,12 @@ class EnteringSites:
                 most = max(most, int(np.searchsorted(np.cumsum(sizes), missing)) + 1)
         return most
 
-    def touch(self, node: NodeGap, may_come: Bools) -> int:
+    def touch(self, node: NodeGap, may_come: Bools, until: float = math.inf) -> int:
         """How many rows must leave or enter, as far as one and two are looked at."""
         if _fits(node, -node.leaves).any() or self._one_may_enter(node, may_come):
             return 1
-        return 3 if self._needs_three(node, may_come) else 2
+        has_time = time.monotonic() < until
+        return 3 if has_time and self._needs_three(node, may_come) else 2
 
     def _one_may_enter(self, node: NodeGap, may_come: Bools) -> bool:
         """Only sites that bring enough of a resource the node is short of are looked at."""
@@ -143,11 +152,30 @@ class EnteringSites:
         """
         changes = np.concatenate([-node.leaves, self.load[may_come]])
         changes = changes[changes.any(axis=1)]
-        if len(changes) ** 2 > FEW_PAIRS:
+        if len(changes) > FEW_CHANGES:
+            return False
+        by_size, first, last = _pairs_that_may_fit(node, changes)
+        if (last - first).sum() * changes.shape[1] > FEW_FIGURES:
             return False
         return not any(
-            _fits(node, change + changes[n + 1 :]).any() for n, change in enumerate(changes)
+            _fits(node, by_size[n] + by_size[first[n] : last[n]]).any()
+            for n in np.flatnonzero(last > first).tolist()
         )
+
+
+def _pairs_that_may_fit(node: NodeGap, changes: Floats) -> tuple[Floats, Ints, Ints]:
+    """The changes in an order, and the places from where to where the partners of each are that
+    come behind it: those that put right the resource that two changes mend least.
+    """
+    largest = np.abs(changes).max(axis=0, initial=0.0)
+    off = np.maximum(node.low - node.load, node.load - node.high)
+    d = int(np.argmax(off / np.maximum(largest, np.finfo(float).tiny)))
+    by_size = changes[np.argsort(changes[:, d], kind="stable")]
+    sizes, near = by_size[:, d], INEXACT * max(largest[d], np.abs(node.load[d]))
+    first = np.searchsorted(sizes, node.low[d] - near - node.load[d] - sizes)
+    last = np.searchsorted(sizes, node.high[d] + near - node.load[d] - sizes, side="right")
+    first = np.maximum(first, np.arange(len(changes)) + 1)
+    return by_size, first, np.maximum(first, last)
 
 
 def _fits(node: NodeGap, changes: Floats) -> Bools:

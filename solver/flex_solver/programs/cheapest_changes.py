@@ -36,6 +36,9 @@ MOST_CELLS = 4_000_000
 BEGINNINGS = 2_000_000
 # How many of those in reach are completed in one array. A guess.
 AT_ONCE = 64
+# Sets that are looked at one by one of those, at most, times the changes that each is tried with:
+# some tenths of a second. With many resources the table shows little, and nearly all are. A guess.
+CHECKS = 200_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +81,10 @@ def reference_sets(
         begun = search.beginnings(members)
         if begun is None:
             return _name_changes(best_remedies, by_price), members - 1
-        best_remedies += search.complete(begun, keep)
+        completed, is_whole = search.complete(begun, keep)
+        best_remedies += completed
+        if not is_whole:
+            return _name_changes(best_remedies, by_price), members - 1
     return _name_changes(best_remedies, by_price), size
 
 
@@ -119,21 +125,27 @@ class _Search:
             )
         return begun
 
-    def complete(self, begun: Ints, keep: int) -> list[Remedy]:
-        """The cheapest sets that begin so, each with one more change."""
+    def complete(self, begun: Ints, keep: int) -> tuple[list[Remedy], bool]:
+        """The cheapest sets that begin so, each with one more change, and whether all were looked
+        at that may be.
+        """
         if not len(begun) or self._table is None:
-            return []
+            return [], True
         so_far, load = _sums(self._price, begun), _sums(self._load, begun)
         in_reach = self._table.least(self._low - _sums(self._load, begun[:, :-1]), begun[:, -1])
         hoped = so_far + np.maximum(in_reach, self._price[begun[:, -1]])
         likely = np.flatnonzero(hoped < self._below)
         likely = likely[np.argsort(hoped[likely], kind="stable")]
         completed: set[Remedy] = set()
+        checks = 0
         for part in np.split(likely, range(AT_ONCE, len(likely), AT_ONCE)):
             if len(completed) >= keep and hoped[part[0]] >= sorted(completed)[keep - 1].price:
                 break
+            checks += len(part) * len(self._price)
+            if checks > CHECKS:
+                break
             completed.update(self._add_last_change(begun[part], so_far[part], load[part]))
-        return sorted(completed)[:keep]
+        return sorted(completed)[:keep], checks <= CHECKS
 
     def _add_last_change(self, begun: Ints, so_far: Floats, load: Floats) -> Iterator[Remedy]:
         right = _is_in_band(load[:, None] + self._load, self._low, self._high)

@@ -147,12 +147,10 @@ class Trade:
         return np.array(dearer)
 
     def _first(self, node: int, until: float) -> list[Deal]:
-        """Two changes put most nodes right; where they do not, three are tried. A bound holds with
-        none as well, once time is up; whoever deals needs some.
-        """
-        if self._with_small and time.monotonic() > until:
-            return []
+        """Two changes put most nodes right; where they do not, three are tried."""
         for size in (2, 3):
+            if time.monotonic() > until:
+                return []
             if deals := self.cheapest(node, self.prices.node[node], size, AT_FIRST)[0]:
                 return [deal for _, deal in deals]
         return []

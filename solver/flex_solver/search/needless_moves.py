@@ -43,11 +43,12 @@ class _Worth:
 
 
 def _send_items_home(placed: Placed, worth: _Worth) -> Placed:
+    """One after the other, and again as long as any goes: each makes room for others."""
     items, node, total = placed.items, placed.node.copy(), placed.totals()
-    while any(
-        _goes_home(items, node, total, i, worth) for i in _new_ones(replace(placed, node=node))
-    ):
-        pass
+    new, left = _new_ones(placed), 0
+    while len(new) != left:
+        left = len(new)
+        new = [i for i in new if not _goes_home(items, node, total, i, worth)]
     return replace(placed, node=node)
 
 
