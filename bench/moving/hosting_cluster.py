@@ -91,7 +91,13 @@ class Hosting:
         return [site for site, owner in self.cluster.owner_of.items() if owner == node]
 
     def kill(self, node: str, service: str) -> None:
-        self.kept.services[f"{node} {service}"].kill()
+        """It is begun again. Until then a socket of it may still take connections."""
+        killed = self.kept.services[f"{node} {service}"]
+        begun, end = killed.times_begun, time.monotonic() + _PATIENCE
+        killed.kill()
+        while killed.times_begun == begun:
+            assert time.monotonic() < end, f"{service} of {node} is not begun again"
+            time.sleep(0.01)
 
     def until_serves(self) -> None:
         """Whatever was killed has begun again."""

@@ -6,7 +6,7 @@ import ast
 import copy
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 from bench.solver.family import cluster
+from bench.solver.hard_families import by_the_hour, with_four_resources
 from flex.placing import check_proof, proof_statement, score
 from flex.placing.check_proof import MOVE, NotProven
 from flex.placing.problem import Problem, Solution
 from flex_solver import SOLVERS
+from flex_solver.bounds.certificate import certificate
 from tests.solver import definition
 from tests.solver.anything import anything
 from tests.unhurried import unhurried
@@ -59,6 +61,20 @@ def test_the_checker_accepts_what_solvers_certify(sites: int, nodes: int, seed: 
     assert moves == score.moves(problem, found.rows)
     assert 0 < needed <= moves
     assert needed >= found.bound - 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "size"), [(with_four_resources, (2_000, 16, 2)), (by_the_hour, (400, 2, 1))]
+)
+def test_the_checker_does_not_give_up_where_many_sets_of_changes_are_cheap(
+    make: Callable[[int, int, int], Problem], size: tuple[int, int, int]
+) -> None:
+    problem = make(*size)
+    made = certificate(problem)
+    assert made
+    said = check_proof.Statement(proof_statement.statement(problem))
+    assert check_proof.needed_moves(said, made) == made["bound"] > 0
 
 
 @pytest.mark.slow

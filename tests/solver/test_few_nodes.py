@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from bench.solver import family
+from bench.solver import family, hard_families
 from flex.placing import score
 from flex.placing.problem import DIMENSIONS, Budget, Ints, Problem
 from flex.placing.why_best_effort import TOO_LITTLE_TIME
@@ -240,3 +240,12 @@ def test_whichever_is_slower_the_answer_is_the_same(
 
     assert place("place") == place("prove")
     assert {*calls} == {"place", "prove"}
+
+
+@pytest.mark.slow
+def test_a_search_ends_in_time_where_no_partition_is_balanced_at_all_hours() -> None:
+    problem = hard_families.by_the_hour(2_000, 16, 1)
+    begun = time.process_time()
+    SOLVERS["auto"](problem, Budget(seconds=5.0))
+    # On two threads; a machine that is busy gives it less.
+    assert time.process_time() - begun < 2 * 5.0 + 2.0

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from flex import native_or_python
 from flex.placing.problem import Floats
+from flex_solver.programs import cheapest_changes
 from flex_solver.programs.cheapest_changes import (
     Changes,
     cheapest_sets,
@@ -78,6 +79,19 @@ def test_where_beginnings_are_too_many_it_says_how_far_it_looked() -> None:
     many = Changes(np.full((4_000, 1), 0.001), np.full(4_000, 0.1))
     found = remedies(np.array([0.0025]), np.array([0.0035]), many, 1.0, size=3, keep=1)
     assert (found.found, found.thorough) == ([], 2)
+
+
+@native
+def test_where_too_many_would_be_tried_one_by_one_it_says_how_far_it_looked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Nothing brings what is wanted of the third resource.
+    load = np.array([0.001, 0.001, 0.0]) * np.ones((900, 1))
+    low = np.array([0.0025, 0.0025, 1.0])
+    bands = (low, low + 0.001)
+    assert cheapest_sets(*bands, load, np.full(900, 0.1), 1.0, 3, 1) == ([], 2)
+    monkeypatch.setattr(cheapest_changes, "CHECKS", 10_000)
+    assert reference_sets(*bands, load[:40], np.full(40, 0.1), 1.0, 3, 1) == ([], 2)
 
 
 @native
