@@ -3,10 +3,10 @@
 Takes what both nodes answered for it, and what counts as worse. Returns why it is, in words; empty
 where it is not, or where nobody can tell. Does not move anything.
 
-Two questions are asked, each of which takes some requests on both sides.
+Two questions are asked.
 
 Errors: is the share of errors more than `factor` times what it was? Where too few requests were
-counted before: are more than half of them errors? Whether so many could come by
+counted before: do more than half of them fail? Whether so many could come by
 chance is asked of all errors together. If the share were just `factor` times as large now, each
 error would be one of the new node with the probability q = f·a / (f·a + b), for a and b requests.
 So many or more of them would come with the probability of a binomial tail (the conditional test of
@@ -28,7 +28,7 @@ from flex.model.node_answer_counts import BOUNDS, Answers
 # times while it is watched: with 10,000 sites that move that makes some million looks, and a look
 # differs from the one before by few requests.
 CHANCE = 1e-6
-# A share of errors that no site has where it is well.
+# Where so large a share fails, that alone is a reason to look.
 MOST_OF_THEM = 0.5
 # Terms of a tail that add less than this share of it are left out.
 _NEGLIGIBLE = 1e-16
@@ -73,11 +73,14 @@ def why_not_known(before: Answers, after: Answers, worse: Worse) -> str:
         return (
             "no request for it was counted at its new node, by doors or by logs that are read here"
         )
-    if before.requests >= worse.requests or after.share_of_errors < worse.errors:
+    share, was = after.share_of_errors, before.share_of_errors
+    is_few = before.requests < worse.requests
+    is_many = is_few and tail(after.errors, after.requests, worse.errors) <= CHANCE
+    if share <= worse.factor * was or not (is_many or share > MOST_OF_THEM):
         return ""
     return (
-        f"{after.errors:,} of {after.requests:,} requests failed, and of the hour before "
-        f"{before.requests:,} were counted, fewer than {worse.requests}"
+        f"{after.errors:,} of {after.requests:,} requests failed, and {before.errors:,} of "
+        f"{before.requests:,} before, which are too few to compare"
     )
 
 

@@ -15,7 +15,7 @@ const AHEAD: usize = 10;
 const MOST_CELLS: f64 = 4_000_000.0;
 const BEGINNINGS: usize = 2_000_000;
 const AT_ONCE: usize = 64;
-const CHECKS: usize = 200_000_000;
+const CHECKS: usize = 100_000_000;
 
 /// What a set costs, and its changes.
 type Sets = Vec<(f64, Vec<usize>)>;

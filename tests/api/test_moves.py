@@ -20,7 +20,12 @@ from flex.model.stray_requests import Counted, StrayReading
 from flex.model.wish import Pin
 from flex.planning.movement_rules import REST
 from flex.store import open_store
-from flex_api.night import go_on_with_moves, nightly, plan_of_movable_sites
+from flex_api.night import (
+    bring_what_sites_need,
+    go_on_with_moves,
+    nightly,
+    plan_of_movable_sites,
+)
 from flex_api.settings import file as config
 from flex_api.settings.move_commands import Hook, Move
 from tests.api.nights import SITES, Cluster, four_nodes, loads
@@ -290,7 +295,11 @@ def test_a_site_moves_nowhere_before_its_last_move_is_taken_back(tmp_path: Path)
     def go_to(node: str) -> None:
         cluster.world.store.put_pin(Pin(LIGHT, nodes=(node,)))
         made = nightly.propose(cluster.world, (REST,)).plan
-        plan_of_movable_sites.bring_and_narrow(cluster.world, made)
+        try:
+            plan_of_movable_sites.bring_and_narrow(cluster.world, made)
+        finally:
+            left = bring_what_sites_need.staying(cluster.world, made)
+            assert (LIGHT in left) != ok.exists()
 
     _with_hooks(cluster, hook)
     for node in (first, second):
@@ -305,14 +314,15 @@ def test_a_site_moves_nowhere_before_its_last_move_is_taken_back(tmp_path: Path)
     ]
 
 
+@pytest.mark.parametrize("moves_again", [False, True])
 def test_what_a_move_did_is_left_where_its_site_has_gone_elsewhere_meanwhile(
-    tmp_path: Path,
+    tmp_path: Path, moves_again: bool
 ) -> None:
     cluster = four_nodes(tmp_path)
     cluster.night(loads(0))
     hook = Hook(stage="copy", command=("false",), undo=("test", "-e", f"{tmp_path}/ok"), retries=0)
     (home,) = cluster.nodes_of(LIGHT)
-    first, second = sorted({"n1", "n2", "n3", "n4"} - {home})[:2]
+    first, second, third = sorted({"n1", "n2", "n3", "n4"} - {home})
     _with_hooks(cluster, hook)
     cluster.world.store.put_pin(Pin(LIGHT, nodes=(first,)))
     with pytest.raises(Held, match="nothing of it is left"):
@@ -324,10 +334,17 @@ def test_what_a_move_did_is_left_where_its_site_has_gone_elsewhere_meanwhile(
     assert cluster.nodes_of(LIGHT) == {second}
     _with_hooks(cluster, hook)
     (tmp_path / "ok").touch()
-    go_on_with_moves.go_on(cluster.world)
+    if moves_again:
+        cluster.world.store.put_pin(Pin(LIGHT, nodes=(third,)))
+        made = nightly.propose(cluster.world, (REST,)).plan
+        with pytest.raises(Held, match="nothing of it is left"):
+            plan_of_movable_sites.bring_and_narrow(cluster.world, made)
+    else:
+        go_on_with_moves.go_on(cluster.world)
     (move,) = [move for move in cluster.world.store.site_moves() if move.target == first]
     assert move.state == "stayed"
-    assert move.reason.endswith(f"it is not taken back, as the site has left {home}")
+    assert f"it is not taken back, as the site has left {home}" in move.reason
+    assert not [*(cluster.world.settings.ingest.directory / "moves").glob(f"{move.id}*")]
 
 
 def _with_hooks(cluster: Cluster, *hooks: Hook) -> None:

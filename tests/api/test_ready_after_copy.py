@@ -20,6 +20,7 @@ from flex_api.night import (
 from flex_api.night.move_watch_round import WatchOfMoves
 from flex_api.settings import file as config
 from tests.api.nights import NODES, SITES, loads
+from tests.api.ready_servers import Respond, page
 from tests.api.test_ready_plans import GONE, GOOD, Asked, cluster
 
 if TYPE_CHECKING:
@@ -270,16 +271,18 @@ def test_without_doors_logs_tell_whether_a_site_is_worse_off(
 
 
 @pytest.mark.parametrize(
-    ("well", "state", "why"),
+    ("well", "answer", "state", "why"),
     [
-        (0, "undone", "100% of 100 requests failed, and fewer than 20 were counted before"),
-        (2, "failed", "nobody can tell: 100 of 300 requests failed, and of the hour before 0 were"),
+        (0, page("", 500), "undone", "100% of 100 requests failed, and fewer than 20 were counted"),
+        (0, GOOD, "failed", "nobody can tell: 100 of 100 requests failed, and 0 of 0 before"),
+        (2, page("", 500), "failed", "nobody can tell: 100 of 300 requests failed, and 0 of 0"),
     ],
 )
-def test_where_nobody_counted_before_a_site_goes_back_only_if_most_requests_fail(
-    cluster: Asked, disks: Path, tmp_path: Path, well: int, state: str, why: str
+def test_where_nobody_counted_before_a_site_goes_back_only_if_it_clearly_fails(
+    cluster: Asked, disks: Path, tmp_path: Path, well: int, answer: Respond, state: str, why: str
 ) -> None:
     target = watched(cluster, tmp_path, sources(tmp_path))
+    cluster.answers(target, [ONE], answer)
     cluster.clock[0] += timedelta(minutes=10)
     for status in (500, *well * [200]):
         in_log(cluster, tmp_path, target, status, 1)

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from flex.model.node_answer_counts import BOUNDS, NO_TIMES, TIMES, Answers
-from flex.placing.is_site_worse_off import CHANCE, Worse, tail, why_worse
+from flex.placing.is_site_worse_off import CHANCE, Worse, tail, why_not_known, why_worse
 from tests.thorough import first_quick
 
 counts = st.integers(0, 100_000)
@@ -74,6 +74,21 @@ def test_where_too_few_were_counted_before_a_site_is_worse_off_if_most_of_its_re
     assert why_worse(of(0), of(19, 19), Worse()) == ""
     assert why_worse(of(0), of(40, 25), Worse()) == ""
     assert why_worse(of(10, 8), of(40, 40), Worse()) == ""
+
+
+def test_what_is_not_known_is_said_where_a_site_may_fail() -> None:
+    assert why_not_known(of(1000), of(5, 5), Worse()) == (
+        "5 of 5 requests failed, and 0 of 1,000 before, which are too few to compare"
+    )
+    assert why_not_known(of(0), of(300, 100), Worse())
+    assert why_not_known(of(0), of(0), Worse()).startswith("no request for it was counted")
+    for before, after in (
+        (of(0), of(100, 1)),
+        (of(1000), of(1000, 20)),
+        (of(9, 5), of(10, 10)),
+        (of(0), of(1000)),
+    ):
+        assert why_not_known(before, after, Worse()) == ""
 
 
 @given(answers(), answers(), terms)

@@ -99,6 +99,19 @@ def take_back(moving_site: OnItsWay) -> Steps:
             yield from _way_back(moving_site, lock)
 
 
+def leave(moving_site: OnItsWay) -> Steps:
+    """The site has left its old node by another way: nothing of its move is taken back."""
+    move = moving_site.move
+    with lock_of(moving_site) as lock:
+        if lock is not None:
+            _stay(
+                moving_site,
+                f"it is not taken back, as the site has left {move.source}: what was brought to "
+                f"{move.target} is left there",
+            )
+    yield from ()
+
+
 def release(moving_site: OnItsWay) -> Steps:
     """The site is at its new node."""
     if (yield from _last_stage(moving_site, "release")) and moving_site.move.reason:

@@ -165,6 +165,10 @@ def _still_taken_back(world: World, plan: Plan, wanted: Collection[Route]) -> di
         return {}
     world.store.put_site_moves(back)
     take_back(world, _where_copies_are(world, back), back)
+    return _taken_back(world, sites)
+
+
+def _taken_back(world: World, sites: Collection[str]) -> dict[str, str]:
     return {
         move.site: TAKING_BACK
         for move in every_open(world)
@@ -179,7 +183,7 @@ def staying(world: World, plan: Plan) -> dict[str, str]:
     newest: dict[Route, SiteMove] = {}
     for move in world.store.site_moves(plan=plan.id):
         newest.setdefault(_route(move), move)
-    return {
+    return _taken_back(world, {move.site for move in plan.moves}) | {
         move.site: move.reason or "it is not ready"
         for move in newest.values()
         if move.state not in ("ready", "moved", "done")

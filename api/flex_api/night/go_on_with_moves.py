@@ -79,9 +79,7 @@ def go_on(world: World) -> str:
         world.say(f"What sites that moved have left is kept for now: {error}")
         return f"{amounts.count(len(moves), 'move')} open, as DNS could not be read"
     _end_moved(world, known, [move for move in moves if move.state == "moved"])
-    back = [move for move in moves if move.state == "taking back"]
-    take_back(world, known, [move for move in back if not known.has_left_source(move)])
-    _leave_as_it_is(world, [move for move in back if known.has_left_source(move)])
+    take_back(world, known, [move for move in moves if move.state == "taking back"])
     return f"{amounts.count(len(every_open(world)), 'move')} still open"
 
 
@@ -124,24 +122,6 @@ def _end_moved(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
     world.store.put_site_moves(gone)
     run(world, moves_on_their_way(world, here, known), stages_of_one_site.release)
     _clean(world, known, here)
-
-
-def _leave_as_it_is(world: World, moves: Sequence[SiteMove]) -> None:
-    """Sites that left their old node by another way, such as when it died: to undo there what a
-    move did, such as to switch jobs on again, would be wrong.
-    """
-    now = world.time_of_day()
-    world.store.put_site_moves(
-        [
-            replace(
-                move,
-                state="stayed",
-                ended=now,
-                reason=f"{move.reason}; it is not taken back, as the site has left {move.source}",
-            )
-            for move in moves
-        ]
-    )
 
 
 def _clean(world: World, known: Copies, moved: Sequence[SiteMove]) -> None:
@@ -206,7 +186,19 @@ def _moves_without_visitors(world: World, moves: Sequence[SiteMove]) -> Iterator
 
 
 def take_back(world: World, known: Copies, moves: Sequence[SiteMove]) -> None:
-    run(world, moves_on_their_way(world, moves, known), stages_of_one_site.take_back)
+    """A site may have left its old node by another way, such as when that died: to undo there what
+    its move did, such as to switch jobs on again, would be wrong.
+    """
+    left = {move.id for move in moves if known.has_left_source(move)}
+    run(
+        world,
+        moves_on_their_way(world, moves, known),
+        lambda moving_site: (
+            stages_of_one_site.leave(moving_site)
+            if moving_site.move.id in left
+            else stages_of_one_site.take_back(moving_site)
+        ),
+    )
 
 
 def moves_on_their_way(

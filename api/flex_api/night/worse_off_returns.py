@@ -21,7 +21,7 @@ from flex.model.site_moves import SiteMove, StageRun
 from flex.planning import carry_out_plan, moves_back_plan
 from flex.planning.propose_plan import Proposal
 from flex.site_names_in_words import first_few
-from flex_api.moving import does_old_node_answer
+from flex_api.moving import does_node_answer
 from flex_api.night import (
     bring_what_sites_need,
     freezes,
@@ -118,7 +118,7 @@ def _why_not(world: World, move: SiteMove, going: Sequence[tuple[SiteMove, Stage
     runs = world.store.stage_runs([move.id])
     if any(run.stage == "clean" for run in runs):
         return f"its copy on {move.source} was removed"
-    return _why_wishes_keep(world, move, going) or does_old_node_answer.why_not(
+    return _why_wishes_keep(world, move, going) or does_node_answer.why_not(
         world, move.site, move.source
     )
 

@@ -169,7 +169,7 @@ def _pairs_that_may_fit(node: NodeGap, changes: Floats) -> tuple[Floats, Ints, I
     """
     largest = np.abs(changes).max(axis=0, initial=0.0)
     off = np.maximum(node.low - node.load, node.load - node.high)
-    d = int(np.argmax(off / np.maximum(largest, np.finfo(float).tiny)))
+    d = int(np.argmax(off / np.maximum(largest, INEXACT)))
     by_size = changes[np.argsort(changes[:, d], kind="stable")]
     sizes, near = by_size[:, d], INEXACT * max(largest[d], np.abs(node.load[d]))
     first = np.searchsorted(sizes, node.low[d] - near - node.load[d] - sizes)

@@ -37,8 +37,8 @@ BEGINNINGS = 2_000_000
 # How many of those in reach are completed in one array. A guess.
 AT_ONCE = 64
 # Sets that are looked at one by one of those, at most, times the changes that each is tried with:
-# some tenths of a second. With many resources the table shows little, and nearly all are. A guess.
-CHECKS = 200_000_000
+# up to a second. With many resources the table shows little, and nearly all are. A guess.
+CHECKS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,11 +29,12 @@ from flex_solver.search.repair_wishes import repair_all
 
 # Steps of one search, with few nodes. A guess.
 STEPS = 20_000
-# Sites times open nodes, at most, where anything is tried, up to twelve times for one answer. A
-# guess.
-MOST = 20_000
-# No problem counts as one with fewer nodes. A guess.
+# Sites times open nodes times resources, at most, where anything is tried, up to twelve times for
+# one answer. A guess.
+MOST = 80_000
+# No problem counts as one with fewer nodes, or resources. Guesses.
 FEW_NODES = 10
+FEW_RESOURCES = 4
 # So many of the counted causes are tried one by one.
 ONE_BY_ONE = 5
 # A search for the nearest comes so near to it, in tolerances. A guess.
@@ -106,7 +107,8 @@ def limits_to_exceed(instead: Sequence[Relaxation]) -> frozenset[str]:
 
 
 def _is_large(problem: Problem) -> bool:
-    return len(problem.sites) * max(int(problem.open.sum()), FEW_NODES) > MOST
+    nodes = max(int(problem.open.sum()), FEW_NODES)
+    return len(problem.sites) * nodes * max(problem.load.shape[1], FEW_RESOURCES) > MOST
 
 
 def _is_nearer(distance: Off, other: Off) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the old node of a site that moved still answers for it, before the site goes back there.
+"""Whether a node answers for a site that moved, before the site goes back to its old node.
 
 Takes a world, a site and the node. Returns why it does not; empty where it does. Asks for the same
 path as readiness does, by HTTP, and takes every answer that is not 5xx: the site may redirect.
