@@ -108,7 +108,7 @@ def limits_to_exceed(instead: Sequence[Relaxation]) -> frozenset[str]:
 
 def _is_large(problem: Problem) -> bool:
     nodes = max(int(problem.open.sum()), FEW_NODES)
-    return len(problem.sites) * nodes * max(problem.load.shape[1], FEW_RESOURCES) > MOST
+    return len(problem.sites) * nodes * max(len(problem.dimensions), FEW_RESOURCES) > MOST
 
 
 def _is_nearer(distance: Off, other: Off) -> bool:
