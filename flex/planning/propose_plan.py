@@ -32,6 +32,7 @@ from flex.planning import (
     names_edited_by_others,
     names_left_behind,
     remarks_on_forecasts,
+    traffic_by_other_names,
 )
 from flex.planning.ask_checker_of_proofs import ask_checker
 from flex.planning.dns_survey import Reach, leading_to
@@ -262,7 +263,7 @@ def draft(
             *remarks_on_forecasts.remark_on_forecasts(
                 forecasts,
                 [placing_problem.nodes[node] for node in sorted(placing_problem.gone)],
-                sorted(set(facts.sample.sites) - sites_in(whole)),
+                traffic_by_other_names.names_of(set(facts.sample.sites) - sites_in(whole)),
             ),
         ),
         said=apart.said,

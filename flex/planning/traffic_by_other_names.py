@@ -93,6 +93,11 @@ def _parts_of(
         )
 
 
+def names_of(parts: Iterable[str]) -> list[str]:
+    """The names whose traffic these parts are, or sites as they are called."""
+    return sorted({part.partition("#")[0] for part in parts})
+
+
 def partition_of_parts(parts: Iterable[OtherNameTraffic]) -> pd.DataFrame:
     """PLACEMENT of the parts that nodes of ours serve."""
     rows = [(part.name, node) for part in parts for node in part.nodes]

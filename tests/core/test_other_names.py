@@ -343,6 +343,7 @@ def test_each_node_counts_just_what_dns_would_send_to_it(
     for node in forecast.nodes:
         assert node.requests == pytest.approx(REQUESTS * asked[node.node], abs=off + 1)
     assert forecast.left_out == pytest.approx(REQUESTS * lost, abs=off + 1)
+    assert not [note for note in made.plan.notes if "#" in note], "names of parts are ours alone"
     assert sum(node.requests for node in forecast.nodes) + forecast.left_out == REQUESTS * len(
         SITES
     )
