@@ -280,10 +280,11 @@ def _sshd_of_nodes(folder: Path, hosts: Hosts, kept: Kept) -> str:
     (here / "known").write_text(known)
     (here / "config").write_text(config)
     until_listens((address, port) for address in hosts.addresses.values())
+    kept_open = f"ssh -F {here}/config -o BatchMode=yes -o ControlMaster=auto -o ControlPersist=60"
+    # All are one machine's: a node has connections of its own.
     return (
-        f"SSH=(ssh -F {here}/config -o BatchMode=yes -o ControlMaster=auto "
-        f"-o ControlPath={here}/%C -o ControlPersist=60)\n"
-        f"SSH_BETWEEN_NODES='ssh -F {here}/config -o BatchMode=yes'\n"
+        f"SSH=({kept_open} -o ControlPath={here}/%C)\n"
+        f"SSH_BETWEEN_NODES='{kept_open} -o ControlPath={here}/between-%C'\n"
     )
 
 

@@ -11,8 +11,8 @@ ACCOUNT=root
 # From this machine. One connection serves many commands: held visitors wait for each of them.
 SSH=(ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3
     -o ControlMaster=auto -o 'ControlPath=~/.ssh/flex-%C' -o ControlPersist=60)
-# From the new node to the old one, as one text.
-SSH_BETWEEN_NODES='ssh -o BatchMode=yes -o ConnectTimeout=10'
+# From the new node to the old one, as one text: held visitors wait for this one as well.
+SSH_BETWEEN_NODES="${SSH[*]}"
 
 # run_on NODE COMMAND...: what the command reads and writes goes through.
 run_on() {

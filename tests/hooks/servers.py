@@ -185,8 +185,9 @@ def sshd(folder: Path) -> Iterator[str]:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     command = [found, "-D", "-e", "-f", str(folder / "sshd_config")]
     with running(command, folder / "log", lambda: listens(port)):
+        kept_open = f"ssh -F {folder}/config -o BatchMode=yes -o ControlMaster=auto"
+        kept_open += " -o ControlPersist=5"
         yield (
-            f"\nACCOUNT={user}\nSSH=(ssh -F {folder}/config -o BatchMode=yes "
-            f"-o ControlMaster=auto -o ControlPath={folder}/m-%C -o ControlPersist=5)\n"
-            f"SSH_BETWEEN_NODES='ssh -F {folder}/config -o BatchMode=yes'\n"
+            f"\nACCOUNT={user}\nSSH=({kept_open} -o ControlPath={folder}/m-%C)\n"
+            f"SSH_BETWEEN_NODES='{kept_open} -o ControlPath={folder}/b-%C'\n"
         )
