@@ -33,7 +33,7 @@ from flex.model.balance import Balance
 from flex.model.orders_to_doors import DoorOrder
 from flex.model.period import Period
 from flex.model.plan import Plan, Proven
-from flex.routing import haproxy, haproxy_program, host_to_node_maps, owners_map
+from flex.routing import haproxy, haproxy_program, haproxy_socket, host_to_node_maps
 from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
 from flex.routing.host_to_node_maps import Heading, maps_of, set_heading
@@ -157,10 +157,12 @@ class Cluster:
 
     def _goes_by(self, node: str, stats: Socket) -> int | None:
         """None while its HAProxy does not answer, as one that was killed and begins again."""
+        small = f"{self.there(node)}/{host_to_node_maps.MOVED}"
         try:
-            return owners_map.order_in_force(stats, self.there(node))[0]
+            answer = stats.ask("get", "map", small, host_to_node_maps.ORDER)
         except Away:
             return None
+        return int(haproxy_socket.parse_map_value(answer) or 0)
 
     def until_all_say(self, number: int) -> None:
         end = time.monotonic() + PATIENCE

@@ -25,7 +25,9 @@ from bench.routing import origins, relays, visitors
 from bench.routing.origins import Machine
 from bench.routing.visitors import HOST, Answers
 from flex.routing import apply_to_haproxy, haproxy, haproxy_program
+from flex.routing.haproxy_frontends import Doors
 from flex.routing.haproxy_socket import Socket
+from flex.routing.host_to_node_maps import map_of, maps_of
 from flex.routing.member_pools import LardLimits, Pool, members
 from flex.routing.ports_and_paths import Layout
 from flex.sim.traces import Trace
@@ -50,6 +52,8 @@ class Rig:
     crowd: Connection
     found: haproxy_program.HaproxyProgram
     stack: ExitStack
+    # Whether each node's HAProxy has doors for all sites.
+    has_doors: bool = False
     running: dict[str, int] = field(default_factory=dict)
     links: Connection | None = None
 
@@ -122,12 +126,15 @@ class Rig:
             origin=self.addresses[node],
             origin_port=self.ports["web"],
             peers_port=self.ports["peers"],
+            inner_port=self.ports["inner"],
+            inner_listen=(f"{self.addresses[node]}:{self.ports['inner']}",),
             socket=str(self.folder / node / "s"),
             metrics="",
             threads=threads,
             connections=4_000,
         )
-        made = haproxy.files(node, {each: self._peer(node, each) for each in on}, [pool], layout)
+        peers = {each: self._peer(node, each) for each in on}
+        made = haproxy.files(node, peers, [pool], layout, self._doors() if self.has_doors else None)
         if policy in PLAIN:
             name = f"\nbackend {pool.name}\n"
             before, after = made[haproxy.CONFIGURATION].split(name)
@@ -135,6 +142,11 @@ class Rig:
                 before + name + after.replace("balance leastconn", PLAIN[policy], 1)
             )
         return made
+
+    def _doors(self) -> Doors:
+        owner_of = {HOST: next(iter(self.addresses))}
+        maps = maps_of(owner_of, map_of(owner_of))
+        return Doors(maps, {*self.addresses.values(), "127.0.0.1"})
 
     def _peer(self, node: str, other: str) -> str:
         address = self.addresses[other]
@@ -224,7 +236,7 @@ def _cpu_seconds(pid: int) -> float:
 
 @contextmanager
 def rig(nodes: int, machine: Machine, trace: Trace) -> Iterator[Rig]:
-    ports = dict(zip(("visit", "web", "peers"), _free(3), strict=True))
+    ports = dict(zip(("visit", "web", "peers", "inner"), _free(4), strict=True))
     # Names that no other rig of this machine has: HAProxy's own sockets are called after them.
     addresses = {
         f"n{number}-{ports['visit']}": f"127.0.1.{number}" for number in range(1, nodes + 1)

@@ -46,6 +46,8 @@ POLICIES = ("least_connections", "hash", "bounded_hash", "lard", "lardr")
 FEW = ("round_robin", "least_connections", "lardr")
 # Said of a policy: every node has a distributor, as in a cluster; else the first node alone.
 EVERYWHERE = " everywhere"
+# Said behind that: these have doors for all sites.
+DOORS = " with doors"
 TURN, WARM = (1.0 * PACE, 2.0) if QUICK else (2.5 * PACE, 5.0)
 VISITORS = 50
 # So many policies of a case are warmed up at a time; they are measured one at a time.
@@ -145,19 +147,21 @@ def _on_trace(case: Case) -> Figures:
     """Every policy on four nodes. Round robin and a distributor on each node only where a figure is
     made of them.
     """
-    more = {"zipf": ("round_robin", f"lardr{EVERYWHERE}"), "hot": (f"lardr{EVERYWHERE}",)}.get(
-        case.name, ()
-    )
+    everywhere, with_doors = f"lardr{EVERYWHERE}", f"lardr{EVERYWHERE}{DOORS}"
+    more = {
+        "zipf": ("round_robin", everywhere, with_doors),
+        "hot": (everywhere, with_doors),
+    }.get(case.name, ())
     found = compare(case, 4, (*(FEW[1:] if QUICK else POLICIES), *more))
     _show(case, 4, found)
     best = max(each.rate for each in found.values())
     figures: Figures = {f"lardr_vs_best_{case.name}": found["lardr"].rate / best}
     if "round_robin" in found:
         figures |= _against_wrr(found, 4)
-    if f"lardr{EVERYWHERE}" in found:
-        figures[f"four_distributors_vs_one_{case.name}"] = (
-            found[f"lardr{EVERYWHERE}"].rate / found["lardr"].rate
-        )
+    if everywhere in found:
+        rate = found[everywhere].rate
+        figures[f"four_distributors_vs_one_{case.name}"] = rate / found["lardr"].rate
+        figures[f"with_doors_vs_without_{case.name}"] = found[with_doors].rate / rate
     real = {policy: (each.rate, each.miss) for policy, each in found.items()}
     figures |= simulated.beside(case, _machine(case), 4, VISITORS * 4, real)
     if case.name == "fits":
@@ -216,6 +220,8 @@ def _machine(case: Case) -> Machine:
 
 
 def _ready(case: Case, machine: Machine, each: Rig, policy: str) -> None:
+    each.has_doors = policy.endswith(DOORS)
+    policy = policy.removesuffix(DOORS)
     on = list(each.addresses) if policy.endswith(EVERYWHERE) else ()
     each.start(policy.removesuffix(EVERYWHERE), LardLimits(), on=on)
     warm(each, case, machine, len(each.addresses), by_sets=policy.startswith("lard"))
