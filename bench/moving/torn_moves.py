@@ -250,19 +250,22 @@ class Histories:
         for site in moved:
             self.made.cluster.store.drop_pin(site)
         time.sleep(self.chance.uniform(0.0, _WELL_FOR))
-        failing, begun = moved[0], time.monotonic()
+        watched = [site for site in moved if self._watches_of(moves[site])[0].ended is None]
+        if not watched:
+            return
+        failing, begun = watched[0], time.monotonic()
         self.made.fail(self._in_force()[failing], failing)
         if self.chance.random() < 1 / 2:
             time.sleep(self.chance.uniform(0.0, _WAY_BACK))
             self._kill_on_way_back(failing, before)
         end = begun + _UNTIL_NOT_WATCHED
-        while (run := self._watch_of(moves[failing])).ended is None and time.monotonic() < end:
+        while (run := self._watches_of(moves[failing])[0]).ended is None and time.monotonic() < end:
             time.sleep(0.1)
         if run.state == "undone":
             self.found.back.append(time.monotonic() - begun)
         else:
             self.found.not_back[f"{run.state}: {run.said}"] += 1
-        while any(self._watch_of(move).ended is None for move in moves.values()):
+        while any(self._watches_of(move)[0].ended is None for move in moves.values()):
             if time.monotonic() > end:
                 self.found.not_ended += 1
                 self.found.fault(f"{number}: still watched: {moves}")
@@ -273,18 +276,17 @@ class Histories:
         self.made.fail_no_more()
 
     def _until_watched(self, number: int, moved: Sequence[str]) -> dict[str, str]:
-        """Their moves, by site."""
-        end = time.monotonic() + _UNTIL_WATCHED
-        while True:
-            moves = {move.site: move.id for move, _ in self.made.cluster.store.watched_moves()}
-            if all(site in moves for site in moved):
-                return {site: moves[site] for site in moved}
-            assert time.monotonic() < end, f"{number}: {moved} are not watched, only {moves}"
+        """Their moves, by site. Where what was killed came back late, a watch may be over."""
+        store, end = self.made.cluster.store, time.monotonic() + _UNTIL_WATCHED
+        last = {site: store.site_moves(1, site=site)[0] for site in moved}
+        while not all(self._watches_of(move.id) for move in last.values()):
+            assert time.monotonic() < end, f"{number}: not all of {last} are watched"
             time.sleep(0.1)
+        return {site: move.id for site, move in last.items()}
 
-    def _watch_of(self, move: str) -> StageRun:
+    def _watches_of(self, move: str) -> list[StageRun]:
         runs = self.made.cluster.store.stage_runs([move])
-        return next(run for run in runs if run.stage == "watch")
+        return [run for run in runs if run.stage == "watch"]
 
     def _kill_on_way_back(self, failing: str, before: dict[str, str]) -> None:
         victim = self._victim()
