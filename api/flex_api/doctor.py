@@ -17,6 +17,7 @@ from pathlib import Path
 from flex import native_or_python
 from flex.errors import BadSetting, FlexError
 from flex.model.period import Period
+from flex.partition import sites_in
 from flex.planning import dependents_of_sites, plan_notes_on_sites
 from flex.planning.dependents_text import (
     GIVE_A_NAME,
@@ -74,6 +75,7 @@ def checks(settings: Settings, now: datetime) -> Iterator[CheckRow]:
     yield _room(settings.ingest.directory)
     yield from routing_checks(settings)
     yield from _watch_of_moves(settings)
+    yield from _named_sites(settings)
     yield from _dns(settings, now)
 
 
@@ -232,6 +234,33 @@ def _watch_of_moves(settings: Settings) -> Iterator[CheckRow]:
             'set routing.doors = "all" (docs/howto/routing.md), let their logs arrive here, or '
             "leave move.watch out",
         )
+
+
+def _named_sites(settings: Settings) -> Iterator[CheckRow]:
+    """Names of sites that are not there: what settings say of them holds for nobody."""
+    named = {
+        "[[move.hook]] sites": [site for hook in settings.move.hook for site in hook.sites],
+        "[[move.site]]": [section.name for section in settings.move.site],
+        "[[dns.site]]": [section.name for section in settings.dns.site],
+        "[solver.classes] sites": [
+            site for section in settings.solver.classes.values() for site in section.sites
+        ],
+        "solver.content_routed": settings.solver.content_routed,
+    }
+    if not any(named.values()):
+        return
+    try:
+        with open_store(settings.database.url) as store:
+            known = sites_in(store.placement()[1])
+    except FlexError:
+        return
+    for setting, sites in named.items():
+        if known and (unknown := sorted({*sites} - known)):
+            yield _warn(
+                "names of sites",
+                f"{setting} names {first_few(unknown)}: no site of that name is on any node",
+                "correct the name, or leave it out",
+            )
 
 
 def _how_to_read(settings: Settings, nodes: Collection[str]) -> str:

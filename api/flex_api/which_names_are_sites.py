@@ -16,7 +16,7 @@ import pandas as pd
 from flex.errors import BadInput, BadSetting
 from flex.frame_schemas import PROFILES
 from flex.why_file_unreadable import why_unreadable
-from flex_logs_ingest.scan.site_rules import LABEL, ascii_name, spelling_in_logs
+from flex_logs_ingest.scan.site_rules import LABEL, spelling_of_site
 
 # A host that DNS can name, or a directory.
 SITE = re.compile(rf"{LABEL}(?:\.{LABEL})+|/(?:[^/]+/)?")
@@ -68,20 +68,14 @@ def _can_be_site(name: str) -> bool:
 def site_name(written: str, where: str = "") -> str:
     """The one name FLEX knows a site by, from what a person wrote: xn--bcher-kva.example for
     Bücher.example.
-
-    Host names do not tell case or final dot apart; directories, which begin with a slash, do.
     """
-    name = written.strip()
-    if name.startswith("/"):
-        return spelling_in_logs(f"{name.rstrip('/')}/")
-    name = name.lower().rstrip(".")
     try:
-        return ascii_name(name)
+        return spelling_of_site(written)
     except UnicodeError as error:
         # What a person asks for is no setting.
         kind = BadSetting if where else BadInput
         raise kind(
-            f"the site {name[:255]!r}{where}",
+            f"the site {written.strip()[:255]!r}{where}",
             str(error),
             kept="the partition in force stays",
             advice="write it as DNS has it, beginning with xn--",

@@ -11,8 +11,11 @@ ACCOUNT=root
 # From this machine. One connection serves many commands: held visitors wait for each of them.
 SSH=(ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3
     -o ControlMaster=auto -o 'ControlPath=~/.ssh/flex-%C' -o ControlPersist=60)
-# From the new node to the old one, as one text: held visitors wait for this one as well.
-SSH_BETWEEN_NODES="${SSH[*]}"
+# From the new node to the old one, as one text: files are there, and not here. Held visitors wait
+# for this one as well, so it is kept open, too; for that the account needs a ~/.ssh on every node.
+SSH_BETWEEN_NODES='ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5'
+SSH_BETWEEN_NODES+=' -o ServerAliveCountMax=3 -o ControlMaster=auto -o ControlPath=~/.ssh/flex-%C'
+SSH_BETWEEN_NODES+=' -o ControlPersist=60'
 
 # run_on NODE COMMAND...: what the command reads and writes goes through.
 run_on() {

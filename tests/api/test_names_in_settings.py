@@ -4,6 +4,7 @@ one site, wherever it is written, or it is said where it is not so.
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -285,3 +286,18 @@ def test_each_name_is_a_site_or_leads_to_one_or_it_is_said(
         assert name != site
         assert name not in listed
         assert site not in found.aliases or site == found.aliases[site]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_what_settings_say_of_a_site_is_said_of_the_name_that_flex_knows(spelling: str) -> None:
+    text = (
+        f"[[move.hook]]\nstage = 'copy'\ncommand = ['/bin/true']\nsites = ['{spelling}']\n"
+        f"[[move.site]]\nname = '{spelling}'\n[[dns.site]]\nname = '{spelling}'\n"
+        f"[[routing.site]]\nname = '{spelling}'\n[solver]\ncontent_routed = ['{spelling}']\n"
+        f"[solver.classes.gold]\nheadroom = 0.2\nsites = ['{spelling}']\n"
+    )
+    made = settings_file.parse(tomllib.loads(text), Path("flex.toml"))
+    (hook,), (moved,) = made.move.hook, made.move.site
+    (leaning,), (routed,) = made.dns.site, made.routing.site
+    named = [*hook.sites, moved.name, leaning.name, routed.name, *made.solver.content_routed]
+    assert {*named, *made.solver.classes["gold"].sites} == {"x.xn--bcher-kva.example"}

@@ -100,6 +100,16 @@ class Tree:
         shutil.rmtree(path)
         path.write_text("a file now")
 
+    def become_link(self) -> None:
+        """As a release that is in force does."""
+        path, other = self.any_folder(), self.any_folder()
+        if path not in (other, *other.parents):
+            shutil.rmtree(path)
+            path.symlink_to(os.path.relpath(other, path.parent))
+
+    def link_hard(self) -> None:
+        os.link(self.any_file(), self.new_name())
+
     def link(self) -> None:
         self.new_name().symlink_to(self.any_file().name)
 
@@ -113,7 +123,15 @@ class Tree:
         ways = [
             *(self.make, self.make_folder, self.append, self.change_unseen, self.delete),
             *(self.delete_folder, self.rename, self.swap_folders, self.swap_files),
-            *(self.become_folder, self.become_file, self.link, self.allow, self.allow_folder),
+            *(
+                self.become_folder,
+                self.become_file,
+                self.become_link,
+                self.link_hard,
+                self.link,
+                self.allow,
+                self.allow_folder,
+            ),
         ]
         way = self.chance.choice(ways)
         if len(self.all_of(is_folder=True)) > 2 and len(self.all_of(is_folder=False)) > 2:
@@ -187,7 +205,7 @@ def test_whatever_happened_at_either_node_both_are_alike(mounted: TwoNodes, said
 
 def set_clock(nodes: TwoNodes) -> None:
     """As where somebody did that after the first copy."""
-    (file,) = nodes.at("n1", "kept").glob("files:*")
+    (file,) = nodes.at("n1", "kept").glob("files-*")
     folder, now, clock = file.read_text().split()
     file.write_text(f"{folder} {now} {int(clock) + 100}\n")
 
@@ -211,7 +229,7 @@ def empty(nodes: TwoNodes) -> None:
 
 
 def forget(nodes: TwoNodes) -> None:
-    for file in nodes.at("n2", "kept").glob("files:*"):
+    for file in nodes.at("n2", "kept").glob("files-*"):
         file.unlink()
 
 
@@ -239,7 +257,7 @@ def test_a_copy_that_was_removed_is_not_taken_for_one_that_was_compared(
 ) -> None:
     old, new = copied(mounted, said)
     mounted.ends(0, "files", "remove", SITE, "n2", "n1")
-    assert not [*mounted.at("n2", "kept").glob("files:*")]
+    assert not [*mounted.at("n2", "kept").glob("files-*")]
     new.mkdir()
     mounted.ends(0, "files", "final", SITE, "n1", "n2")
     assert look(new) == look(old)

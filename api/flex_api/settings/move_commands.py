@@ -17,6 +17,7 @@ from flex.placing.is_site_worse_off import Worse
 from flex_api.settings.explain_bad_settings import require_known, twice_in
 from flex_api.settings.quantities import Section, Share, Span, Whole
 from flex_api.settings.ready_nodes import Failover, MovedSite, Ready
+from flex_api.settings.zone_names import SiteName
 
 # The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
@@ -50,7 +51,7 @@ class Hook(Section):
         description="a command that takes longer is ended, with all that it started",
     )
     retries: Whole = Field(1, le=100, description="how often it is run again where it failed")
-    sites: tuple[str, ...] = Field(
+    sites: tuple[SiteName, ...] = Field(
         (), description="the sites that it is for; empty: all, but for `classes`"
     )
     classes: tuple[str, ...] = Field(

@@ -13,7 +13,7 @@ from flex.model.setting_precedence import SaidOfSites
 from flex.model.zone_plan import Families
 from flex_api.settings.explain_bad_settings import twice_in
 from flex_api.settings.quantities import Section, Share, Span, Whole
-from flex_api.settings.zone_names import absolute_zone
+from flex_api.settings.zone_names import SiteName, absolute_zone
 
 # The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
@@ -79,7 +79,7 @@ class DnsZone(Section):
 class DnsSite(Section):
     """What is otherwise for one site; None is as for its zone."""
 
-    name: str = Field(min_length=1)
+    name: SiteName
     dependents: WhatToDo | None = Field(
         None,
         description="what becomes of it if mail or another service leans on its name, "

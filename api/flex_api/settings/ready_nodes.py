@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from flex_api.settings.quantities import Section, Size, Span, Whole
+from flex_api.settings.zone_names import SiteName
 
 # The shortest span that a setting takes which must not be 0.
 SECOND = timedelta(seconds=1)
@@ -119,7 +120,7 @@ class Ready(Section):
 class MovedSite(Section):
     """What is otherwise for one site; None is as for all."""
 
-    name: str = Field(min_length=1)
+    name: SiteName
     failover: Failover | None = Field(
         None, description="whether it goes to another node when its own is dead"
     )

@@ -21,7 +21,7 @@ from flex.routing.ports_and_paths import DIRECTORY, MASTER, Layout
 from flex.routing.rules import BY_CONTENT, RULES
 from flex_api.settings.explain_bad_settings import require_known, twice_in
 from flex_api.settings.quantities import Section, Size, Span, Whole
-from flex_api.settings.zone_names import absolute_zone
+from flex_api.settings.zone_names import SiteName, absolute_zone
 
 # Beside the two waits of a held request, its answer has so much time. A guess.
 _MARGIN = timedelta(seconds=10)
@@ -50,7 +50,7 @@ class Warming(Section):
 class RoutedSite(Section):
     """What is otherwise for one site; None is as for all."""
 
-    name: str = Field(min_length=1)
+    name: SiteName
     policy: str | None = None
     low: Whole | None = None
     high: Whole | None = None

@@ -33,6 +33,7 @@ from flex_api.settings.name_servers_and_zones import Dns
 from flex_api.settings.quantities import Section, Share, Size, Span, Whole
 from flex_api.settings.routing_and_warming import Routing, Warming
 from flex_api.settings.safety_and_notices import Metrics, Notify, Safety
+from flex_api.settings.zone_names import SiteName
 from flex_logs_ingest import formats
 from flex_logs_ingest.counts import SIZE_LOOKBACK_DAYS
 
@@ -293,7 +294,7 @@ class ClassSection(Section):
         le=10,
         description="each site of the class counts as this much larger than it is, such as 0.2",
     )
-    sites: tuple[str, ...] = Field(
+    sites: tuple[SiteName, ...] = Field(
         (), description="the sites of the class, besides those that pins put there"
     )
 
@@ -318,7 +319,7 @@ class Solver(Section):
         DIMENSIONS,
         description=f"what is balanced: {', '.join(RESOURCES)}; the first two always are",
     )
-    content_routed: tuple[str, ...] = Field(
+    content_routed: tuple[SiteName, ...] = Field(
         (), description="sites whose requests are sent to replicas by content, not at random"
     )
     classes: Mapping[str, ClassSection] = Field(

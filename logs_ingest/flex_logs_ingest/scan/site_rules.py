@@ -74,6 +74,17 @@ def ascii_name(name: str) -> str:
     return name.encode("idna").decode("ascii")
 
 
+def spelling_of_site(written: str) -> str:
+    """The one name by which a site is known, from what a person wrote. Raises UnicodeError.
+
+    Host names do not tell case or final dot apart; directories, which begin with a slash, do.
+    """
+    name = written.strip()
+    if name.startswith("/"):
+        return spelling_in_logs(f"{name.rstrip('/')}/")
+    return ascii_name(name.lower().rstrip("."))
+
+
 def _spell_as_dns(name: bytes) -> bytes:
     try:
         return ascii_name(name.decode()).encode()
